@@ -78,6 +78,10 @@ impl Tracer {
     pub fn of(categories: &[Category]) -> Self {
         Tracer { mask: categories.iter().fold(0, |m, c| m | 1 << *c as u8), ..Tracer::default() }
     }
+    /// True if nothing is recorded.
+    pub fn is_off(&self) -> bool {
+        self.mask == 0
+    }
     /// True if the category is on.
     #[inline]
     pub fn wants(&self, category: Category) -> bool {

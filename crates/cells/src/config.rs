@@ -359,6 +359,9 @@ pub struct Impossible {
     pub help: String,
 }
 
+/// Most mobiles of a network: each has two ports of an element, numbered in 16 bits.
+pub const MOST_MOBILES: usize = 32_768;
+
 impl Config {
     /// The side of the torus for a number of cells, if there is one.
     pub fn side_of(cells: u64) -> Option<u32> {
@@ -382,6 +385,13 @@ impl Config {
                     ),
                 );
             }
+        }
+        if self.mobiles.len() > MOST_MOBILES {
+            return wrong(
+                "users",
+                format!("{} users, and a network of cells has at most {MOST_MOBILES}", self.mobiles.len()),
+                "take fewer users, or a second system".to_owned(),
+            );
         }
         let most = 8 * self.mac.trx.saturating_sub(1);
         if self.mac.slots > most {
@@ -424,6 +434,9 @@ mod tests {
         assert_eq!(refused(&|c| c.reuse = Reuse::R3x9), Err("reuse"));
         assert_eq!(refused(&|c| c.mac.slots = 9), Err("timeslots"));
         assert_eq!(refused(&|c| c.mac.mobile_slots[0] = 8), Err("down-slots"));
+        let mobile = Mobile { placing: Placing::Uniform, speed: 0.0, identity: 0 };
+        assert_eq!(refused(&|c| c.mobiles = vec![mobile; MOST_MOBILES]), Ok(()));
+        assert_eq!(refused(&|c| c.mobiles = vec![mobile; MOST_MOBILES + 1]), Err("users"));
         assert_eq!(Config::side_of(75), Some(5));
         assert_eq!(Config::side_of(74), None);
     }

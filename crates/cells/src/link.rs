@@ -373,6 +373,30 @@ mod tests {
         }
     }
 
+    /// EG-07, EG-08: kbit/s of a timeslot with the best scheme in ideal hopping with redundancy, beside those that the
+    /// average curves of the receiver that the specification demands give (radio facts, section 3.6).
+    #[test]
+    fn eg_07_eg_08_the_best_scheme_brings_what_the_curves_say() {
+        let best = |headers: bool, db: f64| {
+            let link =
+                link(|c| (c.receiver, c.evm_db, c.header_errors) = (Receiver::SpecMinimum, 60.0, headers));
+            // `throughput` lowers 8-PSK by the back-off, of which the curves know nothing.
+            let at = |scheme: &Scheme| {
+                let psk8 = scheme.properties().modulation == Modulation::Psk8;
+                let back_off = if psk8 { Config::default().radio.backoff_db } else { 0.0 };
+                0.4 * throughput(&link, *scheme, db + back_off).0
+            };
+            Scheme::EGPRS.iter().map(at).fold(0.0, f64::max)
+        };
+        for (db, curves) in [(5.0, 7.1), (10.0, 14.6), (15.0, 24.0), (20.0, 31.1), (25.0, 41.8), (30.0, 49.5)]
+        {
+            let (without, with) = (best(false, db), best(true, db));
+            println!("{db} dB: {without:.1} kbit/s, {with:.1} with header errors, curves {curves}");
+            let near = if db < 12.0 { 0.25 } else { 0.15 };
+            assert!((without / curves - 1.0).abs() < near, "{db} dB: {without} beside {curves}");
+        }
+    }
+
     /// EG-08: after MCS-9, a repeat with MCS-6 brings all coded bits at once.
     #[test]
     fn eg_08_a_repeat_with_mcs_6_counts_twice() {

@@ -404,7 +404,7 @@ impl Element for Cells {
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {
-            Signal::Close => self.closed = true,
+            Signal::Cease => self.closed = true,
             Signal::Open => self.closed = false,
             _ => return,
         }

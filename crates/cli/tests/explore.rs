@@ -59,3 +59,26 @@ fn a_grid_becomes_sliders() {
     assert_eq!(html.matches("<template data-cell=").count(), 12);
     println!("6 cells of 5 repetitions with 12 pictures: {} bytes", html.len());
 }
+
+/// The README's first figure: three sliders, within its 10 MB.
+#[test]
+fn the_first_figure_can_be_explored() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/first.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("first");
+    let done = Command::cargo_bin("williwaw")
+        .unwrap()
+        .args(["run", file, "--reps", "3", "--report", "-q", "--out", out.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let html = std::fs::read_to_string(out.join("explore.html")).unwrap();
+    let data = html.split_once("id=\"grid\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: Value = serde_json::from_str(data).unwrap();
+    let sizes: Vec<usize> =
+        data["axes"].as_array().unwrap().iter().map(|a| a["values"].as_array().unwrap().len()).collect();
+    assert_eq!(sizes, [4, 4, 3]);
+    assert_eq!(html.matches("<template").count(), 2 * 48);
+    // More repetitions add a value each, no picture.
+    assert!(html.len() < 9_000_000, "{}", html.len());
+}

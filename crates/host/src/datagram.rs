@@ -2,6 +2,7 @@
 //!
 //! At two elements: one sends what its application says ([`transport::app::datagrams`]), the other hears it.
 
+use base::body::{Body, Channel, Range};
 use base::event::{Category, Event};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::BodyRef;
@@ -28,6 +29,29 @@ pub struct DatagramConfig {
     pub header: u32,
     /// For how long each is of use; none: for ever. Its message is then not retransmitted either.
     pub lifetime: Option<Span>,
+}
+
+/// What a capture shows of a datagram: a UDP header (RFC 768) and a payload of zeros. Ports and checksum are those of the
+/// capture, which knows the addresses.
+#[derive(Clone)]
+struct OnWire {
+    /// Bytes of the payload.
+    payload: u32,
+}
+
+/// Bytes of a UDP header.
+const UDP_HEADER: usize = 8;
+
+impl Body for OnWire {
+    fn flags(&self) -> Flags {
+        Flags::DATA
+    }
+    fn ranges(&self, _cause: Cause, _each: impl FnMut(Range)) {}
+    fn acks(&self, _each: impl FnMut(Channel, u64)) {}
+    fn encode(&self, out: &mut Vec<u8>) -> Option<u8> {
+        out.resize(UDP_HEADER + self.payload as usize, 0);
+        Some(base::wire::UDP)
+    }
 }
 
 /// The end that sends.
@@ -92,6 +116,7 @@ impl DatagramConfig {
             ecn: 0,
             unit: (datagram.message % 65_535) as u16 + 1,
         };
+        cx.sight(&packet, Some(&OnWire { payload: len }));
         cx.forward(Port(0), packet);
     }
 }
@@ -159,6 +184,7 @@ impl Hearer {
 
 impl Element for Hearer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        cx.sight_in(&packet);
         cx.discard(&packet);
         // A router cut the payload off: the datagram did not arrive.
         if packet.flags.has(Flags::STUB) {

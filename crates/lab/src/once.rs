@@ -109,6 +109,8 @@ impl<'m> Running<'m> {
     /// call goes on.
     pub(crate) fn work(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let (limit, pending, mut halted) = (self.run.limit, &mut self.pending, false);
+        // How many wake-ups background load takes hangs on who looks on; when it ends must not.
+        let every = if self.run.world.backgrounds.is_empty() { LOOK_EVERY } else { 1 };
         self.run.world.network.run_while(
             limit,
             |network| {
@@ -116,7 +118,7 @@ impl<'m> Running<'m> {
                 halted = !over && stopped(network);
                 halted || over
             },
-            LOOK_EVERY,
+            every,
         );
         !halted
     }

@@ -103,7 +103,9 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         })
         .chain(states::intervals(model, records, last))
         .collect();
-    p.layers = radio::layers(model, flow, &outcome.world, records);
+    let (layers, panels) = radio::layers(model, flow, &outcome.world, records);
+    p.layers = layers;
+    p.panels.extend(panels);
     p
 }
 

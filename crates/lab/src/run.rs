@@ -107,7 +107,7 @@ impl<'m> Run<'m> {
     pub(crate) fn close_background(&mut self) {
         let network = &mut self.world.network;
         for &id in &self.world.backgrounds {
-            network.signal(network.now(), id, Signal::Close);
+            network.signal(network.now(), id, Signal::Cease);
         }
     }
 

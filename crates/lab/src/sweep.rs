@@ -12,6 +12,7 @@ use report::Picture;
 use results::Error;
 use results::folder::RunFolder;
 use results::row::{Cell, Header, Row, finished};
+use scenario::model::radio::BearerKind;
 use scenario::{Diagnostics, Model, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -61,7 +62,7 @@ pub struct Control<'a> {
     pub progress: &'a (dyn Fn(Progress) + Sync),
     /// Set from outside to end the sweep; the repetitions in hand are given up within some milliseconds.
     pub stop: &'a AtomicBool,
-    /// Threads; 0: one for each core.
+    /// Threads; 0: one for each core; 1: the caller's own.
     pub jobs: usize,
     /// Break ties by this seed instead of by position.
     pub shuffle_ties: Option<u64>,
@@ -173,11 +174,18 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A flow or a command in which a real kernel takes part, if there is one; or a node at which a wire ends.
+/// A flow or a command in which a real kernel takes part, if there is one; or a bearer with a real PCU, or a node at
+/// which a wire ends.
 pub fn real(model: &Model) -> Option<&str> {
     let wire = model.nodes.iter().find(|node| node.wire.is_some()).map(|node| &node.name);
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
-    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str)
+    flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str).or(pcu(model))
+}
+
+/// A bearer whose PCU is a program, if there is one.
+pub fn pcu(model: &Model) -> Option<&str> {
+    let real = |kind: &BearerKind| matches!(kind, BearerKind::Gprs(of) if of.pcu.is_some());
+    model.bearers.iter().find(|bearer| real(&bearer.kind)).map(|bearer| bearer.name.as_str())
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
@@ -298,58 +306,64 @@ impl Sweep {
         let faults = Mutex::new(Vec::<String>::new());
         let refused = Mutex::new(None::<Refused>);
         let sink = Mutex::new((folder, &mut rows, None::<Error>));
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(control.jobs)
-            .build()
-            .map_err(|e| SweepError::Threads(e.to_string()))?;
-        pool.install(|| {
-            todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(|batch| {
-                let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
-                let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
-                let mut ran = 0;
-                let mut new = Brought::default();
-                for &(cell, repetition) in batch.iter().take_while(|_| going()) {
-                    match self.one_or_fault(cell, repetition, control) {
-                        Ok(Ok(Some(brought))) => {
-                            new.add(brought);
-                            ran += 1;
+        let play = |batch: &[(u32, u64)]| {
+            let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
+            let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
+            let mut ran = 0;
+            let mut new = Brought::default();
+            for &(cell, repetition) in batch.iter().take_while(|_| going()) {
+                match self.one_or_fault(cell, repetition, control) {
+                    Ok(Ok(Some(brought))) => {
+                        new.add(brought);
+                        ran += 1;
+                    }
+                    Ok(Ok(None)) => {}
+                    Ok(Err(why)) => {
+                        if let Ok(mut refused) = refused.lock() {
+                            refused.get_or_insert(why);
                         }
-                        Ok(Ok(None)) => {}
-                        Ok(Err(why)) => {
-                            if let Ok(mut refused) = refused.lock() {
-                                refused.get_or_insert(why);
-                            }
-                        }
-                        Err(text) => {
-                            if let Ok(mut faults) = faults.lock() {
-                                faults.push(text);
-                            }
+                    }
+                    Err(text) => {
+                        if let Ok(mut faults) = faults.lock() {
+                            faults.push(text);
                         }
                     }
                 }
-                if ran == 0 {
-                    return;
-                }
-                let Ok(mut sink) = sink.lock() else { return };
-                let (folder, rows, error) = &mut *sink;
-                if error.is_some() {
-                    return;
-                }
-                if let Some(folder) = folder
-                    && let Err(e) = self.append(folder, &new)
-                {
-                    *error = Some(e);
-                    control.stop.store(true, Ordering::Relaxed);
-                    return;
-                }
-                if let Some(tables) = &self.tables {
-                    tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
-                }
-                rows.extend(new.rows);
-                let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
-                (control.progress)(Progress { done, total });
+            }
+            if ran == 0 {
+                return;
+            }
+            let Ok(mut sink) = sink.lock() else { return };
+            let (folder, rows, error) = &mut *sink;
+            if error.is_some() {
+                return;
+            }
+            if let Some(folder) = folder
+                && let Err(e) = self.append(folder, &new)
+            {
+                *error = Some(e);
+                control.stop.store(true, Ordering::Relaxed);
+                return;
+            }
+            if let Some(tables) = &self.tables {
+                tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
+            }
+            rows.extend(new.rows);
+            let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
+            (control.progress)(Progress { done, total });
+        };
+        // Where there are no threads (WebAssembly) one job is the caller's.
+        if control.jobs == 1 {
+            todo.chunks(BATCH).for_each(play);
+        } else {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(control.jobs)
+                .build()
+                .map_err(|e| SweepError::Threads(e.to_string()))?;
+            pool.install(|| {
+                todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(play);
             });
-        });
+        }
         if let Ok((_, _, Some(error))) = sink.into_inner() {
             return Err(error.into());
         }

@@ -4,7 +4,7 @@
 mod common;
 
 use base::wire::checksum::Sum;
-use base::wire::{TCP, flag};
+use base::wire::{TCP, UDP, flag};
 use capture::Reader;
 use lab::capture::{Streamed, capture, stream};
 use lab::once::{Options, run_once};
@@ -372,5 +372,55 @@ fn copies_made_by_the_network_are_streamed_right() {
         if let Some(files) = streamed(&model, 0) {
             assert!(files[""] == expected, "{delay}: the file of all taps");
         }
+    }
+}
+
+/// RT-01: datagrams of the model show with the ports of their flows, their length and a checksum that is right; what comes
+/// with wrong bits does not come to the receiver.
+#[test]
+fn rt_01_datagrams_have_ports_and_checksums() {
+    let mut text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "100 kbit/s"
+        delay = "50 ms"
+        [[hop.error]]
+        name = "bits"
+        directions = "down"
+        probability = 0.2
+        mode = "corrupt"
+        [run]
+        limit = "20 s"
+        "#
+    .to_owned();
+    for name in ["a", "b"] {
+        text.push_str(&format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"server\"\nto = \"phone\"\ntransport = {{ udp = {{ payload = \"100 B\" }} }}\n\
+             app = {{ cbr = {{ rate = \"8 kbit/s\", packet = \"75 B\", lasts = \"10 s\" }} }}\n"
+        ));
+    }
+    let model = common::model::<&str>(&text, &[]);
+    let outcome = run_once(&model, 0, Options::default());
+    let file = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
+    let mut reader = Reader::open(&file[..]).unwrap();
+    let mut counts: BTreeMap<(u32, u16), f64> = BTreeMap::new();
+    while let Some(frame) = reader.next().unwrap() {
+        let packet = frame.decode().unwrap();
+        let inside = &frame.bytes[20..];
+        let word = |at: usize| u16::from_be_bytes([inside[at], inside[at + 1]]);
+        assert_eq!((word(2), usize::from(word(4)), inside.len()), (5001, 8 + 75, 8 + 75));
+        let pseudo = Sum::ZERO.and_pseudo(packet.ip.source, packet.ip.destination, UDP, inside.len() as u32);
+        assert!(word(6) != 0 && pseudo.and(inside).finish() == 0, "checksum of UDP");
+        if frame.interface < 2 {
+            *counts.entry((frame.interface, word(0))).or_default() += 1.0;
+        }
+    }
+    for flow in [0_u16, 1] {
+        let get = |metric| outcome.flows[usize::from(flow)].get(metric).unwrap();
+        assert_eq!(counts[&(0, 49_152 + flow)], get(Metric::MessagesSent));
+        assert_eq!(counts[&(1, 49_152 + flow)], get(Metric::MessagesDelivered));
+        assert!(get(Metric::MessagesDelivered) < get(Metric::MessagesSent));
     }
 }

@@ -130,6 +130,15 @@ fn wrong_systems_are_refused_with_a_remedy() {
         ("count = 5", "down-slots = 8", "a cell has 7"),
         ("count = 5", "cells = 74", "75, 108"),
         ("count = 5\nnear-site = 25", "", "there is no site 25"),
+        ("count = 5\nwithin = 100", "", "add `near-site`"),
+        ("count = 5\nnear-site = 3\nwithin = -1", "", "from 1 to"),
+        ("count = 5\nspeed = -3", "", "from 0 to"),
+        ("count = 5", "up-slots = 8", "a cell has 7"),
+        ("count = 5", "timeslots = 17, trx = 3", "have 16"),
+        ("count = 5", "cells = 27", "reuse 5/15 does not tile a torus of 3 by 3 sites"),
+        ("count = 5", "reselection-delay = \"700 s\"", "`reselection-delay` is at most 600 s"),
+        ("count = 5", "sgsn-buffer = 0", "sgsn-buffer"),
+        ("count = 5", "interface = \"fast\"", "bursts"),
         ("count = 0", "", "from 1 to"),
         ("", "", "count"),
         ("count = 5", "curves = \"none.csv\"", "none.csv"),
@@ -137,6 +146,13 @@ fn wrong_systems_are_refused_with_a_remedy() {
         let error = read(&text(users, egprs)).unwrap_err();
         assert!(error.contains(wanted), "{users} {egprs}: {error}");
     }
+    // Each names the line, and more than one fault is told at once.
+    let error = read(&text("count = 0\nwithin = 100", "cell-radius = -5")).unwrap_err();
+    assert!(error.contains("cell-radius") && error.contains("count") && error.contains("test:"), "{error}");
+    let crowd = text("count = 20000", "");
+    let more =
+        crowd.replace("[run]", "[[system.users]]\nname = \"more\"\ncount = 20000\napp = \"web\"\n[run]");
+    assert!(read(&more).unwrap_err().contains("40000 users, and a network of cells has at most 32768"));
     let none = read("williwaw = 1\n[[system]]\nname = \"net\"\n").unwrap_err();
     assert!(none.contains("users"), "{none}");
 }

@@ -8,41 +8,42 @@ use lab::probe;
 use scenario::Model;
 use scenario::metric::Metric;
 
+const TEXT: &str = r#"
+    williwaw = 1
+    [[hop]]
+    name = "link"
+    between = ["server", "phone"]
+    rate = "2 Mbit/s"
+    delay = "50 ms"
+    queue = { drop-tail = { limit = "100 packets" } }
+    [[hop.background]]
+    name = "voice"
+    directions = "down"
+    rate = "0 bit/s"
+    packet = "500 B"
+    [[hop.loss]]
+    name = "noise"
+    directions = "down"
+    packets = "300000"
+    [[flow]]
+    name = "download"
+    from = "server"
+    to = "phone"
+    transport = { tcp = { mss = "1000 B", window = "300 segments" } }
+    app = { bulk = { bytes = "8 MB" } }
+    [[flow]]
+    name = "second"
+    from = "server"
+    to = "phone"
+    start = "0 s"
+    transport = { tcp = { mss = "1000 B", window = "300 segments" } }
+    app = { bulk = { bytes = "1 kB" } }
+    [run]
+    limit = "1000 s"
+"#;
+
 fn model(set: &[&str]) -> Model {
-    let text = r#"
-        williwaw = 1
-        [[hop]]
-        name = "link"
-        between = ["server", "phone"]
-        rate = "2 Mbit/s"
-        delay = "50 ms"
-        queue = { drop-tail = { limit = "100 packets" } }
-        [[hop.background]]
-        name = "voice"
-        directions = "down"
-        rate = "0 bit/s"
-        packet = "500 B"
-        [[hop.loss]]
-        name = "noise"
-        directions = "down"
-        packets = "300000"
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = { tcp = { mss = "1000 B", window = "300 segments" } }
-        app = { bulk = { bytes = "8 MB" } }
-        [[flow]]
-        name = "second"
-        from = "server"
-        to = "phone"
-        start = "0 s"
-        transport = { tcp = { mss = "1000 B", window = "300 segments" } }
-        app = { bulk = { bytes = "1 kB" } }
-        [run]
-        limit = "1000 s"
-    "#;
-    common::model(text, set)
+    common::model(TEXT, set)
 }
 
 fn run(set: &[&str]) -> Outcome {
@@ -67,6 +68,38 @@ fn background_load_takes_its_share() {
     // 250 packets a second and the transfer's own, acknowledgements included.
     let expected = 250.0 * get(&outcome, 0, Metric::DownloadTime) + 8001.0 * 1.5;
     assert!((counters.sent as f64 / expected - 1.0).abs() < 0.05, "{} of {expected}", counters.sent);
+}
+
+/// SW-49: who looks on changes nothing. Load takes no wake-ups where nothing is recorded, and its measures are those of a
+/// run with a trace, in which each of its packets is an event; beside a gate, RED and gaps drawn at random.
+#[test]
+fn sw_49_a_trace_changes_nothing_beside_background_load() {
+    let losses = &TEXT[TEXT.find("    [[hop.loss]]").unwrap()..TEXT.find("    [[flow]]").unwrap()];
+    let pauses = "    [[hop.gate]]\n    name = \"pauses\"\n    every = \"uniform(2 s, 6 s)\"\n    \
+                  lasts = \"uniform(0.5 s, 2 s)\"\n";
+    let red = "hop.link.queue={ red = { limit = \"60 packets\", min = 10, max = 30 } }";
+    let rate = "hop.link.background.voice.rate=1 Mbit/s";
+    let random = "hop.link.background.voice.gaps=random";
+    for (extra, set) in
+        [("", &[rate][..]), (pauses, &[rate]), ("", &[rate, red]), (pauses, &[rate, random, red])]
+    {
+        let model = common::model(&TEXT.replace(losses, extra), set);
+        for repetition in 0..3 {
+            let run = |trace| run_once(&model, repetition, Options { trace, shuffle_ties: None });
+            let (with, without) = (run(true), run(false));
+            for (one, other) in with.flows.iter().zip(&without.flows) {
+                let both = |m: Metric| (one.get(m).map(f64::to_bits), other.get(m).map(f64::to_bits));
+                assert!(
+                    Metric::ALL.iter().all(|m| both(*m).0 == both(*m).1),
+                    "{extra} {set:?}, {repetition}"
+                );
+            }
+            let [with, without] = [with, without].map(|o| o.world.network.counters());
+            let sums = |c: path::element::Counters| (c.sent, c.absorbed, c.dropped, c.hops, c.bytes);
+            assert_eq!(sums(with), sums(without), "{extra} {set:?}, {repetition}");
+            assert!(without.wakes * 3 < with.wakes * 2, "{} of {} wake-ups", without.wakes, with.wakes);
+        }
+    }
 }
 
 /// SW-23, QM-03: RED keeps the queue of a long download short where drop-tail fills it.

@@ -6,6 +6,7 @@ mod common;
 use capture::Reader;
 use lab::capture::capture;
 use scenario::Model;
+use scenario::metric::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -156,4 +157,48 @@ fn the_picture_names_the_change_of_cell_under_a_timeout() {
     let named = |u: &report::Under| u.events.iter().any(|e| e.event.event == "cell reselection");
     assert!(under.iter().any(named), "{:?}", picture.layers);
     assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
+}
+
+/// TA-06: each RLC block of a bearer is drawn over its number: first sent, sent again, acknowledged; dummy blocks, set-ups and
+/// releases of TBFs stand in rows. What is drawn is what the bearer has counted.
+#[test]
+fn ta_06_the_picture_has_every_rlc_block() {
+    let radio = r#"
+        class = 4
+        scheme = "cs-2"
+        errors = { constant = { rate = 0.1 } }
+        tbf = { hold = "1 s" }
+    "#;
+    let model = model(radio, &flow("download", "server", "phone", "30 kB"));
+    let picture = lab::picture::picture(&model, 0, 0);
+    let outcome = lab::run_once(&model, 0, lab::once::Options::default());
+    let get = |metric| outcome.flows[0].get(metric).unwrap();
+    let dots = |name: &str| -> f64 {
+        let named = picture.panels.iter().filter(|p| p.unit.starts_with("RLC block"));
+        let series = named.flat_map(|p| &p.series).filter(|s| s.name == name);
+        series.map(|s| s.points.len()).sum::<usize>() as f64
+    };
+    assert_eq!(dots("sent again"), get(Metric::RadioBlocksRepeated));
+    assert!(dots("sent again") > 20.0 && dots("acknowledged: all before") > 10.0);
+    let rows = |row: &str, event: &str| -> Vec<&report::LayerEvent> {
+        let rows = picture.layers.iter().filter(|l| l.name.starts_with(row));
+        rows.flat_map(|l| &l.events).filter(|e| e.event == event).collect()
+    };
+    let dummies: f64 = rows("radio RLC", "dummy blocks")
+        .iter()
+        .map(|e| e.detail.split(' ').next().unwrap().parse::<f64>().unwrap())
+        .sum();
+    assert_eq!(dummies, get(Metric::RadioBlocksDummy));
+    assert!(dummies > 0.0, "TBFs are kept by dummy blocks");
+    // 30 kB in blocks of 30 octets of data, with headers of 40 in 1000.
+    assert!(dots("first sent") > 1000.0, "{}", dots("first sent"));
+    assert!(!rows("radio TBF", "TBF set-up").is_empty() && !rows("radio TBF", "TBF released").is_empty());
+    // A repeat has a number that was sent before it in the same direction.
+    for panel in &picture.panels {
+        let of = |name: &str| panel.series.iter().find(|s| s.name == name);
+        let (Some(first), Some(again)) = (of("first sent"), of("sent again")) else { continue };
+        for [t, number] in &again.points {
+            assert!(first.points.iter().any(|[at, n]| at < t && n == number), "{number} at {t}");
+        }
+    }
 }

@@ -381,6 +381,14 @@ fn the_profile_of_rfc_3481_is_its_table() {
     assert!(!without.uses_sack() && without.dupthresh == 3); // NewReno takes over
     // ECN where the network marks (section 4.8), and segments of an MTU of 1500 B (section 4.4).
     assert!(profile.ecn && (1448..=1460).contains(&profile.mss), "{}", profile.mss);
+    // Path MTU discovery (section 4.5), and windows beyond 64 kB by the window scale option (section 4.1).
+    assert_eq!(profile.path_mtu.name(), "icmp");
+    let mut large = profile;
+    large.set("window", "256 kB").unwrap();
+    assert_eq!(large.receiver.window.bytes(large.mss, 0), 256_000);
+    // Header compression of RFC 1144 stays off (section 4.9), which is what a hop does unless it is asked.
+    let built = model(&["tcp.profile=rfc3481"]);
+    assert!(built.links.iter().all(|link| !link.compression));
 }
 
 /// PR-20: with a window of twice the bandwidth-delay product half of it still fills the path. A loss costs the round trip

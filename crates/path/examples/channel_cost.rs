@@ -1,16 +1,24 @@
-//! What does a packet cost on a plain link, and on a channel that is asked for the same? Run it under
-//! `valgrind --tool=callgrind` with `link`, `channel`, or `none` for the rest, and divide the difference by the packets.
+//! Cost of a packet on a plain link, and on a channel asked for the same or more. Run it under
+//! `valgrind --tool=callgrind` with the name of a case, and divide by the packets what it takes beyond `none`.
 
+use base::dist::{Dist, Sampler};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::BodyRef;
+use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
+use path::background::Source;
 use path::capacity::Capacity;
-use path::channel::class::ClassConfig;
+use path::channel::allocation::Allocation;
+use path::channel::arq::ArqConfig;
+use path::channel::class::{ClassConfig, Rule};
+use path::channel::error::{Chance, Errors, Mode, Process};
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::link::{Link, LinkConfig, QueueLimit};
-use path::{Cx, Element, Network, Port};
+use path::loaded::LoadedLink;
+use path::qdisc::Room;
+use path::{Cx, Element, Network, Port, Signal};
 
 const PACKETS: u32 = 100_000;
 
@@ -29,32 +37,71 @@ impl Element for Sink {
     }
 }
 
+/// Everything off but what the names say, joined by `+`.
+fn channel(names: &str) -> ChannelConfig {
+    let mut config = ChannelConfig {
+        capacity: Capacity::Fixed(Rate::from_bps(10_000_000)),
+        delay: Span::from_millis(20),
+        classes: vec![ClassConfig::default()],
+        gates: Vec::new(),
+        framing: Framing::default(),
+        send_buffer: None,
+        allocation: None,
+        errors: Vec::new(),
+        arq: None,
+        in_order: true,
+        receive_buffer: None,
+        credit: None,
+        grants: false,
+        followers: Vec::new(),
+    };
+    let room = |packets| Some(Room { packets: Some(packets), bytes: None });
+    let stream = |what| Seed { seed: 1, repetition: 0 }.stream("radio", what);
+    let drawn = |dist, what| Sampler::new(dist, stream(what));
+    for name in names.split('+') {
+        match name {
+            "channel" => {}
+            "buffers" => (config.send_buffer, config.receive_buffer) = (room(16), room(400)),
+            "framing" => config.framing = Framing { payload: Some(500), overhead: 10, ..Framing::default() },
+            "arq" => {
+                let feedback = drawn(Dist::Constant(8e6), "feedback");
+                config.arq = Some(ArqConfig { attempts: Some(6), time: None, feedback, window: Some(4096) });
+            }
+            "class" => {
+                let rule = Rule { size: Some((0, 100)), ..Rule::default() };
+                config.classes.insert(0, ClassConfig { rule, ..ClassConfig::default() });
+            }
+            "allocation" => {
+                let takes = drawn(Dist::Uniform(1e6, 2e6), "takes");
+                config.allocation = Some(Allocation::new(takes, drawn(Dist::Constant(1e8), "keeps")));
+            }
+            "errors" => {
+                let chance = Process::Steady(Chance::Bit(1e-8));
+                config.errors = vec![Errors::new(chance, Mode::Drop, stream("error"))];
+            }
+            _ => panic!("`{name}` is no case"),
+        }
+    }
+    config
+}
+
 fn main() {
     let which = std::env::args().nth(1).unwrap_or_else(|| "channel".to_owned());
     let (capacity, delay) = (Capacity::Fixed(Rate::from_bps(10_000_000)), Span::from_millis(20));
     let mut network = Network::new(1, Tracer::off());
     let sink = network.add(Sink);
     let entry = match which.as_str() {
+        "none" => sink,
         "link" => {
             network.add(Link::new(LinkConfig { capacity, delay, limit: QueueLimit::default() }, vec![]))
         }
-        "channel" => network.add(Channel::new(ChannelConfig {
-            capacity,
-            delay,
-            classes: vec![ClassConfig::default()],
-            gates: Vec::new(),
-            framing: Framing::default(),
-            send_buffer: None,
-            allocation: None,
-            errors: Vec::new(),
-            arq: None,
-            in_order: true,
-            receive_buffer: None,
-            credit: None,
-            grants: false,
-            followers: Vec::new(),
-        })),
-        _ => sink,
+        "loaded" => {
+            // A tenth of the rate beside the packets' nine tenths.
+            let load = Source::new(Rate::from_bps(1_000_000), 210, Time::ZERO);
+            let link = Link::new(LinkConfig { capacity, delay, limit: QueueLimit::default() }, vec![]);
+            network.add(LoadedLink::new(link, vec![load]))
+        }
+        _ => network.add(Channel::new(channel(&which))),
     };
     if entry != sink {
         network.wire(entry, Port(0), sink, Port(0));
@@ -81,6 +128,11 @@ fn main() {
         };
         network.inject(at, entry, Port(0), packet);
     }
+    let end = network.now();
+    network.signal(end, entry, Signal::Cease);
     network.run_until(Time::from_secs_f64(1e6));
-    assert_eq!(network.counters().absorbed, u64::from(PACKETS));
+    assert_eq!(network.packets_inside(), 0);
+    if which != "loaded" {
+        assert_eq!(network.counters().absorbed, u64::from(PACKETS));
+    }
 }

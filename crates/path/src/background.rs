@@ -4,20 +4,21 @@
 //! again right behind the link or behind a later one; nobody answers them (catalogue SW-49, NS-01).
 //!
 //! They carry [`Flags::VIRTUAL`], have no body and no ledger, and are counted as sent and absorbed like all
-//! others. A source never ends by itself: whoever drives the network closes it (`Signal::Close`) when the
+//! others. A source never ends by itself: whoever drives the network ends it (`Signal::Cease`) when the
 //! workloads are done.
+//!
+//! Load that nothing but its link meets costs no wake-ups: [`crate::loaded`].
 
 use crate::element::{Cx, Element, Port, Signal};
-use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::BodyRef;
+use base::packet::{Flags, FlowId, Packet};
 use base::rng::Stream;
 use base::{Rate, Span, Time};
 
 /// No flow of the scenario has this number.
 const NOBODY: FlowId = FlowId(u32::MAX / 4);
 
-/// Sends packets of one size.
-pub struct Background {
+/// Instants and packets of one load.
+pub struct Source {
     size: u32,
     gap: Span,
     next: Time,
@@ -27,11 +28,11 @@ pub struct Background {
     random: Option<Stream>,
 }
 
-impl Background {
+impl Source {
     /// `size` bytes on the wire every time `rate` needs for them, the first at `start`.
     pub fn new(rate: Rate, size: u32, start: Time) -> Self {
         let gap = rate.span_of(u64::from(size));
-        Background { size, gap, next: start, sent: 0, flow: NOBODY, random: None }
+        Source { size, gap, next: start, sent: 0, flow: NOBODY, random: None }
     }
 
     /// The same rate on average, the gaps drawn: arrivals of many that know nothing of each other (Poisson).
@@ -48,6 +49,42 @@ impl Background {
         self
     }
 
+    /// When the next packet is sent.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The next packet, counted as sent.
+    #[inline]
+    pub(crate) fn send(&mut self, cx: &mut Cx<'_>) -> Packet {
+        self.sent = self.sent.wrapping_add(1);
+        let packet = Packet {
+            id: cx.emit_virtual(self.size),
+            born: self.next,
+            flow: self.flow,
+            size: self.size,
+            ordinal: self.sent,
+            flags: Flags::VIRTUAL,
+            ..Packet::NONE
+        };
+        self.next = if self.gap.is_zero() { Time::NEVER } else { self.next + self.gap() };
+        packet
+    }
+
+    /// Size and distance of its packets, if the distance is always the same and not zero.
+    #[inline]
+    pub(crate) fn steady(&self) -> Option<(u32, Span)> {
+        (self.random.is_none() && !self.gap.is_zero()).then_some((self.size, self.gap))
+    }
+
+    /// So many packets of a steady source are sent without a look at them.
+    pub(crate) fn skip(&mut self, packets: u64) {
+        self.sent = self.sent.wrapping_add(packets as u32);
+        self.next += Span::from_nanos(self.gap.as_nanos() * packets);
+    }
+
+    #[inline]
     fn gap(&mut self) -> Span {
         match &mut self.random {
             None => self.gap,
@@ -58,43 +95,35 @@ impl Background {
     }
 }
 
+/// Sends what a source says, each packet at its own wake-up.
+pub struct Background(Source);
+
+impl Background {
+    /// The load of a source.
+    pub fn new(source: Source) -> Self {
+        Background(source)
+    }
+}
+
 impl Element for Background {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.forward(Port(0), packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        let now = cx.now();
-        while self.next <= now {
-            self.sent = self.sent.wrapping_add(1);
-            let packet = Packet {
-                id: cx.emit_virtual(self.size),
-                born: self.next,
-                lives: Packet::ALWAYS,
-                body: BodyRef::NONE,
-                flow: self.flow,
-                size: self.size,
-                ordinal: self.sent,
-                source: NodeId::default(),
-                destination: NodeId::default(),
-                interface: 0,
-                flags: Flags::VIRTUAL,
-                class: 0,
-                ecn: 0,
-                unit: 0,
-            };
+        while self.0.next() <= cx.now() {
+            let packet = self.0.send(cx);
             cx.forward(Port(0), packet);
-            self.next = if self.gap.is_zero() { Time::NEVER } else { self.next + self.gap() };
         }
     }
 
     fn next_wake(&self) -> Time {
-        self.next
+        self.0.next()
     }
 
     fn on_signal(&mut self, _cx: &mut Cx<'_>, signal: Signal) {
-        if signal == Signal::Close {
-            self.next = Time::NEVER;
+        if signal == Signal::Cease {
+            self.0.next = Time::NEVER;
         }
     }
 

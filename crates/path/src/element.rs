@@ -38,6 +38,8 @@ pub enum Signal {
         /// Which state, by its number in the machine.
         state: u16,
     },
+    /// Send no more background load: the workloads are done.
+    Cease,
     /// The next stage has taken a packet out of its queue: one more may be sent (flow control by credit).
     Credit,
     /// Drop what waits of one connection in one direction of a flow.
@@ -94,6 +96,9 @@ pub(crate) struct Core {
     pub(crate) ledgers: Vec<Ledger>,
     pub(crate) wires: Wires,
     pub(crate) counters: Counters,
+    /// The last in the order of ties of those whose wake-ups this instant has seen; the greatest number if somebody
+    /// outside acts, after all that was due.
+    pub(crate) woken: u32,
     /// Signals on their way, in the order of their turns in the outbox.
     pub(crate) signals: VecDeque<(ElementId, Signal)>,
 }
@@ -136,6 +141,13 @@ impl Cx<'_> {
     #[inline]
     pub fn me(&self) -> ElementId {
         self.me
+    }
+
+    /// Whether an element with a greater number has had its turn at this instant, or somebody outside acts: then all
+    /// have that stand directly upstream of this one.
+    #[inline]
+    pub(crate) fn is_past_own_turn(&self) -> bool {
+        self.core.woken > self.me.0
     }
 
     /// Sends a packet out by `port`. It arrives at once, after this call has returned.
@@ -247,6 +259,16 @@ impl Cx<'_> {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);
         self.core.counters.sent
+    }
+
+    /// For links: counts packets of background load that were sent, carried and taken out.
+    pub(crate) fn pass_virtual(&mut self, packets: u64, size: u32) {
+        let (counters, bytes) = (&mut self.core.counters, packets * u64::from(size));
+        counters.sent += packets;
+        counters.hops += packets;
+        counters.absorbed += packets;
+        counters.bytes[0] += bytes;
+        counters.bytes[1] += bytes;
     }
 
     /// For hosts and doors: takes a packet out of the network and opens it; `None` if its body is of another kind.

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod hold;
 pub mod jitter;
 pub mod link;
+pub mod loaded;
 pub mod loss;
 pub mod meter;
 pub mod network;

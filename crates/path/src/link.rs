@@ -58,9 +58,9 @@ pub struct LinkGate {
 /// What is known of a packet inside: one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Slot {
+pub(crate) struct Slot {
     /// When the packet arrives at the far end: one propagation after transmission ends.
-    arrival: Time,
+    pub(crate) arrival: Time,
     /// When transmission starts.
     start: Time,
     /// With [`DOOMED`], if that is so.
@@ -80,6 +80,11 @@ impl Slot {
     fn doom(&mut self, doomed: bool) {
         let others = Flags(self.packet.flags.0 & !DOOMED.0);
         self.packet.flags = if doomed { others.with(DOOMED) } else { others };
+    }
+
+    /// Background load.
+    pub(crate) fn is_load(&self) -> bool {
+        self.packet.flags.has(Flags::VIRTUAL)
     }
 
     /// The packet as it came.
@@ -121,6 +126,7 @@ pub struct Link {
     closed_by_hand: bool,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(std::mem::offset_of!(Link, limit) == 128);
 
 /// No packet has this size.
@@ -231,11 +237,54 @@ impl Link {
         self.leave();
     }
 
+    /// The first packet, one of background load, has come to the far end, where it is taken out; or to the gate at which
+    /// it ends.
+    #[inline]
+    pub(crate) fn absorb(&mut self, cx: &mut Cx<'_>) {
+        let Some(slot) = self.slots.get(0) else { return };
+        if slot.is_doomed() {
+            cx.drop(slot.packet(), DropReason::Outage);
+        } else {
+            cx.count_hop();
+            cx.discard(&slot.packet);
+        }
+        self.leave();
+    }
+
+    /// How many packets of `size` bytes, one every `gap` from `t` on, pass without waiting and are at the far end before the last
+    /// one that comes before `end`. None if one could wait, or if that is not known yet.
+    #[inline]
+    pub(crate) fn idles(&mut self, t: Time, end: Time, size: u32, gap: Span) -> u64 {
+        let end = end.min(self.open.1);
+        if self.free > t || t < self.open.0 || end <= t + gap || self.red.is_some() {
+            return 0;
+        }
+        let Capacity::Fixed(rate) = self.capacity else { return 0 };
+        self.catch_up(t);
+        let takes = self.span_of(rate, size);
+        if self.slots.len() > self.started || takes > gap {
+            return 0;
+        }
+        let coming = (end.since(t).as_nanos() - 1) / gap.as_nanos() + 1;
+        // They stay in the link: so it knows what it has in service.
+        let staying = (takes + self.delay).as_nanos() / gap.as_nanos() + 1;
+        let passing = coming.saturating_sub(staying);
+        if passing > 0 {
+            self.free = t + Span::from_nanos((passing - 1) * gap.as_nanos()) + takes;
+        }
+        passing
+    }
+
+    /// Packets inside: those that propagate, the one in service, those that wait.
+    pub(crate) fn slots(&self) -> &Ring<Slot> {
+        &self.slots
+    }
+
     /// The same for those that come at the same instant, which are few: a call, so that what delivers the first
     /// keeps no registers for them.
     #[cold]
     #[inline(never)]
-    fn deliver_another(&mut self, cx: &mut Cx<'_>, now: Time) {
+    pub(crate) fn deliver_another(&mut self, cx: &mut Cx<'_>, now: Time) {
         self.deliver(cx, now);
     }
 
@@ -342,7 +391,7 @@ impl Link {
 
     /// Takes a packet in.
     #[inline(always)]
-    fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+    pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         if self.red.is_some() {
             let mut packet = *packet;
             if self.ask(cx, &mut packet) {
@@ -511,7 +560,7 @@ impl Element for Link {
                 self.closed_by_hand = false;
                 self.reschedule(now, None);
             }
-            Signal::State { .. } | Signal::Credit | Signal::Flush { .. } => {}
+            Signal::State { .. } | Signal::Cease | Signal::Credit | Signal::Flush { .. } => {}
         }
     }
 

@@ -30,6 +30,9 @@ pub struct Network {
     triggers: Triggers,
 }
 
+/// Nobody's wake-up is executed.
+const OUTSIDE: u32 = u32::MAX;
+
 /// As many elements are asked one by one.
 const MANY: usize = 64;
 
@@ -45,6 +48,7 @@ impl Network {
                 ledgers: (0..2 * flows).map(|_| Ledger::default()).collect(),
                 wires: Wires::default(),
                 counters: Counters::default(),
+                woken: OUTSIDE,
                 signals: VecDeque::new(),
             },
             outbox: Outbox::default(),
@@ -121,9 +125,17 @@ impl Network {
         }
     }
 
+    /// Lets time pass before somebody outside acts.
+    fn pass(&mut self, at: Time) {
+        self.run_until(at);
+        self.core.woken = OUTSIDE;
+    }
+
     #[inline]
     fn wake(&mut self, due: Time, i: usize) {
         debug_assert!(due >= self.now, "time went back");
+        // A wish for this very instant may come after the turn of a later element.
+        self.core.woken = if due > self.now { i as u32 } else { self.core.woken.max(i as u32) };
         self.now = due;
         self.core.counters.wakes += 1;
         let element = &mut self.elements[i];
@@ -162,7 +174,7 @@ impl Network {
 
     /// Puts a packet in from outside, at `at` or at the present if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
-        self.run_until(at);
+        self.pass(at);
         self.outbox.push(&packet, to, u32::from(port.0));
         self.settle();
     }
@@ -170,7 +182,7 @@ impl Network {
     /// Tells an element something, at `at` or at the present if that is later. Everything due before
     /// is executed first.
     pub fn signal(&mut self, at: Time, to: ElementId, signal: Signal) {
-        self.run_until(at);
+        self.pass(at);
         let i = to.0 as usize;
         let element = &mut self.elements[i];
         let (core, outbox) = (&mut self.core, &mut self.outbox);
@@ -216,7 +228,7 @@ impl Network {
         act: impl FnOnce(&mut T, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         self.element::<T>(id)?;
-        self.run_until(at);
+        self.pass(at);
         let i = id.0 as usize;
         let any: &mut dyn Any = &mut **self.elements.get_mut(i)?;
         let element = any.downcast_mut::<T>()?;
@@ -243,6 +255,10 @@ impl Network {
     /// The recorder.
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.core.tracer
+    }
+    /// Whether events or packets are recorded.
+    pub fn is_traced(&self) -> bool {
+        !self.core.tracer.is_off()
     }
     /// What was recorded so far, in order of recording.
     pub fn records(&self) -> &[base::event::Record] {

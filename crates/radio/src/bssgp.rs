@@ -101,6 +101,11 @@ impl<T: Copy> Sgsn<T> {
                 .is_none_or(|most| self.queue.len() as u64 + u64::from(pdus) <= u64::from(most))
     }
 
+    /// The BSS announces another bucket; what has passed stays counted.
+    pub fn announce(&mut self, bucket: Bucket) {
+        self.config.bucket = Some(bucket);
+    }
+
     /// Adds a PDU.
     pub fn push(&mut self, since: Time, octets: u32, token: T) {
         self.octets += u64::from(octets);

@@ -12,6 +12,7 @@
 //! | receiving side | [`rlc::receive::Receiver`] | `take(bsn, part, last)` for each RLC block that arrived, then `sender.feed.deliver(taken.complete, ..)` hands over whole PDUs in order; `report()` when one is due |
 //! | when a report is due | [`rlc::poll::Poller`] | `block(gap, force)` for each block sent (downlink) or received (uplink) |
 //! | countdown, multislot classes, turns of a timeslot | [`mac`] | asks |
+//! | a PCU that is a program | [`pcu::Station`] | carries its messages to the program and back |
 //! | time base | [`tdma`] | steps each [`tdma::BLOCK`] of 20 ms; a [`tdma::Tick`] is their number |
 //! | timers, counters, limits | [`parameters`] | reads the table, or a preset |
 //!
@@ -55,6 +56,7 @@ pub mod llc;
 pub mod mac;
 pub mod mobility;
 pub mod parameters;
+pub mod pcu;
 pub mod quality;
 pub mod rlc;
 pub mod tdma;

@@ -167,6 +167,14 @@ impl Quality {
         p <= 0.0 || self.stream.uniform() >= p
     }
 
+    /// C/I in dB, where that decides.
+    pub fn c_over_i(&self, now: Tick) -> Option<f64> {
+        match &self.source {
+            Source::Interference { c_over_i, .. } => Some(c_over_i.at(now)),
+            _ => None,
+        }
+    }
+
     /// The error rate of data blocks now, as far as it is known without a draw.
     pub fn rate(&mut self, now: Tick, scheme: Scheme) -> f64 {
         match &self.source {

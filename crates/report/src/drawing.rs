@@ -77,18 +77,19 @@ impl Picture {
 
         let entries = self.entries();
         let bottom = h - 30.0 - legend::rows(&entries, w).len() as f64 * legend::LINE;
-        let room = (bottom - top).max(60.0);
+        let below = layers::height(&self.layers);
+        // What the rows of the layers leave to sequence and panels.
+        let room = (bottom - top - below).max(60.0);
         let panel = |present: bool, share: f64| if present { room * share } else { 0.0 };
-        // Shares of the height of window, timer and each panel: many panels leave three tenths to the sequence.
+        // Shares of the height of window, timer and each panel: several panels leave three tenths to the sequence.
         let [high, low, each] = match self.panels.len() {
             0 | 1 => [0.22, 0.2, 0.24],
-            2 => [0.22, 0.2, 0.2],
+            2 => [0.16, 0.14, 0.2],
             many => [0.14, 0.12, 0.44 / many as f64],
         };
         let (window, timer) = (panel(!self.window.is_empty(), high), panel(!self.timer.is_empty(), low));
         let lines = panel(!self.panels.is_empty(), each * self.panels.len() as f64);
-        let below = layers::height(&self.layers);
-        let main = room - window - timer - lines - below;
+        let main = room - window - timer - lines;
 
         self.grid(&mut svg, &time, top, bottom);
         self.main_plot(&mut svg, &time, top, top + main, &labels, rows);

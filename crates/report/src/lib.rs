@@ -8,6 +8,7 @@
 //!   [`Picture::svg`] draws it for a paper.
 //! - [`Chart`] is one value over time, or a few that share an axis. [`Layer`]s under either show what happened
 //!   below the transport; [`under`] says which of it lies under which timeout.
+//! - [`Figure`] is a figure of a study with its published statements under the curves.
 //! - [`Map`] is a radio network with its mobiles, moment by moment.
 //! - [`Table`] and [`Bars`] hold published values beside measured ones.
 //! - [`Page`] puts them together; [`Page::html`] writes the page.
@@ -19,6 +20,7 @@ mod decimate;
 mod drawing;
 mod events;
 mod explore;
+mod figure;
 mod layers;
 mod legend;
 mod map;
@@ -36,6 +38,7 @@ mod xplot;
 pub use bars::{Bar, BarGroup, Bars};
 pub use chart::Chart;
 pub use explore::{Axis, Explore, Metric, Variant};
+pub use figure::{Curve, Figure, Statement};
 pub use layers::{Under, under};
 pub use map::{Change, Map, Moment, State as MobileState};
 pub use model::{

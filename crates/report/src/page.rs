@@ -8,6 +8,7 @@ use crate::bars::Bars;
 use crate::chart::Chart;
 use crate::data::script_json;
 use crate::events;
+use crate::figure::Figure;
 use crate::map::Map;
 use crate::model::Picture;
 use crate::table::Table;
@@ -52,6 +53,8 @@ pub enum Item {
     Picture(Box<Picture>),
     /// Values over time.
     Chart(Box<Chart>),
+    /// A figure of a study, drawn anew.
+    Figure(Box<Figure>),
     /// A radio network over time.
     Map(Box<Map>),
     /// Text as it is, in lines: a command, a file.
@@ -79,6 +82,12 @@ impl From<Picture> for Item {
 impl From<Chart> for Item {
     fn from(chart: Chart) -> Self {
         Self::Chart(Box::new(chart))
+    }
+}
+
+impl From<Figure> for Item {
+    fn from(figure: Figure) -> Self {
+        Self::Figure(Box::new(figure))
     }
 }
 
@@ -130,6 +139,7 @@ impl Page {
                     Item::Table(table) => table.html(&mut out),
                     Item::Bars(bars) => bars_html(bars, &mut out),
                     Item::Chart(chart) => chart_html(chart, &mut out),
+                    Item::Figure(figure) => figure_html(figure, &mut out),
                     Item::Map(map) => {
                         maps += 1;
                         map.html(maps, &mut out);
@@ -201,6 +211,12 @@ fn chart_html(chart: &Chart, out: &mut String) {
     let _ = write!(out, "<div class=\"drawing\">{}</div></figure>", untitled.svg(1100, 480));
 }
 
+fn figure_html(figure: &Figure, out: &mut String) {
+    let _ = write!(out, "<figure class=\"bars wide\"><h3>{}</h3>", escape(&figure.title));
+    let untitled = Figure { title: String::new(), ..figure.clone() };
+    let _ = write!(out, "<div class=\"drawing\">{}</div></figure>", untitled.svg(900, 460));
+}
+
 impl Picture {
     /// The figure of [`Page::html`] alone: story, static drawing, data and table of events, without the program that
     /// makes it live. `number` tells figures of one document apart.
@@ -212,7 +228,8 @@ impl Picture {
     }
 
     /// As [`Picture::figure`], without the static drawing and the table of events: for pages that hold many.
-    pub(crate) fn live(&self, number: usize) -> String {
+    #[must_use]
+    pub fn live(&self, number: usize) -> String {
         let mut out = String::with_capacity(16 * 1024);
         picture_html(self, number, false, &mut out);
         out

@@ -63,13 +63,22 @@ type Outcome<T> = std::result::Result<T, ParquetError>;
 pub fn write_flows(path: &Path, header: &Header, rows: &[Row]) -> Result<()> {
     header.check()?;
     let rows = row::in_order(header, rows)?;
-    let text = serde_json::to_string(header).map_err(|error| Error::Header(error.to_string()))?;
-    durable::replace(path, |file| {
-        write_table(file, header, text, &rows).map_err(Error::parquet("write", path))
-    })
+    durable::replace(path, |file| write_table(file, header, &rows).map_err(Error::parquet("write", path)))
 }
 
-fn write_table(file: File, header: &Header, text: String, rows: &[&Row]) -> Outcome<File> {
+/// The bytes that [`write_flows`] would write, where there are no files.
+///
+/// # Errors
+/// As of [`write_flows`], but for those of files.
+pub fn flows_bytes(header: &Header, rows: &[Row]) -> Result<Vec<u8>> {
+    header.check()?;
+    let rows = row::in_order(header, rows)?;
+    write_table(Vec::new(), header, &rows).map_err(Error::parquet("write", Path::new("flows.parquet")))
+}
+
+fn write_table<W: Write + Send>(out: W, header: &Header, rows: &[&Row]) -> Outcome<W> {
+    // Plain structures always become JSON.
+    let text = serde_json::to_string(header).map_err(|error| ParquetError::External(Box::new(error)))?;
     let params = header.param_columns();
     let keys: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
     let short: serde_json::Map<String, serde_json::Value> = keys
@@ -96,8 +105,8 @@ fn write_table(file: File, header: &Header, text: String, rows: &[&Row]) -> Outc
         .set_key_value_metadata(Some(key_values))
         .set_sorting_columns(Some(sorted_by))
         .build();
-    let file = Checked { file, length: 0, check: crc32fast::Hasher::new() };
-    let mut writer = SerializedFileWriter::new(file, schema_of(header, &params)?, Arc::new(properties))?;
+    let out = Checked { out, length: 0, check: crc32fast::Hasher::new() };
+    let mut writer = SerializedFileWriter::new(out, schema_of(header, &params)?, Arc::new(properties))?;
     for rows in rows.chunks(GROUP) {
         let mut group = writer.next_row_group()?;
         write_group(&mut group, header, &params, rows)?;
@@ -106,33 +115,33 @@ fn write_table(file: File, header: &Header, text: String, rows: &[&Row]) -> Outc
     writer.flush()?;
     let pages = writer.inner().seal();
     writer.append_key_value_metadata(KeyValue::new(PAGES_KEY.to_owned(), pages));
-    Ok(writer.into_inner()?.file)
+    Ok(writer.into_inner()?.out)
 }
 
-/// A file that knows what went into it.
-struct Checked {
-    file: File,
+/// An output that knows what went into it.
+struct Checked<W> {
+    out: W,
     length: u64,
     check: crc32fast::Hasher,
 }
 
-impl Checked {
+impl<W> Checked<W> {
     /// Length and check of everything written so far, as it stands in the metadata.
     fn seal(&self) -> String {
         format!("{} {:08x}", self.length, self.check.clone().finalize())
     }
 }
 
-impl Write for Checked {
+impl<W: Write> Write for Checked<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = self.out.write(bytes)?;
         self.check.update(&bytes[..written]);
         self.length += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.out.flush()
     }
 }
 

@@ -275,3 +275,139 @@ fn hostile_names_stay_text() {
     let html = look["html"].as_str().unwrap_or_else(|| panic!("{look}"));
     assert!(!html.contains("<img") && !html.contains("<script>alert") && html.contains("&lt;img"), "{html}");
 }
+
+/// A head and a body that come a byte at a time are given up too, however long they keep coming.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test of real time")]
+fn requests_that_trickle_are_given_up() {
+    let (_home, house) = open(&[]);
+    let head = format!(
+        "POST /api/check HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n",
+        house.port, house.token
+    );
+    let begun = std::time::Instant::now();
+    let mut streams = [house.connect(), house.connect()];
+    streams[1].write_all(head.as_bytes()).unwrap();
+    let mut ended = [None; 2];
+    let mut bytes = head.bytes().cycle();
+    while begun.elapsed() < Duration::from_secs(60) && ended.contains(&None) {
+        let byte = [bytes.next().unwrap()];
+        for (stream, ended) in streams.iter_mut().zip(&mut ended) {
+            stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            let mut answer = [0; 64];
+            // An answer or the end of the connection; a read that finds nothing waits on.
+            let closed = stream.write_all(&byte).is_err() || stream.read(&mut answer).is_ok();
+            if closed && ended.is_none() {
+                *ended = Some(begun.elapsed());
+            }
+        }
+        assert_eq!(house.ask("GET", "/api/state", &Value::Null).status, 200);
+        std::thread::sleep(Duration::from_millis(400));
+    }
+    let [head, body] = ended.map(|ended| ended.expect("still open after a minute"));
+    println!("given up: a head after {:.1} s, a body after {:.1} s", head.as_secs_f64(), body.as_secs_f64());
+    assert!(head < Duration::from_secs(30) && body < Duration::from_secs(30));
+}
+
+/// Every string of an answer that the page takes for markup.
+fn markup(answer: &Value, found: &mut Vec<String>) {
+    match answer {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| match value {
+            Value::String(text) if key == "html" => found.push(text.clone()),
+            value => markup(value, found),
+        }),
+        Value::Array(list) => list.iter().for_each(|value| markup(value, found)),
+        _ => {}
+    }
+}
+
+/// Text with markup in every field that takes text: names are refused at their place, what is free text stays text in
+/// all markup that the server makes, the exported page included.
+#[test]
+fn hostile_text_in_every_field_stays_text() {
+    let (_home, house) = open(&[]);
+    let hostile = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u{202e}";
+    let harmless = |html: &str, field: &str| {
+        let raw = html.contains("<img") || html.contains("<script>alert");
+        assert!(!raw, "{field}: {html}");
+    };
+    let quoted = format!("{hostile:?}").replace("\\u{202e}", "\\u202e");
+    let gate = format!("{TEXT}[[gate]]\nname = \"g\"\nlink = \"radio\"\nevery = \"20 s\"\nlasts = \"1 s\"\n");
+    let command = format!("{TEXT}[[command]]\nname = \"c\"\nat = \"b\"\nrun = \"true\"\n");
+    let grid = format!("{TEXT}[grid]\n\"hop.radio.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n");
+    let fields = [
+        ("hop.name", TEXT.replace("\"radio\"", &quoted)),
+        ("hop.between", TEXT.replace("\"a\"", &quoted)),
+        ("hop.rate", TEXT.replace("\"1 Mbit/s\"", &quoted)),
+        ("flow.name", TEXT.replace("\"f\"", &quoted)),
+        ("flow.transport", TEXT.replace("\"tcp\"", &quoted)),
+        ("an unknown key", format!("{TEXT}{quoted} = 1\n")),
+        ("gate.name", gate.replace("\"g\"", &quoted)),
+        ("command.name", command.replace("\"c\"", &quoted)),
+        ("command.run", command.replace("\"true\"", &quoted)),
+        ("grid key", grid.replace("\"hop.radio.rate\"", &quoted)),
+        ("grid value", grid.replace("\"2 Mbit/s\"", &quoted)),
+        ("title", TEXT.replace("williwaw = 1\n", &format!("williwaw = 1\ntitle = {quoted}\n"))),
+    ];
+    let mut drawn = 0;
+    for (field, text) in fields {
+        assert!(text.contains("onerror"), "{field}");
+        for route in ["check", "look"] {
+            let answer = house.ask("POST", &format!("/api/{route}"), &json!({ "text": text }));
+            // JSON, and never sniffed to be anything else.
+            assert!(answer.head.contains("application/json") && answer.head.contains("nosniff"), "{field}");
+            let mut html = Vec::new();
+            markup(&answer.json(), &mut html);
+            drawn += html.len();
+            html.iter().for_each(|html| harmless(html, field));
+        }
+        let set = json!({ "name": hostile, "text": text, "clock": "virtual", "repetitions": 1 });
+        let answer = house.ask("POST", "/api/sets", &set).json();
+        if let (Some(id), Some(_)) = (answer["id"].as_i64(), house::williwaw()) {
+            let done = house.wait(id, "done");
+            // One word for the shell, with no end of it in the middle.
+            let line = done["commands"][1].as_str().unwrap();
+            assert!(line.contains("'<img") && line.matches('\'').count() == 2, "{line}");
+            let page = house.ask("GET", &format!("/api/sets/{id}/export"), &Value::Null);
+            assert_eq!(page.status, 200, "{field}");
+            assert!(page.head.contains("attachment"), "{}", page.head);
+            harmless(&String::from_utf8_lossy(&page.body), field);
+            drawn += 1;
+        }
+    }
+    assert!(drawn > 0, "nothing was drawn, so nothing was tried");
+}
+
+/// Names inside a capture: of its interfaces.
+#[test]
+fn hostile_names_in_a_capture_stay_text() {
+    let Some(williwaw) = house::williwaw() else { return };
+    let (home, house) = open(&[]);
+    let (file, out) = (home.path().join("s.toml"), home.path().join("out"));
+    std::fs::write(&file, TEXT.replace("\"a\"", "\"server\"")).unwrap();
+    let made = std::process::Command::new(williwaw)
+        .args([std::ffi::OsStr::new("run"), file.as_os_str(), "--out".as_ref(), out.as_os_str()])
+        .args(["--reps", "1", "--pcap", "-q"])
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let mut bytes = std::fs::read(out.join("rep0.pcapng")).unwrap();
+    let mut patched = 0;
+    for at in 0..bytes.len().saturating_sub(6) {
+        if &bytes[at..at + 6] == b"server" {
+            bytes[at..at + 6].copy_from_slice(b"<img/>");
+            patched += 1;
+        }
+    }
+    assert!(patched > 0);
+    let host = format!("127.0.0.1:{}", house.port);
+    let token = format!("Bearer {}", house.token);
+    let headers =
+        [("host", &*host), ("authorization", &*token), ("content-type", "application/octet-stream")];
+    assert_eq!(house.send("PUT", "/api/captures/hostile.pcapng", &headers, &bytes).status, 200);
+    let answer = house.ask("GET", "/api/captures/hostile.pcapng", &Value::Null).json();
+    let mut html = Vec::new();
+    markup(&answer, &mut html);
+    assert!(!html.is_empty(), "{answer}");
+    html.iter().for_each(|html| assert!(!html.contains("<img"), "{html}"));
+}

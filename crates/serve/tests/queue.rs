@@ -178,3 +178,75 @@ fn text_and_form_say_the_same() {
     assert_eq!(house.ask("GET", "/api/scenarios", &Value::Null).json(), json!(["my study"]));
     assert_eq!(house.ask("GET", "/api/scenarios/my%20study", &Value::Null).json()["text"], STUDY);
 }
+
+/// A download by the kernel's own TCP, about half a second each in real time.
+const REAL: &str = "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\nrate = \"1 Mbit/s\"\n\
+    delay = \"20 ms\"\nqueue = \"unlimited\"\n[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\n\
+    transport = \"linux\"\napp = { bulk = { bytes = \"30 kB\" } }\n[run]\nlimit = \"20 s\"\n";
+
+/// Sets in real time, in namespaces: played to the end with what the kernels did; paused, the server killed in the pause,
+/// continued by the next server.
+#[test]
+fn a_set_in_real_time_is_played_and_survives_the_server() {
+    if house::williwaw().is_none() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let house = House::start(home.path(), &[]);
+    let add = |house: &House, repetitions: u32| {
+        let set = json!({ "name": "real", "text": REAL, "clock": "real", "repetitions": repetitions });
+        house.ask("POST", "/api/sets", &set).json()["id"].as_i64().unwrap()
+    };
+    let state = |house: &House, id: i64| {
+        house.ask("GET", &format!("/api/sets/{id}"), &Value::Null).json()["set"].clone()
+    };
+    let first = add(&house, 2);
+    let ended = until(|| {
+        let set = state(&house, first);
+        ["done", "failed"].contains(&set["state"].as_str().unwrap()).then_some(set)
+    });
+    if ended["state"] == "failed" {
+        // A machine without rights or devices says so; everything else is a fault.
+        let doctor = house.ask("GET", "/api/doctor", &Value::Null).json();
+        assert_eq!(doctor["good"], false, "{ended}: {doctor}");
+        println!("skipped: this machine cannot emulate: {}", ended["message"]);
+        return;
+    }
+    let done = house.wait(first, "done");
+    let metrics = medians(&done);
+    assert_eq!(metrics["download_time_s"]["n"], 2, "{metrics}");
+    let time = metrics["download_time_s"]["median"].as_f64().unwrap();
+    // 21 packets of 1500 bytes at 1 Mbit/s and three times 20 ms at least.
+    assert!(time > 0.3 && time < 10.0, "{time}");
+    assert!(done["record"]["emulation"]["faithful"].is_boolean(), "{}", done["record"]);
+    assert_eq!(done["commands"][1], "williwaw emulate real.toml --reps 2");
+
+    // Paused between repetitions, and the server gone meanwhile.
+    let second = add(&house, 12);
+    until(|| {
+        // No table before the first repetition.
+        let so_far = house.ask("GET", &format!("/api/sets/{second}"), &Value::Null).json();
+        medians(&so_far)["download_time_s"]["n"].as_u64().filter(|n| *n > 0)
+    });
+    house.ask("POST", &format!("/api/sets/{second}/ask/pause"), &json!({}));
+    let paused = house.wait(second, "paused");
+    let some = medians(&paused)["download_time_s"]["n"].as_u64().unwrap();
+    assert!(some > 0 && some < 12, "{some}");
+    house.kill();
+    let house = House::start(home.path(), &[]);
+    house.ask("POST", &format!("/api/sets/{second}/ask/resume"), &json!({}));
+    let done = house.wait(second, "done");
+    assert_eq!(medians(&done)["download_time_s"]["n"], 12);
+}
+
+/// Asks again until there is an answer.
+#[allow(clippy::disallowed_methods, reason = "a test of real processes")]
+fn until<T>(mut asked: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1800 {
+        if let Some(answer) = asked() {
+            return answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("no answer in 90 s");
+}

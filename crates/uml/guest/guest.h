@@ -17,7 +17,7 @@ enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024 };
 /* The port of the first connection that is opened, and of an end that sends datagrams. */
 enum { FIRST = 1024 };
 /* A word to or from whoever drives this kernel, in the order of bytes of this machine. */
-enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD, READ, CALL, CALLED };
+enum { OPEN = 1, WRITE, CLOSE, ABORT, END, STANDS, BROKEN, SAY, HEARD, READ, CALL, CALLED, STATION, GB };
 struct word {
     uint32_t what, line;
     uint64_t first, second;
@@ -33,7 +33,7 @@ struct command {
 };
 
 struct task {
-    char work[16]; /* bulk, lines, datagrams, or commands */
+    char work[16]; /* bulk, lines, datagrams, commands, or pcu */
     int sends, slowly; /* slowly: what comes is read when that is ordered */
     char address[48], address6[48], peer[48], cc[32];
     int width, mtu, protocol;
@@ -91,6 +91,13 @@ void end_calls(void);
 /* What this program is to others than the kernel: the tool by which programs call. */
 int call(int argc, char **argv);
 void prepare_commands(void);
+/* What a program of the user's needs, without starting one: where the driver is heard. Starts one; what it wrote last; ends all. */
+int prepare_program(void);
+void start_program(size_t n);
+const char *program_error(void);
+void end_programs(void);
+void prepare_pcu(void);
+void run_pcu(void);
 void run_commands(void);
 void prepare_agent(void);
 void run_agent(void);

@@ -483,6 +483,10 @@ int main(int argc, char **argv)
         prepare_commands();
         say("ready");
         run_commands();
+    } else if (!strcmp(task.work, "pcu")) {
+        prepare_pcu();
+        say("ready");
+        run_pcu();
     } else if (!strcmp(task.work, "lines")) {
         prepare_agent();
         say("ready");

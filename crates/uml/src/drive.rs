@@ -6,11 +6,12 @@
 //! what happened.
 
 use crate::guest::Guest;
-use crate::{BOOT, Error, words};
+use crate::{BOOT, Error, pcu, words};
 use base::Time;
 use host::{Door, Gate, Machine, Remote, Said};
 use lab::capture::doors::{Capture, Note};
 use path::{Cx, ElementId, Network};
+use radio::pcu::Station;
 
 /// A kernel and its door into the network.
 pub struct Post {
@@ -37,6 +38,8 @@ pub enum Kind {
     Flow,
     /// A machine with programs: a [`host::Machine`].
     Machine,
+    /// A PCU: a [`radio::pcu::Station`], which it hears and answers without a packet.
+    Pcu,
 }
 
 /// Acts through a door.
@@ -49,6 +52,7 @@ fn through<R>(
     match kind {
         Kind::Flow => network.enter(at, door, |door: &mut Door, cx| act(door, cx)),
         Kind::Machine => network.enter(at, door, |door: &mut Machine, cx| act(door, cx)),
+        Kind::Pcu => None,
     }
 }
 
@@ -148,7 +152,7 @@ impl Driver {
             match done(&self.network, &self.posts) {
                 Next::GoOn => {}
                 Next::Hush => self.end(speaks)?,
-                Next::End => self.end(|_, post| post.kind == Kind::Machine || post.remote.is_some())?,
+                Next::End => self.end(|_, post| post.kind != Kind::Flow || post.remote.is_some())?,
                 Next::Stop => return Ok(true),
             }
             let soonest = |(i, post): (usize, &Post)| (post.guest.next_wake(), i);
@@ -195,12 +199,20 @@ impl Driver {
 
     /// Hears what a kernel's first process says of its connections, and what its programs call.
     fn listen(&mut self, i: usize) {
-        let Driver { network, posts, .. } = self;
+        let Driver { network, posts, capture, .. } = self;
         let at = of_guest(posts[i].guest.now());
         for word in posts[i].guest.words() {
             if let Some((number, name)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine) {
                 let done = trigger(network, at, name).map(Time::as_nanos);
                 posts[i].guest.tell_init(words::called(number, done));
+                continue;
+            }
+            if posts[i].kind == Kind::Pcu {
+                if let Some(message) = words::said(&word) {
+                    pcu::keep(capture, i, at, &message);
+                    let station = posts[i].door;
+                    network.enter(at, station, |station: &mut Station, cx| station.hears(cx, &message));
+                }
                 continue;
             }
             let Some(remote) = posts[i].remote else { continue };
@@ -264,6 +276,14 @@ impl Driver {
                     capture.add(i, Note { t, number, after, late: None }, &leaving.bytes);
                 }
                 post.guest.push(leaving.bytes);
+            }
+            if post.kind == Kind::Pcu {
+                while let Some(Some(message)) =
+                    self.network.enter(now, post.door, |station: &mut Station, _| station.next_message())
+                {
+                    pcu::keep(&mut self.capture, i, now, &message);
+                    post.guest.tell_init(words::message(&message));
+                }
             }
             let Some(remote) = post.remote else { continue };
             while let Some(Some(order)) =

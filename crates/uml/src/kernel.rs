@@ -38,6 +38,7 @@ const INIT: &[(&str, &str)] = &[
     ("datagrams.c", include_str!("../guest/datagrams.c")),
     ("commands.c", include_str!("../guest/commands.c")),
     ("calls.c", include_str!("../guest/calls.c")),
+    ("pcu.c", include_str!("../guest/pcu.c")),
 ];
 const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];
 

@@ -28,6 +28,8 @@ mod memory;
 #[cfg(target_os = "linux")]
 mod once;
 #[cfg(target_os = "linux")]
+mod pcu;
+#[cfg(target_os = "linux")]
 mod sys;
 
 #[cfg(target_os = "linux")]

@@ -93,6 +93,21 @@ pub(crate) fn task(
     })
 }
 
+/// What a guest is told that runs one program in the root of this system, whatever the scenario's machines do.
+pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs {
+    let folder = kernels.folder.to_str().filter(|text| !text.contains('\n'));
+    let variables = VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Programs {
+        host: host.to_owned(),
+        root: ROOT.to_owned(),
+        folder: folder.unwrap_or(ROOT).to_owned(),
+        variables: variables.collect(),
+        hosts: "127.0.0.1 localhost\n".to_owned(),
+        commands: vec![program],
+        triggers: Vec::new(),
+    }
+}
+
 /// Tells the door of a machine the addresses of all.
 pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
     let now = network.now();

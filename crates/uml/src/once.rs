@@ -8,7 +8,7 @@ use crate::drive::{Driver, Kind, Next, Post, speaks};
 use crate::guest::{Guest, Setup};
 use crate::machines::{self, file, settings};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
-use crate::{Error, Kernels, Options, Outcome};
+use crate::{Error, Kernels, Options, Outcome, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
 use host::{ADDRESSES, Door, Remote, Said};
@@ -94,6 +94,8 @@ impl run::Clock for Turns<'_> {
         let mut all = Posts::default();
         self.start_flows(run, &mut all)?;
         self.start_machines(run, &mut all)?;
+        let machines = all.posts.len();
+        self.start_pcus(run, &mut all)?;
         let Posts { posts, owners } = all;
         let capture = self.options.capture.then(|| {
             let spot = |name: String, element: ElementId| Spot { name, element, framing: None };
@@ -108,6 +110,7 @@ impl run::Clock for Turns<'_> {
         driver.run(run.limit + GRACE, |network, posts| ending.next(network, posts))?;
         let Driver { network, mut posts, capture, .. } = driver;
         run.world.network = network;
+        pcu::close(run, &posts.split_off(machines));
         let machines = posts.split_off(owners.len());
         let (facts, flows_complete) = settle(run, &posts, &owners)?;
         let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
@@ -148,6 +151,16 @@ impl Turns<'_> {
             let place = (&*model.nodes[node].name, door, Kind::Machine);
             all.posts.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
             machines::introduce(model, &mut run.world.network, door);
+        }
+        Ok(())
+    }
+
+    /// Starts the PCUs of cells, each in a kernel of its own.
+    fn start_pcus(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
+        for cell in pcu::cells(run.model, &run.world) {
+            let (task, linux) = (cell.task(run.limit, self.kernels)?, Linux::default());
+            let place = (&*format!("{}.pcu", cell.name), cell.station, Kind::Pcu);
+            all.posts.push(self.start(run.seed, place, &linux, &task, linux.mtu)?);
         }
         Ok(())
     }

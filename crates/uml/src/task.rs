@@ -48,6 +48,8 @@ pub enum Work {
     Datagrams(Datagrams),
     /// Programs of the user's.
     Programs(Programs),
+    /// A PCU between base station and SGSN: one program, which is there before t = 0.
+    Pcu(Programs),
 }
 
 /// One end of a flow of datagrams.
@@ -129,7 +131,7 @@ impl Task {
     /// The files of its task, by name: `task` and what that speaks of.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files = vec![("task".to_owned(), self.text())];
-        if let Work::Programs(programs) = &self.work {
+        if let Work::Programs(programs) | Work::Pcu(programs) = &self.work {
             files.push(("hosts".to_owned(), programs.hosts.clone()));
             files.push(("resolver".to_owned(), "# there is no resolver in virtual time\n".to_owned()));
             for (i, command) in programs.commands.iter().enumerate() {
@@ -203,8 +205,9 @@ impl Task {
                     line("payload", &payload);
                 }
             }
-            Work::Programs(programs) => {
-                line("work", &"commands");
+            Work::Programs(programs) | Work::Pcu(programs) => {
+                let is_pcu = matches!(self.work, Work::Pcu(_));
+                line("work", &if is_pcu { "pcu" } else { "commands" });
                 line("host", &programs.host);
                 line("root", &programs.root);
                 line("folder", &programs.folder);

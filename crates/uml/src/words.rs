@@ -1,9 +1,10 @@
 //! Workload protocol between the simulator and a guest's init.
 //!
 //! Orders go in, standings come out, each a word of 24 bytes in a frame that no program sees. `guest/agent.c`,
-//! `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` speak the same.
+//! `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` speak the same; `guest/pcu.c` passes messages of any length.
 
 use host::{Order, Standing};
+use radio::pcu::{Link, Message};
 use transport::app::datagrams::Datagram;
 
 /// Bytes of a word: what it is, of which line, and two numbers.
@@ -21,6 +22,34 @@ const HEARD: u32 = 9;
 const READ: u32 = 10;
 const CALL: u32 = 11;
 const CALLED: u32 = 12;
+const STATION: u32 = 13;
+const GB: u32 = 14;
+
+/// A message for the PCU that is a guest's program.
+pub fn message(message: &Message) -> Vec<u8> {
+    let what = match message.link {
+        Link::Station => STATION,
+        Link::Gb => GB,
+    };
+    let mut word = Vec::with_capacity(8 + message.octets.len());
+    word.extend(what.to_ne_bytes());
+    word.extend((message.octets.len() as u32).to_ne_bytes());
+    word.extend_from_slice(&message.octets);
+    word
+}
+
+/// A message of that PCU; none if the word tells something else.
+pub fn said(word: &[u8]) -> Option<Message> {
+    let (what, rest) = word.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let link = match u32::from_ne_bytes(*what) {
+        STATION => Link::Station,
+        GB => Link::Gb,
+        _ => return None,
+    };
+    let octets = rest.get(..u32::from_ne_bytes(*length) as usize)?.to_vec();
+    Some(Message { link, octets })
+}
 
 /// The word by which a datagram is said.
 pub fn say(datagram: Datagram) -> Vec<u8> {

@@ -18,6 +18,7 @@ const VERBS: &[&str] = &[
     "analyse",
     "measure",
     "check",
+    "compare",
     "new",
     "schema",
     "presets",

@@ -246,6 +246,12 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
             "--jobs 1, or metrics = \"json\", which takes them from its standard output",
         ));
     }
+    if let Some(bearer) = sweep.cells.iter().find_map(|cell| lab::sweep::pcu(&cell.model)) {
+        return Err(Failure::usage(
+            format!("the PCU of bearer `{bearer}` is a program in virtual time"),
+            "`williwaw run` plays it; leave `pcu` out for the model's RLC/MAC in real time",
+        ));
+    }
     let flows = || sweep.cells.iter().flat_map(|cell| &cell.model.flows);
     let own = |flow: &Flow, is: fn(&Protocol) -> bool| {
         let mut kernels = flow.transport.kernels().into_iter().flatten();

@@ -131,7 +131,11 @@ impl Stage {
             .flat_map(|model| model.stations.iter().map(|&node| &model.nodes[node].linux))
             .collect();
         let named = |linux: &'a Linux| linux.kernel.as_deref();
-        let asked = speakers().map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
+        let mut asked: BTreeSet<Option<&str>> =
+            speakers().map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
+        // The program of a real PCU runs in the kernel that is used where nothing is said.
+        let with_pcu = models.iter().any(|model| lab::sweep::pcu(model).is_some());
+        asked.extend(with_pcu.then_some(None));
         let stage = Stage::with(&asked, wish)?;
         let dccp = |linux: &&Linux| matches!(linux.protocol, Protocol::Dccp { .. });
         let speakers: BTreeSet<Option<&str>> = speakers().filter(dccp).map(named).collect();
@@ -148,6 +152,9 @@ impl Stage {
         }
         for linux in stations {
             kernel::has_overlays(&stage.kernels.find(named(linux))?)?;
+        }
+        if with_pcu {
+            kernel::has_overlays(&stage.kernels.find(None)?)?;
         }
         Ok(stage)
     }

@@ -12,6 +12,7 @@ use base::tcp::Segment;
 use base::trace::{Derived, Encoded, Sighting};
 use base::truth::{Cause, Retransmission};
 use base::wire;
+use base::wire::checksum::Sum;
 use base::wire::frame::Framing;
 use scenario::Model;
 use scenario::build::World;
@@ -249,7 +250,12 @@ impl<'m, 'a> Collector<'m, 'a> {
         let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)));
         let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
         let mut bytes = Vec::new();
-        segment::around(&mut bytes, from, to, encoded.protocol, &encoded.bytes, outside);
+        if matches!(f.transport.at(Role::Active), Transport::Udp(_)) {
+            let datagram = datagram(flow, [from, to].map(IpAddr::V4), &encoded.bytes);
+            segment::around(&mut bytes, from, to, encoded.protocol, &datagram, outside);
+        } else {
+            segment::around(&mut bytes, from, to, encoded.protocol, &encoded.bytes, outside);
+        }
         // A deadline is an IP option for whoever reads the capture, as it would be for routers.
         if !head.deadline().is_never() {
             let lifetime = head.deadline().since(head.born);
@@ -480,6 +486,24 @@ fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
     marked != left
 }
 
+/// The port of one side of a flow.
+fn port(flow: usize, side: usize) -> u16 {
+    if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 }
+}
+
+/// A datagram of a model with ports, length and checksum (RFC 768) in its header.
+fn datagram(flow: usize, [from, to]: [IpAddr; 2], zeros: &[u8]) -> Vec<u8> {
+    let mut bytes = zeros.to_vec();
+    let length = bytes.len().min(usize::from(u16::MAX)) as u16;
+    for (at, word) in [port(flow, 0), port(flow, 1), length].into_iter().enumerate() {
+        bytes[2 * at..2 * at + 2].copy_from_slice(&word.to_be_bytes());
+    }
+    let sum = Sum::ZERO.and(&bytes).and_pseudo(from, to, wire::UDP, u32::from(length)).finish();
+    // Zero says that there is none.
+    bytes[6..8].copy_from_slice(&(if sum == 0 { u16::MAX } else { sum }).to_be_bytes());
+    bytes
+}
+
 /// How the two ends of a flow show on the wire.
 fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     let f = &model.flows[flow];
@@ -496,7 +520,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
         let number = (2 * flow + side + 1) as u32;
         End {
             address: IpAddr::V4(address(node, 0)),
-            port: if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 },
+            port: port(flow, side),
             // Far apart, and not those of another run's flow by chance.
             first: number.wrapping_mul(0x9e37_79b9),
             clock: number.wrapping_mul(0x0100_0193),

@@ -1,15 +1,21 @@
-//! Radio rows under a picture: changes of cell, TBF set-up and loss, closed RLC windows, LLC interruptions.
+//! Radio rows and panels under a picture: changes of cell, TBF set-up, release and loss, closed RLC windows, dummy blocks, LLC
+//! interruptions; RLC blocks over their numbers with repeats and acknowledgements (catalogue TA-06).
 //!
 //! Of each GPRS bearer on the flow's way, from the trace of the cell ([`Event::Tbf`] and others).
 
 use base::Time;
 use base::event::{BlockUse, CellStep, Event, FrameFate, Record, TbfStep};
-use report::{Layer, LayerEvent};
+use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
 use scenario::Model;
 use scenario::build::World;
 
 /// A time without an LLC frame is shown from this length on: several round trips of such a bearer, s.
 const BREAK: f64 = 2.0;
+/// Dummy blocks that follow each other within this time are one event: five block periods, s.
+const DUMMY_GAP: f64 = 0.1;
+/// What is drawn over RLC block numbers: the name and the colour.
+const DOTS: [(&str, Ink); 3] =
+    [("first sent", Ink::Main), ("acknowledged: all before", Ink::Other), ("sent again", Ink::Limit)];
 
 /// One direction of a bearer while its trace is read.
 #[derive(Default)]
@@ -21,6 +27,10 @@ struct Way {
     quiet_since: f64,
     /// The last of them that was discarded, and how many.
     discarded: Option<(f64, u64)>,
+    /// Dummy blocks in a row: from, until, how many.
+    dummies: Option<(f64, f64, u64)>,
+    /// Time (s) and RLC block number, in the order of [`DOTS`].
+    dots: [Vec<[f64; 2]>; 3],
 }
 
 /// A change of cell under way.
@@ -52,15 +62,43 @@ impl Bearer<'_> {
             Event::RadioStalled { up, .. } => {
                 self.ways[usize::from(up)].stalled.get_or_insert(t);
             }
-            Event::RadioBlock { up, purpose: BlockUse::New, .. } => {
-                if let Some(since) = self.ways[usize::from(up)].stalled.take() {
-                    let row = format!("RLC {}", direction(usize::from(up)));
-                    self.add(&row, since, Some(t), "window closed", String::new());
-                }
+            Event::RadioBlock { up, purpose, block, .. } => self.block(t, usize::from(up), purpose, block),
+            Event::RadioReport { up, complete, arrived: true, .. } => {
+                self.ways[usize::from(up)].dots[1].push([t, f64::from(complete)]);
             }
             Event::LlcFrame { up, fate, .. } => self.frame(t, usize::from(up), fate),
             Event::Mobility { step, .. } => self.mobility(t, step),
             _ => {}
+        }
+    }
+
+    fn block(&mut self, t: f64, way: usize, purpose: BlockUse, block: u32) {
+        let w = &mut self.ways[way];
+        match purpose {
+            BlockUse::New => {
+                w.dots[0].push([t, f64::from(block)]);
+                if let Some(since) = w.stalled.take() {
+                    let row = format!("RLC {}", direction(way));
+                    self.add(&row, since, Some(t), "window closed", String::new());
+                }
+            }
+            BlockUse::Missing | BlockUse::Idle => w.dots[2].push([t, f64::from(block)]),
+            BlockUse::Dummy => match &mut w.dummies {
+                Some((_, last, count)) if t - *last < DUMMY_GAP => (*last, *count) = (t, *count + 1),
+                _ => {
+                    let before = w.dummies.replace((t, t, 1));
+                    self.tell_dummies(way, before);
+                }
+            },
+            BlockUse::Control => {}
+        }
+    }
+
+    fn tell_dummies(&mut self, way: usize, dummies: Option<(f64, f64, u64)>) {
+        if let Some((since, last, count)) = dummies {
+            let blocks = if count == 1 { "block" } else { "blocks" };
+            let row = format!("RLC {}", direction(way));
+            self.add(&row, since, Some(last), "dummy blocks", format!("{count} {blocks}"));
         }
     }
 
@@ -74,7 +112,8 @@ impl Bearer<'_> {
                 }
             }
             TbfStep::Lost => self.add(&row, t, None, "TBF lost", String::new()),
-            TbfStep::Kept | TbfStep::Released => {}
+            TbfStep::Released => self.add(&row, t, None, "TBF released", String::new()),
+            TbfStep::Kept => {}
         }
     }
 
@@ -135,6 +174,27 @@ impl Bearer<'_> {
         }
     }
 
+    /// A panel of each direction in which RLC blocks were sent; `alone`: there is no other bearer to be told from.
+    fn panels(&mut self, alone: bool) -> Vec<Panel> {
+        let name = if alone { String::new() } else { format!("{} ", self.name) };
+        let mut all = Vec::new();
+        for (way, w) in self.ways.iter_mut().enumerate() {
+            let dots = DOTS.iter().zip(std::mem::take(&mut w.dots)).filter(|(_, points)| !points.is_empty());
+            let series: Vec<Series> = dots
+                .map(|((name, ink), points)| Series {
+                    name: (*name).to_owned(),
+                    ink: *ink,
+                    style: Style::Dots,
+                    points,
+                })
+                .collect();
+            if !series.is_empty() {
+                all.push(Panel { unit: format!("{name}RLC block {}", direction(way)), series });
+            }
+        }
+        all
+    }
+
     /// What is under way when the trace ends.
     fn finish(mut self, end: f64) -> Vec<Layer> {
         if let Some(change) = self.change.take() {
@@ -144,6 +204,8 @@ impl Bearer<'_> {
             let row = format!("LLC {}", direction(way));
             let discarded = self.ways[way].discarded.take();
             self.tell_discarded(&row, discarded);
+            let dummies = self.ways[way].dummies.take();
+            self.tell_dummies(way, dummies);
         }
         for layer in &mut self.rows {
             layer.events.sort_by(|a, b| a.t.total_cmp(&b.t));
@@ -156,12 +218,18 @@ fn direction(way: usize) -> &'static str {
     if way == 1 { "up" } else { "down" }
 }
 
-/// The rows of all bearers on a flow's way.
-pub(super) fn layers(model: &Model, flow: usize, world: &World, records: &[Record]) -> Vec<Layer> {
+/// The rows and panels of all bearers on a flow's way.
+pub(super) fn layers(
+    model: &Model,
+    flow: usize,
+    world: &World,
+    records: &[Record],
+) -> (Vec<Layer>, Vec<Panel>) {
     let f = &model.flows[flow];
     let on_way = |b: usize| f.route.iter().chain(&f.way_back).any(|l| model.links[*l].bearer == Some(b));
     let end = records.last().map_or(Time::ZERO, |r| r.t).as_secs_f64();
-    let mut all = Vec::new();
+    let (mut all, mut panels) = (Vec::new(), Vec::new());
+    let alone = (0..world.bearers.len()).filter(|b| on_way(*b)).count() == 1;
     for (b, &(id, user)) in world.bearers.iter().enumerate().filter(|(b, _)| on_way(*b)) {
         let name = model.bearers[b].name.as_str();
         let mut bearer = Bearer { name, ways: Default::default(), change: None, rows: Vec::new() };
@@ -170,6 +238,7 @@ pub(super) fn layers(model: &Model, flow: usize, world: &World, records: &[Recor
                 Event::Tbf { user, .. }
                 | Event::RadioStalled { user, .. }
                 | Event::RadioBlock { user, .. }
+                | Event::RadioReport { user, .. }
                 | Event::LlcFrame { user, .. }
                 | Event::Mobility { user, .. } => user,
                 _ => continue,
@@ -178,7 +247,8 @@ pub(super) fn layers(model: &Model, flow: usize, world: &World, records: &[Recor
                 bearer.note(record.t.as_secs_f64(), record.event);
             }
         }
+        panels.extend(bearer.panels(alone));
         all.extend(bearer.finish(end));
     }
-    all
+    (all, panels)
 }

@@ -74,6 +74,7 @@ fn experiment(r: &Reproduced) -> Value {
         "claims": claims,
         "untested": untested,
         "readings": readings,
+        "figures": r.figures,
         "linux_today": r.today.as_ref().map(today),
         "share_within": r.share.map(|s| json!({
             "seeds": s.seeds, "repetitions": s.repetitions, "within": s.within, "of": s.of,

@@ -4,7 +4,9 @@ use super::experiment::{Claims, Experiment, Group};
 use super::grid::{Grid, Measured, cases};
 use super::scene::{pictures, scenes};
 use super::value::{beside, values};
-use super::{ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, find, today, verdict};
+use super::{
+    ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, figure, find, today, verdict,
+};
 use crate::sweep::{Control, Prepared, Sweep, SweepError};
 use report::Picture;
 use results::row::Row;
@@ -57,6 +59,7 @@ impl<'a> Laboratory<'a> {
         let (claim_results, untested) = verdict::claims(&experiment, &claims, &grid)?;
         let readings = self.readings(group, &experiment, &claims)?;
         let share = self.share(group, &experiment, &claims)?;
+        let figures = figure::figures(&experiment, &claims, &grid)?;
         let mut pictures =
             if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
         if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
@@ -70,6 +73,7 @@ impl<'a> Laboratory<'a> {
             untested,
             readings,
             share,
+            figures,
             pictures,
             runs,
             today,

@@ -10,6 +10,7 @@
 pub mod catalogue;
 pub mod claim;
 pub mod experiment;
+mod figure;
 mod grid;
 mod groups;
 pub mod json;
@@ -24,7 +25,7 @@ pub use laboratory::{Laboratory, weights};
 
 use crate::sweep::{Progress, SweepError};
 use experiment::{Claim, Experiment, GROUPS, Group};
-use report::Picture;
+use report::{Figure, Picture};
 
 /// One published value beside what was measured.
 #[derive(Clone, Debug)]
@@ -149,6 +150,8 @@ pub struct Reproduced {
     pub readings: Vec<ReadingResult>,
     /// Over several seeds.
     pub share: Option<Share>,
+    /// Figures drawn anew.
+    pub figures: Vec<Figure>,
     /// Pictures with their headings.
     pub pictures: Vec<(String, Picture)>,
     /// Runs that were made for it alone or shared with others.

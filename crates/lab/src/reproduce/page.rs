@@ -67,6 +67,7 @@ fn section(r: &Reproduced) -> Section {
     if !r.readings.is_empty() {
         items.push(readings(r).into());
     }
+    items.extend(r.figures.iter().cloned().map(Item::from));
     for (heading, picture) in &r.pictures {
         let mut picture = picture.clone();
         picture.title = heading.clone();

@@ -1,5 +1,6 @@
 //! Gb interface as octets: BSSGP PDUs in NS-UNITDATA over UDP (3GPP TS 48.018 sections 10 and 11, 48.016 section 9).
 
+use super::bits::BitWriter;
 use base::{Span, Time};
 
 /// UDP port of the network service over IP (IANA).
@@ -59,6 +60,20 @@ pub mod element {
     pub const TAG: u8 = 0x1e;
     /// TLLI.
     pub const TLLI: u8 = 0x1f;
+    /// Bmax default MS, units of 100 octets.
+    pub const BMAX_DEFAULT_MS: u8 = 0x01;
+    /// Bucket Leak Rate, units of 100 bit/s.
+    pub const BUCKET_LEAK_RATE: u8 = 0x03;
+    /// BVC Bucket Size, units of 100 octets.
+    pub const BVC_BUCKET_SIZE: u8 = 0x05;
+    /// IMSI.
+    pub const IMSI: u8 = 0x0d;
+    /// MS Radio Access Capability.
+    pub const RADIO_ACCESS: u8 = 0x13;
+    /// MS Bucket Size, units of 100 octets.
+    pub const MS_BUCKET_SIZE: u8 = 0x14;
+    /// R default MS, units of 100 bit/s.
+    pub const R_DEFAULT_MS: u8 = 0x1c;
 }
 
 /// Best effort: QoS profile with peak rate 0, and neither A, T, C/R nor precedence.
@@ -95,6 +110,40 @@ pub fn down(tlli: u32, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     put(&mut pdu, element::LIFETIME, &centiseconds.to_be_bytes());
     put(&mut pdu, element::LLC_PDU, frame);
     unitdata(BVCI, &pdu)
+}
+
+/// DL-UNITDATA for a mobile of which the BSS is told the IMSI's last digits and the multislot class of GPRS.
+pub fn down_known(
+    bvci: u16,
+    (tlli, digits, class): (u32, u16, u8),
+    lifetime: Option<Span>,
+    frame: &[u8],
+) -> Vec<u8> {
+    let mut pdu = vec![kind::DL_UNITDATA];
+    pdu.extend(tlli.to_be_bytes());
+    pdu.extend(QOS);
+    let centiseconds = lifetime.map_or(u16::MAX, |l| (l.as_nanos() / 10_000_000).min(65_534) as u16);
+    put(&mut pdu, element::LIFETIME, &centiseconds.to_be_bytes());
+    // 001 01 and ten digits: an identity of 15 digits in BCD, the first one beside the type.
+    let text = format!("001010000000{:03}", digits % 1000);
+    let digit = |i: usize| text.as_bytes()[i] - b'0';
+    let mut imsi = vec![digit(0) << 4 | 9];
+    imsi.extend((0..7).map(|i| digit(2 * i + 2) << 4 | digit(2 * i + 1)));
+    put(&mut pdu, element::IMSI, &imsi);
+    put(&mut pdu, element::RADIO_ACCESS, &radio_access(class));
+    put(&mut pdu, element::LLC_PDU, frame);
+    unitdata(bvci, &pdu)
+}
+
+/// MS Radio Access Capability (24.008 section 10.5.5.12a): GSM P, power class 1, a multislot class of GPRS, no EGPRS.
+fn radio_access(class: u8) -> Vec<u8> {
+    let w = BitWriter::new().put(0, 4).put(18, 7).put(1, 3).put(0, 1);
+    // ES IND, then no pseudo-synchronisation and no group calls.
+    let w = w.put(1, 1).put(0, 3);
+    // Multislot capability: no HSCSD; GPRS with its class, without extended allocation; no times of measurement.
+    let w = w.put(1, 1).put(0, 1).put(1, 1).put(u64::from(class), 5).put(0, 1).put(0, 1);
+    // No other access technology; spare bits.
+    w.put(0, 3).filled(4)
 }
 
 /// UL-UNITDATA with an LLC frame from a cell.

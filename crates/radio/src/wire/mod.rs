@@ -7,13 +7,17 @@
 //! | `message` | RLC/MAC control messages | 44.060 section 11.2 |
 //! | `llc` | UI and I frames, SN-UNITDATA and SN-DATA | 44.064 section 6, 44.065 section 7 |
 //! | `gb` | BSSGP and network service over UDP | 48.018 sections 10 and 11, 48.016 section 9 |
+//! | `assignment` | Immediate Assignment, Packet Downlink and Uplink Assignment | 44.018 section 9.1.18, 44.060 section 11.2 |
+//! | `pcuif` | base station to PCU | Osmocom's `pcuif_proto.h` |
 //! | `gsmtap` | GSMTAP version 2 | the header of libosmocore |
 //!
 //! Parsers take anything: what is too short or out of range gives none.
 
+pub mod assignment;
 pub mod bits;
 pub mod block;
 pub mod gb;
 pub mod gsmtap;
 pub mod llc;
 pub mod message;
+pub mod pcuif;

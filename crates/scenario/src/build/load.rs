@@ -1,9 +1,10 @@
 //! Background load that travels, and the numbers that route packets which are no flow's own: a load ends behind its own link,
 //! or behind a later one.
 
-use super::Builder;
-use crate::model::Model;
+use super::{Builder, draw_time};
+use crate::model::{Delay, Model, Position, Queue};
 use base::packet::FlowId;
+use path::background::Source;
 use std::ops::Range;
 
 /// A load that goes on beyond its own link.
@@ -52,6 +53,37 @@ impl Builder<'_> {
         }
         let through = self.travels.iter().filter(|t| t.way.contains(&link) && t.way.last() != Some(&link));
         Some(through.map(|t| t.flow).collect())
+    }
+
+    /// Whether the load of a link meets nothing but its queue and transmitter: then no wake-ups are spent on it
+    /// ([`path::loaded`]). A trace shows each of its packets at its place, so it takes them.
+    pub(super) fn load_keeps_to(&self, index: usize) -> bool {
+        let link = &self.model.links[index];
+        let held = |&gate: &usize| self.model.gates[gate].at == Position::BeforeQueue;
+        !link.backgrounds.is_empty()
+            && matches!(link.queue, Queue::DropTail(_) | Queue::Red(_))
+            && matches!(link.delay, Delay::Constant(_))
+            && link.channel.is_none()
+            && link.bearer.is_none()
+            && link.losses.is_empty()
+            && !link.compression
+            && !link.gates.iter().any(held)
+            && !self.travels.iter().any(|travel| travel.way.contains(&index))
+            && !self.network.is_traced()
+    }
+
+    /// A background load on a link.
+    pub(super) fn source(&self, background: usize, link: usize) -> Source {
+        let (load, name) = (&self.model.backgrounds[background], &self.model.links[link].name);
+        let start = draw_time(&load.start, self.seed, &load.name, "start");
+        let mut source = Source::new(load.rate, load.packet, start);
+        if load.random {
+            source = source.random(self.seed.stream(&format!("{}@{name}", load.name), "gaps"));
+        }
+        match self.travelling(background, link) {
+            Some(flow) => source.travelling(flow),
+            None => source,
+        }
     }
 
     /// The number of a load's packets, if it travels.

@@ -13,7 +13,7 @@ mod deadline;
 mod load;
 mod manager;
 mod mtu;
-mod radio;
+pub mod radio;
 mod service;
 mod system;
 mod wiring;
@@ -37,6 +37,7 @@ use path::compression::{Decompressor, Numbering};
 use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
 use path::hold::Hold;
+use path::loaded::LoadedLink;
 use path::loss::Loss;
 use path::meter::Meter;
 use path::qdisc::QueueSite;
@@ -379,7 +380,8 @@ impl Builder<'_> {
             self.watches.push((id, down));
             chain(self, id);
         }
-        if let Some(through) = self.absorbs(index) {
+        let keeps = self.load_keeps_to(index);
+        if let Some(through) = self.absorbs(index).filter(|_| !keeps) {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             chain(self, id);
         }
@@ -431,17 +433,9 @@ impl Builder<'_> {
                 chain(self, id);
             }
         }
-        for &i in &link.backgrounds {
-            let load = &model.backgrounds[i];
-            let start = draw_time(&load.start, seed, &load.name, "start");
-            let mut source = Background::new(load.rate, load.packet, start);
-            if load.random {
-                source = source.random(seed.stream(&format!("{}@{}", load.name, link.name), "gaps"));
-            }
-            if let Some(flow) = self.travelling(i, index) {
-                source = source.travelling(flow);
-            }
-            let id = self.add(load.name.clone(), source);
+        for &i in link.backgrounds.iter().filter(|_| !keeps) {
+            let source = Background::new(self.source(i, index));
+            let id = self.add(model.backgrounds[i].name.clone(), source);
             self.backgrounds.push(id);
             chain(self, id);
         }
@@ -467,6 +461,15 @@ impl Builder<'_> {
         }
         let (config, gates) = (self.config(link), self.gates(link));
         let plain = |config, gates| path::link::Link::new(config, gates);
+        let add = |b: &mut Self, served: path::link::Link| {
+            if !b.load_keeps_to(index) {
+                return b.add(link.name.clone(), served);
+            }
+            let sources = link.backgrounds.iter().map(|&i| b.source(i, index)).collect();
+            let id = b.add(link.name.clone(), LoadedLink::new(served, sources));
+            b.backgrounds.push(id);
+            id
+        };
         match &link.queue {
             Queue::Deadline(deadline) => {
                 let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
@@ -475,9 +478,9 @@ impl Builder<'_> {
             Queue::Red(red) => {
                 let (name, rate_bps) = (link.name.as_str(), link.rate.mean_bps());
                 let red = red.manager(&QueueSite { seed, name, rate_bps, stay: None, unique: false });
-                self.add(link.name.clone(), plain(config, gates).managed(red))
+                add(self, plain(config, gates).managed(red))
             }
-            _ => self.add(link.name.clone(), plain(config, gates)),
+            _ => add(self, plain(config, gates)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Bearers as elements: one cell for all hops that name it, a port pair for each; framed bearers one each.
 
 use super::{Builder, Chain};
+use crate::Model;
 use crate::model::Bearer;
 use crate::model::radio::{self as model, BearerKind};
 use path::channel::class::Rule;
@@ -8,6 +9,26 @@ use path::{ElementId, Port, Signal};
 use radio::cell::config::{CellConfig, Traffic, UserConfig};
 use radio::cell::{Cell, element};
 use radio::framed::element::Framed;
+use radio::pcu::Station;
+use radio::pcu::config::{PORTS, StationConfig};
+
+/// The bearers of a cell.
+pub fn mates(model: &Model, cell: &str) -> Vec<usize> {
+    let of = |b: &Bearer| matches!(&b.kind, BearerKind::Gprs(g) if g.cell == cell);
+    (0..model.bearers.len()).filter(|b| of(&model.bearers[*b])).collect()
+}
+
+/// The cell of these bearers, if its PCU is a program.
+pub fn station(model: &Model, mates: &[usize]) -> Option<StationConfig> {
+    let of = |m: &usize| match &model.bearers[*m].kind {
+        BearerKind::Gprs(of) => Some(of),
+        BearerKind::Framed(_) => None,
+    };
+    let all: Vec<&model::Gprs> = mates.iter().filter_map(of).collect();
+    let first = all.iter().find(|of| of.pcu.is_some())?;
+    let users = all.iter().map(|of| of.user.clone()).collect();
+    Some(StationConfig { slots: first.timeslots, ports: PORTS, users })
+}
 
 impl Builder<'_> {
     /// The ends of a bearer's link; its element is made with the first link that is asked for.
@@ -39,11 +60,16 @@ impl Builder<'_> {
 
     /// The bearers of a cell.
     fn mates(&self, cell: &str) -> Vec<usize> {
-        let of = |b: &Bearer| matches!(&b.kind, BearerKind::Gprs(g) if g.cell == cell);
-        (0..self.model.bearers.len()).filter(|b| of(&self.model.bearers[*b])).collect()
+        mates(self.model, cell)
     }
 
     fn cell(&mut self, mates: &[usize]) -> ElementId {
+        if let Some(config) = station(self.model, mates) {
+            let BearerKind::Gprs(of) = &self.model.bearers[mates[0]].kind else { return ElementId(0) };
+            let id = self.add(of.cell.clone(), Station::new(&config, self.seed));
+            mates.iter().for_each(|m| self.cells[*m] = Some(id));
+            return id;
+        }
         let mut config = CellConfig::of(Vec::new());
         let mut name = String::new();
         for &m in mates {

@@ -8,6 +8,12 @@ pub(super) fn bearer(bearer: &Bearer) -> String {
     match &bearer.kind {
         BearerKind::Gprs(of) => {
             let user = &of.user;
+            if let Some(program) = of.pcu {
+                return format!(
+                    "GPRS bearer in cell `{}` with {} timeslots behind the real PCU `{program}`: class {}, at most {} down and {} up, LLC frames of {} octets",
+                    of.cell, of.timeslots, user.class.number, user.down.scheme, user.up.scheme, user.llc.n201,
+                );
+            }
             format!(
                 "GPRS bearer in cell `{}`: class {}, {} down with {} timeslots wanted, {} up with {}; RLC {} with a window of {}, LLC {} with frames of {} octets",
                 of.cell,

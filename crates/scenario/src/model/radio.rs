@@ -4,6 +4,7 @@ use base::Span;
 use radio::bssgp::Bucket;
 use radio::cell::config::{CellLoad, UserConfig};
 use radio::framed::config::FramedConfig;
+use radio::pcu::config::Program;
 
 /// A bearer: one hop, both directions.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,8 @@ pub struct Gprs {
     pub load: Option<CellLoad>,
     /// Traffic classes with a treatment of their own.
     pub traffic: Vec<Traffic>,
+    /// The program that is the network's RLC/MAC; none: the model.
+    pub pcu: Option<Program>,
     /// What the use of the bearer costs.
     pub tariff: Option<Tariff>,
     /// The mobile.

@@ -1,6 +1,6 @@
 //! Grammar of GPRS bearers (`radio.gprs`): RLC/MAC configuration of a mobile.
 
-use super::{service, shape};
+use super::{real, service, shape};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::leaf;
@@ -20,6 +20,7 @@ use radio::mac::multislot;
 use radio::mac::tbf::{Durations, Setup, TbfConfig};
 use radio::mobility::{Control, Faults, Instants, MobilityConfig, Parts};
 use radio::parameters::{self, Id};
+use radio::pcu::config::Program;
 use radio::quality::{Profile, Source, Steps};
 use radio::rlc::poll::Policy;
 use radio::rlc::{Mode, Numbering};
@@ -95,7 +96,12 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
         None => name.to_owned(),
     };
     let timeslots = r.count("timeslots")? as u8;
+    let pcu = optional(r, "pcu", |r, key| Program::from_name(r.word(key)?))?;
+    if pcu.is_some() && !real::fits(r, cx) {
+        return None;
+    }
     Some(Gprs {
+        pcu,
         cell,
         timeslots,
         turn: r.count("turn")? as u32,

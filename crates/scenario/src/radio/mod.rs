@@ -4,6 +4,7 @@
 
 mod framed;
 pub(crate) mod gprs;
+pub(crate) mod real;
 mod service;
 mod shape;
 

@@ -6,6 +6,7 @@ use radio::cell::config::IdleRepeat;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::mobility::Control;
+use radio::pcu::config::Program;
 use radio::quality::Profile;
 use radio::rlc::Mode;
 
@@ -525,6 +526,12 @@ pub(super) static GPRS: TableShape = table(
     "A GPRS or EGPRS bearer from GGSN to terminal. Hops that name one `cell` share its timeslots.",
     &[
         field("cell", Shape::One(Kind::Name), Need::Optional, "The cell. Without it, one of its own."),
+        field(
+            "pcu",
+            Shape::One(Kind::Word(Program::NAMES)),
+            Need::Optional,
+            "A real PCU: a program in a kernel in virtual time is RLC/MAC of the network. Without it, the model is.",
+        ),
         field(
             "timeslots",
             Shape::One(Kind::Count(1, 8)),

@@ -242,7 +242,9 @@ fn one(reader: Reader<'_>, graph: &mut Graph, flows: &mut Vec<Flow>, cx: &Cx<'_>
     let mut config = config?;
     config.mobiles = mobiles;
     if let Err(wrong) = config.check() {
-        let place = egprs.get(wrong.key).map_or(reader.tree.place, |t| t.place);
+        // Users stand beside `egprs`, all else within it.
+        let key = Some(wrong.key).filter(|key| *key != "users");
+        let place = key.and_then(|key| egprs.get(key)).map_or(reader.tree.place, |t| t.place);
         cx.push(Diagnostic::error("impossible", place, wrong.message).help(wrong.help));
         return None;
     }
@@ -271,6 +273,14 @@ fn population(
     let count = reader.count("count")?;
     let near =
         reader.count("near-site").map(|site| site as u32).filter(|_| reader.get("near-site").is_some());
+    if near.is_none() && reader.get("within").is_some() {
+        let message = "`within` is a distance from a site, and these users have none";
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("within"), message)
+                .help("add `near-site`, or leave `within` out: then they start anywhere"),
+        );
+        return None;
+    }
     if let (Some(site), Some(sites)) = (near, sites)
         && site >= sites
     {
@@ -394,15 +404,25 @@ fn config(r: Reader<'_>, cx: &Cx<'_>) -> Option<Config> {
     c.turning = (n("turn-probability")?, n("turn-angle")?);
     c.voice = n("voice")?;
     c.voice_call = r.span("voice-call")?;
-    radio_link(r, &mut c)?;
+    radio_link(r, &mut c, cx)?;
     Some(c)
 }
 
+/// Events further ahead than this have no place in the element's calendar.
+const LONGEST: Span = Span::from_secs(600);
+
 /// RLC, MAC, core network and reselection.
-fn radio_link(r: Reader<'_>, c: &mut Config) -> Option<()> {
+fn radio_link(r: Reader<'_>, c: &mut Config, cx: &Cx<'_>) -> Option<()> {
     let u = |key| r.count(key).map(|x| x as u32);
-    // Events further ahead than this have no place in the element's calendar.
-    let s = |key| r.span(key).map(|s| s.min(Span::from_secs(600)));
+    let s = |key| {
+        let span = r.span(key)?;
+        if span > LONGEST {
+            let message = format!("`{key}` is at most 600 s");
+            cx.push(Diagnostic::error("bad-value", r.place(key), message).help("choose a shorter time"));
+            return None;
+        }
+        Some(span)
+    };
     c.mac.trx = u("trx")?;
     c.mac.slots = u("timeslots")?;
     c.mac.mobile_slots = [u("down-slots")?, u("up-slots")?];

@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
         for one in ready {
             let (before, own) = (done, one.total());
             let of_one = |progress: Progress| tell(before + progress.done, total);
-            sides.push(one.side(&terms, &of_one)?);
+            sides.push(one.side(&terms, &of_one, talk)?);
             done += own;
         }
         Ok::<_, Failure>(sides)

@@ -207,6 +207,7 @@ impl Emulator {
                 complete,
                 stage: None,
                 real_time: true,
+                captured: false,
             })
         });
         match (made.next(), made.next()) {

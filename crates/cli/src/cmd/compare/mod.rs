@@ -1,6 +1,7 @@
-//! `williwaw compare`: two scenarios under the same weather, or two runs that were made.
+//! `williwaw compare`: two scenarios under the same weather, or runs that were made and captures of them.
 
 mod among;
+mod captured;
 mod emulated;
 mod gate;
 mod page;
@@ -32,13 +33,15 @@ use std::path::{Path, PathBuf};
 ///
 /// Repetition by repetition both meet the same pauses, fades and load, so that the difference of a pair is not hidden by what
 /// both have in common; its 95 % interval is that of the difference.
-/// A side is a scenario, or the folder of a run that was made before, in virtual time or by `emulate`.
+/// A side is a scenario, or the folder of a run that was made before, in virtual time or by `emulate`. It can also be a capture
+/// that was taken of the other side's scenario at the host that sends, or a folder of captures, one for each repetition.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw compare before.toml after.toml\n  \
     williwaw compare scenario.toml --set-b flow.download.transport.tcp.spurious=eifel --reps 100\n  \
     williwaw compare scenarios/linux/before-after.toml --set-a flow.download.transport.linux.kernel=before --set-b flow.download.transport.linux.kernel=after\n  \
     williwaw compare runs/before runs/after --metrics goodput_ratio\n  \
+    williwaw compare scenario.toml field.pcapng --metrics completion_time_s,spurious_timeouts\n  \
     williwaw compare news.toml --metrics message_delay_s --among flow.news.transport=tcp --among flow.news.transport=sctp --among flow.news.transport=atp")]
 pub(crate) struct Args {
     /// The first side, with which the other is compared: a scenario, or the folder of a run
@@ -118,14 +121,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let labels = called(&sides)?;
     let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
     let mut terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
-    for side in sides.iter().filter(|side| side.record.is_none()) {
+    for side in sides.iter().filter(|side| !side.made()) {
         talk.warnings(side.input.scenario.warnings());
         if !args.yes {
             ask(&side.input.scenario, terms.repetitions, talk)?;
         }
     }
     // Runs that were made have the repetitions that they have.
-    let made = sides.iter().any(|side| side.record.is_some());
+    let made = sides.iter().any(Named::made);
     let most = args.max_reps.filter(|_| !made).unwrap_or(terms.repetitions);
     let looks = gate::looks(terms.repetitions, most);
     let sweeps = [sides[0].sweep(&terms)?, sides[1].sweep(&terms)?];
@@ -202,7 +205,7 @@ fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
     let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
     numbers::check(&choice, sides.iter().map(|side| side.input.scenario.first()))?;
     possible(args)?;
-    let made = |side: &Named| side.record.is_some();
+    let made = Named::made;
     if args.emulate && sides.iter().any(made) {
         return Err(Failure::usage(
             "--emulate plays scenarios, and one side is a run that was made",
@@ -227,10 +230,20 @@ fn show(
     args: &Args,
     talk: &Talk,
 ) -> Result<(), Failure> {
+    let metric = compared.shown.first().map(|&at| compared.columns[at].name.as_str());
+    let among = metric.and_then(|metric| captured::Among::of(sides, metric));
     if args.json {
-        return talk.document(&document(compared, sides, terms, plan));
+        let mut document = document(compared, sides, terms, plan);
+        if let Some(among) = &among {
+            document["among"] = among.document();
+        }
+        return talk.document(&document);
     }
     let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+    if let Some(among) = &among {
+        text.push('\n');
+        text.push_str(&terminal::wrap(among.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n"));
+    }
     text.push_str("\n\n");
     text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
     let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
@@ -385,6 +398,9 @@ fn possible(args: &Args) -> Result<(), Failure> {
 
 fn named(args: &Args, side: usize) -> Result<Named, Failure> {
     let set = &args.changes.set;
+    if let Some(captured) = captured::side(args, side)? {
+        return Ok(captured);
+    }
     match (side, &args.b) {
         (0, _) => Named::read(&args.a, set, &args.set_a),
         (_, Some(b)) => Named::read(b, set, &args.set_b),
@@ -490,6 +506,9 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
     if versions[0] != versions[1] {
         talk.note(&format!("they are of two versions of williwaw, {} and {}", versions[0], versions[1]));
     }
+    if sides.iter().any(|side| !side.captures.is_empty()) {
+        talk.note("of captures only what the sender's packets tell is compared; their weather is their own");
+    }
     for side in sides {
         if side.record.as_ref().is_some_and(|record| !record.complete) {
             talk.note(&format!("the run in {} is not complete", side.path.display()));
@@ -526,7 +545,7 @@ fn both(
         let (first, total) = (a.total(), a.total() + b.total());
         let of_a = |progress: Progress| tell(progress.done, total);
         let of_b = |progress: Progress| tell(first + progress.done, total);
-        Ok([a.side(terms, &of_a)?, b.side(terms, &of_b)?])
+        Ok([a.side(terms, &of_a, talk)?, b.side(terms, &of_b, talk)?])
     })
 }
 
@@ -562,7 +581,8 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         let (own, other) = (params(a, left), params(b, right));
         // Of the side that has more of them, so that each row says which it is.
         let params = if a.header.cells.len() >= b.header.cells.len() { own } else { other };
-        let same_weather = unlike(&a.sweep, &b.sweep, (left, right)).is_empty();
+        let same_weather =
+            !(a.captured || b.captured) && unlike(&a.sweep, &b.sweep, (left, right)).is_empty();
         cells.push(Beside { cells: (left, right), params, contrast, counters: counted, same_weather });
     }
     let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();

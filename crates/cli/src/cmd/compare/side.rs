@@ -1,10 +1,12 @@
-//! One side of a comparison: a scenario to run, or a finished run folder.
+//! One side of a comparison: a scenario to run, a finished run folder, or captures.
 //!
-//! A scenario that is run now, or the folder of a run that was made before, by either clock.
+//! A scenario that is run now, the folder of a run that was made before, by either clock, or captures of it.
 
+use super::captured;
 use crate::cmd::run::Kept;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
+use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
 use crate::input::plan::VERSION;
 use crate::output::record::Record;
@@ -26,6 +28,8 @@ pub(crate) struct Named {
     pub(crate) own: Vec<String>,
     /// Of a folder, what it tells of its run.
     pub(crate) record: Option<Box<Record>>,
+    /// Captures of repetitions; the scenario is then the other side's.
+    pub(crate) captures: Vec<PathBuf>,
 }
 
 /// A side that can be run.
@@ -48,6 +52,8 @@ pub(crate) struct Side {
     pub(crate) stage: Option<Stage>,
     /// It was run in real time, where nothing can be played again.
     pub(crate) real_time: bool,
+    /// Its numbers were told from captures.
+    pub(crate) captured: bool,
 }
 
 /// What both sides are run with.
@@ -62,7 +68,10 @@ pub(crate) struct Terms<'a> {
 impl Named {
     /// Reads what was named: `set` is said of both sides, `own` of this one.
     pub(crate) fn read(path: &Path, set: &[String], own: &[String]) -> Result<Named, Failure> {
-        let named = |input, record| Named { input, path: path.to_owned(), own: own.to_vec(), record };
+        let named = |input, record| {
+            let (path, own) = (path.to_owned(), own.to_vec());
+            Named { input, path, own, record, captures: Vec::new() }
+        };
         if !path.is_dir() {
             return Ok(named(files::read(path, &[set, own].concat())?, None));
         }
@@ -75,6 +84,22 @@ impl Named {
         }
         let input = record.input(path, &[])?;
         Ok(named(input, Some(Box::new(record))))
+    }
+
+    /// Captures of the scenario that the other side names, which `set` changes as it does there.
+    pub(crate) fn captured(
+        path: &Path,
+        captures: Vec<PathBuf>,
+        scenario: &Path,
+        set: &[String],
+    ) -> Result<Named, Failure> {
+        let other = Named::read(scenario, set, &[])?;
+        Ok(Named { input: other.input, path: path.to_owned(), own: Vec::new(), record: None, captures })
+    }
+
+    /// It was played before, in whatever clock.
+    pub(crate) fn made(&self) -> bool {
+        self.record.is_some() || !self.captures.is_empty()
     }
 
     /// Its file; the last part of the path, or the whole of it.
@@ -112,7 +137,7 @@ impl Named {
         terms: &Terms<'_>,
         out: Option<&Path>,
     ) -> Result<Ready, Failure> {
-        if self.record.is_some() {
+        if self.made() {
             return Ok(Ready { named: self, label, sweep, stage: None, kept: None });
         }
         let mut stage = Stage::of(&sweep, terms.wish)?;
@@ -159,19 +184,38 @@ impl Named {
 impl Ready {
     /// Repetitions that are to be run.
     pub(crate) fn total(&self) -> u64 {
-        if self.named.record.is_none() { self.sweep.total() } else { 0 }
+        if self.named.made() { 0 } else { self.sweep.total() }
     }
 
     /// Runs it, or reads what was run.
-    pub(crate) fn side(self, terms: &Terms<'_>, tell: &(dyn Fn(Progress) + Sync)) -> Result<Side, Failure> {
+    pub(crate) fn side(
+        self,
+        terms: &Terms<'_>,
+        tell: &(dyn Fn(Progress) + Sync),
+        talk: &Talk,
+    ) -> Result<Side, Failure> {
         let Ready { named, label, sweep, stage, mut kept } = self;
+        if !named.captures.is_empty() {
+            let (header, rows) = captured::read(&named.captures, &sweep, talk)?;
+            let (stage, real_time) = (None, true);
+            return Ok(Side { label, sweep, header, rows, complete: true, stage, real_time, captured: true });
+        }
         if let Some(record) = &named.record {
             let (mut header, mut rows) = folder::read(&named.path)?;
             rows.retain(|row| row.repetition < u64::from(terms.repetitions));
             let reported = numbers::kept(&named.path, &sweep, &finished(&rows));
             numbers::put_beside(&mut header, &mut rows, &reported, None)?;
             let (complete, real_time) = (record.complete, record.emulation.is_some());
-            return Ok(Side { label, sweep, header, rows, complete, stage: None, real_time });
+            return Ok(Side {
+                label,
+                sweep,
+                header,
+                rows,
+                complete,
+                stage: None,
+                real_time,
+                captured: false,
+            });
         }
         let watch = Stopwatch::start();
         let control = Control {
@@ -191,7 +235,7 @@ impl Ready {
             let reported = stage.reported(folder.as_deref(), &sweep, &rows);
             numbers::put_beside(&mut header, &mut rows, &reported, folder.as_deref().filter(|_| complete))?;
         }
-        Ok(Side { label, sweep, header, rows, complete, stage, real_time: false })
+        Ok(Side { label, sweep, header, rows, complete, stage, real_time: false, captured: false })
     }
 }
 

@@ -1,0 +1,69 @@
+//! WebAssembly exports: one buffer for requests and answers, and the page's import for progress.
+//!
+//! The page calls `input(length)`, writes a request at the place it is given, calls `answer()`, and reads the document at
+//! `document()` and the bytes at `bytes()`. Lengths are returned beside. Nothing is shared between threads.
+
+#![allow(
+    unsafe_code,
+    reason = "names that WebAssembly exports and imports count as unsafe; no memory is touched"
+)]
+
+use std::cell::RefCell;
+
+#[derive(Default)]
+struct Buffers {
+    input: Vec<u8>,
+    document: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    /// Repetitions done and in all.
+    safe fn progress(done: f64, total: f64);
+}
+
+/// Room for a request of `length` bytes.
+#[unsafe(no_mangle)]
+extern "C" fn input(length: usize) -> *mut u8 {
+    BUFFERS.with_borrow_mut(|buffers| {
+        buffers.input.clear();
+        buffers.input.resize(length, 0);
+        buffers.input.as_mut_ptr()
+    })
+}
+
+/// Answers what lies in the input; returns the length of the document.
+#[unsafe(no_mangle)]
+extern "C" fn answer() -> usize {
+    let request = BUFFERS.with_borrow_mut(|buffers| std::mem::take(&mut buffers.input));
+    let (document, bytes) = crate::answer(&request, &|done, total| progress(done as f64, total as f64));
+    let document = document.to_string().into_bytes();
+    BUFFERS.with_borrow_mut(|buffers| {
+        buffers.document = document;
+        buffers.bytes = bytes;
+        buffers.document.len()
+    })
+}
+
+/// Where the last document lies.
+#[unsafe(no_mangle)]
+extern "C" fn document() -> *const u8 {
+    BUFFERS.with_borrow(|buffers| buffers.document.as_ptr())
+}
+
+/// Where the bytes beside the last document lie.
+#[unsafe(no_mangle)]
+extern "C" fn bytes() -> *const u8 {
+    BUFFERS.with_borrow(|buffers| buffers.bytes.as_ptr())
+}
+
+/// How many they are.
+#[unsafe(no_mangle)]
+extern "C" fn bytes_length() -> usize {
+    BUFFERS.with_borrow(|buffers| buffers.bytes.len())
+}

@@ -1,0 +1,95 @@
+//! Answers to the page beside the same run by the sweep of the command.
+
+use lab::sweep::{Control, Sweep};
+use results::parquet;
+use scenario::NoFiles;
+use serde_json::{Value, json};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+/// The README's first scenario.
+fn first() -> String {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("```toml\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+fn asked(request: Value) -> (Value, Vec<u8>) {
+    browser::answer(request.to_string().as_bytes(), &|_, _| ())
+}
+
+/// By two threads, and by way of a file.
+fn by_the_command(text: &str, repetitions: u32, seed: u64) -> Vec<u8> {
+    let scenario = scenario::read("other name.toml", text.as_bytes(), &NoFiles).unwrap();
+    let sweep = Sweep::new(&scenario, Some(repetitions), Some(seed), env!("CARGO_PKG_VERSION")).unwrap();
+    let control = Control {
+        progress: &|_| (),
+        stop: &AtomicBool::new(false),
+        jobs: 2,
+        shuffle_ties: None,
+        player: None,
+    };
+    let (rows, complete) = sweep.run(None, &control).unwrap();
+    assert!(complete);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flows.parquet");
+    parquet::write_flows(&path, &sweep.header, &rows).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn the_table_of_flows_is_that_of_the_command() {
+    let seen = Mutex::new(Vec::new());
+    let request = json!({ "do": "run", "text": first(), "repetitions": 10, "seed": 3 }).to_string();
+    let (document, bytes) =
+        browser::answer(request.as_bytes(), &|done, total| seen.lock().unwrap().push((done, total)));
+    assert_eq!(document["good"], true, "{document}");
+    assert_eq!(bytes, by_the_command(&first(), 10, 3));
+    assert_ne!(bytes, by_the_command(&first(), 10, 4));
+    assert_eq!(document["cells"].as_array().unwrap().len(), 2);
+    assert_eq!(document["csv"].as_str().unwrap().lines().count(), 21);
+    let seen = seen.into_inner().unwrap();
+    assert_eq!((seen.first(), seen.last()), (Some(&(0, 20)), Some(&(20, 20))));
+}
+
+#[test]
+fn a_mistake_has_its_place() {
+    let text = first().replace("30 kbit/s", "30 furlongs");
+    for request in [json!({ "do": "check", "text": text }), json!({ "do": "run", "text": text })] {
+        let (document, bytes) = asked(request);
+        assert_eq!(document["good"], false);
+        assert_eq!(document["diagnostics"][0]["line"], 7, "{document}");
+        assert!(bytes.is_empty());
+    }
+}
+
+#[test]
+fn what_a_page_cannot_do_is_one_sentence() {
+    let says = |request: Value, words: &str| {
+        let (document, _) = asked(request);
+        assert_eq!(document["good"], false);
+        assert!(document.to_string().contains(words), "{document}");
+    };
+    let file = first().replace("\"30 kbit/s\"", "{ trace = \"rates.txt\" }");
+    says(json!({ "do": "check", "text": file }), "a page cannot open files");
+    let kernel = format!("{}transport = \"linux\"\n", first());
+    let kernel =
+        kernel.replace("grid.\"flow.download.transport.tcp.spurious\" = [\"none\", \"eifel\"]\n", "");
+    says(json!({ "do": "run", "text": kernel }), "asks for a real kernel");
+    says(json!({ "do": "picture", "text": first(), "cell": 2, "repetition": 0, "flow": 0 }), "no cell 2");
+    says(json!({ "do": "picture", "text": first(), "cell": 0, "repetition": 0, "flow": 1 }), "has 1 flows");
+    says(json!({ "do": "fly" }), "cannot be read");
+    let many: Vec<String> = (1..=10_001).map(|n| format!("{n} kB")).collect();
+    let grid = format!("grid.\"flow.download.app.bulk.bytes\" = {}\n[[hop]]", json!(many));
+    let grid = first().replacen("[[hop]]", &grid, 1);
+    says(json!({ "do": "run", "text": grid, "repetitions": 1 }), "at most 10000");
+}
+
+#[test]
+fn a_repetition_is_drawn() {
+    let (document, _) =
+        asked(json!({ "do": "picture", "text": first(), "cell": 1, "repetition": 0, "flow": 0 }));
+    let html = document["html"].as_str().unwrap();
+    assert!(html.starts_with("<figure class=\"picture\""));
+    assert!(html.contains("eifel"));
+}

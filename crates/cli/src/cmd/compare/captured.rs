@@ -1,0 +1,335 @@
+//! A side of a comparison that is a capture: the numbers of bulk flows that the analyser tells from packets.
+//!
+//! A capture is one repetition of the other side's scenario, in whatever clock or network it was taken. Only what a
+//! capture at the sender shows is counted; where a verdict is unknown, the number is left out.
+
+use super::Args;
+use super::side::{Named, Side};
+use crate::cmd::analyse::source::{self, Which};
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
+use crate::output::table;
+use analyse::{Flow, Keep, Kind, Need, Way};
+use base::Time;
+use base::dist::Dist;
+use capture::Reader;
+use lab::sweep::Sweep;
+use results::{Header, Row, Summary};
+use scenario::Model;
+use scenario::metric::Metric;
+use scenario::model::{self, Transport};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// What a capture at the sender tells.
+const TOLD: [Metric; 9] = [
+    Metric::CompletionTime,
+    Metric::GoodputRatio,
+    Metric::SegmentsSent,
+    Metric::SegmentsDelivered,
+    Metric::SegmentsRetransmitted,
+    Metric::UnneededRetransmissions,
+    Metric::SpuriousTimeouts,
+    Metric::GenuineTimeouts,
+    Metric::SpuriousFastRetransmits,
+];
+
+/// The side as captures of the scenario that the other one names, if it is that; nothing if it is not.
+pub(super) fn side(args: &Args, side: usize) -> Result<Option<Named>, Failure> {
+    let Some(b) = &args.b else { return Ok(None) };
+    let captures = [&args.a, b].map(|path| named(path));
+    let all = captures.iter().filter(|captures| captures.is_some()).count();
+    if all == 2 {
+        return Err(Failure::usage(
+            "both sides are captures, and none names the scenario",
+            "compare each with the scenario or with a run of it",
+        ));
+    }
+    if all == 1 && [&args.a, b].contains(&&PathBuf::from("-")) {
+        return Err(Failure::usage(
+            "stdin can be read once only, and beside a capture the scenario is read twice",
+            "put the scenario into a file",
+        ));
+    }
+    let (own, other, said) = match side {
+        0 => (&args.a, b, [&args.set_b, &args.set_a]),
+        _ => (b, &args.a, [&args.set_a, &args.set_b]),
+    };
+    let Some(captures) = captures.into_iter().nth(side).flatten() else { return Ok(None) };
+    if !said[1].is_empty() {
+        return Err(Failure::usage(
+            format!("`{}` is a capture; nothing in it can be changed", own.display()),
+            "say the change of the other side: --set-a or --set-b",
+        ));
+    }
+    let set = [&args.changes.set[..], said[0]].concat();
+    Named::captured(own, captures, other, &set).map(Some)
+}
+
+/// The captures that a path names: a file, or all in a folder that is no run.
+fn named(path: &Path) -> Option<Vec<PathBuf>> {
+    let capture = |path: &PathBuf| File::open(path).is_ok_and(|file| Reader::open(file).is_ok());
+    if path.is_file() {
+        let path = path.to_owned();
+        return capture(&path).then(|| vec![path]);
+    }
+    if !path.is_dir() || path.join(results::folder::RUN).is_file() {
+        return None;
+    }
+    let mut files: Vec<PathBuf> = std::fs::read_dir(path).ok()?.flatten().map(|entry| entry.path()).collect();
+    files.retain(capture);
+    files.sort();
+    (!files.is_empty()).then_some(files)
+}
+
+/// Cell and repetition by the names that `run --pcap` (`cell4.rep0.server.pcapng`) and `emulate --captures`
+/// (`4-0.pcapng`) give; none where the name tells nothing.
+fn place(path: &Path) -> Option<(Option<u32>, u64)> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let mut parts = name.split('.');
+    let first = parts.next()?;
+    if let Some(cell) = first.strip_prefix("cell").and_then(|n| n.parse().ok()) {
+        return Some((Some(cell), parts.next()?.strip_prefix("rep")?.parse().ok()?));
+    }
+    if let Some(repetition) = first.strip_prefix("rep") {
+        return Some((None, repetition.parse().ok()?));
+    }
+    let (cell, repetition) = first.split_once('-')?;
+    Some((Some(cell.parse().ok()?), repetition.parse().ok()?))
+}
+
+/// Header and rows of captures of a scenario.
+pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Header, Vec<Row>), Failure> {
+    let mut header = sweep.header.clone();
+    let names = TOLD.map(Metric::name);
+    header.columns.retain(|column| names.contains(&column.name.as_str()));
+    let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
+    for (number, file) in files.iter().enumerate() {
+        let (cell, repetition) = place(file).unwrap_or((None, number as u64));
+        let cell = match cell {
+            Some(cell) => cell,
+            None if sweep.cells.len() == 1 => 0,
+            None => {
+                return Err(Failure::usage(
+                    format!("`{}` does not tell which cell of the grid it shows", file.display()),
+                    "choose one cell with --set, or name the file cellN.repM.pcapng",
+                ));
+            }
+        };
+        let Some(prepared) = sweep.cells.get(cell as usize) else {
+            return Err(Failure::usage(
+                format!(
+                    "`{}` is of cell {cell}, and the grid has {} cells",
+                    file.display(),
+                    sweep.cells.len()
+                ),
+                "name the scenario that was captured",
+            ));
+        };
+        if !seen.insert((cell, repetition)) {
+            return Err(Failure::usage(
+                format!("`{}` shows repetition {repetition} a second time", file.display()),
+                "put the captures of one host into a folder of their own",
+            ));
+        }
+        let whole = source::read(file, &Which::of(None, None, None)?, keep(), talk)?;
+        whole.notices.iter().for_each(|notice| talk.note(&format!("note: {notice}")));
+        for (name, values) in flows(file, &prepared.model, &whole.flows)? {
+            let values = header.columns.iter().map(|column| {
+                let told = values.iter().find(|(metric, _)| metric.name() == column.name);
+                told.and_then(|(_, value)| *value)
+            });
+            rows.push(Row { cell, repetition, flow: name, values: values.collect() });
+        }
+    }
+    Ok((header, rows))
+}
+
+fn keep() -> Keep {
+    Keep { points: true, ..Keep::default() }
+}
+
+type Values = Vec<(Metric, Option<f64>)>;
+
+/// Connections and flows belong together in the order in which they begin.
+fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(String, Values)>, Failure> {
+    let tcp = |transport: &Transport| {
+        matches!(transport, Transport::Tcp { .. } | Transport::Linux(_) | Transport::Ends(_))
+    };
+    let mut wanted: Vec<_> =
+        model.flows.iter().filter(|flow| tcp(&flow.transport) && flow.app.bulk().is_some()).collect();
+    in_order(&mut wanted)?;
+    let carries = |flow: &&Flow| flow.ways[flow.main()].data_packets > 0;
+    let mut found: Vec<&Flow> = seen.iter().map(|(_, flow)| flow).filter(carries).collect();
+    found.sort_by_key(|flow| flow.first);
+    if wanted.is_empty() {
+        return Err(Failure::usage(
+            "the scenario has no bulk data over TCP, of which a capture could tell the numbers",
+            "`williwaw analyse` tells what the capture shows",
+        ));
+    }
+    // Of one flow the largest connection is meant: captures of a host hold others too.
+    if wanted.len() == 1 {
+        let largest = found.iter().max_by_key(|flow| flow.ways[flow.main()].data_bytes).copied();
+        found = largest.into_iter().collect();
+    }
+    if found.len() != wanted.len() {
+        return Err(Failure::usage(
+            format!(
+                "`{}` holds {} TCP connections with data, and the scenario has {} such flows",
+                file.display(),
+                found.len(),
+                wanted.len()
+            ),
+            "name a capture of this scenario at the host that sends",
+        ));
+    }
+    for flow in &found {
+        if !flow.opened {
+            return Err(Failure::usage(
+                format!("`{}` begins in the middle of a connection", file.display()),
+                "begin the capture before the transfer: its duration is counted from the first SYN",
+            ));
+        }
+    }
+    Ok(wanted.iter().zip(found).map(|(flow, seen)| (flow.name.clone(), values(seen))).collect())
+}
+
+/// Sorts flows by when they begin. That has to be known, or nothing tells which connection is whose.
+fn in_order(flows: &mut [&model::Flow]) -> Result<(), Failure> {
+    let start = |flow: &model::Flow| match flow.start {
+        Dist::Constant(ns) => ns,
+        _ => f64::NAN,
+    };
+    flows.sort_by(|a, b| start(a).total_cmp(&start(b)));
+    // False for a start that is drawn, too.
+    let apart = |pair: &[&model::Flow]| start(pair[0]) < start(pair[1]);
+    match flows.windows(2).find(|pair| !apart(pair)) {
+        None => Ok(()),
+        Some(pair) => Err(Failure::usage(
+            format!(
+                "nothing tells in a capture which connection is the flow {} and which is {}",
+                pair[0].name, pair[1].name
+            ),
+            "let them begin at different fixed times, or capture a scenario with one flow",
+        )),
+    }
+}
+
+fn values(flow: &Flow) -> Values {
+    let way = &flow.ways[flow.main()];
+    let sure = |count: u64, unknown: bool| (!unknown).then_some(count as f64);
+    let timeouts = |kind: Kind| way.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64;
+    let fast = |kind: Kind| way.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64;
+    let unknown_timeouts = timeouts(Kind::Unknown) > 0;
+    let sent = way.data_packets as f64;
+    let unit = f64::from(way.options.longest.max(1));
+    let delivered = (way.delivered_bytes as f64 / unit).ceil();
+    let value = |metric: Metric| match metric {
+        Metric::CompletionTime => completed(way).map(|end| end.since(flow.first).as_secs_f64()),
+        Metric::GoodputRatio => (sent > 0.0).then(|| delivered / sent),
+        Metric::SegmentsSent => Some(sent),
+        Metric::SegmentsDelivered => Some(delivered),
+        Metric::SegmentsRetransmitted => Some(way.retransmissions.len() as f64),
+        Metric::UnneededRetransmissions => sure(way.count(Need::Unneeded), way.count(Need::Unknown) > 0),
+        Metric::SpuriousTimeouts => sure(timeouts(Kind::Spurious), unknown_timeouts),
+        Metric::GenuineTimeouts => sure(timeouts(Kind::Genuine), unknown_timeouts),
+        Metric::SpuriousFastRetransmits => sure(fast(Kind::Spurious), fast(Kind::Unknown) > 0),
+        _ => None,
+    };
+    TOLD.iter().map(|metric| (*metric, value(*metric))).collect()
+}
+
+/// When the sender learned that all of its data had arrived; none if it never did.
+fn completed(way: &Way) -> Option<Time> {
+    let end = way.transmissions.iter().map(|sent| sent.end).max()?;
+    way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
+}
+
+/// Where one capture lies among the repetitions of the other side. Of one transfer nobody knows the weather, so a single pair
+/// says nothing; that the model gives such a number often, seldom or never does.
+pub(super) struct Among {
+    metric: String,
+    /// Of the capture.
+    value: f64,
+    /// Repetitions of the other side that have less, and that have more.
+    less: usize,
+    more: usize,
+    others: Summary,
+    text: String,
+}
+
+impl Among {
+    /// Of the metric of the sentence. None where there are several captures, several cells, or next to no repetitions.
+    pub(super) fn of(sides: [&Side; 2], metric: &str) -> Option<Among> {
+        let at = sides.iter().position(|side| side.captured)?;
+        let (capture, other) = (sides[at], sides[1 - at]);
+        if other.header.cells.len() > 1 {
+            return None;
+        }
+        let [value] = by_repetition(capture, metric)[..] else { return None };
+        let all = by_repetition(other, metric);
+        let others = Summary::of(&all).filter(|others| others.n >= LEAST)?;
+        let less = all.iter().filter(|other| **other < value).count();
+        let more = all.iter().filter(|other| **other > value).count();
+        let unit = &other.header.columns[other.header.column(metric)?].unit;
+        let face = table::face(metric, unit, &[&others]);
+        let text = format!(
+            "Of the {} repetitions of {}, {less} have less {} than {}, and {more} have more: {} beside a median of {}, and 10 to 90 % \
+             between {} and {}.",
+            others.n,
+            other.label,
+            face.words(),
+            capture.label,
+            face.quantity(value),
+            face.quantity(others.median),
+            face.number(others.p10),
+            face.quantity(others.p90),
+        );
+        Some(Among { metric: metric.to_owned(), value, less, more, others, text })
+    }
+
+    pub(super) fn sentence(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn document(&self) -> serde_json::Value {
+        let Among { metric, value, less, more, others, text } = self;
+        json!({
+            "metric": metric, "value": value, "less": less, "more": more, "n": others.n,
+            "median": others.median, "p10": others.p10, "p90": others.p90, "sentence": text,
+        })
+    }
+}
+
+/// Fewer repetitions have no tenth.
+const LEAST: u64 = 10;
+
+/// A metric in every repetition that has it, all flows together.
+fn by_repetition(side: &Side, metric: &str) -> Vec<f64> {
+    let Some(at) = side.header.column(metric) else { return Vec::new() };
+    let mut flows: BTreeMap<(u32, u64), Vec<Option<f64>>> = BTreeMap::new();
+    for row in &side.rows {
+        flows.entry((row.cell, row.repetition)).or_default().push(row.values[at]);
+    }
+    let combine = side.header.columns[at].combine;
+    flows.into_values().filter_map(|values| combine.over(values)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_cell_and_repetition() {
+        let told = |name: &str| place(Path::new(name));
+        assert_eq!(told("runs/cell4.rep12.server.pcapng"), Some((Some(4), 12)));
+        assert_eq!(told("rep3.pcapng"), Some((None, 3)));
+        assert_eq!(told("captures/0-7.pcapng"), Some((Some(0), 7)));
+        assert_eq!(told("phone.pcapng"), None);
+        assert_eq!(told("report.pcap"), None);
+        assert_eq!(told("2026-11-23.pcap"), None);
+    }
+}

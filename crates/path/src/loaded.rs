@@ -1,0 +1,164 @@
+//! Loaded link: a plain link whose background load ends behind it.
+//!
+//! Such load meets nothing but the link's queue and transmitter, so no wake-up is spent on it. Before anything else
+//! happens to the link, the packets of load that have come since are taken in, each at its own time; what has left
+//! the link by then is taken out. [`crate::background::Background`] and [`crate::background::Absorber`] around a
+//! [`Link`] give the same, at four calls and two wake-ups a packet.
+//!
+//! Counters lag behind by the load that nobody has asked for yet. Nothing is recorded: who wants events takes the
+//! two elements.
+
+use crate::background::Source;
+use crate::element::{Cx, Element, Port, Signal};
+use crate::link::Link;
+use base::packet::Packet;
+use base::{Span, Time};
+
+/// A link that does not drop from the head, and its load. All its packets with [`base::packet::Flags::VIRTUAL`] are its
+/// own sources'.
+pub struct LoadedLink {
+    link: Link,
+    /// In the order of ties; none once they have ceased.
+    sources: Vec<Source>,
+    /// When the next packet of load comes.
+    due: Time,
+    /// When the first packet that is no load comes to the far end.
+    exit: Time,
+}
+
+impl LoadedLink {
+    /// A link with sources of load.
+    pub fn new(link: Link, sources: Vec<Source>) -> Self {
+        let mut loaded = LoadedLink { link, sources, due: Time::NEVER, exit: Time::NEVER };
+        loaded.look_ahead();
+        loaded
+    }
+
+    /// Looks when load comes next.
+    #[inline]
+    fn look_ahead(&mut self) {
+        self.due = self.sources.iter().map(Source::next).min().unwrap_or(Time::NEVER);
+    }
+
+    /// Takes in the load that has come before what happens now.
+    #[inline]
+    fn catch_up(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        // At equal times sources run right after their link and before everything upstream.
+        let end = if cx.is_past_own_turn() { now + Span::from_nanos(1) } else { now };
+        if self.due < end {
+            self.catch_up_to(cx, end);
+            cx.now = now;
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up_to(&mut self, cx: &mut Cx<'_>, end: Time) {
+        while self.due < end {
+            let t = self.due;
+            self.absorb(cx, t);
+            if self.skip(cx, end) {
+                continue;
+            }
+            let Some(source) = self.sources.iter_mut().find(|source| source.next() == t) else { return };
+            let packet = source.send(cx);
+            cx.now = t;
+            self.link.take(cx, &packet);
+            self.look_ahead();
+        }
+    }
+
+    /// Counts load that finds the link idle and has left it again before `end` without a look at each of its packets; false
+    /// if there is none.
+    #[inline]
+    fn skip(&mut self, cx: &mut Cx<'_>, end: Time) -> bool {
+        let [source] = &mut self.sources[..] else { return false };
+        let Some((size, gap)) = source.steady() else { return false };
+        let packets = self.link.idles(source.next(), end, size, gap);
+        if packets > 0 {
+            source.skip(packets);
+            cx.pass_virtual(packets, size);
+            self.look_ahead();
+        }
+        packets > 0
+    }
+
+    /// Takes out the load at the front that has come to the far end by `t`.
+    #[inline]
+    fn absorb(&mut self, cx: &mut Cx<'_>, t: Time) {
+        while self.link.slots().get(0).is_some_and(|slot| slot.arrival <= t && slot.is_load()) {
+            self.link.absorb(cx);
+        }
+    }
+
+    /// Looks when the next packet leaves that somebody waits for; after the load has ceased, when all have left. A packet
+    /// leaves after all before it: what ends at a gate has no propagation, but waits its turn.
+    fn look_for_exit(&mut self) {
+        let slots = self.link.slots();
+        let mut latest = Time::ZERO;
+        for slot in (0..slots.len()).filter_map(|i| slots.get(i)) {
+            latest = latest.max(slot.arrival);
+            if !slot.is_load() {
+                self.exit = latest;
+                return;
+            }
+        }
+        let left = self.sources.is_empty() && slots.len() > 0;
+        self.exit = if left { latest } else { Time::NEVER };
+    }
+}
+
+impl Element for LoadedLink {
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        self.arrive(cx, port, &packet);
+    }
+
+    #[inline]
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        self.catch_up(cx);
+        let before = self.link.slots().len();
+        self.link.take(cx, packet);
+        if self.exit.is_never() && self.link.slots().len() > before {
+            self.look_for_exit();
+        }
+        self.exit
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.catch_up(cx);
+        let now = cx.now();
+        let mut left = false;
+        while let Some(slot) = self.link.slots().get(0).filter(|slot| slot.arrival <= now) {
+            if slot.is_load() {
+                self.link.absorb(cx);
+            } else {
+                self.link.deliver_another(cx, now);
+            }
+            left = true;
+        }
+        if left {
+            self.look_for_exit();
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        self.exit
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.catch_up(cx);
+        self.absorb(cx, cx.now());
+        if signal == Signal::Cease {
+            self.sources.clear();
+            self.look_ahead();
+        } else {
+            self.link.on_signal(cx, signal);
+        }
+        self.look_for_exit();
+    }
+
+    fn holds(&self) -> usize {
+        self.link.holds()
+    }
+}

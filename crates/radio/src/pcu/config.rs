@@ -1,0 +1,72 @@
+//! What a cell with a real PCU is made of, and the configuration file of osmo-pcu.
+
+use crate::cell::config::UserConfig;
+
+base::named! {
+    /// A PCU that is a program.
+    pub enum Program {
+        /// osmo-pcu of Osmocom.
+        Osmo = "osmo",
+    }
+}
+
+impl Program {
+    /// Where its package lays it.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Program::Osmo => "usr/bin/osmo-pcu",
+        }
+    }
+    /// The package of Debian that has it.
+    pub const fn package(self) -> &'static str {
+        match self {
+            Program::Osmo => "osmo-pcu",
+        }
+    }
+}
+
+/// The cell.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StationConfig {
+    /// Timeslots with a PDCH, from timeslot 7 down.
+    pub slots: u8,
+    /// UDP ports of Gb on loopback: the PCU's and the SGSN's.
+    pub ports: [u16; 2],
+    /// Its mobiles, at most 7.
+    pub users: Vec<UserConfig>,
+}
+
+/// UDP ports of Gb on loopback where nobody else is: the PCU's and the SGSN's.
+pub const PORTS: [u16; 2] = [22_000, 23_000];
+/// Mobiles of a cell at most: each has a USF of its own, and 7 is nobody's.
+pub const MOBILES: usize = 7;
+
+impl StationConfig {
+    /// Its timeslots, timeslot 0 in the lowest bit.
+    pub fn mask(&self) -> u8 {
+        let slots = self.slots.clamp(1, 8);
+        (0..slots).fold(0, |mask, i| mask | 0x80 >> i)
+    }
+
+    /// The configuration of osmo-pcu, with its socket at `socket`. Coding schemes are those of the first mobile, which
+    /// link adaptation does not exceed; what is not named is as the program has it.
+    pub fn text(&self, socket: &str) -> String {
+        let scheme = |up: bool| {
+            let of = |u: &UserConfig| if up { u.up.scheme } else { u.down.scheme }.number();
+            self.users.first().map_or(1, of)
+        };
+        let (down, up) = (scheme(false), scheme(true));
+        let allocation = if self.slots > 1 { "b" } else { "a" };
+        let lines = [
+            format!("pcu-socket {socket}"),
+            "flow-control-interval 10".to_owned(),
+            format!("cs {down} {up}"),
+            format!("cs max {down} {up}"),
+            format!("alloc-algorithm {allocation}"),
+            "gamma 0".to_owned(),
+        ];
+        let mut text = String::from("log stderr\n logging level set-all error\nline vty\n no login\npcu\n");
+        lines.iter().for_each(|line| text.push_str(&format!(" {line}\n")));
+        text
+    }
+}

@@ -1,0 +1,159 @@
+//! SGSN side of Gb before a real PCU: network service and BSSGP over UDP (3GPP TS 48.016, 48.018).
+//!
+//! It answers resets and tests, queues LLC frames behind the flow control that the PCU announces, and counts what the
+//! PCU discards.
+
+use crate::bssgp::{Bucket, CellBucket};
+use crate::wire::gb::{self, Read, element, kind};
+use base::Rate;
+
+/// PDU types of the network service (48.016 section 9.2).
+mod ns {
+    pub(super) const RESET: u8 = 2;
+    pub(super) const RESET_ACK: u8 = 3;
+    pub(super) const UNBLOCK: u8 = 6;
+    pub(super) const UNBLOCK_ACK: u8 = 7;
+    pub(super) const ALIVE: u8 = 10;
+    pub(super) const ALIVE_ACK: u8 = 11;
+    pub(super) const UNITDATA: u8 = 0;
+    /// NSVCI and NSEI (section 10.3).
+    pub(super) const NSVCI: u8 = 1;
+    pub(super) const NSEI: u8 = 4;
+}
+
+/// What a datagram of the PCU asks of the SGSN beyond an answer.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Heard<'a> {
+    /// Nothing.
+    Nothing,
+    /// An LLC frame of a mobile.
+    Frame(u32, &'a [u8]),
+    /// The cell can be used, with this bucket, and this one for each mobile that has none of its own.
+    Cell(Option<Bucket>, Option<Bucket>),
+    /// The bucket of a mobile.
+    Mobile(u32, Bucket),
+    /// So many frames of a mobile were discarded.
+    Discarded(u32, u8),
+}
+
+fn number(pdu: &Read<'_>, wanted: u8) -> Option<u64> {
+    let value = pdu.element(wanted)?;
+    (value.len() <= 4).then(|| value.iter().fold(0, |n, o| n << 8 | u64::from(*o)))
+}
+
+fn bucket(pdu: &Read<'_>, size: u8, leak: u8) -> Option<Bucket> {
+    let (size, leak) = (number(pdu, size)?, number(pdu, leak)?);
+    Some(Bucket { size: 100 * size, leak: Rate::from_bps(100 * leak) })
+}
+
+/// Answers a datagram, and says what else it means.
+pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>) -> Heard<'a> {
+    match datagram.first() {
+        Some(&ns::RESET) => {
+            let mut ack = vec![ns::RESET_ACK];
+            gb::put(&mut ack, ns::NSVCI, &id.to_be_bytes());
+            gb::put(&mut ack, ns::NSEI, &id.to_be_bytes());
+            *answer = Some(ack);
+            Heard::Nothing
+        }
+        Some(&ns::UNBLOCK) => {
+            *answer = Some(vec![ns::UNBLOCK_ACK]);
+            Heard::Nothing
+        }
+        Some(&ns::ALIVE) => {
+            *answer = Some(vec![ns::ALIVE_ACK]);
+            Heard::Nothing
+        }
+        Some(&ns::UNITDATA) => gb::read(datagram).map_or(Heard::Nothing, |pdu| {
+            *answer = echo(&pdu);
+            meaning(datagram, &pdu)
+        }),
+        _ => Heard::Nothing,
+    }
+}
+
+/// The acknowledgement of a PDU, with the elements that it has to repeat.
+fn echo(pdu: &Read<'_>) -> Option<Vec<u8>> {
+    let (ack, elements, bvci): (u8, &[u8], u16) = match pdu.kind {
+        kind::BVC_RESET => (kind::BVC_RESET_ACK, &[element::BVCI], 0),
+        kind::BVC_UNBLOCK => (kind::BVC_UNBLOCK_ACK, &[element::BVCI], 0),
+        kind::FLOW_CONTROL_BVC => (kind::FLOW_CONTROL_BVC_ACK, &[element::TAG], pdu.bvci),
+        kind::FLOW_CONTROL_MS => (kind::FLOW_CONTROL_MS_ACK, &[element::TLLI, element::TAG], pdu.bvci),
+        _ => return None,
+    };
+    let mut out = vec![ack];
+    for wanted in elements {
+        if let Some(value) = pdu.element(*wanted) {
+            gb::put(&mut out, *wanted, value);
+        }
+    }
+    Some(gb::unitdata(bvci, &out))
+}
+
+fn meaning<'a>(datagram: &'a [u8], pdu: &Read<'_>) -> Heard<'a> {
+    let whose = number(pdu, element::TLLI).map(|tlli| tlli as u32);
+    match pdu.kind {
+        kind::UL_UNITDATA => {
+            let frame = gb::read(datagram).and_then(|pdu| pdu.element(element::LLC_PDU));
+            match (pdu.tlli, frame) {
+                (Some(tlli), Some(frame)) => Heard::Frame(tlli, frame),
+                _ => Heard::Nothing,
+            }
+        }
+        kind::FLOW_CONTROL_BVC => Heard::Cell(
+            bucket(pdu, element::BVC_BUCKET_SIZE, element::BUCKET_LEAK_RATE),
+            bucket(pdu, element::BMAX_DEFAULT_MS, element::R_DEFAULT_MS),
+        ),
+        kind::FLOW_CONTROL_MS => {
+            match (whose, bucket(pdu, element::MS_BUCKET_SIZE, element::BUCKET_LEAK_RATE)) {
+                (Some(tlli), Some(bucket)) => Heard::Mobile(tlli, bucket),
+                _ => Heard::Nothing,
+            }
+        }
+        kind::LLC_DISCARDED => match (whose, number(pdu, element::FRAMES_DISCARDED)) {
+            (Some(tlli), Some(frames)) => Heard::Discarded(tlli, frames as u8),
+            _ => Heard::Nothing,
+        },
+        _ => Heard::Nothing,
+    }
+}
+
+/// The bucket of a cell as it is announced; what has passed stays counted while it stays the same.
+pub(super) fn renew(cell: &mut Option<(Bucket, CellBucket)>, bucket: Option<Bucket>) {
+    if cell.as_ref().map(|c| c.0) != bucket {
+        *cell = bucket.map(|b| (b, CellBucket::new(b)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// GP-24: what a PCU announces becomes a bucket, and is acknowledged with its tag.
+    #[test]
+    fn gp_24_flow_control_is_taken_and_acknowledged() {
+        let mut pdu = vec![kind::FLOW_CONTROL_BVC];
+        gb::put(&mut pdu, element::TAG, &[7]);
+        gb::put(&mut pdu, element::BVC_BUCKET_SIZE, &[0, 80]);
+        gb::put(&mut pdu, element::BUCKET_LEAK_RATE, &[0, 64]);
+        gb::put(&mut pdu, element::BMAX_DEFAULT_MS, &[0, 20]);
+        gb::put(&mut pdu, element::R_DEFAULT_MS, &[0, 32]);
+        let mut answer = None;
+        let datagram = gb::unitdata(9, &pdu);
+        let heard = hear(&datagram, 9, &mut answer);
+        let of = |size, bps| Some(Bucket { size, leak: Rate::from_bps(bps) });
+        assert_eq!(heard, Heard::Cell(of(8_000, 6_400), of(2_000, 3_200)));
+        assert_eq!(answer, Some(vec![0, 0, 0, 9, kind::FLOW_CONTROL_BVC_ACK, element::TAG, 0x81, 7]));
+        hear(&[10], 9, &mut answer);
+        assert_eq!(answer, Some(vec![11]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_datagram_is_heard(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let mut answer = None;
+            let _ = hear(&bytes, 1, &mut answer);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! A mobile before a real PCU: packet access, its two TBFs, answers to polls, timers (3GPP TS 44.060 sections 7 to 9).
+
+use super::downlink::DownTbf;
+use super::gb;
+use super::store::Store;
+use super::uplink::{UpTbf, Uplink};
+use crate::bssgp::Sgsn;
+use crate::cell::config::{Delays, UserConfig};
+use crate::coding::Scheme;
+use crate::parameters::Id;
+use crate::quality::Quality;
+use crate::tdma::{self, Tick};
+use crate::wire;
+use crate::wire::assignment::{self, Addressee, Assignment};
+use crate::wire::block;
+use crate::wire::message::{self, Message};
+use base::Time;
+use base::packet::Packet;
+use base::rng::{Seed, Stream};
+use std::collections::VecDeque;
+
+/// One-phase access: the upper bits of its channel request (44.018 table 9.1.8.2), and how many values the lower have.
+const ONE_PHASE: u8 = 0x78;
+const REFERENCES: u32 = 7;
+/// A channel request is repeated after so many block periods, 0.4 to 0.8 s: S and T of 44.060 section 7.1.2.1.1 for a
+/// RACH on a common timeslot.
+const REPEAT: std::ops::Range<u32> = 20..40;
+
+/// What is sent in an uplink block that a poll has reserved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    /// Packet Downlink Ack/Nack.
+    Report,
+    /// Packet Control Acknowledgement.
+    Acknowledge,
+}
+
+/// A channel request that is not answered.
+#[derive(Clone, Copy)]
+struct Access {
+    octet: u8,
+    /// When it is repeated.
+    again: Tick,
+}
+
+/// A mobile.
+pub(super) struct Phone {
+    pub(super) me: u16,
+    pub(super) tlli: u32,
+    pub(super) class: u8,
+    pub(super) delays: Delays,
+    /// Which blocks can be decoded, down and up.
+    quality: [Quality; 2],
+    down: Option<DownTbf>,
+    up: Option<UpTbf>,
+    pub(super) uplink: Uplink,
+    access: Option<Access>,
+    /// An uplink TBF was asked for in a report.
+    asked: Option<Tick>,
+    reserved: Vec<(Tick, u8, Answer)>,
+    chance: Stream,
+    /// Packets of each direction.
+    pub(super) stores: [Store; 2],
+    /// Downlink frames in the SGSN: queue, and the octets of each with the number of its packet.
+    pub(super) sgsn: Sgsn<u32>,
+    pub(super) queued: VecDeque<(u32, u32, Vec<u8>)>,
+    pub(super) frames: u32,
+    pub(super) lifetime: Option<base::Span>,
+    /// Packets on their way to the SGSN.
+    pub(super) core: VecDeque<(Time, Packet)>,
+    /// Packets that have come to an end, with their times: down and up.
+    pub(super) out: [VecDeque<(Time, Packet)>; 2],
+    pub(super) accesses: u64,
+    pub(super) discarded: u64,
+}
+
+fn since(now: Tick, then: Tick) -> base::Span {
+    tdma::BLOCK.times(u64::from(now.saturating_sub(then)))
+}
+
+impl Phone {
+    pub(super) fn new(me: u16, config: &UserConfig, seed: Seed) -> Phone {
+        let name = config.name.as_str();
+        let quality = |d: &crate::cell::config::DirectionConfig, purpose| {
+            Quality::new(d.quality.clone(), seed.stream(name, purpose))
+        };
+        Phone {
+            me,
+            // A local TLLI has its two upper bits set (23.003 section 2.6).
+            tlli: 0xc000_0000 | u32::from(me + 1),
+            class: config.class.number,
+            delays: config.delays,
+            quality: [quality(&config.down, "down"), quality(&config.up, "up")],
+            down: None,
+            up: None,
+            uplink: Uplink::new(),
+            access: None,
+            asked: None,
+            reserved: Vec::new(),
+            chance: seed.stream(name, "access"),
+            stores: [Store::new(false, config.llc.n201), Store::new(true, config.llc.n201)],
+            sgsn: Sgsn::new(config.sgsn),
+            queued: VecDeque::new(),
+            frames: 0,
+            lifetime: config.sgsn.lifetime,
+            core: VecDeque::new(),
+            out: [VecDeque::new(), VecDeque::new()],
+            accesses: 0,
+            discarded: 0,
+        }
+    }
+
+    /// Packets inside.
+    pub(super) fn inside(&self) -> usize {
+        self.stores.iter().map(Store::len).sum::<usize>()
+            + self.out.iter().chain([&self.core]).map(VecDeque::len).sum::<usize>()
+    }
+
+    /// Whether the network decodes a block that it sends.
+    pub(super) fn is_heard(&mut self, now: Tick, octets: &[u8]) -> bool {
+        let control = octets.first().is_some_and(|o| o >> 6 != 0);
+        let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
+        self.quality[1].decodes(now, scheme, control)
+    }
+
+    /// C/I of its uplink in tenths of a dB, as the base station measures it.
+    pub(super) fn level(&self, now: Tick) -> i16 {
+        // 20 dB where error rates are given and no C/I.
+        self.quality[1].c_over_i(now).map_or(200, |db| (db * 10.0) as i16)
+    }
+
+    /// Whether it listens to a timeslot.
+    fn listens(&self, slot: u8) -> bool {
+        let up = self.up.as_ref().map_or(0, UpTbf::slots);
+        up >> slot & 1 == 1 || self.down.as_ref().is_some_and(|d| d.hears(slot))
+    }
+
+    /// It has no TBF, or a downlink TBF that is over.
+    fn is_idle(&self) -> bool {
+        self.up.is_none() && self.down.as_ref().is_none_or(|d| d.finished.is_some())
+    }
+
+    /// Timers of this block period; a channel request, if one is sent.
+    pub(super) fn tick(&mut self, now: Tick) -> Option<u8> {
+        if let Some(down) = &self.down {
+            let over = match down.finished {
+                Some(then) => since(now, then) >= Id::T3192.span(),
+                None => since(now, down.heard) >= Id::T3190.span(),
+            };
+            if over {
+                self.down = None;
+            }
+        }
+        if let Some(up) = &self.up {
+            let begun = since(now, up.begun) >= Id::T3166.span();
+            let lost = since(now, up.granted) >= Id::T3180.span()
+                || since(now, up.reported) >= Id::T3182.span() && self.uplink.sender.is_pending()
+                || up.is_contended() && begun;
+            if lost {
+                self.up = None;
+            }
+        }
+        if self.asked.is_some_and(|then| since(now, then) >= Id::T3168.span()) {
+            self.asked = None;
+        }
+        self.reserved.retain(|(t, ..)| *t >= now);
+        if self.up.is_some() || !self.is_idle() || self.uplink.wants().is_none() {
+            self.access = None;
+            return None;
+        }
+        if self.access.is_some_and(|a| a.again > now) {
+            return None;
+        }
+        let draw = |chance: &mut Stream, n: u32| (chance.uniform() * f64::from(n)) as u32;
+        let octet = ONE_PHASE | draw(&mut self.chance, REFERENCES) as u8;
+        let again = now + REPEAT.start + draw(&mut self.chance, REPEAT.end - REPEAT.start);
+        self.access = Some(Access { octet, again });
+        self.accesses += 1;
+        Some(octet)
+    }
+
+    /// A message on AGCH or PCH.
+    pub(super) fn hear_common(&mut self, octets: &[u8], now: Tick) {
+        if !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
+            return;
+        }
+        match assignment::read_immediate(octets) {
+            Some(Assignment::Access { request, tfi, slot, usf, scheme, tlli_coded })
+                if self.access.is_some_and(|a| a.octet == request) =>
+            {
+                self.access = None;
+                let mut all = [None; 8];
+                all[usize::from(slot)] = Some(usf);
+                self.begin_up(UpTbf::new(tfi, all, scheme, Some(tlli_coded), now));
+            }
+            Some(Assignment::Paged { tlli, tfi, slot }) if tlli == self.tlli => {
+                self.down = Some(DownTbf::new(tfi, 1 << slot, now));
+            }
+            Some(Assignment::Rejected(request, wait)) => {
+                if let Some(access) = self.access.as_mut().filter(|a| a.octet == request) {
+                    access.again = now + u32::from(wait) * tdma::BLOCKS_PER_SECOND as u32;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_up(&mut self, tbf: UpTbf) {
+        self.asked = None;
+        self.up = Some(tbf);
+        self.uplink.begin();
+    }
+
+    /// A downlink block on a timeslot. Its USF, if this mobile decodes it and has it; LLC frames that are whole with it.
+    pub(super) fn hear(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
+        let control = octets.first().is_some_and(|o| o >> 6 != 0);
+        let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
+        if !self.listens(slot) || !self.quality[0].decodes(now, scheme, control) {
+            return (false, Vec::new());
+        }
+        let usf = octets.first().map(|o| o & 7);
+        let mine = self.up.as_ref().is_some_and(|u| u.usf[usize::from(slot)].is_some_and(|u| Some(u) == usf));
+        let frames = if control {
+            self.control(now, slot, octets);
+            Vec::new()
+        } else {
+            self.data(now, slot, octets)
+        };
+        (mine, frames)
+    }
+
+    fn reserve(&mut self, now: Tick, slot: u8, rrbp: Option<u8>, answer: Answer) {
+        if let Some(rrbp) = rrbp {
+            self.reserved.push((now + 3 + u32::from(rrbp), slot, answer));
+        }
+    }
+
+    fn data(&mut self, now: Tick, slot: u8, octets: &[u8]) -> Vec<Vec<u8>> {
+        let Some(read) = block::read_gprs(false, octets) else { return Vec::new() };
+        let Some(down) = self.down.as_mut().filter(|d| d.tfi == read.header.tfi && d.hears(slot)) else {
+            return Vec::new();
+        };
+        let frames = down.take(&read, octets, now);
+        self.reserve(now, slot, read.header.poll, Answer::Report);
+        frames
+    }
+
+    fn control(&mut self, now: Tick, slot: u8, octets: &[u8]) {
+        let Some((poll, _, message)) = message::read_down(octets) else { return };
+        if let Message::UplinkAck(ack, named) = message {
+            let tlli = self.tlli;
+            let Some(up) =
+                self.up.as_mut().filter(|u| u.tfi == ack.tfi && u.usf[usize::from(slot)].is_some())
+            else {
+                return;
+            };
+            let mine = self.uplink.hear(up, &ack, named, tlli, now);
+            if mine {
+                self.reserve(now, slot, poll, Answer::Acknowledge);
+            }
+            if !mine || ack.last {
+                self.up = None;
+            }
+            return;
+        }
+        let Some(assigned) = assignment::read_packet(octets) else { return };
+        let is_mine = |to: Addressee| match to {
+            Addressee::Tlli(tlli) => tlli == self.tlli,
+            Addressee::Uplink(tfi) => self.up.as_ref().is_some_and(|u| u.tfi == tfi),
+            Addressee::Downlink(tfi) => self.down.as_ref().is_some_and(|d| d.tfi == tfi),
+        };
+        match assigned {
+            Assignment::Downlink { to, tfi, slots, anew } if is_mine(to) => {
+                let same = self.down.as_ref().filter(|d| tfi.is_none_or(|tfi| tfi == d.tfi) && !anew);
+                match (same.is_some_and(|d| d.finished.is_none()), tfi, &mut self.down) {
+                    (true, _, Some(down)) => down.slots = slots,
+                    (_, Some(tfi), _) => self.down = Some(DownTbf::new(tfi, slots, now)),
+                    _ => {}
+                }
+                self.reserve(now, slot, poll, Answer::Acknowledge);
+            }
+            Assignment::Uplink { to, tfi, usf, scheme } if is_mine(to) => {
+                match (tfi, &mut self.up) {
+                    (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, scheme, None, now)),
+                    (_, Some(up)) => up.usf = usf,
+                    _ => {}
+                }
+                self.reserve(now, slot, poll, Answer::Acknowledge);
+            }
+            _ => {}
+        }
+    }
+
+    /// What it sends in an uplink block: in one that a poll reserved for it, or in one that was granted.
+    pub(super) fn send(&mut self, now: Tick, slot: u8, granted: bool) -> Option<Vec<u8>> {
+        if let Some(i) = self.reserved.iter().position(|(t, s, _)| (*t, *s) == (now, slot)) {
+            match self.reserved.remove(i).2 {
+                Answer::Acknowledge => return Some(message::control_ack(self.tlli)),
+                Answer::Report => {
+                    let free = self.up.is_none() && self.asked.is_none();
+                    let wants = self.uplink.wants().filter(|_| free);
+                    if let Some(down) = &mut self.down {
+                        if wants.is_some() {
+                            self.asked = Some(now);
+                        }
+                        return Some(down.report(wants, now));
+                    }
+                }
+            }
+        }
+        let up = self.up.as_mut().filter(|_| granted)?;
+        Some(self.uplink.block(up, self.tlli, now))
+    }
+
+    /// The datagram for a frame that leaves the SGSN.
+    pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
+        let at = self.queued.iter().position(|(n, ..)| *n == id)?;
+        let (_, _, frame) = self.queued.remove(at)?;
+        let mobile = (self.tlli, self.me, self.class);
+        Some(wire::gb::down_known(wire::pcuif::BVCI, mobile, self.lifetime, &frame))
+    }
+
+    /// A downlink packet is at the SGSN; false: it finds no room.
+    pub(super) fn admit(&mut self, packet: Packet, now: Time) -> bool {
+        let (pdus, octets) = self.stores[0].size(packet.size);
+        if !self.sgsn.has_room(pdus, octets) {
+            return false;
+        }
+        let (number, frames) = self.stores[0].take(packet);
+        for frame in frames {
+            self.sgsn.push(now, frame.len() as u32, self.frames);
+            self.queued.push_back((self.frames, number, frame));
+            self.frames = self.frames.wrapping_add(1);
+        }
+        true
+    }
+
+    /// A frame's lifetime was over in the SGSN: its packet, if it ends with it.
+    pub(super) fn expire(&mut self, id: u32) -> Option<Packet> {
+        let at = self.queued.iter().position(|(n, ..)| *n == id)?;
+        let (_, number, _) = self.queued.remove(at)?;
+        self.stores[0].end(number)
+    }
+
+    /// What the PCU says over Gb, as far as it means this mobile.
+    pub(super) fn hears_of(&mut self, heard: &gb::Heard<'_>) {
+        match heard {
+            gb::Heard::Mobile(tlli, bucket) if *tlli == self.tlli => self.sgsn.announce(*bucket),
+            gb::Heard::Cell(_, Some(bucket)) => self.sgsn.announce(*bucket),
+            gb::Heard::Discarded(tlli, frames) if *tlli == self.tlli => self.discarded += u64::from(*frames),
+            _ => {}
+        }
+    }
+}

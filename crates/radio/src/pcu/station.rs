@@ -1,0 +1,371 @@
+//! Base station before a real PCU: block periods, ready-to-send, the air between PCU and mobiles, and their SGSN.
+
+use super::config::{MOBILES, StationConfig};
+use super::gb::{self, Heard};
+use super::phone::Phone;
+use super::{Link, Message};
+use crate::bssgp::{Bucket, CellBucket, Passed};
+use crate::tdma::{self, Tick};
+use crate::wire::pcuif::{self, Info, Said};
+use base::packet::{DropReason, Packet};
+use base::rng::Seed;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// A message on AGCH is on air so many block periods after the PCU gave it: CCCH blocks are about 46 ms apart.
+pub const GRANT: u32 = 3;
+/// The PCH of a mobile returns each two multiframes of 51 frames, 0.47 s (BS_PA_MFRMS 2), in block periods.
+pub const PAGING: u32 = 24;
+
+/// What happened in the cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Ready-to-send of the base station: block periods of all timeslots.
+    pub asked: u64,
+    /// Downlink data blocks.
+    pub data: u64,
+    /// Downlink control blocks but dummies.
+    pub control: u64,
+    /// Uplink blocks that were decoded.
+    pub up: u64,
+    /// Uplink blocks that were sent and not decoded.
+    pub lost: u64,
+    /// Channel requests.
+    pub accesses: u64,
+    /// LLC frames that the PCU discarded.
+    pub discarded: u64,
+    /// LLC frames that came with other octets than were sent.
+    pub wrong: u64,
+}
+
+/// An uplink block on air.
+struct Uplink {
+    octets: Vec<u8>,
+    level: i16,
+}
+
+/// The cell around the PCU.
+pub struct Station {
+    slots: u8,
+    ports: [u16; 2],
+    pub(super) phones: Vec<Phone>,
+    /// What the PCU is to hear.
+    told: VecDeque<Message>,
+    /// PDCHs that the PCU has activated.
+    active: [bool; 8],
+    begun: bool,
+    /// The PCU is gone.
+    pub(super) closed: bool,
+    /// Gb stands.
+    ready: bool,
+    bucket: Option<(Bucket, CellBucket)>,
+    /// The next block period.
+    pub(super) next: Tick,
+    /// To whom the next uplink block of each timeslot is granted.
+    granted: [Option<usize>; 8],
+    /// Uplink blocks of the current block period.
+    air: [Option<Uplink>; 8],
+    /// Messages for AGCH and PCH: when, whether it is the PCH, and what.
+    common: Vec<(Tick, bool, Vec<u8>)>,
+    pub(super) drops: Vec<(Packet, DropReason)>,
+    /// When the SGSN passes the next frame.
+    pub(super) pass: Option<Time>,
+    counts: Counts,
+}
+
+impl Station {
+    /// A cell in which nothing has happened yet.
+    pub fn new(config: &StationConfig, seed: Seed) -> Station {
+        let users = config.users.iter().take(MOBILES).enumerate();
+        Station {
+            slots: config.mask(),
+            ports: config.ports,
+            phones: users.map(|(i, user)| Phone::new(i as u16, user, seed)).collect(),
+            told: VecDeque::new(),
+            active: [false; 8],
+            begun: false,
+            closed: false,
+            ready: false,
+            bucket: None,
+            next: 0,
+            granted: [None; 8],
+            air: Default::default(),
+            common: Vec::new(),
+            drops: Vec::new(),
+            pass: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next message for the PCU.
+    pub fn next_message(&mut self) -> Option<Message> {
+        self.told.pop_front()
+    }
+
+    /// Counters.
+    pub fn counts(&self) -> Counts {
+        let wrong = self.phones.iter().flat_map(|p| &p.stores).map(|s| s.wrong).sum();
+        let accesses = self.phones.iter().map(|p| p.accesses).sum();
+        let discarded = self.phones.iter().map(|p| p.discarded).sum();
+        Counts { accesses, discarded, wrong, ..self.counts }
+    }
+
+    /// Whether the PCU has set up Gb for the cell.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    fn tell(&mut self, octets: Vec<u8>) {
+        self.told.push_back(Message { link: Link::Station, octets });
+    }
+
+    /// Executes one block period.
+    pub(super) fn tick(&mut self) {
+        let now = self.next;
+        self.next += 1;
+        if !self.begun {
+            self.begun = true;
+            self.tell(pcuif::info(&Info { slots: self.slots, ports: self.ports, initial: 0 }));
+        }
+        self.bring_up(now);
+        self.broadcast(now);
+        for phone in &mut self.phones {
+            if let Some(octet) = phone.tick(now) {
+                let octets = pcuif::request(now, octet);
+                self.told.push_back(Message { link: Link::Station, octets });
+            }
+        }
+        self.send_up(now);
+        self.tell(pcuif::time(now));
+        let active = self.active;
+        for slot in (0..8u8).filter(|s| active[usize::from(*s)]) {
+            self.counts.asked += 1;
+            self.told.push_back(Message { link: Link::Station, octets: pcuif::ready(now, slot) });
+        }
+    }
+
+    /// The uplink blocks of the block period that is over.
+    fn bring_up(&mut self, now: Tick) {
+        let Some(before) = now.checked_sub(1) else { return };
+        let active = self.active;
+        for slot in (0..8u8).filter(|s| active[usize::from(*s)]) {
+            let heard = self.air[usize::from(slot)].take();
+            let (octets, level) = heard.map_or((Vec::new(), 0), |b| (b.octets, b.level));
+            self.tell(pcuif::uplink(before, slot, &octets, level));
+        }
+    }
+
+    /// What is due on AGCH and PCH.
+    fn broadcast(&mut self, now: Tick) {
+        let due: Vec<_> = self.common.extract_if(.., |(at, ..)| *at <= now).collect();
+        for (_, is_paging, octets) in due {
+            self.phones.iter_mut().for_each(|phone| phone.hear_common(&octets, now));
+            if is_paging {
+                self.tell(pcuif::paged(&octets));
+            }
+        }
+    }
+
+    /// The mobiles send.
+    fn send_up(&mut self, now: Tick) {
+        let Station { phones, granted, air, active, counts, .. } = self;
+        for slot in (0..8u8).filter(|s| active[usize::from(*s)]) {
+            let at = usize::from(slot);
+            let granted = granted[at].take();
+            for (i, phone) in phones.iter_mut().enumerate() {
+                let Some(octets) = phone.send(now, slot, granted == Some(i)) else { continue };
+                if phone.is_heard(now, &octets) && air[at].is_none() {
+                    counts.up += 1;
+                    air[at] = Some(Uplink { octets, level: phone.level(now) });
+                } else {
+                    counts.lost += 1;
+                }
+            }
+        }
+    }
+
+    /// The PCU has said something.
+    pub(super) fn hear(&mut self, message: &Message, now: Time) {
+        match message.link {
+            Link::Station => self.hear_station(&message.octets, now),
+            Link::Gb => self.hear_gb(&message.octets, now),
+        }
+    }
+
+    fn hear_station(&mut self, octets: &[u8], now: Time) {
+        match pcuif::read(octets) {
+            Some(Said::Activate { slot, on }) => self.active[usize::from(slot)] = on,
+            Some(Said::Grant(octets)) => self.common.push((self.next - 1 + GRANT, false, octets.to_vec())),
+            Some(Said::Paged(octets)) => {
+                let at = (self.next + GRANT).next_multiple_of(PAGING);
+                self.common.push((at, true, octets.to_vec()));
+            }
+            Some(Said::Block { slot, octets }) if !octets.is_empty() => self.down(slot, octets, now),
+            _ => {}
+        }
+    }
+
+    /// A downlink block of the current block period.
+    fn down(&mut self, slot: u8, octets: &[u8], now: Time) {
+        let tick = self.next.saturating_sub(1);
+        match octets[0] >> 6 {
+            0 => self.counts.data += 1,
+            // Message type 37: a dummy.
+            1 if octets.get(1).is_some_and(|o| o >> 2 == 0x25) => {}
+            _ => self.counts.control += 1,
+        }
+        for (i, phone) in self.phones.iter_mut().enumerate() {
+            let (granted, frames) = phone.hear(tick, slot, octets);
+            if granted {
+                self.granted[usize::from(slot)] = Some(i);
+            }
+            for frame in frames {
+                let arrived = phone.stores[0].arrived(&frame);
+                self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
+                if let Some(packet) = arrived.packet {
+                    let at = now + tdma::AIR + phone.delays.terminal;
+                    phone.out[0].push_back((at, packet));
+                }
+            }
+        }
+    }
+
+    fn hear_gb(&mut self, datagram: &[u8], now: Time) {
+        let mut answer = None;
+        let heard = gb::hear(datagram, pcuif::BVCI, &mut answer);
+        if let Some(octets) = answer {
+            self.told.push_back(Message { link: Link::Gb, octets });
+        }
+        match heard {
+            Heard::Frame(tlli, frame) => {
+                let Some(phone) = self.phones.iter_mut().find(|p| p.tlli == tlli) else { return };
+                let arrived = phone.stores[1].arrived(frame);
+                self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
+                if let Some(packet) = arrived.packet {
+                    phone.out[1].push_back((now + phone.delays.core, packet));
+                }
+            }
+            heard => {
+                if let Heard::Cell(bucket, _) = &heard {
+                    self.ready = true;
+                    gb::renew(&mut self.bucket, *bucket);
+                }
+                self.phones.iter_mut().for_each(|phone| phone.hears_of(&heard));
+            }
+        }
+        self.advance(now);
+    }
+
+    /// A packet for a mobile, at the SGSN.
+    pub(super) fn take_down(&mut self, user: usize, packet: Packet, now: Time) {
+        let Some(phone) = self.phones.get_mut(user) else {
+            return self.drops.push((packet, DropReason::NoRoute));
+        };
+        if phone.admit(packet, now) {
+            self.advance(now);
+        } else {
+            self.drops.push((packet, DropReason::QueueFull));
+        }
+    }
+
+    /// A packet from a mobile.
+    pub(super) fn take_up(&mut self, user: usize, packet: Packet) {
+        let Some(phone) = self.phones.get_mut(user) else {
+            return self.drops.push((packet, DropReason::NoRoute));
+        };
+        let (_, frames) = phone.stores[1].take(packet);
+        frames.into_iter().for_each(|frame| phone.uplink.push(frame));
+    }
+
+    /// Lets the SGSN pass what it may.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.pass = None;
+        if !self.ready {
+            return;
+        }
+        let Station { phones, told, bucket, pass, drops, .. } = self;
+        let mut sooner = |at: Time| *pass = Some(pass.map_or(at, |p: Time| p.min(at)));
+        for phone in phones {
+            while let Some(at) = phone.sgsn.next_pass() {
+                if at > now {
+                    sooner(at);
+                    break;
+                }
+                if let (Some((_, cell)), Some(octets)) = (bucket.as_mut(), phone.sgsn.head()) {
+                    // The bucket of the cell judges each frame once; one that waited longer before passes now.
+                    match cell.pass(phone.me as u8, octets, now, now) {
+                        Ok(_) => phone.sgsn.hold(now),
+                        Err(again) => {
+                            sooner(again.max(now + Span::from_millis(1)));
+                            break;
+                        }
+                    }
+                }
+                match phone.sgsn.pass(now) {
+                    Some(Passed::At(_, id)) => {
+                        let octets = phone.datagram(id);
+                        told.extend(octets.map(|octets| Message { link: Link::Gb, octets }));
+                    }
+                    Some(Passed::Expired(id)) => {
+                        drops.extend(phone.expire(id).map(|p| (p, DropReason::Expired)));
+                    }
+                    None => break,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::config::UserConfig;
+    use crate::pcu::config::PORTS;
+    use proptest::prelude::*;
+
+    fn station() -> Station {
+        let users = vec![UserConfig::new("one"), UserConfig::new("two")];
+        Station::new(&StationConfig { slots: 2, ports: PORTS, users }, Seed { seed: 1, repetition: 0 })
+    }
+
+    /// Without a PCU that activates timeslots the base station says what the cell is, and the time.
+    #[test]
+    fn it_waits_for_the_pcu() {
+        let mut station = station();
+        (0..3).for_each(|_| station.tick());
+        let kinds: Vec<u8> = std::iter::from_fn(|| station.next_message()).map(|m| m.octets[0]).collect();
+        assert_eq!(kinds, [0x32, 0x52, 0x52, 0x52]);
+        let on = |slot| [0x40, 0, 0, 0, 1, 0, slot, 0];
+        station.hear_station(&on(7), Time::ZERO);
+        station.tick();
+        let kinds: Vec<u8> = std::iter::from_fn(|| station.next_message()).map(|m| m.octets[0]).collect();
+        assert_eq!(kinds, [0x02, 0x52, 0x10], "uplink block, time, ready to send");
+    }
+
+    proptest! {
+        /// A PCU that says anything on both interfaces does no harm.
+        #[test]
+        fn a_pcu_may_say_anything(said in proptest::collection::vec(
+            (any::<bool>(), 0u8..6, proptest::collection::vec(any::<u8>(), 0..60)), 0..60)
+        ) {
+            let mut station = station();
+            station.hear_station(&[0x40, 0, 0, 0, 1, 0, 7, 0], Time::ZERO);
+            for (n, (gb, kind, octets)) in said.into_iter().enumerate() {
+                let now = tdma::start_of(n as Tick);
+                station.tick();
+                let link = if gb { Link::Gb } else { Link::Station };
+                // Blocks and messages of all channels, and what is none.
+                let mut message = octets;
+                if !gb && kind > 0 {
+                    let mut whole = pcuif::uplink(n as Tick, 7, &message, 0);
+                    (whole[0], whole[4]) = (0, kind);
+                    message = whole;
+                }
+                station.take_up(n % 2, Packet { id: n as u64, size: 40, ..Packet::NONE });
+                station.take_down(n % 2, Packet { id: n as u64, size: 576, ..Packet::NONE }, now);
+                station.hear(&Message { link, octets: message }, now);
+                while station.next_message().is_some() {}
+            }
+        }
+    }
+}

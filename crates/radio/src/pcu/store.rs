@@ -1,0 +1,139 @@
+//! Packets of one direction as LLC frames with octets, and their reassembly from the frames that arrive (3GPP TS
+//! 44.064, 44.065).
+//!
+//! The model's packets have no octets; their numbers make some. A frame whose octets are others than were sent is
+//! counted, and its packet does not arrive.
+
+use crate::llc::{LlcMode, Segmentation};
+use crate::wire::llc::{self, Numbers};
+use base::packet::Packet;
+use std::collections::VecDeque;
+
+/// A packet under way.
+struct Under {
+    packet: Packet,
+    number: u32,
+    /// Octets of each segment.
+    sizes: Vec<u32>,
+    /// Segments that have come.
+    have: u32,
+}
+
+/// What a frame that arrived did.
+#[derive(Default)]
+pub(super) struct Arrived {
+    /// The packet that is whole with it.
+    pub(super) packet: Option<Packet>,
+    /// Packets before it, which will not come any more.
+    pub(super) lost: Vec<Packet>,
+}
+
+/// The packets of one direction of one mobile.
+pub(super) struct Store {
+    up: bool,
+    segmentation: Segmentation,
+    under: VecDeque<Under>,
+    packets: u32,
+    frames: u32,
+    /// Frames whose octets were others than those that were sent.
+    pub(super) wrong: u64,
+}
+
+impl Store {
+    pub(super) fn new(up: bool, n201: u32) -> Store {
+        let segmentation = Segmentation { n201, mode: LlcMode::Unacknowledged };
+        Store { up, segmentation, under: VecDeque::new(), packets: 0, frames: 0, wrong: 0 }
+    }
+
+    /// Packets under way.
+    pub(super) fn len(&self) -> usize {
+        self.under.len()
+    }
+
+    /// Frames of a packet, and their octets.
+    pub(super) fn size(&self, packet: u32) -> (u32, u64) {
+        self.segmentation.frames(packet).fold((0, 0), |(n, all), octets| (n + 1, all + u64::from(octets)))
+    }
+
+    /// Takes a packet: its number and its frames.
+    pub(super) fn take(&mut self, packet: Packet) -> (u32, Vec<Vec<u8>>) {
+        let number = self.packets;
+        self.packets += 1;
+        let sizes: Vec<u32> = self.segmentation.segments(packet.size).collect();
+        let mut frames = Vec::with_capacity(sizes.len());
+        for (i, octets) in sizes.iter().enumerate() {
+            let numbers = Numbers {
+                mode: LlcMode::Unacknowledged,
+                up: self.up,
+                frame: self.frames,
+                expected: 0,
+                packet: number,
+                segment: i as u8,
+                more: i + 1 < sizes.len(),
+            };
+            self.frames += 1;
+            frames.push(llc::frame(&numbers, &segment(number, i as u32, *octets)));
+        }
+        self.under.push_back(Under { packet, number, sizes, have: 0 });
+        (number, frames)
+    }
+
+    /// All packets end.
+    pub(super) fn clear(&mut self) -> Vec<Packet> {
+        self.under.drain(..).map(|u| u.packet).collect()
+    }
+
+    /// A packet ends on its way; none if it has ended before.
+    pub(super) fn end(&mut self, number: u32) -> Option<Packet> {
+        let at = self.under.iter().position(|u| u.number == number)?;
+        self.under.remove(at).map(|u| u.packet)
+    }
+
+    /// A frame has arrived. Frames that carry no segment of a packet, as LLC dummy commands, do nothing.
+    pub(super) fn arrived(&mut self, frame: &[u8]) -> Arrived {
+        let mut arrived = Arrived::default();
+        let Some(read) = llc::read(frame).filter(|read| read.sapi == llc::SAPI) else { return arrived };
+        let Some(got) = llc::read_segment(read.information) else { return arrived };
+        let (Some(number), Some(part)) = (got.packet, got.segment) else { return arrived };
+        let Some(at) = self.under.iter().position(|u| u.number % 4096 == number) else { return arrived };
+        let under = &mut self.under[at];
+        let sent = under.sizes.get(usize::from(part)).map(|n| segment(under.number, u32::from(part), *n));
+        if sent.as_deref() != Some(got.octets) {
+            self.wrong += 1;
+            return arrived;
+        }
+        under.have |= 1 << part;
+        if under.have.count_ones() as usize == under.sizes.len() {
+            arrived.packet = self.under.remove(at).map(|u| u.packet);
+            // RLC keeps the order.
+            arrived.lost = self.under.drain(..at).map(|u| u.packet).collect();
+        }
+        arrived
+    }
+}
+
+/// The octets of a segment.
+fn segment(number: u32, part: u32, octets: u32) -> Vec<u8> {
+    (0..octets).map(|i| (i.wrapping_mul(7) ^ number.wrapping_mul(31) ^ part << 5) as u8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_come_back_whole_and_in_order() {
+        let mut store = Store::new(false, 500);
+        let packet = |id| Packet { id, size: 1500, ..Packet::NONE };
+        let frames: Vec<Vec<Vec<u8>>> = (0..3).map(|id| store.take(packet(id)).1).collect();
+        assert_eq!(frames[0].len(), 4);
+        assert!(store.arrived(&frames[0][0]).packet.is_none());
+        let mut bad = frames[2][0].clone();
+        bad[9] ^= 1;
+        assert!(store.arrived(&bad).packet.is_none() && store.wrong == 0, "its check is wrong");
+        let last = frames[1].iter().map(|f| store.arrived(f)).last().unwrap();
+        assert_eq!(last.packet.map(|p| p.id), Some(1));
+        assert_eq!(last.lost.iter().map(|p| p.id).collect::<Vec<_>>(), [0]);
+        assert_eq!((store.end(2).map(|p| p.id), store.len()), (Some(2), 0));
+    }
+}

@@ -1,0 +1,227 @@
+//! Interface between base station and PCU: messages of Osmocom's PCUIF, version 0x0a, as osmo-pcu 1.1.0 speaks it.
+//!
+//! Each message is 1006 octets, packed, little endian. The PCU clocks nothing: it answers each ready-to-send of a
+//! timeslot with one block. Source: `include/osmocom/pcu/pcuif_proto.h` of Osmocom's osmo-pcu.
+
+use crate::tdma::{self, Tick};
+
+/// Octets of a message.
+pub const SIZE: usize = 1006;
+/// Largest block that a message carries, octets.
+pub const LARGEST: usize = 162;
+/// ARFCN of the cell, as far as anybody looks at it.
+pub const ARFCN: u16 = 871;
+/// BVCI, NSEI and NSVCI of the cell.
+pub const BVCI: u16 = 1234;
+
+/// Message types.
+mod kind {
+    pub(super) const DATA_REQ: u8 = 0x00;
+    pub(super) const DATA_CNF: u8 = 0x01;
+    pub(super) const DATA_IND: u8 = 0x02;
+    pub(super) const RTS_REQ: u8 = 0x10;
+    pub(super) const RACH_IND: u8 = 0x22;
+    pub(super) const INFO_IND: u8 = 0x32;
+    pub(super) const ACT_REQ: u8 = 0x40;
+    pub(super) const TIME_IND: u8 = 0x52;
+}
+
+/// Service access points.
+mod sapi {
+    pub(super) const RACH: u8 = 1;
+    pub(super) const AGCH: u8 = 2;
+    pub(super) const PCH: u8 = 3;
+    pub(super) const PDTCH: u8 = 5;
+}
+
+/// What the PCU is told of its cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Info {
+    /// Timeslots with a PDCH, timeslot 0 in the lowest bit.
+    pub slots: u8,
+    /// UDP port of the PCU's end of Gb, and of the SGSN's, both on loopback.
+    pub ports: [u16; 2],
+    /// Coding scheme that a TBF begins with, 1 to 4; 0: the PCU's own choice.
+    pub initial: u8,
+}
+
+/// What the PCU says, or hears.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Said<'a> {
+    /// A downlink block for a timeslot; empty: nothing is to be sent.
+    Block {
+        /// The timeslot.
+        slot: u8,
+        /// The block.
+        octets: &'a [u8],
+    },
+    /// An uplink block of a timeslot; empty: none could be decoded.
+    Heard {
+        /// The timeslot.
+        slot: u8,
+        /// The block.
+        octets: &'a [u8],
+    },
+    /// A message for the AGCH.
+    Grant(&'a [u8]),
+    /// A message for the PCH, after the three digits of the paging group.
+    Paged(&'a [u8]),
+    /// A timeslot becomes a PDCH, or is one no longer.
+    Activate {
+        /// The timeslot.
+        slot: u8,
+        /// It becomes one.
+        on: bool,
+    },
+    /// Another message, by its type.
+    Other(u8),
+}
+
+/// Reads a message of the PCU, or an uplink block for it; none if it is too short.
+pub fn read(message: &[u8]) -> Option<Said<'_>> {
+    let (kind, body) = (*message.first()?, message.get(4..)?);
+    Some(match kind {
+        kind::DATA_REQ | kind::DATA_IND => {
+            let (sapi, length) = (*body.first()?, usize::from(*body.get(1)?));
+            let octets = body.get(2..2 + length)?;
+            // The frame number and the ARFCN stand between the block and the number of the carrier.
+            let slot = *body.get(2 + LARGEST + 7)?;
+            match sapi {
+                sapi::PDTCH if slot < 8 && kind == kind::DATA_IND => Said::Heard { slot, octets },
+                sapi::PDTCH if slot < 8 => Said::Block { slot, octets },
+                sapi::AGCH => Said::Grant(octets),
+                sapi::PCH => Said::Paged(octets.get(3..)?),
+                _ => Said::Other(kind),
+            }
+        }
+        kind::ACT_REQ => match *body.get(2)? {
+            slot if slot < 8 => Said::Activate { slot, on: *body.first()? != 0 },
+            _ => Said::Other(kind),
+        },
+        other => Said::Other(other),
+    })
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![kind, 0, 0, 0];
+    out.extend_from_slice(body);
+    out.resize(SIZE, 0);
+    out
+}
+
+/// What the cell is: sent once, when the PCU has connected.
+pub fn info(info: &Info) -> Vec<u8> {
+    let mut b: Vec<u8> = Vec::new();
+    b.extend(0x0au32.to_le_bytes());
+    // Active, CS-1 to CS-4.
+    b.extend((1u32 | 15 << 16).to_le_bytes());
+    for trx in 0..8 {
+        b.extend(ARFCN.to_le_bytes());
+        b.extend([if trx == 0 { info.slots } else { 0 }, 0]);
+        b.extend(0u32.to_le_bytes());
+        for _ in 0..8 {
+            b.push(7);
+            b.extend([0; 12]);
+        }
+    }
+    // BSIC, routing area 001-00-1-0.
+    b.extend([63, 1, 0, 1, 0, 0, 1, 0, 0, 0]);
+    b.extend(BVCI.to_le_bytes());
+    // Timers of the network service and of BSSGP, s or ms as the PCU has them.
+    b.extend([3, 3, 3, 3, 30, 3, 10, 3, 3, 3, 3, 3, 10, 3, 10, 3, 10, 3]);
+    b.extend(20_960u16.to_le_bytes());
+    b.extend(50u16.to_le_bytes());
+    b.push(3);
+    b.extend(BVCI.to_le_bytes());
+    // T3142, T3169, T3191 (s), T3193 (10 ms), T3195 (s), N3101, N3103, N3105, BS_CV_MAX.
+    b.extend([20, 5, 5, 160, 5, 10, 4, 8, 15]);
+    // Extension of TBFs, ms; initial coding schemes.
+    b.extend(250u16.to_le_bytes());
+    b.extend(250u16.to_le_bytes());
+    b.extend([if info.initial == 0 { 2 } else { info.initial }, 6]);
+    for value in [BVCI, 0, info.ports[0], 0, info.ports[1], 0] {
+        b.extend(value.to_le_bytes());
+    }
+    b.extend([4, 0, 127, 0, 0, 1]);
+    b.extend([0; 28]);
+    message(kind::INFO_IND, &b)
+}
+
+/// The time.
+pub fn time(tick: Tick) -> Vec<u8> {
+    message(kind::TIME_IND, &tdma::frame_of(tick).to_le_bytes())
+}
+
+/// A timeslot is ready to send the block of a block period.
+pub fn ready(tick: Tick, slot: u8) -> Vec<u8> {
+    let mut b = vec![sapi::PDTCH, 0, 0, 0];
+    b.extend(tdma::frame_of(tick).to_le_bytes());
+    b.extend(ARFCN.to_le_bytes());
+    b.extend([0, slot, (tick % tdma::BLOCKS) as u8]);
+    message(kind::RTS_REQ, &b)
+}
+
+/// An uplink block of a block period; empty: none could be decoded. `quality` is C/I in tenths of a dB.
+pub fn uplink(tick: Tick, slot: u8, octets: &[u8], quality: i16) -> Vec<u8> {
+    let octets = &octets[..octets.len().min(LARGEST)];
+    let mut b = vec![sapi::PDTCH, octets.len() as u8];
+    b.extend_from_slice(octets);
+    b.resize(2 + LARGEST, 0);
+    b.extend(tdma::frame_of(tick).to_le_bytes());
+    b.extend(ARFCN.to_le_bytes());
+    // -60 dBm, no bit errors, no timing offset.
+    b.extend([0, slot, (tick % tdma::BLOCKS) as u8, (-60i8) as u8]);
+    b.extend(0u16.to_le_bytes());
+    b.extend(0i16.to_le_bytes());
+    b.extend(quality.to_le_bytes());
+    message(kind::DATA_IND, &b)
+}
+
+/// A channel request of 8 bits on the RACH in the first frame of a block period.
+pub fn request(tick: Tick, octet: u8) -> Vec<u8> {
+    let mut b = vec![sapi::RACH];
+    b.extend(u16::from(octet).to_le_bytes());
+    b.extend(0i16.to_le_bytes());
+    b.extend(tdma::frame_of(tick).to_le_bytes());
+    b.extend(ARFCN.to_le_bytes());
+    b.extend([0; 4]);
+    message(kind::RACH_IND, &b)
+}
+
+/// A message has been sent on the PCH.
+pub fn paged(octets: &[u8]) -> Vec<u8> {
+    let octets = &octets[..octets.len().min(LARGEST)];
+    let mut b = vec![sapi::PCH, octets.len() as u8];
+    b.extend_from_slice(octets);
+    b.resize(2 + LARGEST + 18, 0);
+    message(kind::DATA_CNF, &b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_have_their_places() {
+        let said = |slot: u8, sapi: u8, octets: &[u8]| {
+            let mut m = uplink(7, slot, octets, 0);
+            (m[0], m[4]) = (0, sapi);
+            m
+        };
+        assert_eq!(read(&said(6, 5, &[1, 2])), Some(Said::Block { slot: 6, octets: &[1, 2] }));
+        assert_eq!(read(&said(0, 2, &[9; 23])), Some(Said::Grant(&[9; 23])));
+        assert_eq!(read(&said(0, 3, &[0, 0, 0, 6])), Some(Said::Paged(&[6])));
+        assert_eq!(read(&message(0x40, &[1, 0, 7, 0])), Some(Said::Activate { slot: 7, on: true }));
+        let cell = info(&Info { slots: 0x80, ports: [1, 2], initial: 0 });
+        assert_eq!((cell.len(), cell[4], cell[12..15].to_vec()), (SIZE, 0x0a, vec![0x67, 3, 0x80]));
+        assert_eq!(ready(12, 7)[8..12], 52u32.to_le_bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! PCUs in virtual time: each cell with a real one has a guest kernel in which the program runs.
+//!
+//! The guest's first process is the program's base station and SGSN by its sockets; what passes there comes from and
+//! goes to the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
+
+use crate::drive::Post;
+use crate::task::{Card, Program, Task, Work};
+use crate::{Error, Kernels, machines};
+use base::Time;
+use base::wire::UDP;
+use base::wire::segment::{self, Outside};
+use lab::capture::doors::{Capture, Note};
+use lab::run::Run;
+use path::ElementId;
+use radio::pcu::config::Program as Pcu;
+use radio::pcu::{Message, Station, tap};
+use scenario::Model;
+use scenario::build::{World, radio as bearers};
+use scenario::model::radio::BearerKind;
+use std::net::Ipv4Addr;
+
+/// Where programs find their base station and their configuration.
+const SOCKET: &str = "/tmp/williwaw-pcu";
+const CONFIGURATION: &str = "/tmp/williwaw-pcu.cfg";
+
+/// A cell with a real PCU.
+pub(crate) struct Cell {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its element.
+    pub(crate) station: ElementId,
+    program: Pcu,
+    configuration: String,
+}
+
+/// The cells of a model with a real PCU.
+pub(crate) fn cells(model: &Model, world: &World) -> Vec<Cell> {
+    let mut all: Vec<Cell> = Vec::new();
+    for (i, bearer) in model.bearers.iter().enumerate() {
+        let BearerKind::Gprs(of) = &bearer.kind else { continue };
+        let Some((station, _)) = world.bearers.get(i).copied() else { continue };
+        let config = bearers::station(model, &bearers::mates(model, &of.cell));
+        if let (Some(program), Some(config)) = (of.pcu, config)
+            && all.iter().all(|cell| cell.station != station)
+        {
+            let configuration = config.text(SOCKET);
+            all.push(Cell { name: of.cell.clone(), station, program, configuration });
+        }
+    }
+    all
+}
+
+impl Cell {
+    /// What its guest is told.
+    pub(crate) fn task(&self, limit: Time, kernels: &Kernels) -> Result<Task, Error> {
+        let path = self.program.path();
+        if !std::path::Path::new("/").join(path).is_file() {
+            let (cell, program) = (&self.name, self.program);
+            return Err(Error::Asked {
+                what: format!("cell `{cell}`: there is no program /{path} for pcu = \"{program}\""),
+                mend: format!("install the package {}, or leave `pcu` out", self.program.package()),
+            });
+        }
+        let text = format!(
+            "cat > {CONFIGURATION} <<'END'\n{}END\nexec /{path} -c {CONFIGURATION}\n",
+            self.configuration
+        );
+        let programs =
+            machines::alone("pcu", Program { run: text, start: Time::ZERO, serves: true }, kernels);
+        let address = Ipv4Addr::new(198, 18, 0, 1);
+        Ok(Task {
+            card: Card { address, width: 30, six: None, mtu: 1500 },
+            sysctl: Vec::new(),
+            until: limit,
+            work: Work::Pcu(programs),
+        })
+    }
+}
+
+/// Keeps a message between a PCU and its cell as a packet, if packets are kept: a radio block in GSMTAP, or a datagram of
+/// Gb.
+pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message: &Message) {
+    let Some(capture) = capture else { return };
+    let Some((port, payload)) = tap::datagram(message) else { return };
+    let mut datagram = Vec::with_capacity(8 + payload.len());
+    let length = (8 + payload.len()) as u16;
+    // The checksum of UDP is optional over IPv4.
+    [port, port, length, 0].iter().for_each(|field| datagram.extend(field.to_be_bytes()));
+    datagram.extend(payload);
+    let mut packet = Vec::new();
+    let outside = Outside { ttl: 64, ..Outside::default() };
+    segment::around(&mut packet, Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, UDP, &datagram, outside);
+    capture.add(post, Note { t: at, number: None, after: 0, late: None }, &packet);
+}
+
+/// The PCUs are gone: nothing passes their cells any more.
+pub(crate) fn close(run: &mut Run<'_>, posts: &[Post]) {
+    for post in posts {
+        let now = run.world.network.now();
+        run.world.network.enter(now, post.door, |station: &mut Station, cx| station.close(cx));
+    }
+}
