@@ -81,11 +81,8 @@ fn a_silence_of_the_capture_is_none_of_the_path() {
     let sound: Vec<Observation> = all.iter().copied().filter(|o| o.t.as_secs_f64() < 1.0).collect();
     assert!(judged(&sound).ways.iter().all(|w| w.spikes.is_empty()));
     for (from, until) in [(0.3, 0.75), (0.25, 0.9), (0.5, 0.95)] {
-        let torn: Vec<Observation> = sound
-            .iter()
-            .copied()
-            .filter(|o| !(from..until).contains(&o.t.as_secs_f64()))
-            .collect();
+        let torn: Vec<Observation> =
+            sound.iter().copied().filter(|o| !(from..until).contains(&o.t.as_secs_f64())).collect();
         let flow = judged(&torn);
         let way = &flow.ways[flow.main()];
         assert!(way.spikes.is_empty(), "{:?}", way.spikes);

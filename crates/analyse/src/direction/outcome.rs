@@ -25,7 +25,9 @@ impl Direction {
         if !self.answered {
             // One direction alone: neither what came back nor that nothing did is known.
             let all = way.retransmissions.iter_mut().filter(|r| r.evidence != Evidence::Seen);
-            all.for_each(|r| (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown));
+            all.for_each(|r| {
+                (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown)
+            });
         }
         way.rtt = self.rtt.summary();
         way.place = self.place;
