@@ -219,3 +219,30 @@ fn what_is_wrong_with_a_file_of_events_has_its_line() {
     let out = desk.run(&["analyse", "c.pcapng", "--layers", "none.csv"]);
     assert!(out.out.contains("none of the events lies within the time of this connection"), "{}", out.out);
 }
+
+/// The capture of a bearer's radio blocks is a layer of its own: TBFs, repeats and pauses lie under the timeouts, and the
+/// picture has each block (TA-05, TA-06).
+#[test]
+fn ta_06_radio_blocks_of_a_capture_lie_under_timeouts() {
+    let desk = Desk::new();
+    let text = BEARER.replace("FROM", "server").replace("TO", "phone");
+    desk.write("s.toml", &text);
+    assert_eq!(desk.run(&["run", "s.toml", "--pcap", "--out", "out", "--quiet"]).code, 0);
+    let (whole, sender) = ("out/rep0.pcapng", "out/rep0.server.pcapng");
+    let all = document(&desk, &["analyse", sender, "--layers", whole, "--json"]);
+    let below = &all["flows"][0]["below"];
+    let troubles = below["troubles"].as_array().unwrap();
+    assert!(!troubles.is_empty(), "{below:#}");
+    let under = |x: &Value| x["under"].as_array().cloned().unwrap_or_default();
+    let pauses = troubles.iter().filter(|x| under(x).iter().any(|m| m["event"] == "no data block")).count();
+    assert!(pauses > 0, "a change of cell leaves the air empty: {below:#}");
+    let layers: Vec<String> =
+        troubles.iter().flat_map(under).filter_map(|m| Some(m["layer"].as_str()?.to_owned())).collect();
+    assert!(layers.iter().any(|l| l == "RLC down"), "{layers:?}");
+    assert!(!layers.iter().any(|l| l.starts_with("RLC blocks")), "single blocks explain nothing: {layers:?}");
+    let drawn = document(&desk, &["plot", sender, "--layers", whole, "--json"]);
+    assert!(drawn.to_string().contains("RLC blocks down"), "blocks are drawn");
+    let none = desk.run(&["analyse", sender, "--layers", sender]);
+    assert_eq!(none.code, 2);
+    assert!(none.err.contains("no radio block in GSMTAP"), "{}", none.err);
+}

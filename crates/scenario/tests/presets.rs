@@ -146,6 +146,39 @@ fn presets_of_bearers() {
     assert!(framed("hscsd") && framed("umts-rlc") && framed("cdma2000"));
 }
 
+/// A bearer with a real PCU says channel, mobile and SGSN; what the program decides is refused where it stands.
+#[test]
+fn a_real_pcu_leaves_no_say_in_what_it_decides() {
+    use scenario::model::radio::BearerKind;
+    let own = "errors = { constant = { rate = 0.1, control = 0.0 } }\ndelays = { core = \"50 ms\" }";
+    let gprs = |keys: &str| format!("[hop.radio.gprs]\npcu = \"osmo\"\n{keys}");
+    let model = model(&gprs(own), &[]);
+    assert!(matches!(&model.bearers[0].kind, BearerKind::Gprs(of) if of.pcu.is_some()));
+    for (keys, word) in [
+        ("tbf = { t3192 = \"1 s\" }", "`tbf` beside `pcu`"),
+        ("llc = { mode = \"acknowledged\" }", "`llc.mode` beside `pcu`"),
+        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` beside `pcu`"),
+        ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "a scheme of EGPRS"),
+    ] {
+        let error = read(&gprs(keys), &[]).expect_err(keys);
+        assert!(error.contains(word), "{error}");
+    }
+    let error = read(&gprs("").replace("osmo", "osmos"), &[]).expect_err("there is none");
+    assert!(error.contains("osmo"), "{error}");
+    let second = |cell: &str| {
+        format!(
+            "{}\n[[hop]]\nname = \"second\"\nbetween = [\"server\", \"laptop\"]\nradio = {{ gprs = {{ {cell}, cell = \"shared\" }} }}",
+            gprs("cell = \"shared\"")
+        )
+    };
+    for (cell, word) in
+        [("class = 4", "one PCU for all its mobiles"), ("pcu = \"osmo\", timeslots = 2", "other `timeslots`")]
+    {
+        let error = read(&second(cell), &[]).expect_err(cell);
+        assert!(error.contains(word), "{error}");
+    }
+}
+
 /// A grid may turn from one link to the next, and what is wrong is told at the hop.
 #[test]
 fn presets_in_grids_and_mistakes() {

@@ -6,7 +6,7 @@
 //! what happened.
 
 use crate::guest::Guest;
-use crate::{BOOT, Error, words};
+use crate::{BOOT, Error, pcu, words};
 use base::Time;
 use host::{Door, Gate, Machine, Remote, Said};
 use lab::capture::doors::{Capture, Note};
@@ -199,7 +199,7 @@ impl Driver {
 
     /// Hears what a kernel's first process says of its connections, and what its programs call.
     fn listen(&mut self, i: usize) {
-        let Driver { network, posts, .. } = self;
+        let Driver { network, posts, capture, .. } = self;
         let at = of_guest(posts[i].guest.now());
         for word in posts[i].guest.words() {
             if let Some((number, name)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine) {
@@ -209,6 +209,7 @@ impl Driver {
             }
             if posts[i].kind == Kind::Pcu {
                 if let Some(message) = words::said(&word) {
+                    pcu::keep(capture, i, at, &message);
                     let station = posts[i].door;
                     network.enter(at, station, |station: &mut Station, cx| station.hears(cx, &message));
                 }
@@ -280,6 +281,7 @@ impl Driver {
                 while let Some(Some(message)) =
                     self.network.enter(now, post.door, |station: &mut Station, _| station.next_message())
                 {
+                    pcu::keep(&mut self.capture, i, now, &message);
                     post.guest.tell_init(words::message(&message));
                 }
             }

@@ -7,10 +7,13 @@ use crate::drive::Post;
 use crate::task::{Card, Program, Task, Work};
 use crate::{Error, Kernels, machines};
 use base::Time;
+use base::wire::UDP;
+use base::wire::segment::{self, Outside};
+use lab::capture::doors::{Capture, Note};
 use lab::run::Run;
 use path::ElementId;
-use radio::pcu::Station;
 use radio::pcu::config::Program as Pcu;
+use radio::pcu::{Message, Station, tap};
 use scenario::Model;
 use scenario::build::{World, radio as bearers};
 use scenario::model::radio::BearerKind;
@@ -72,6 +75,22 @@ impl Cell {
             work: Work::Pcu(programs),
         })
     }
+}
+
+/// Keeps a message between a PCU and its cell as a packet, if packets are kept: a radio block in GSMTAP, or a datagram of
+/// Gb.
+pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message: &Message) {
+    let Some(capture) = capture else { return };
+    let Some((port, payload)) = tap::datagram(message) else { return };
+    let mut datagram = Vec::with_capacity(8 + payload.len());
+    let length = (8 + payload.len()) as u16;
+    // The checksum of UDP is optional over IPv4.
+    [port, port, length, 0].iter().for_each(|field| datagram.extend(field.to_be_bytes()));
+    datagram.extend(payload);
+    let mut packet = Vec::new();
+    let outside = Outside { ttl: 64, ..Outside::default() };
+    segment::around(&mut packet, Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, UDP, &datagram, outside);
+    capture.add(post, Note { t: at, number: None, after: 0, late: None }, &packet);
 }
 
 /// The PCUs are gone: nothing passes their cells any more.

@@ -14,6 +14,7 @@ pub mod frame;
 pub mod layers;
 pub mod lines;
 pub mod qlog;
+pub mod radio;
 mod ranges;
 pub mod sequence;
 

@@ -1,20 +1,29 @@
 //! Event files of lower layers, on the time axis of a capture.
 //!
-//! Files of their events, tables or logs of our own runs, on the axis of a capture.
+//! Files of their events on the axis of a capture: tables, logs of our own runs, captures of radio blocks (GSMTAP).
 
 use crate::console::exit::Failure;
+use capture::{Reader, Transport};
 use report::Layer;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use view::layers::Wrong;
+use view::radio::{self, Blocks};
 
 /// Times beyond this (s) count from 1970: it is in the year 2001, and no capture lasts so long.
 const SINCE_1970: f64 = 1e9;
 
 /// Reads files of events; `start` (s since 1970) is t = 0 for those that count from 1970. The capture of a run of
-/// ours says that it was made in the first hours of 1970: then logs, which count from the run's beginning, do so too.
-pub(super) fn read(files: &[PathBuf], start: f64) -> Result<Vec<Layer>, Failure> {
+/// ours says that it was made in the first hours of 1970: then logs, which count from the run's beginning, do so too. `drawn`
+/// adds each radio block of a capture.
+pub(super) fn read(files: &[PathBuf], start: f64, drawn: bool) -> Result<Vec<Layer>, Failure> {
     let mut out = Vec::new();
     for path in files {
+        if let Some(layers) = blocks(path, start, drawn)? {
+            out.extend(layers);
+            continue;
+        }
         let text = std::fs::read_to_string(path).map_err(|error| {
             Failure::usage(
                 format!("cannot read `{}`: {error}", path.display()),
@@ -31,6 +40,29 @@ pub(super) fn read(files: &[PathBuf], start: f64) -> Result<Vec<Layer>, Failure>
         });
     }
     Ok(out)
+}
+
+/// What a capture says of radio blocks; none if the file is no capture.
+fn blocks(path: &Path, start: f64, drawn: bool) -> Result<Option<Vec<Layer>>, Failure> {
+    let Ok(file) = File::open(path) else { return Ok(None) };
+    let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
+    let mut blocks = Blocks::default();
+    while let Some(frame) = reader.next().map_err(|error| {
+        Failure::usage(format!("cannot read `{}`: {error}", path.display()), "give a whole capture")
+    })? {
+        if let Ok(packet) = frame.decode()
+            && matches!(packet.transport, Transport::Udp { destination: radio::PORT, .. })
+        {
+            blocks.take(frame.time_ns as f64 / 1e9 - start, packet.payload);
+        }
+    }
+    if blocks.seen() == 0 {
+        return Err(Failure::usage(
+            format!("`{}` has no radio block in GSMTAP (UDP port {})", path.display(), radio::PORT),
+            "capture with osmo-pcu's gsmtap or with `run --pcap` of a radio hop, or give a table of events (CSV)",
+        ));
+    }
+    Ok(Some(blocks.layers(drawn)))
 }
 
 fn table(path: &Path, text: &str, start: f64) -> Result<Vec<Layer>, Failure> {

@@ -3,52 +3,11 @@
 
 use super::ReproduceError;
 use super::claim::{self, Cells};
-use super::experiment::{Claims, Experiment};
+use super::experiment::{Claims, Experiment, FigureSpec};
 use super::grid::{Grid, View};
 use report::{Curve, Figure, Statement};
 use results::stats::Summary;
-use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// A figure, in the words of an experiment's file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FigureSpec {
-    /// Its heading.
-    pub title: String,
-    /// What the abscissa counts, with its unit.
-    pub x: String,
-    /// What the ordinate counts, with its unit.
-    pub y: String,
-    /// The abscissa is logarithmic.
-    #[serde(default)]
-    pub logarithmic: bool,
-    /// What is measured.
-    pub curve: Vec<CurveSpec>,
-    /// What was published.
-    #[serde(default)]
-    pub published: Vec<StatementSpec>,
-}
-
-/// A measured curve.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CurveSpec {
-    /// What it is.
-    pub name: String,
-    /// Expressions for abscissa and ordinate of each point.
-    pub points: Vec<[String; 2]>,
-}
-
-/// A published statement.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StatementSpec {
-    /// What it says.
-    pub name: String,
-    /// Expressions for the abscissa and the two bounds at each point.
-    pub points: Vec<[String; 3]>,
-}
 
 /// The figures of one experiment.
 pub(super) fn figures(

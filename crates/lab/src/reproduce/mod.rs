@@ -10,7 +10,7 @@
 pub mod catalogue;
 pub mod claim;
 pub mod experiment;
-pub mod figure;
+mod figure;
 mod grid;
 mod groups;
 pub mod json;

@@ -13,6 +13,7 @@
 //! | `store` | packets as LLC frames of octets, and back |
 //! | `gb` | network service, BSSGP, flow control |
 //! | `element` | the network element |
+//! | `tap` | messages as captures have them |
 //!
 //! Departures: an uplink block reaches the PCU when its block period is over. AGCH and PCH carry a message after a
 //! fixed time ([`station::GRANT`], every [`station::PAGING`]); what precedes a context (attach) is done.
@@ -24,6 +25,7 @@ mod gb;
 mod phone;
 pub mod station;
 mod store;
+pub mod tap;
 mod uplink;
 
 pub use station::{Counts, Station};

@@ -45,11 +45,18 @@ pub struct Info {
     pub initial: u8,
 }
 
-/// What the PCU says.
+/// What the PCU says, or hears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said<'a> {
     /// A downlink block for a timeslot; empty: nothing is to be sent.
     Block {
+        /// The timeslot.
+        slot: u8,
+        /// The block.
+        octets: &'a [u8],
+    },
+    /// An uplink block of a timeslot; empty: none could be decoded.
+    Heard {
         /// The timeslot.
         slot: u8,
         /// The block.
@@ -70,16 +77,17 @@ pub enum Said<'a> {
     Other(u8),
 }
 
-/// Reads a message of the PCU; none if it is too short.
+/// Reads a message of the PCU, or an uplink block for it; none if it is too short.
 pub fn read(message: &[u8]) -> Option<Said<'_>> {
     let (kind, body) = (*message.first()?, message.get(4..)?);
     Some(match kind {
-        kind::DATA_REQ => {
+        kind::DATA_REQ | kind::DATA_IND => {
             let (sapi, length) = (*body.first()?, usize::from(*body.get(1)?));
             let octets = body.get(2..2 + length)?;
             // The frame number and the ARFCN stand between the block and the number of the carrier.
             let slot = *body.get(2 + LARGEST + 7)?;
             match sapi {
+                sapi::PDTCH if slot < 8 && kind == kind::DATA_IND => Said::Heard { slot, octets },
                 sapi::PDTCH if slot < 8 => Said::Block { slot, octets },
                 sapi::AGCH => Said::Grant(octets),
                 sapi::PCH => Said::Paged(octets.get(3..)?),

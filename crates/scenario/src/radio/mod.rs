@@ -4,7 +4,7 @@
 
 mod framed;
 pub(crate) mod gprs;
-mod real;
+pub(crate) mod real;
 mod service;
 mod shape;
 

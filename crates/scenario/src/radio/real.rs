@@ -4,6 +4,9 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::tree::Tree;
+use crate::model::Bearer;
+use crate::model::radio::BearerKind;
+use radio::pcu::config::MOBILES;
 
 /// Keys that say something of channel, mobile, SGSN and path; of tables, those in them.
 const OWN: &[(&str, &[&str])] = &[
@@ -36,10 +39,51 @@ pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
                 .for_each(|e| refuse(&format!("{key}.{}", e.key), &e.tree, r, cx));
         }
     }
-    if r.get("scheme").is_some_and(is_egprs) {
-        refuse("scheme = \"mcs-...\"", r.tree, r, cx);
+    if let Some(tree) = r.get("scheme").filter(|tree| is_egprs(tree)) {
+        cx.push(
+            Diagnostic::error(
+                "conflict",
+                tree.place,
+                "a scheme of EGPRS beside `pcu`: its mobiles speak GPRS",
+            )
+            .also(r.tree.place, "the bearer with a real PCU")
+            .help("cs-1 to cs-4"),
+        );
     }
     cx.errors() == before
+}
+
+/// Whether a bearer fits into its cell, of which the bearers before it are known; if not, that is an error at its hop.
+pub(crate) fn agrees(bearer: &Bearer, before: &[Bearer], hop: Reader<'_>, cx: &Cx<'_>) -> Option<()> {
+    let BearerKind::Gprs(of) = &bearer.kind else { return Some(()) };
+    let same = |other: &Bearer| match &other.kind {
+        BearerKind::Gprs(mate) if mate.cell == of.cell => Some((mate.pcu, mate.timeslots)),
+        _ => None,
+    };
+    let mates: Vec<_> = before.iter().filter_map(same).collect();
+    let wrong = |what: String, mend: &str| {
+        let place = hop.get("radio").map_or(hop.tree.place, |tree| tree.place);
+        cx.push(Diagnostic::error("conflict", place, what).help(mend));
+        None
+    };
+    let cell = &of.cell;
+    if mates.iter().any(|(pcu, _)| *pcu != of.pcu) {
+        return wrong(
+            format!("cell `{cell}` has one PCU for all its mobiles"),
+            "the same `pcu` in each hop, or in none",
+        );
+    }
+    if of.pcu.is_some() && mates.iter().any(|(_, timeslots)| *timeslots != of.timeslots) {
+        return wrong(
+            format!("cell `{cell}` has other `timeslots` in another hop"),
+            "the same number in each hop",
+        );
+    }
+    if of.pcu.is_some() && mates.len() >= MOBILES {
+        let what = format!("cell `{cell}` has more than {MOBILES} mobiles, and each needs a USF of its own");
+        return wrong(what, "put some of them into another `cell`");
+    }
+    Some(())
 }
 
 /// The scheme of a direction is one of EGPRS.

@@ -260,6 +260,9 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let (flush, charging) = (reader.flag("rst-flush")?, hop::charging(reader, cx)?);
     let unique = reader.flag("delete-copies")?;
     let bearer = crate::radio::read(reader, &name, &graph.flows, cx)?;
+    if let Some(bearer) = &bearer {
+        crate::radio::real::agrees(bearer, &graph.bearers, reader, cx)?;
+    }
     let number = bearer.is_some().then_some(graph.bearers.len());
     let mut links = Vec::new();
     for (direction, values) in parts {

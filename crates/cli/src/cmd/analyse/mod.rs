@@ -36,7 +36,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHICH")]
     flow: Option<String>,
     /// What the radio or the link did meanwhile: which event lies under which timeout or silence. A table (CSV) with the
-    /// columns time_s,event and, if known, until_s,detail,layer, or the log of `emulate --events`; may be given again
+    /// columns time_s,event and, if known, until_s,detail,layer, the log of `emulate --events`, or a capture of radio
+    /// blocks in GSMTAP; may be given again
     #[arg(long, value_name = "FILE")]
     layers: Vec<PathBuf>,
     /// Leave out what was captured before this, in seconds from the first packet
@@ -116,7 +117,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         anonymise::write(&args.capture, out, args.key.as_deref(), talk)?;
     }
     let start = read.start.as_nanos() as f64 / 1e9;
-    let layers = super::layers::read(&args.layers, start)?;
+    let layers = super::layers::read(&args.layers, start, false)?;
     let below = (!args.layers.is_empty()).then(|| below::Below::of(&layers));
     let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
     if read.tcp == 0 && !(read.associations.is_empty() && read.datagrams.is_empty()) {

@@ -45,7 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "900x640", value_parser = output::size)]
     size: (u32, u32),
     /// Draw the events of lower layers below it: a table (CSV) with the columns time_s,event and, if known,
-    /// until_s,detail,layer,number, or the log of `emulate --events`; may be given again
+    /// until_s,detail,layer,number, the log of `emulate --events`, or a capture of radio blocks in GSMTAP; may be given
+    /// again
     #[arg(long, value_name = "FILE")]
     layers: Vec<PathBuf>,
     /// Draw the receiver's trace so much higher, to tell it from the sender's: segments or bytes
@@ -167,6 +168,6 @@ impl Args {
 
     /// The layers below; `start` (s since 1970) is t = 0 for tables that count from 1970.
     fn layers(&self, start: f64) -> Result<Vec<report::Layer>, Failure> {
-        super::layers::read(&self.layers, start)
+        super::layers::read(&self.layers, start, true)
     }
 }

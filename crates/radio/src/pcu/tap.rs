@@ -1,0 +1,45 @@
+//! Messages of a real PCU as captures have them: radio blocks in GSMTAP, NS and BSSGP over UDP.
+
+use super::{Link, Message};
+use crate::wire::gb;
+use crate::wire::gsmtap::{self, Payload};
+use crate::wire::pcuif::{self, LARGEST, Said};
+
+/// UDP port and payload of a message; none if it carries neither a block nor a datagram.
+pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
+    if message.link == Link::Gb {
+        return Some((gb::PORT, message.octets.clone()));
+    }
+    let frame = || Some(u32::from_le_bytes(*message.octets.get(6 + LARGEST..)?.first_chunk()?));
+    let block = |up: bool, slot: u8, octets: &[u8]| {
+        let control = octets.first().is_some_and(|o| o >> 6 != 0);
+        Some(gsmtap::wrap(Payload::Block { up, slot, frame: frame()?, control }, octets))
+    };
+    let common =
+        |paging, octets: &[u8]| Some(gsmtap::wrap(Payload::Common { paging, frame: frame()? }, octets));
+    let octets = match pcuif::read(&message.octets)? {
+        Said::Block { slot, octets } if !octets.is_empty() => block(false, slot, octets)?,
+        Said::Heard { slot, octets } if !octets.is_empty() => block(true, slot, octets)?,
+        Said::Grant(octets) => common(false, octets)?,
+        Said::Paged(octets) => common(true, octets)?,
+        _ => return None,
+    };
+    Some((gsmtap::PORT, octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_and_datagrams_are_captured_and_nothing_else() {
+        let station = |octets| Message { link: Link::Station, octets };
+        let (port, octets) = datagram(&station(pcuif::uplink(13, 6, &[0x40; 23], 0))).expect("a block");
+        let payload = Payload::Block { up: true, slot: 6, frame: 56, control: true };
+        assert_eq!((port, gsmtap::read(&octets)), (4729, Some((payload, &[0x40; 23][..]))));
+        assert_eq!(datagram(&station(pcuif::uplink(13, 6, &[], 0))), None);
+        assert_eq!(datagram(&station(pcuif::time(13))), None);
+        let gb = Message { link: Link::Gb, octets: vec![10] };
+        assert_eq!(datagram(&gb), Some((2157, vec![10])));
+    }
+}
