@@ -118,7 +118,7 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
                 ));
             }
         };
-        let Some(prepared) = sweep.cells.get(cell as usize) else {
+        let Some(prepared) = sweep.cells.good(cell as usize) else {
             return Err(Failure::usage(
                 format!(
                     "`{}` is of cell {cell}, and the grid has {} cells",

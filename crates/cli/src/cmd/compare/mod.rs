@@ -478,11 +478,11 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
     if !apart.is_empty() {
         talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
     }
-    if sweeps.iter().any(|sweep| sweep.cells.iter().any(|cell| weather::per_packet(&cell.model))) {
+    if sweeps.iter().any(|sweep| sweep.cells.held().iter().any(|cell| weather::per_packet(&cell.model))) {
         talk.note("losses or delays are drawn for each packet, so who sends others meets others");
     }
     let flows = [a, b].map(|sweep| {
-        let models = sweep.cells.iter().map(|cell| &cell.model);
+        let models = sweep.cells.held().iter().map(|cell| &cell.model);
         models.flat_map(|model| &model.flows).map(|flow| flow.name.as_str()).collect::<BTreeSet<&str>>()
     });
     let alone: Vec<&str> = flows[0].symmetric_difference(&flows[1]).copied().collect();
@@ -518,7 +518,7 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
 
 /// In what the weather of two cells differs.
 fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
-    let (Some(a), Some(b)) = (a.cells.get(left as usize), b.cells.get(right as usize)) else {
+    let (Some(a), Some(b)) = (a.cells.held().get(left as usize), b.cells.held().get(right as usize)) else {
         return Vec::new();
     };
     let mut apart = weather::apart(&a.model, &b.model);
