@@ -16,8 +16,9 @@ LISTED = $(wildcard $(addprefix crates/transport/src/tcp/,cc/*.rs spurious/*.rs 
 .DEFAULT_GOAL := run
 .PHONY: run test test-python wheel install uninstall dist-files licences deb docs mutants toolchain
 
+# Without pictures as PNG, a quarter of the build; `cargo build --release` has them.
 run: toolchain
-	$(CARGO) run --release --locked -p williwaw -- reproduce $(MAIN_JOB)
+	$(CARGO) run --release --locked -p williwaw --no-default-features -- reproduce $(MAIN_JOB)
 
 # Random cases are the same in every run, so that what is red is red again. `make test PROPTEST_RNG_SEED=$$RANDOM`
 # looks at others.

@@ -125,8 +125,14 @@ fn batch(header: &Header, schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatc
         Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.repetition as i64))),
         Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.flow))),
     ];
+    // Rows of one cell stand together.
+    let stretches: Vec<_> =
+        rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| (header.cell(rows[0].cell), rows.len())).collect();
     for param in header.param_columns() {
-        let values = rows.iter().map(|row| header.cell(row.cell).and_then(|cell| cell.param(&param.name)));
+        let values = stretches.iter().flat_map(|(cell, many)| {
+            let value = cell.as_ref().and_then(|cell| cell.param(&param.name));
+            std::iter::repeat_n(value, *many)
+        });
         columns.push(if param.is_number {
             Arc::new(values.map(|value| value.and_then(|v| v.parse::<f64>().ok())).collect::<Float64Array>())
         } else {

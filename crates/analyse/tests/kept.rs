@@ -3,7 +3,10 @@
 //! TA-01, TA-03: verdicts on retransmissions from the sender's capture, whole and begun late.
 
 use analyse::flow::Retransmission;
+use analyse::idle::IdleCause;
+use analyse::story;
 use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason};
+use base::wire::flag;
 
 fn packets(file: &[u8]) -> Vec<Observation> {
     let mut reader = capture::Reader::open(file).expect("a capture");
@@ -51,5 +54,54 @@ fn an_echo_says_nothing_of_an_edge_that_was_not_heard() {
     assert!(!resent(&flow).is_empty());
     for r in resent(&flow) {
         assert_ne!(r.need, Need::Needed, "{r:?}");
+    }
+}
+
+/// A snap length of 60 bytes cuts the options of the opening off: its scale of windows and its SACK are unknown then, not absent.
+#[test]
+fn options_that_are_cut_off_are_not_absent() {
+    let mut all = packets(include_bytes!("data/kept/stretched.pcap"));
+    let of = |flow: &Flow| {
+        let options = &flow.ways[flow.main()].options;
+        (options.window_known, options.sack)
+    };
+    assert_eq!(of(&judged(&all)), (true, Some(true)));
+    for o in all.iter_mut().filter(|o| o.head.has(flag::SYN)) {
+        (o.head.scale, o.head.permits_sack, o.head.cut) = (None, false, true);
+    }
+    assert_eq!(of(&judged(&all)), (false, None));
+}
+
+/// A capture that has left packets out: the sender goes on beyond what was seen, so the silence is the capture's and none of the
+/// path, and what went in it is unknown.
+#[test]
+fn a_silence_of_the_capture_is_none_of_the_path() {
+    let all = packets(include_bytes!("data/kept/stretched.pcap"));
+    // Before the outage: nothing was sent again.
+    let sound: Vec<Observation> = all.iter().copied().filter(|o| o.t.as_secs_f64() < 1.0).collect();
+    assert!(judged(&sound).ways.iter().all(|w| w.spikes.is_empty()));
+    for (from, until) in [(0.3, 0.75), (0.25, 0.9), (0.5, 0.95)] {
+        let torn: Vec<Observation> =
+            sound.iter().copied().filter(|o| !(from..until).contains(&o.t.as_secs_f64())).collect();
+        let flow = judged(&torn);
+        let way = &flow.ways[flow.main()];
+        assert!(way.spikes.is_empty(), "{:?}", way.spikes);
+        let unknown = way.time.of(IdleCause::Unknown).as_secs_f64();
+        assert!((unknown - (until - from)).abs() < 0.1, "{unknown} s of {} are unknown", until - from);
+        let told = story::tell(&[&flow]);
+        assert!(told.sure.starts_with("This is unsure"), "{told:?}");
+    }
+}
+
+/// Of the sender's direction alone nothing tells what arrived.
+#[test]
+fn one_direction_alone_tells_no_need() {
+    let all = packets(include_bytes!("data/kept/stretched.pcap"));
+    let sender = all.iter().max_by_key(|o| o.payload).expect("packets").from();
+    let one: Vec<Observation> = all.into_iter().filter(|o| o.from() == sender).collect();
+    let flow = judged(&one);
+    assert_eq!(resent(&flow).len(), 2);
+    for r in resent(&flow) {
+        assert_eq!((r.need, r.reason), (Need::Unknown, Reason::Unknown), "{r:?}");
     }
 }

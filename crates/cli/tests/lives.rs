@@ -71,6 +71,10 @@ fn captures_of_a_run_tell_its_numbers() {
     assert!(metrics["spurious_timeouts"]["a"]["mean"].as_f64().unwrap() > 0.5);
     assert_eq!(compared["cells"][0]["metrics"].get("queue_delay_s"), None);
 
+    // Without a choice of metrics the sentence is about the only time that both know.
+    let ended = desk.run(&["compare", "made", "field"]);
+    assert!(ended.out.contains("the same completion time in every one of 8 pairs"), "{}", ended.out);
+
     // One capture beside the scenario, played now; the first side may be the capture.
     let one =
         [&["compare", "field/rep3.server.pcapng", "small.toml", "--reps", "8", "--json"], &ONE[..]].concat();
@@ -79,6 +83,33 @@ fn captures_of_a_run_tell_its_numbers() {
     let compared = document(&ended.out);
     let sent = &compared["cells"][0]["metrics"]["segments_sent"];
     assert_eq!((sent["difference"]["n"].as_u64(), sent["told"].as_str()), (Some(1), Some("same")), "{sent}");
+    assert_eq!(compared.get("among"), None, "eight repetitions have no tenth");
+
+    // Where the capture lies among many repetitions: counted by hand.
+    let many = [
+        "compare",
+        "small.toml",
+        "field/rep3.server.pcapng",
+        "--reps",
+        "40",
+        "--metrics",
+        "segments_sent",
+        "--json",
+    ];
+    let ended = desk.run(&[&many, &ONE[..]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let among = document(&ended.out)["among"].clone();
+    let run = desk.run(&[&["run", "small.toml", "--reps", "40", "--no-out", "--csv"], &ONE[..]].concat());
+    let mut lines = run.out.lines();
+    let at = lines.next().unwrap().split(',').position(|name| name == "segments_sent").unwrap();
+    let all: Vec<f64> = lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect();
+    assert_eq!((all.len(), among["value"].as_f64()), (40, Some(all[3])), "{among}");
+    assert_eq!(among["less"], all.iter().filter(|sent| **sent < all[3]).count());
+    assert_eq!(among["more"], all.iter().filter(|sent| **sent > all[3]).count());
+    assert!(
+        among["sentence"].as_str().unwrap().starts_with("Of the 40 repetitions of small.toml"),
+        "{among}"
+    );
 }
 
 /// Flows that begin apart are told apart by that.

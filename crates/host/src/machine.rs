@@ -1,6 +1,6 @@
-//! Door of a whole machine: all IP packets of its kernel, routed by address.
+//! Port of a whole machine: all IP packets of its kernel, routed by address.
 //!
-//! By one door for its whole kernel: programs of any number speak through it, with anything that is IP. Where a
+//! One port for the whole kernel: any number of programs send through it, with anything that is IP. Where a
 //! packet goes is told by its destination address; what goes to one other machine is one flow of packets to the path.
 //!
 //! A door at the end of one flow ([`crate::Door`]) knows the truth about that flow's segments; this one counts

@@ -3,25 +3,30 @@
 //! Every repetition of every cell is independent of the others: they go to a pool of threads in small batches,
 //! finished ones go to the run's journal, and the order in which they finish shows nowhere.
 
+mod cells;
+mod todo;
+
+pub use self::cells::{Cells, HELD};
+use self::todo::{Done, Todo};
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
 use crate::system::tables::{self, Tables};
-use rayon::prelude::*;
 use report::Picture;
 use results::Error;
 use results::folder::RunFolder;
-use results::row::{Cell, Header, Row, finished};
+use results::row::{Header, Row};
 use scenario::model::radio::BearerKind;
 use scenario::{Diagnostics, Model, Scenario};
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What to run.
 pub struct Sweep {
-    /// The cells in the order of the grid, with their parameters as text.
-    pub cells: Vec<Prepared>,
+    /// The cells of the grid, with their parameters as text.
+    pub cells: Cells,
     /// Repetitions of each.
     pub repetitions: u32,
     /// The share of them that is run here.
@@ -40,6 +45,7 @@ struct Brought {
 }
 
 /// A cell ready to run.
+#[derive(Clone)]
 pub struct Prepared {
     /// Path and value of each axis.
     pub params: Vec<(String, String)>,
@@ -189,12 +195,26 @@ pub fn pcu(model: &Model) -> Option<&str> {
 }
 
 /// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
-const BATCH: usize = 8;
+const BATCH: u64 = 8;
 
 /// Repetitions handed out at once: few enough that every thread gets several batches.
-fn batch(todo: usize, threads: usize) -> usize {
-    (todo / (4 * threads.max(1))).clamp(1, BATCH)
+fn batch(todo: u64, threads: usize) -> usize {
+    (todo / (4 * threads.max(1) as u64)).clamp(1, BATCH) as usize
 }
+
+/// What [`Sweep::run_kept`] found and left in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Finished repetitions, earlier ones included.
+    pub done: u64,
+    /// Whether that is all of them.
+    pub complete: bool,
+    /// Whether the folder also holds repetitions beyond those of this sweep.
+    pub beyond: bool,
+}
+
+/// What takes the results of a batch.
+type Take<'a> = &'a mut (dyn FnMut(Brought) -> results::Result<()> + Send);
 
 impl Brought {
     fn add(&mut self, other: Brought) {
@@ -214,40 +234,47 @@ impl Sweep {
         version: &str,
     ) -> Result<Sweep, SweepError> {
         let sweep = Sweep::of(scenario, repetitions, seed, version)?;
-        match sweep.cells.iter().find_map(|cell| real(&cell.model)) {
+        match sweep.cells.held().iter().find_map(|cell| real(&cell.model)) {
             Some(flow) => Err(SweepError::Real(flow.to_owned())),
             None => Ok(sweep),
         }
     }
 
-    /// Reads every cell of a scenario, whichever clock will drive it.
+    /// Reads the cells of a scenario, whichever clock will drive it. Those of a large grid are read as they are run.
     pub fn of(
         scenario: &Scenario,
         repetitions: Option<u32>,
         seed: Option<u64>,
         version: &str,
     ) -> Result<Sweep, SweepError> {
-        let mut cells = Vec::new();
-        for cell in scenario.cells() {
-            let cell = cell.map_err(SweepError::Scenario)?;
-            let mut model = cell.model;
-            if let Some(seed) = seed {
-                model.run.seed = seed;
-            }
-            let params = cell.params.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-            cells.push(Prepared { params, model });
-        }
+        let cells = Cells::new(scenario, seed).map_err(SweepError::Scenario)?;
+        Sweep::with(cells, scenario, repetitions, seed, version)
+    }
+
+    /// [`Sweep::of`] with every cell at hand, however many there are: for who looks at them more than once.
+    pub fn whole(
+        scenario: &Scenario,
+        repetitions: Option<u32>,
+        seed: Option<u64>,
+        version: &str,
+    ) -> Result<Sweep, SweepError> {
+        let cells = Cells::whole(scenario, seed).map_err(SweepError::Scenario)?;
+        Sweep::with(cells, scenario, repetitions, seed, version)
+    }
+
+    fn with(
+        cells: Cells,
+        scenario: &Scenario,
+        repetitions: Option<u32>,
+        seed: Option<u64>,
+        version: &str,
+    ) -> Result<Sweep, SweepError> {
         let run = scenario.first().run;
-        let table = cells
-            .iter()
-            .enumerate()
-            .map(|(i, cell)| Cell { index: i as u32, params: cell.params.clone() })
-            .collect();
         let seed = seed.unwrap_or(run.seed);
-        let header = Header::new(scenario.hash(), seed, version, table, measure::columns())?;
-        let tables = if cells.iter().any(|cell| tables::wanted(&cell.model)) {
+        let header = Header::new(scenario.hash(), seed, version, cells.grid(scenario), measure::columns())?;
+        let tables = if cells.held().iter().any(|cell| tables::wanted(&cell.model)) {
             let headers = tables::headers(&header.scenario_hash, seed, version, &header.cells)?;
-            let wants = |t: &tables::Table| cells.iter().any(|cell| (t.wanted)(&cell.model));
+            let wants = |t: &tables::Table| cells.held().iter().any(|cell| (t.wanted)(&cell.model));
             let wanted = tables::all().iter().map(wants).collect();
             Some(Tables { headers, wanted, kept: Mutex::default() })
         } else {
@@ -280,101 +307,135 @@ impl Sweep {
             Some(folder) => folder.start(&self.header)?,
             None => Vec::new(),
         };
-        if let (Some(folder), Some(tables)) = (folder.as_deref(), &self.tables) {
+        self.read_tables(folder.as_deref())?;
+        // A run may be continued with fewer repetitions than it has: those beyond are left out.
+        rows.retain(|row| self.holds(row.cell, row.repetition));
+        let mut done = Done::none(self.repetitions);
+        rows.iter().for_each(|row| done.add(row.cell, row.repetition));
+        let (_, complete) = self.drive(done, control, &mut |new: Brought| {
+            if let Some(folder) = &mut folder {
+                self.append(folder, &new)?;
+            }
+            rows.extend(new.rows);
+            Ok(())
+        })?;
+        Ok((rows, complete))
+    }
+
+    /// Runs what is not yet done into a folder, in memory that does not grow with repetitions or cells: the rows are in
+    /// the folder and nowhere else.
+    pub fn run_kept(&self, folder: &mut RunFolder, control: &Control<'_>) -> Result<Ran, SweepError> {
+        let (mut done, mut beyond) = (Done::none(self.repetitions), false);
+        folder.resume(&self.header, &mut |cell, repetition| match self.holds(cell, repetition) {
+            true => done.add(cell, repetition),
+            false => beyond = true,
+        })?;
+        self.read_tables(Some(folder))?;
+        let (done, complete) = self.drive(done, control, &mut |new| self.append(folder, &new))?;
+        Ok(Ran { done, complete, beyond })
+    }
+
+    /// Whether a repetition belongs to the part that is run here.
+    pub fn holds(&self, cell: u32, repetition: u64) -> bool {
+        let cells = self.cells.len() as u64;
+        repetition < u64::from(self.repetitions) && self.part.holds(cell, repetition, cells)
+    }
+
+    /// What earlier sittings wrote into tables whose rows are kept.
+    fn read_tables(&self, folder: Option<&RunFolder>) -> Result<(), SweepError> {
+        if let (Some(folder), Some(tables)) = (folder, &self.tables) {
             for name in Tables::KEPT {
                 tables.keep(name, &folder.table(name)?);
             }
         }
-        // A run may be continued with fewer repetitions than it has: those beyond are left out.
-        let cells = self.cells.len() as u64;
-        rows.retain(|row| {
-            row.repetition < u64::from(self.repetitions) && self.part.holds(row.cell, row.repetition, cells)
-        });
-        let done: BTreeSet<(u32, u64)> = finished(&rows).into_iter().collect();
-        let todo: Vec<(u32, u64)> = (0..self.cells.len() as u32)
-            .flat_map(|cell| (0..u64::from(self.repetitions)).map(move |repetition| (cell, repetition)))
-            .filter(|key| self.part.holds(key.0, key.1, cells) && !done.contains(key))
-            .collect();
-        let count = AtomicU64::new(done.len() as u64);
+        Ok(())
+    }
+
+    /// Runs what is not done on all threads, each batch through `take`; how many are finished then, and whether that
+    /// is all.
+    fn drive(&self, done: Done, control: &Control<'_>, take: Take<'_>) -> Result<(u64, bool), SweepError> {
         let total = self.total();
-        (control.progress)(Progress { done: done.len() as u64, total });
+        let count = AtomicU64::new(done.count());
+        (control.progress)(Progress { done: done.count(), total });
         if control.player.is_none()
-            && let Some(flow) = self.cells.iter().find_map(|cell| real(&cell.model))
+            && let Some(flow) = self.cells.held().iter().find_map(|cell| real(&cell.model))
         {
             return Err(SweepError::Real(flow.to_owned()));
         }
+        let cells = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
+        let left = total.saturating_sub(done.count());
+        let todo = Mutex::new(Todo::new(cells, self.part, done));
+        let first = Mutex::new(None::<SweepError>);
         let faults = Mutex::new(Vec::<String>::new());
-        let refused = Mutex::new(None::<Refused>);
-        let sink = Mutex::new((folder, &mut rows, None::<Error>));
-        let play = |batch: &[(u32, u64)]| {
-            let hindered = || refused.lock().is_ok_and(|refused| refused.is_some());
-            let going = || !control.stop.load(Ordering::Relaxed) && !hindered();
-            let mut ran = 0;
-            let mut new = Brought::default();
-            for &(cell, repetition) in batch.iter().take_while(|_| going()) {
-                match self.one_or_fault(cell, repetition, control) {
-                    Ok(Ok(Some(brought))) => {
-                        new.add(brought);
-                        ran += 1;
-                    }
-                    Ok(Ok(None)) => {}
-                    Ok(Err(why)) => {
-                        if let Ok(mut refused) = refused.lock() {
-                            refused.get_or_insert(why);
+        let sink = Mutex::new(take);
+        let ended = AtomicBool::new(false);
+        let hinder = |error: SweepError| {
+            ended.store(true, Ordering::Relaxed);
+            if let Ok(mut first) = first.lock() {
+                first.get_or_insert(error);
+            }
+        };
+        let work = |size: usize| {
+            let going = || !control.stop.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed);
+            let mut hand = Hand { sweep: self, cell: None };
+            while going() {
+                let Ok(mut left) = todo.lock() else { return };
+                let batch: Vec<(u32, u64)> = left.by_ref().take(size).collect();
+                drop(left);
+                if batch.is_empty() {
+                    return;
+                }
+                let mut ran = 0;
+                let mut new = Brought::default();
+                for (cell, repetition) in batch.into_iter().take_while(|_| going()) {
+                    match hand.one_or_fault(cell, repetition, control) {
+                        Ok(Ok(Some(brought))) => {
+                            new.add(brought);
+                            ran += 1;
                         }
-                    }
-                    Err(text) => {
-                        if let Ok(mut faults) = faults.lock() {
-                            faults.push(text);
+                        Ok(Ok(None)) => {}
+                        Ok(Err(why)) => hinder(why),
+                        Err(text) => {
+                            if let Ok(mut faults) = faults.lock() {
+                                faults.push(text);
+                            }
                         }
                     }
                 }
+                if ran == 0 {
+                    continue;
+                }
+                let Ok(mut sink) = sink.lock() else { return };
+                if let Some(tables) = &self.tables {
+                    tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
+                }
+                if let Err(error) = (*sink)(new) {
+                    hinder(error.into());
+                    return;
+                }
+                let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
+                (control.progress)(Progress { done, total });
             }
-            if ran == 0 {
-                return;
-            }
-            let Ok(mut sink) = sink.lock() else { return };
-            let (folder, rows, error) = &mut *sink;
-            if error.is_some() {
-                return;
-            }
-            if let Some(folder) = folder
-                && let Err(e) = self.append(folder, &new)
-            {
-                *error = Some(e);
-                control.stop.store(true, Ordering::Relaxed);
-                return;
-            }
-            if let Some(tables) = &self.tables {
-                tables::all().iter().zip(&new.beside).for_each(|(t, rows)| tables.keep(t.name, rows));
-            }
-            rows.extend(new.rows);
-            let done = count.fetch_add(ran, Ordering::Relaxed) + ran;
-            (control.progress)(Progress { done, total });
         };
         // Where there are no threads (WebAssembly) one job is the caller's.
         if control.jobs == 1 {
-            todo.chunks(BATCH).for_each(play);
+            work(batch(left, 1));
         } else {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(control.jobs)
                 .build()
                 .map_err(|e| SweepError::Threads(e.to_string()))?;
-            pool.install(|| {
-                todo.par_chunks(batch(todo.len(), rayon::current_num_threads())).for_each(play);
-            });
+            let size = batch(left, pool.current_num_threads());
+            pool.broadcast(|_| work(size));
         }
-        if let Ok((_, _, Some(error))) = sink.into_inner() {
-            return Err(error.into());
-        }
-        if let Ok(Some(why)) = refused.into_inner() {
-            return Err(SweepError::Refused(why));
+        if let Ok(Some(error)) = first.into_inner() {
+            return Err(error);
         }
         if let Some(text) = faults.into_inner().unwrap_or_default().into_iter().min() {
             return Err(SweepError::Fault(text));
         }
-        let complete = finished(&rows).len() as u64 == total;
-        Ok((rows, complete))
+        let done = count.into_inner();
+        Ok((done, done == total))
     }
 
     /// Tables first: a repetition is finished by its rows of flows.
@@ -387,18 +448,27 @@ impl Sweep {
         }
         folder.append(&new.rows)
     }
+}
 
+/// One thread's hand on the sweep: it keeps the cell that it made last.
+struct Hand<'a> {
+    sweep: &'a Sweep,
+    cell: Option<(u32, Cow<'a, Prepared>)>,
+}
+
+impl Hand<'_> {
     /// Runs one repetition; a panic in it is told with what is needed to see it again.
     fn one_or_fault(
-        &self,
+        &mut self,
         cell: u32,
         repetition: u64,
         control: &Control<'_>,
-    ) -> Result<Result<Option<Brought>, Refused>, String> {
+    ) -> Result<Result<Option<Brought>, SweepError>, String> {
+        let sweep = self.sweep;
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
         std::panic::catch_unwind(run).map_err(|_| {
-            let seed = self.cells[cell as usize].model.run.seed;
-            let hash = &self.header.scenario_hash;
+            let seed = sweep.cells.good(cell as usize).map_or(sweep.header.seed, |cell| cell.model.run.seed);
+            let hash = &sweep.header.scenario_hash;
             format!(
                 "repetition {repetition} of cell {cell} with seed {seed} of scenario {hash}; \
                  to see it again: williwaw plot FILE --cell {cell} --rep {repetition} --seed {seed}"
@@ -407,8 +477,21 @@ impl Sweep {
     }
 
     /// None if it was stopped in the middle.
-    fn one(&self, cell: u32, repetition: u64, control: &Control<'_>) -> Result<Option<Brought>, Refused> {
-        let model = &self.cells[cell as usize].model;
+    fn one(
+        &mut self,
+        cell: u32,
+        repetition: u64,
+        control: &Control<'_>,
+    ) -> Result<Option<Brought>, SweepError> {
+        let sweep = self.sweep;
+        if self.cell.as_ref().is_none_or(|(held, _)| *held != cell) {
+            self.cell = sweep.cells.get(cell as usize).map_err(SweepError::Scenario)?.map(|own| (cell, own));
+        }
+        let Some((_, prepared)) = &self.cell else { return Ok(None) };
+        let model = &prepared.model;
+        if let (Some(flow), None) = (real(model), control.player) {
+            return Err(SweepError::Real(flow.to_owned()));
+        }
         let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
         let played = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
@@ -424,7 +507,7 @@ impl Sweep {
         let named = named.chain(populations);
         let row = |(flow, values): (String, Vec<Option<f64>>)| Row { cell, repetition, flow, values };
         let rows = named.map(|(name, measures)| row((name, measures.values))).collect();
-        let beside = beside.into_iter().filter(|_| self.tables.is_some());
+        let beside = beside.into_iter().filter(|_| sweep.tables.is_some());
         let beside = beside.map(|rows| rows.into_iter().map(row).collect()).collect();
         Ok(Some(Brought { rows, beside }))
     }

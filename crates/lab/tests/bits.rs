@@ -6,8 +6,13 @@
 use base::event::Value;
 use base::rng::{fnv1a, mix};
 use lab::once::{Options, run_once};
+use path::qdisc::QueueSpec;
 use scenario::metric::Metric;
 use scenario::{NoFiles, read};
+use transport::tcp::cc::CongestionControl;
+use transport::tcp::config::words::Recovery;
+use transport::tcp::response::Response;
+use transport::tcp::spurious::Spurious;
 
 /// What every case shares but its hop's faults and the options of its TCP.
 fn text(faults: &str, tcp: &str) -> String {
@@ -52,16 +57,17 @@ const METRICS: [Metric; 7] = [
     Metric::JainIndex,
 ];
 
-fn fold(text: &str) -> u64 {
+/// Everything that `repetitions` repetitions of a scenario trace and measure, as one number.
+fn fold(text: &str, repetitions: u64) -> u64 {
     let scenario = match read("bits", text.as_bytes(), &NoFiles) {
         Ok(scenario) => scenario,
         Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
     };
     let mut hash = 0;
     let mut eat = |x: u64| hash = mix(hash ^ x);
-    for repetition in 0..5 {
+    for repetition in 0..repetitions {
         let outcome = run_once(scenario.first(), repetition, Options { trace: true, shuffle_ties: None });
-        assert!(outcome.complete);
+        assert!(outcome.complete, "{text}");
         let mut world = outcome.world;
         for record in world.network.tracer().take() {
             eat(record.t.as_nanos());
@@ -125,7 +131,7 @@ fn every_build_gives_these_bits() {
         ),
     ];
     let found: Vec<_> =
-        cases.iter().map(|(name, faults, tcp, _)| (*name, fold(&text(faults, tcp)))).collect();
+        cases.iter().map(|(name, faults, tcp, _)| (*name, fold(&text(faults, tcp), 5))).collect();
     let wanted: Vec<_> = cases.iter().map(|(name, _, _, bits)| (*name, *bits)).collect();
     assert_eq!(found, wanted, "\nfound {found:#018x?}");
 }
@@ -136,3 +142,113 @@ const RFC: u64 = 0xf0f3_002f_eaaf_c8cd;
 const BURST: u64 = 0x9b7c_4d38_0bfe_beae;
 const RACK: u64 = 0x3d19_596c_efa7_1dce;
 const ORDER: u64 = 0x2d19_c63c_e1b1_783b;
+
+/// A short transfer over a link with pauses and losses: `queue` is its discipline, `transport` and `app` are the flow's.
+fn short(queue: &str, transport: &str, app: &str) -> String {
+    format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        rate = "100 kbit/s"
+        delay = "150 ms"
+        queue = {queue}
+        [[hop.gate]]
+        name = "gate"
+        every = "uniform(8 s, 14 s)"
+        first = "stationary"
+        lasts = "uniform(1 s, 4 s)"
+        [[hop.loss]]
+        name = "loss"
+        probability = 0.01
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        transport = {transport}
+        app = {app}
+        [[flow]]
+        name = "other"
+        from = "server"
+        to = "phone"
+        start = "3 s"
+        transport = {transport}
+        app = {app}
+        [run]
+        limit = "3 min"
+        "#
+    )
+}
+
+const DROP_TAIL: &str = "{ drop-tail = { limit = \"12 packets\" } }";
+const DOWNLOAD: &str = "{ bulk = { bytes = \"120 kB\" } }";
+const TICKER: &str = "{ ticker = { size = \"3 kB\", every = \"2 s\", count = 20 } }";
+const DATAGRAMS: &str = "{ cbr = { rate = \"40 kbit/s\", packet = \"500 B\", lasts = \"40 s\" } }";
+
+/// One case for each word of the lists: strategies, congestion controls, detectors, responses, disciplines, transports.
+fn by_word() -> Vec<(String, String)> {
+    let mut cases = Vec::new();
+    let mut tcp = |axis: &str, word: &str, options: &str| {
+        let transport = format!("{{ tcp = {{ profile = \"rfc\", {axis} = \"{word}\"{options} }} }}");
+        cases.push((format!("{axis} {word}"), short(DROP_TAIL, &transport, DOWNLOAD)));
+    };
+    Recovery::NAMES.iter().for_each(|word| tcp("recovery", word, ", spurious = \"eifel\""));
+    CongestionControl::NAMES.iter().for_each(|word| tcp("cc", word, ", recovery = \"rack\""));
+    Spurious::NAMES.iter().for_each(|word| tcp("spurious", word, ", response = \"rfc4015\""));
+    Response::NAMES.iter().for_each(|word| tcp("response", word, ", spurious = \"eifel\""));
+    let disciplines = [
+        "\"unlimited\"",
+        "{ drop-tail = { limit = \"9 packets\" } }",
+        "{ drop-head = { limit = \"9 packets\" } }",
+        "{ drop-random = { limit = \"9 packets\" } }",
+        "{ drop-oldest = { limit = \"9 packets\" } }",
+        "{ drop-late = { limit = \"9 packets\" } }",
+        "{ red = { limit = \"30 packets\", min = 3, max = 9 } }",
+        "{ red = { limit = \"30 packets\", adaptive = true } }",
+        "{ threshold = { mark = \"4 packets\", limit = \"20 packets\" } }",
+        "{ dual-threshold = { soft = \"4 packets\", hard = \"15 packets\" } }",
+        "{ fq-codel = {} }",
+        "{ codel = { limit = \"30 packets\" } }",
+        "{ pie = { limit = \"30 packets\" } }",
+    ];
+    for queue in disciplines {
+        let tcp = "{ tcp = { profile = \"rfc\", ecn = true } }";
+        cases.push((format!("queue {queue}"), short(queue, tcp, DOWNLOAD)));
+    }
+    let (queue, atp) = ("{ deadline = {} }", "{ atp = { lifetime = \"5 s\" } }");
+    cases.push((format!("queue {queue}"), short(queue, atp, TICKER)));
+    for (transport, app) in [
+        ("\"sctp\"", DOWNLOAD),
+        ("\"sctp\"", TICKER),
+        ("\"dccp\"", DATAGRAMS),
+        ("\"atp\"", TICKER),
+        ("{ atp = { lifetime = \"5 s\", control = \"tfrc\" } }", TICKER),
+        ("\"udp\"", DATAGRAMS),
+        ("\"icmp\"", "{ ticker = { size = \"32 B\", every = \"1 s\", count = 20 } }"),
+        ("{ tcp = { profile = \"linux-6.x\" } }", DOWNLOAD),
+        ("{ tcp = { profile = \"linux-2.4\" } }", DOWNLOAD),
+        ("{ tcp = { profile = \"freebsd-4.1\" } }", DOWNLOAD),
+        ("{ tcp = { profile = \"rfc\" } }", TICKER),
+    ] {
+        let (kind, _) = app[2..].split_once(' ').unwrap_or((app, ""));
+        cases.push((format!("{kind} over {transport}"), short(DROP_TAIL, transport, app)));
+    }
+    cases
+}
+
+/// A strategy, congestion control, detector or response that is added to its list has no line here yet, which this says.
+#[test]
+fn every_word_gives_its_bits() {
+    let cases = by_word();
+    for discipline in QueueSpec::VARIANTS {
+        let tried = |(name, _): &(String, String)| {
+            name.starts_with("queue") && name.split([' ', '"']).any(|word| word == discipline.name)
+        };
+        assert!(cases.iter().any(tried), "no case has a queue of `{}`", discipline.name);
+    }
+    let found: String = cases.iter().map(|(name, text)| format!("{:016x} {name}\n", fold(text, 2))).collect();
+    let wanted = include_str!("data/bits.txt");
+    let new: Vec<&str> = found.lines().filter(|line| !wanted.lines().any(|known| known == *line)).collect();
+    assert!(found == wanted, "lines that differ from tests/data/bits.txt:\n{}", new.join("\n"));
+}

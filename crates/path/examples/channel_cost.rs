@@ -7,6 +7,7 @@ use base::pool::BodyRef;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
+use path::background::Source;
 use path::capacity::Capacity;
 use path::channel::allocation::Allocation;
 use path::channel::arq::ArqConfig;
@@ -15,8 +16,9 @@ use path::channel::error::{Chance, Errors, Mode, Process};
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::link::{Link, LinkConfig, QueueLimit};
+use path::loaded::LoadedLink;
 use path::qdisc::Room;
-use path::{Cx, Element, Network, Port};
+use path::{Cx, Element, Network, Port, Signal};
 
 const PACKETS: u32 = 100_000;
 
@@ -93,6 +95,12 @@ fn main() {
         "link" => {
             network.add(Link::new(LinkConfig { capacity, delay, limit: QueueLimit::default() }, vec![]))
         }
+        "loaded" => {
+            // A tenth of the rate beside the packets' nine tenths.
+            let load = Source::new(Rate::from_bps(1_000_000), 210, Time::ZERO);
+            let link = Link::new(LinkConfig { capacity, delay, limit: QueueLimit::default() }, vec![]);
+            network.add(LoadedLink::new(link, vec![load]))
+        }
         _ => network.add(Channel::new(channel(&which))),
     };
     if entry != sink {
@@ -120,6 +128,11 @@ fn main() {
         };
         network.inject(at, entry, Port(0), packet);
     }
+    let end = network.now();
+    network.signal(end, entry, Signal::Cease);
     network.run_until(Time::from_secs_f64(1e6));
-    assert_eq!(network.counters().absorbed, u64::from(PACKETS));
+    assert_eq!(network.packets_inside(), 0);
+    if which != "loaded" {
+        assert_eq!(network.counters().absorbed, u64::from(PACKETS));
+    }
 }

@@ -72,6 +72,18 @@ impl Source {
         packet
     }
 
+    /// Size and distance of its packets, if the distance is always the same and not zero.
+    #[inline]
+    pub(crate) fn steady(&self) -> Option<(u32, Span)> {
+        (self.random.is_none() && !self.gap.is_zero()).then_some((self.size, self.gap))
+    }
+
+    /// So many packets of a steady source are sent without a look at them.
+    pub(crate) fn skip(&mut self, packets: u64) {
+        self.sent = self.sent.wrapping_add(packets as u32);
+        self.next += Span::from_nanos(self.gap.as_nanos() * packets);
+    }
+
     #[inline]
     fn gap(&mut self) -> Span {
         match &mut self.random {

@@ -111,6 +111,12 @@ impl Capacity {
             return start;
         }
         let mut bits = u64::from(bytes) * 8;
+        // Nearly every packet: one division of words.
+        if let (Capacity::Fixed(rate), Some(scaled)) = (&*self, bits.checked_mul(1_000_000_000))
+            && rate.bps() > 0
+        {
+            return start + Span::from_nanos(scaled.div_ceil(rate.bps()));
+        }
         let mut t = start;
         for _ in 0..MAX_STEPS {
             let (rate, until) = self.segment(now, t);

@@ -261,6 +261,16 @@ impl Cx<'_> {
         self.core.counters.sent
     }
 
+    /// For links: counts packets of background load that were sent, carried and taken out.
+    pub(crate) fn pass_virtual(&mut self, packets: u64, size: u32) {
+        let (counters, bytes) = (&mut self.core.counters, packets * u64::from(size));
+        counters.sent += packets;
+        counters.hops += packets;
+        counters.absorbed += packets;
+        counters.bytes[0] += bytes;
+        counters.bytes[1] += bytes;
+    }
+
     /// For hosts and doors: takes a packet out of the network and opens it; `None` if its body is of another kind.
     #[inline(always)]
     pub fn absorb<B: Body>(&mut self, packet: &Packet) -> Option<B> {

@@ -251,6 +251,30 @@ impl Link {
         self.leave();
     }
 
+    /// How many packets of `size` bytes, one every `gap` from `t` on, pass without waiting and are at the far end before the last
+    /// one that comes before `end`. None if one could wait, or if that is not known yet.
+    #[inline]
+    pub(crate) fn idles(&mut self, t: Time, end: Time, size: u32, gap: Span) -> u64 {
+        let end = end.min(self.open.1);
+        if self.free > t || t < self.open.0 || end <= t + gap || self.red.is_some() {
+            return 0;
+        }
+        let Capacity::Fixed(rate) = self.capacity else { return 0 };
+        self.catch_up(t);
+        let takes = self.span_of(rate, size);
+        if self.slots.len() > self.started || takes > gap {
+            return 0;
+        }
+        let coming = (end.since(t).as_nanos() - 1) / gap.as_nanos() + 1;
+        // They stay in the link: so it knows what it has in service.
+        let staying = (takes + self.delay).as_nanos() / gap.as_nanos() + 1;
+        let passing = coming.saturating_sub(staying);
+        if passing > 0 {
+            self.free = t + Span::from_nanos((passing - 1) * gap.as_nanos()) + takes;
+        }
+        passing
+    }
+
     /// Packets inside: those that propagate, the one in service, those that wait.
     pub(crate) fn slots(&self) -> &Ring<Slot> {
         &self.slots

@@ -57,12 +57,30 @@ impl LoadedLink {
         while self.due < end {
             let t = self.due;
             self.absorb(cx, t);
+            if self.skip(cx, end) {
+                continue;
+            }
             let Some(source) = self.sources.iter_mut().find(|source| source.next() == t) else { return };
             let packet = source.send(cx);
             cx.now = t;
             self.link.take(cx, &packet);
             self.look_ahead();
         }
+    }
+
+    /// Counts load that finds the link idle and has left it again before `end` without a look at each of its packets; false
+    /// if there is none.
+    #[inline]
+    fn skip(&mut self, cx: &mut Cx<'_>, end: Time) -> bool {
+        let [source] = &mut self.sources[..] else { return false };
+        let Some((size, gap)) = source.steady() else { return false };
+        let packets = self.link.idles(source.next(), end, size, gap);
+        if packets > 0 {
+            source.skip(packets);
+            cx.pass_virtual(packets, size);
+            self.look_ahead();
+        }
+        packets > 0
     }
 
     /// Takes out the load at the front that has come to the far end by `t`.

@@ -206,6 +206,28 @@ proptest! {
     }
 }
 
+/// Load that found the link idle was counted and not looked at; what is in service when the rate changes still has to send
+/// the rest of its bytes, and the packet behind it waits for them.
+#[test]
+fn the_load_in_service_is_known_when_the_rate_changes() {
+    for delay_ms in [0, 7, 40] {
+        let case = Case {
+            rate: 2_000_000,
+            delay_ms,
+            limit: QueueLimit::default(),
+            red: false,
+            closed_ms: Vec::new(),
+            stores: true,
+            // 4 ms in service, every 8 ms.
+            loads: vec![(1_000_000, 1000, 0, false)],
+            packets: vec![(401, 1500), (900, 40)],
+            signals: vec![(402, 2)],
+            ceases_ms: 800,
+        };
+        assert_eq!(case.without(), case.by_wake_ups(), "{delay_ms} ms");
+    }
+}
+
 /// A second of load beside one packet costs its link no wake-ups.
 #[test]
 fn load_takes_no_wake_ups() {

@@ -9,7 +9,7 @@ fn main() {
 
 fn header() -> Header {
     let columns = (0..14).map(|at| Column::new(format!("metric_{at}"), "s", Combine::Mean)).collect();
-    let cells = (0..10).map(|at| Cell::new(at, [("recovery", at.to_string())])).collect();
+    let cells: Vec<Cell> = (0..10).map(|at| Cell::new(at, [("recovery", at.to_string())])).collect();
     Header::new("4f1c", 1, "0.1.0", cells, columns).unwrap()
 }
 

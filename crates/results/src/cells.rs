@@ -6,20 +6,21 @@
 //! `n` of each [`Summary`] says how many did.
 
 use crate::error::Result;
-use crate::row::{self, Cell, Header, Row};
+use crate::row::{self, Cell, Combine, Header, Row};
+use crate::source::Source;
 use crate::stats::Summary;
 
 /// The results of one cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CellSummary<'a> {
+pub struct CellSummary {
     /// The cell and its grid values.
-    pub cell: &'a Cell,
+    pub cell: Cell,
     /// Finished repetitions.
     pub repetitions: u64,
     /// All flows together, one summary per column of the header; none where nothing was measured.
     pub metrics: Vec<Option<Summary>>,
     /// Each flow alone, by name.
-    pub flows: Vec<(&'a str, Vec<Option<Summary>>)>,
+    pub flows: Vec<(String, Vec<Option<Summary>>)>,
 }
 
 /// Sums up every cell of the header, in its order; also those of which nothing has finished. The result does
@@ -28,28 +29,22 @@ pub struct CellSummary<'a> {
 /// # Errors
 /// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
 /// table.
-pub fn summarise<'a>(header: &'a Header, rows: &'a [Row]) -> Result<Vec<CellSummary<'a>>> {
-    let rows = row::in_order(header, rows)?;
-    let mut rest = &rows[..];
+pub fn summarise(header: &Header, rows: &[Row]) -> Result<Vec<CellSummary>> {
     let mut cells = Vec::with_capacity(header.cells.len());
-    for cell in &header.cells {
-        let (own, others) = rest.split_at(rest.partition_point(|row| row.cell <= cell.index));
-        rest = others;
-        cells.push(summarise_cell(header, cell, own));
-    }
+    Source::Rows(header, rows).each_cell(&mut |summary| {
+        cells.push(summary);
+        Ok(())
+    })?;
     Ok(cells)
 }
 
-fn summarise_cell<'a>(header: &Header, cell: &'a Cell, rows: &[&'a Row]) -> CellSummary<'a> {
+/// Sums up the rows of one cell, which are in the table's order.
+pub(crate) fn summarise_cell(header: &Header, cell: Cell, rows: &[&Row]) -> CellSummary {
     let repetitions: Vec<&[&Row]> = rows.chunk_by(|a, b| a.repetition == b.repetition).collect();
-    let together = |(at, column): (usize, &row::Column)| {
-        let values: Vec<Option<f64>> = repetitions
-            .iter()
-            .map(|flows| column.combine.over(flows.iter().map(|row| row.values[at])))
-            .collect();
-        Summary::of(&values)
+    let metric = |(at, column): (usize, &row::Column)| {
+        together(column.combine, repetitions.iter().map(|flows| flows.iter().map(move |row| row.values[at])))
     };
-    let metrics = header.columns.iter().enumerate().map(together).collect();
+    let metrics = header.columns.iter().enumerate().map(metric).collect();
 
     // A stable sort: within a flow the repetitions stay in order.
     let mut by_flow = rows.to_vec();
@@ -58,16 +53,24 @@ fn summarise_cell<'a>(header: &Header, cell: &'a Cell, rows: &[&'a Row]) -> Cell
         .chunk_by(|a, b| a.flow == b.flow)
         .map(|own| {
             let alone = |at| Summary::of(&own.iter().map(|row| row.values[at]).collect::<Vec<_>>());
-            (own[0].flow.as_str(), (0..header.columns.len()).map(alone).collect())
+            (own[0].flow.clone(), (0..header.columns.len()).map(alone).collect())
         })
         .collect();
     CellSummary { cell, repetitions: repetitions.len() as u64, metrics, flows }
 }
 
+/// The summary of a metric over repetitions, each given by the values of its flows.
+pub(crate) fn together<F: Iterator<Item = Option<f64>>>(
+    combine: Combine,
+    repetitions: impl Iterator<Item = F>,
+) -> Option<Summary> {
+    Summary::of(&repetitions.map(|flows| combine.over(flows)).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::{Column, Combine};
+    use crate::row::Column;
 
     #[test]
     fn flows_are_combined_within_a_repetition() {

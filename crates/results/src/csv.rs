@@ -8,7 +8,8 @@
 use std::io;
 
 use crate::error::{Error, Result};
-use crate::row::{self, Header, KEYS, Row};
+use crate::row::{Cell, Header, KEYS, Row};
+use crate::source::Source;
 
 /// Writes the table. Rows may come in any order; equal ones count once.
 ///
@@ -16,31 +17,42 @@ use crate::row::{self, Header, KEYS, Row};
 /// [`Error::Header`], [`Error::Row`] and [`Error::Conflict`] for what makes no table, [`Error::Write`] when
 /// `out` refuses.
 pub fn write_csv(out: impl io::Write, header: &Header, rows: &[Row]) -> Result<()> {
-    header.check()?;
-    let rows = row::in_order(header, rows)?;
-    write_table(out, header, &rows).map_err(Error::Write)
+    write_source(out, &Source::Rows(header, rows))
 }
 
-fn write_table(out: impl io::Write, header: &Header, rows: &[&Row]) -> io::Result<()> {
+/// [`write_csv`] of rows from anywhere.
+///
+/// # Errors
+/// As of [`write_csv`], and those of reading the rows.
+pub fn write_source(out: impl io::Write, source: &Source<'_>) -> Result<()> {
+    let header = source.header();
+    header.check()?;
     let params = header.param_columns();
     let mut csv = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
-    for key in KEYS {
-        csv.write_field(key)?;
-    }
-    csv.write_record(
-        params.iter().map(|param| &param.name).chain(header.columns.iter().map(|column| &column.name)),
-    )?;
-    for row in rows {
-        csv.write_field(row.cell.to_string())?;
-        csv.write_field(row.repetition.to_string())?;
-        csv.write_field(&row.flow)?;
-        let cell = header.cell(row.cell);
-        for param in &params {
-            csv.write_field(cell.and_then(|cell| cell.param(&param.name)).unwrap_or_default())?;
+    let heads = KEYS.into_iter().chain(params.iter().map(|param| param.name.as_str()));
+    let heads = heads.chain(header.columns.iter().map(|column| column.name.as_str()));
+    csv.write_record(heads).map_err(written)?;
+    let mut cell: Option<std::borrow::Cow<'_, Cell>> = None;
+    source.each_row(&mut |row| {
+        // Rows of one cell stand together.
+        if cell.as_ref().is_none_or(|cell| cell.index != row.cell) {
+            cell = header.cell(row.cell);
         }
-        csv.write_record(row.values.iter().map(|value| value.map(decimal).unwrap_or_default()))?;
-    }
-    csv.flush()
+        csv.write_field(row.cell.to_string()).map_err(written)?;
+        csv.write_field(row.repetition.to_string()).map_err(written)?;
+        csv.write_field(&row.flow).map_err(written)?;
+        for param in &params {
+            let value = cell.as_ref().and_then(|cell| cell.param(&param.name));
+            csv.write_field(value.unwrap_or_default()).map_err(written)?;
+        }
+        let values = row.values.iter().map(|value| value.map(decimal).unwrap_or_default());
+        csv.write_record(values).map_err(written)
+    })?;
+    csv.flush().map_err(Error::Write)
+}
+
+fn written(error: ::csv::Error) -> Error {
+    Error::Write(error.into())
 }
 
 /// The shortest text that reads back to the same number; empty for what is not finite.
@@ -59,7 +71,7 @@ fn decimal(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::{Cell, Column, Combine};
+    use crate::row::{Column, Combine};
     use proptest::prelude::*;
 
     fn header() -> Header {

@@ -26,8 +26,9 @@ use serde_json::Value;
 
 use crate::durable;
 use crate::error::{Error, Result};
-use crate::journal::{self, Journal};
-use crate::parquet::{read_flows, write_flows};
+use crate::journal::{self, Journal, Reader};
+use crate::merged::Merged;
+use crate::parquet::{Table, read_flows, write_rows, write_to};
 use crate::row::{self, Header, Row};
 
 /// What the run was: scenario, seed, version, host.
@@ -155,6 +156,27 @@ impl RunFolder {
         Ok(rows)
     }
 
+    /// [`start`](RunFolder::start) without the rows in memory: `each` gets the cell and the number of every finished
+    /// repetition, in no particular order, and of one that is both in the table and in the journal twice.
+    ///
+    /// # Errors
+    /// As of [`RunFolder::start`]; disagreement of rows shows in [`RunFolder::close`].
+    pub fn resume(&mut self, header: &Header, each: &mut dyn FnMut(u32, u64)) -> Result<()> {
+        self.journal = None;
+        if let Some(table) = self.open_table(header)? {
+            table.each_repetition(each)?;
+        }
+        let journal = Journal::open(self.file(JOURNAL), header, &mut |reader| {
+            let key = reader.next_key()?;
+            if let Some((cell, repetition)) = key {
+                each(cell, repetition);
+            }
+            Ok(key.is_some())
+        })?;
+        self.journal = Some(journal);
+        Ok(())
+    }
+
     /// The rows of the table, if there is one.
     fn read_table(&self, header: &Header) -> Result<Vec<Row>> {
         let path = self.file(TABLE);
@@ -164,6 +186,16 @@ impl RunFolder {
         let (found, rows) = read_flows(&path)?;
         journal::same_run(&path, &found, header)?;
         Ok(rows)
+    }
+
+    fn open_table(&self, header: &Header) -> Result<Option<Table>> {
+        let path = self.file(TABLE);
+        if !exists(&path)? {
+            return Ok(None);
+        }
+        let table = Table::open(&path)?;
+        journal::same_run(&path, table.header(), header)?;
+        Ok(Some(table))
     }
 
     /// Adds finished repetitions, all flows of one repetition together; see [`Journal::append`].
@@ -210,9 +242,11 @@ impl RunFolder {
         let mut names: Vec<String> = names.filter(|name| journal_of(name) != JOURNAL).collect();
         names.sort();
         for name in names {
-            let (header, rows) = read_named(&self.path, &name)?;
-            write_flows(&self.file(&table_of(&name)), &header, &rows)?;
             let path = self.file(&journal_of(&name));
+            if let Some(mut merged) = merged(&self.path, &name)? {
+                let header = merged.header().clone();
+                write_rows(&self.file(&table_of(&name)), &header, &mut |rows| merged.next(rows))?;
+            }
             fs::remove_file(&path).map_err(Error::io("remove", &path))?;
         }
         Ok(())
@@ -232,32 +266,79 @@ impl RunFolder {
         self.journal.as_mut().ok_or_else(|| not_started(path))
     }
 
-    /// Ends the run: writes the table, makes it durable and removes the journal. Returns all rows in the
-    /// table's order, as they were read back from the disk. The folder stays locked until this object is
-    /// dropped.
+    /// [`close`](RunFolder::close), and all rows in the table's order, as they were read back from the disk.
+    ///
+    /// # Errors
+    /// As of [`RunFolder::close`].
+    pub fn finish(&mut self) -> Result<Vec<Row>> {
+        self.close()?;
+        Ok(read_flows(&self.file(TABLE))?.1)
+    }
+
+    /// Ends the run: writes the table, makes it durable and removes the journal. The folder stays locked until this
+    /// object is dropped.
     ///
     /// # Errors
     /// [`Error::Order`] without [`RunFolder::start`], [`Error::Conflict`] when one repetition was appended
     /// with different values, and whatever reading and writing brings. The journal is then still there, and
     /// the run can be finished again.
-    pub fn finish(&mut self) -> Result<Vec<Row>> {
+    pub fn close(&mut self) -> Result<Table> {
         let path = self.file(JOURNAL);
         let header = self.writing()?.header().clone();
         self.finish_beside()?;
         // Read back, not remembered: what becomes the table has passed its checks.
-        let contents = journal::read(&path)?.ok_or_else(|| Error::Empty { path: self.path.clone() })?;
-        journal::same_run(&path, &contents.header, &header)?;
-        let mut rows = contents.rows;
-        rows.extend(self.read_table(&header)?);
-        let rows = own_in_order(&header, rows)?;
-        write_flows(&self.file(TABLE), &header, &rows)?;
+        let mut merged = self.merged(&header)?;
+        write_rows(&self.file(TABLE), &header, &mut |rows| merged.next(rows))?;
 
         // The table is durable, so the journal has served.
         self.journal = None;
         fs::remove_file(&path).map_err(Error::io("remove", &path))?;
         durable::sync_folder_of(&path)?;
-        Ok(rows)
+        Table::open(&self.file(TABLE))
     }
+
+    /// The table of what has finished so far, in a file without a name that goes with it. The run can go on.
+    ///
+    /// # Errors
+    /// As of [`RunFolder::close`].
+    pub fn so_far(&mut self) -> Result<Table> {
+        let header = self.writing()?.header().clone();
+        let mut merged = self.merged(&header)?;
+        let path = durable::temporary(&self.file(TABLE));
+        let _ = fs::remove_file(&path);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = file.map_err(Error::io("create", &path))?;
+        fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        Table::of(write_to(file, &path, &header, &mut |rows| merged.next(rows))?, &path)
+    }
+
+    fn merged(&self, header: &Header) -> Result<Merged> {
+        let merged = merged(&self.path, "flows")?.ok_or_else(|| Error::Empty { path: self.path.clone() })?;
+        journal::same_run(&self.path, merged.header(), header)?;
+        Ok(merged)
+    }
+}
+
+/// Journal and table of this name in a folder, merged; `None` where neither is.
+fn merged(folder: &Path, name: &str) -> Result<Option<Merged>> {
+    let path = folder.join(journal_of(name));
+    let journal = match File::open(&path) {
+        Ok(file) => Reader::new(&path, journal::buffered(file))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => return Err(Error::Io { action: "read", path, source }),
+    };
+    let path = folder.join(table_of(name));
+    let table = if exists(&path)? { Some(Table::open(&path)?) } else { None };
+    let header = match (&journal, &table) {
+        (Some(journal), Some(table)) => {
+            journal::same_run(&path, table.header(), journal.header())?;
+            journal.header().clone()
+        }
+        (Some(journal), None) => journal.header().clone(),
+        (None, Some(table)) => table.header().clone(),
+        (None, None) => return Ok(None),
+    };
+    Merged::new(header, journal, table.into_iter().collect()).map(Some)
 }
 
 /// File name of the journal of a table.

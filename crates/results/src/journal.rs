@@ -23,13 +23,17 @@
 //! Departure from the obvious: damage to the very last record looks like a torn tail and is treated as one.
 //! The repetition is then run again, and gives the same numbers.
 
+mod reader;
+
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Cursor, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::durable;
 use crate::error::{Error, Result};
 use crate::row::{Header, Row};
+
+pub use self::reader::Reader;
 
 /// The first bytes of every journal.
 const MAGIC: &[u8] = b"williwaw journal 1\n";
@@ -73,12 +77,26 @@ impl Journal {
     /// are in it, in the order in which they finished; a torn tail is cut off.
     ///
     /// # Errors
+    /// As of [`Journal::open`].
+    pub fn open_or_resume(path: impl Into<PathBuf>, header: &Header) -> Result<(Journal, Vec<Row>)> {
+        let mut rows = Vec::new();
+        let journal = Journal::open(path.into(), header, &mut |reader| reader.next(&mut rows))?;
+        Ok((journal, rows))
+    }
+
+    /// Opens the journal at `path` to go on with it, or starts it, and lets `each` read the repetitions that are in it,
+    /// one a call, until it says that there is none; a torn tail is cut off.
+    ///
+    /// # Errors
     /// [`Error::OtherRun`] naming what differs when the journal has another header, [`Error::Damaged`] with
     /// the offset when a record in the middle fails, [`Error::NotAJournal`], [`Error::Header`],
     /// [`Error::Io`]. The file is then as it was.
-    pub fn open_or_resume(path: impl Into<PathBuf>, header: &Header) -> Result<(Journal, Vec<Row>)> {
+    pub(crate) fn open(
+        path: PathBuf,
+        header: &Header,
+        each: &mut dyn FnMut(&mut Reader<BufReader<File>>) -> Result<bool>,
+    ) -> Result<Journal> {
         header.check()?;
-        let path = path.into();
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -86,17 +104,17 @@ impl Journal {
             .truncate(false)
             .open(&path)
             .map_err(Error::io("open", &path))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(Error::io("read", &path))?;
-        let Some(contents) = parse(&path, &bytes)? else {
-            return Ok((Journal::begin(path, file, header)?, Vec::new()));
+        let copy = file.try_clone().map_err(Error::io("open", &path))?;
+        let Some(mut reader) = Reader::new(&path, buffered(copy))? else {
+            return Journal::begin(path, file, header);
         };
-        same_run(&path, &contents.header, header)?;
-        let length = contents.length;
+        same_run(&path, reader.header(), header)?;
+        while each(&mut reader)? {}
+        let length = reader.at();
         file.set_len(length).map_err(Error::io("cut the torn end of", &path))?;
         file.seek(SeekFrom::Start(length)).map_err(Error::io("write", &path))?;
         let header = header.clone();
-        Ok((Journal { path, file, header, length, buffer: Vec::new(), broken: false }, contents.rows))
+        Ok(Journal { path, file, header, length, buffer: Vec::new(), broken: false })
     }
 
     /// Writes the beginning of an empty file, over the torn beginning of an older one if need be.
@@ -211,8 +229,8 @@ pub struct Contents {
 /// # Errors
 /// [`Error::Io`], [`Error::NotAJournal`], [`Error::Damaged`], [`Error::Header`] for that of a later program.
 pub fn read(path: &Path) -> Result<Option<Contents>> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-    parse(path, &bytes)
+    let file = File::open(path).map_err(Error::io("read", path))?;
+    contents(Reader::new(path, buffered(file))?)
 }
 
 /// Reads the bytes of a journal; `path` is for messages.
@@ -220,55 +238,33 @@ pub fn read(path: &Path) -> Result<Option<Contents>> {
 /// # Errors
 /// As of [`read`].
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Contents>> {
-    let known = bytes.len().min(MAGIC.len());
-    if bytes[..known] != MAGIC[..known] {
-        return Err(Error::NotAJournal { path: path.to_owned() });
-    }
-    let mut at = MAGIC.len();
-    let Some(payload) = next_record(path, bytes, &mut at)? else { return Ok(None) };
-    let header: Header =
-        serde_json::from_slice(payload).map_err(|error| damaged(path, MAGIC.len(), error.to_string()))?;
-    header.check()?;
+    contents(Reader::new(path, Cursor::new(bytes))?)
+}
+
+fn contents<R: io::Read + Seek>(reader: Option<Reader<R>>) -> Result<Option<Contents>> {
+    let Some(mut reader) = reader else { return Ok(None) };
     let mut rows = Vec::new();
-    loop {
-        let start = at;
-        let Some(payload) = next_record(path, bytes, &mut at)? else { break };
-        decode(payload, &header, &mut rows)
-            .ok_or_else(|| damaged(path, start, "a repetition that does not fit the header".to_owned()))?;
-    }
-    Ok(Some(Contents { header, rows, length: at as u64 }))
+    while reader.next(&mut rows)? {}
+    let length = reader.at();
+    Ok(Some(Contents { header: reader.into_header(), rows, length }))
+}
+
+/// A journal's file with room for some hundred repetitions, between which readers go back and forth.
+pub(crate) fn buffered(file: File) -> BufReader<File> {
+    BufReader::with_capacity(1 << 18, file)
 }
 
 fn damaged(path: &Path, offset: usize, why: String) -> Error {
     Error::Damaged { path: path.to_owned(), offset: offset as u64, why }
 }
 
-/// The payload of the record at `at`, which moves past it; `None` at the end and at a torn tail.
-fn next_record<'a>(path: &Path, bytes: &'a [u8], at: &mut usize) -> Result<Option<&'a [u8]>> {
-    if let Some(payload) = record_at(bytes, *at) {
-        *at += HEAD + payload.len();
-        return Ok(Some(payload));
-    }
-    // A kill tears only the last record. Is there a good one after this?
-    let after =
-        (at.saturating_add(1)..bytes.len().saturating_sub(HEAD)).find(|&at| record_at(bytes, at).is_some());
-    match after {
-        None => Ok(None),
-        Some(after) => Err(damaged(
-            path,
-            *at,
-            format!("the record there fails its check, and a good one follows at byte {after}"),
-        )),
-    }
-}
-
-/// The payload of the record at `at`, if one is there and checks.
-fn record_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
+/// The payload of the record at `at` of bytes that begin at offset `base` of the file, if one is there and checks.
+fn record_at(bytes: &[u8], base: u64, at: usize) -> Option<&[u8]> {
     let mut rest = bytes.get(at..)?;
     let length = take_u32(&mut rest)?;
     let head_check = take_u32(&mut rest)?;
     let payload_check = take_u32(&mut rest)?;
-    if head_check != check_head(at as u64, length) {
+    if head_check != check_head(base + at as u64, length) {
         return None;
     }
     let payload = rest.get(..usize::try_from(length).ok()?)?;
@@ -324,7 +320,7 @@ fn encode(buffer: &mut Vec<u8>, flows: &[Row]) {
 fn decode(mut payload: &[u8], header: &Header, rows: &mut Vec<Row>) -> Option<()> {
     let payload = &mut payload;
     let cell = take_u32(payload)?;
-    header.cell(cell)?;
+    header.cells.has(cell).then_some(())?;
     let repetition = u64::from_le_bytes(take(payload, 8)?.try_into().ok()?);
     let count = take_u32(payload)?;
     let columns = header.columns.len();

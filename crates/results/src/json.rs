@@ -13,13 +13,17 @@
 //!
 //! A grid value is a number where all values of its key are. `stddev` and `ci95` are null for a single
 //! value; of a metric that nobody measured everything is null and `n` is 0. How several flows make one
-//! `metrics` is told in [`cells`].
+//! `metrics` is told in [`cells`](crate::cells).
 
+use std::cell::RefCell;
+
+use serde::ser::{Error as _, Serialize, SerializeSeq as _, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::cells::{self, CellSummary};
-use crate::error::Result;
+use crate::cells::CellSummary;
+use crate::error::{Error, Result};
 use crate::row::{self, Header, Row};
+use crate::source::Source;
 use crate::stats::Summary;
 
 /// The document's shape.
@@ -32,23 +36,70 @@ pub const SCHEMA: &str = "williwaw-run/1";
 /// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
 /// table.
 pub fn run_document(scenario: &str, header: &Header, rows: &[Row]) -> Result<Value> {
-    let numbers: Vec<String> =
-        header.param_columns().into_iter().filter(|param| param.is_number).map(|param| param.name).collect();
-    let cells: Vec<Value> = cells::summarise(header, rows)?
-        .iter()
-        .map(|summary| cell_document(header, &numbers, summary))
-        .collect();
-    Ok(json!({
-        "schema": SCHEMA,
-        "scenario": scenario,
-        "seed": header.seed,
-        "version": header.version,
-        "scenario_hash": header.scenario_hash,
-        "cells": cells,
-    }))
+    let numbers = numbers(header);
+    let mut cells: Vec<Value> = Vec::new();
+    Source::Rows(header, rows).each_cell(&mut |summary| {
+        cells.push(cell_document(header, &numbers, &summary));
+        Ok(())
+    })?;
+    let mut document = head(scenario, header);
+    document.insert("cells".to_owned(), cells.into());
+    Ok(document.into())
 }
 
-fn cell_document(header: &Header, numbers: &[String], summary: &CellSummary<'_>) -> Value {
+/// What the document says before its cells.
+pub fn head(scenario: &str, header: &Header) -> Map<String, Value> {
+    let entries = [
+        ("schema", json!(SCHEMA)),
+        ("scenario", json!(scenario)),
+        ("seed", json!(header.seed)),
+        ("version", json!(header.version)),
+        ("scenario_hash", json!(header.scenario_hash)),
+    ];
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Names of the grid keys whose values are numbers.
+fn numbers(header: &Header) -> Vec<String> {
+    header.param_columns().into_iter().filter(|param| param.is_number).map(|param| param.name).collect()
+}
+
+/// The list `cells` of the document, made while it is written: no more than one cell is in memory.
+pub struct Cells<'a> {
+    source: Source<'a>,
+    /// Sees each summary as well.
+    seen: RefCell<&'a mut dyn FnMut(&CellSummary)>,
+}
+
+impl<'a> Cells<'a> {
+    /// The cells of a run; `seen` is called for each.
+    pub fn new(source: Source<'a>, seen: &'a mut dyn FnMut(&CellSummary)) -> Cells<'a> {
+        Cells { source, seen: RefCell::new(seen) }
+    }
+}
+
+impl Serialize for Cells<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let header = self.source.header();
+        let numbers = numbers(header);
+        let mut list = serializer.serialize_seq(None)?;
+        let (mut seen, mut failed) = (self.seen.borrow_mut(), None);
+        let read = self.source.each_cell(&mut |summary| {
+            seen(&summary);
+            list.serialize_element(&cell_document(header, &numbers, &summary)).map_err(|error| {
+                failed = Some(error);
+                Error::Write(std::io::Error::other("the document cannot be written"))
+            })
+        });
+        match (failed, read) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) => Err(S::Error::custom(error)),
+            (None, Ok(())) => list.end(),
+        }
+    }
+}
+
+fn cell_document(header: &Header, numbers: &[String], summary: &CellSummary) -> Value {
     let params: Map<String, Value> = summary
         .cell
         .params
@@ -58,7 +109,7 @@ fn cell_document(header: &Header, numbers: &[String], summary: &CellSummary<'_>)
     let flows: Map<String, Value> = summary
         .flows
         .iter()
-        .map(|(name, metrics)| ((*name).to_owned(), metrics_document(header, metrics)))
+        .map(|(name, metrics)| (name.clone(), metrics_document(header, metrics)))
         .collect();
     json!({
         "params": params,

@@ -127,18 +127,20 @@ pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
         params
     };
     let mut others = BTreeMap::new();
-    for cell in &b.cells {
-        others.entry(sorted(cell)).or_insert(cell.index);
+    for cell in b.cells.iter() {
+        others.entry(sorted(&cell)).or_insert(cell.index);
     }
-    let same = |cell: &row::Cell| Some((cell.index, *others.get(&sorted(cell))?));
-    let mut found: Vec<(u32, u32)> = a.cells.iter().filter_map(same).collect();
-    match (a.cells.as_slice(), b.cells.as_slice()) {
-        _ if !found.is_empty() => {}
-        ([one], others) => found = others.iter().map(|other| (one.index, other.index)).collect(),
-        (others, [one]) => found = others.iter().map(|other| (other.index, one.index)).collect(),
-        _ => {}
+    let same = |cell: std::borrow::Cow<'_, row::Cell>| Some((cell.index, *others.get(&sorted(&cell))?));
+    let found: Vec<(u32, u32)> = a.cells.iter().filter_map(same).collect();
+    if !found.is_empty() {
+        return found;
     }
-    found
+    let indexes = |header: &Header| header.cells.iter().map(|cell| cell.index).collect::<Vec<u32>>();
+    match (a.cells.len(), b.cells.len()) {
+        (1, _) => indexes(a).iter().flat_map(|&one| indexes(b).into_iter().map(move |o| (one, o))).collect(),
+        (_, 1) => indexes(b).iter().flat_map(|&one| indexes(a).into_iter().map(move |o| (o, one))).collect(),
+        _ => found,
+    }
 }
 
 /// Two runs whose rows were put in order once, for all their cells.

@@ -4,11 +4,13 @@
 //! once what the cells and the columns are. A value that does not exist (the download time of a download
 //! that never ended) is `None`; a value that is not finite is treated as one that does not exist.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::grid::Grid;
 
 /// The shape of what this crate writes; it changes when an older reader would go wrong.
 pub const SCHEMA: &str = "williwaw-flows/1";
@@ -112,7 +114,7 @@ pub struct Header {
     /// The version of the program: another version may give other numbers.
     pub version: String,
     /// The grid, by ascending index.
-    pub cells: Vec<Cell>,
+    pub cells: Grid,
     /// The metrics, in the order of [`Row::values`].
     pub columns: Vec<Column>,
 }
@@ -135,7 +137,7 @@ impl Header {
         scenario_hash: impl Into<String>,
         seed: u64,
         version: impl Into<String>,
-        cells: Vec<Cell>,
+        cells: impl Into<Grid>,
         columns: Vec<Column>,
     ) -> Result<Header> {
         let header = Header {
@@ -143,7 +145,7 @@ impl Header {
             scenario_hash: scenario_hash.into(),
             seed,
             version: version.into(),
-            cells,
+            cells: cells.into(),
             columns,
         };
         header.check()?;
@@ -160,38 +162,42 @@ impl Header {
         if self.schema != SCHEMA {
             return fail(format!("its schema is {:?}, this program reads {SCHEMA:?}", self.schema));
         }
-        for pair in self.cells.windows(2) {
-            if pair[0].index >= pair[1].index {
-                return fail(format!("cell {} stands before cell {}", pair[0].index, pair[1].index));
+        let largest = match &self.cells {
+            Grid::Listed(cells) => {
+                if let Some(pair) = cells.windows(2).find(|pair| pair[0].index >= pair[1].index) {
+                    return fail(format!("cell {} stands before cell {}", pair[0].index, pair[1].index));
+                }
+                cells.iter().try_for_each(|cell| {
+                    let keys = cell.params.iter().map(|(key, _)| key.as_str());
+                    match twice(keys.collect()) {
+                        Some(key) => fail(format!("cell {} has the grid key {key:?} twice", cell.index)),
+                        None => Ok(()),
+                    }
+                })?;
+                cells.last().map_or(0, |cell| u64::from(cell.index))
             }
-        }
-        if let Some(cell) = self.cells.last().filter(|cell| i32::try_from(cell.index).is_err()) {
-            return fail(format!("cell {} does not fit the table", cell.index));
-        }
-        for cell in &self.cells {
-            let mut keys: Vec<&str> = cell.params.iter().map(|(key, _)| key.as_str()).collect();
-            keys.sort_unstable();
-            if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-                return fail(format!("cell {} has the grid key {:?} twice", cell.index, pair[0]));
+            Grid::Product { axes } => {
+                if let Some(key) = twice(axes.iter().map(|(key, _)| key.as_str()).collect()) {
+                    return fail(format!("the grid has the key {key:?} twice"));
+                }
+                (self.cells.len() as u64).saturating_sub(1)
             }
+        };
+        if i32::try_from(largest).is_err() {
+            return fail(format!("cell {largest} does not fit the table"));
         }
         let mut names: Vec<String> = KEYS.map(str::to_owned).to_vec();
         names.extend(self.param_columns().into_iter().map(|param| param.name));
         names.extend(self.columns.iter().map(|column| column.name.clone()));
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return fail(format!("two columns have the name {:?}", pair[0]));
+        match twice(names.iter().map(String::as_str).collect()) {
+            Some(name) => fail(format!("two columns have the name {name:?}")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The cell with that index.
-    pub fn cell(&self, index: u32) -> Option<&Cell> {
-        // Almost always the cells are numbered from 0.
-        match self.cells.get(index as usize) {
-            Some(cell) if cell.index == index => Some(cell),
-            _ => self.cells.binary_search_by_key(&index, |cell| cell.index).ok().map(|at| &self.cells[at]),
-        }
+    pub fn cell(&self, index: u32) -> Option<Cow<'_, Cell>> {
+        self.cells.get(index)
     }
 
     /// The place of a metric in [`Row::values`].
@@ -201,8 +207,18 @@ impl Header {
 
     /// The grid keys of all cells in order of first appearance.
     pub fn param_columns(&self) -> Vec<ParamColumn> {
+        let cells = match &self.cells {
+            Grid::Listed(cells) => cells,
+            Grid::Product { axes } => {
+                let column = |(key, values): &(String, Vec<String>)| ParamColumn {
+                    name: key.clone(),
+                    is_number: values.iter().all(|value| number(value).is_some()),
+                };
+                return axes.iter().map(column).collect();
+            }
+        };
         let mut found: Vec<ParamColumn> = Vec::new();
-        for cell in &self.cells {
+        for cell in cells {
             for (at, (name, value)) in cell.params.iter().enumerate() {
                 let is_number = number(value).is_some();
                 // In a grid every cell has the same keys in the same order.
@@ -239,8 +255,12 @@ impl Header {
         if self.cells.len() != other.cells.len() {
             return found("the number of cells", &self.cells.len(), &other.cells.len());
         }
-        if let Some((here, there)) = self.cells.iter().zip(&other.cells).find(|(here, there)| here != there) {
-            return found(&format!("cell {}", here.index), &describe_cell(here), &describe_cell(there));
+        // Equal axes need not be multiplied.
+        if self.cells != other.cells
+            && let Some((here, there)) =
+                self.cells.iter().zip(other.cells.iter()).find(|(here, there)| here != there)
+        {
+            return found(&format!("cell {}", here.index), &describe_cell(&here), &describe_cell(&there));
         }
         if self.columns.len() != other.columns.len() {
             return found("the number of metrics", &self.columns.len(), &other.columns.len());
@@ -255,7 +275,7 @@ impl Header {
     /// # Errors
     /// [`Error::Row`] when not, or when its repetition exceeds 2^63 - 1.
     pub fn check_row(&self, row: &Row) -> Result<()> {
-        let why = if self.cell(row.cell).is_none() {
+        let why = if !self.cells.has(row.cell) {
             format!("the grid has no cell {}", row.cell)
         } else if row.values.len() != self.columns.len() {
             format!("{} values for {} metrics", row.values.len(), self.columns.len())
@@ -266,6 +286,12 @@ impl Header {
         };
         Err(Error::Row { cell: row.cell, repetition: row.repetition, flow: row.flow.clone(), why })
     }
+}
+
+/// A name that occurs twice.
+fn twice(mut names: Vec<&str>) -> Option<String> {
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_owned())
 }
 
 fn describe_cell(cell: &Cell) -> String {
@@ -363,6 +389,13 @@ mod tests {
         Header::new("ab12", 1, "0.1.0", cells, columns).unwrap()
     }
 
+    fn listed(header: &mut Header) -> &mut Vec<Cell> {
+        match &mut header.cells {
+            Grid::Listed(cells) => cells,
+            Grid::Product { .. } => unreachable!("made from a list"),
+        }
+    }
+
     #[test]
     fn grid_keys_know_whether_they_are_numbers() {
         let keys: Vec<(String, bool)> =
@@ -380,11 +413,11 @@ mod tests {
             change(&mut header);
             header.check().unwrap_err().to_string()
         };
-        assert!(refused(&|h| h.cells[1].index = 0).contains("cell 0 stands before cell 0"));
-        assert!(refused(&|h| h.cells[1].index = u32::MAX).contains("does not fit the table"));
+        assert!(refused(&|h| listed(h)[1].index = 0).contains("cell 0 stands before cell 0"));
+        assert!(refused(&|h| listed(h)[1].index = u32::MAX).contains("does not fit the table"));
         assert!(refused(&|h| h.columns[0].name = "flow".into()).contains("name \"flow\""));
         assert!(refused(&|h| h.columns[0].name = "bytes".into()).contains("name \"bytes\""));
-        assert!(refused(&|h| h.cells[0].params[1].0 = "recovery".into()).contains("\"recovery\" twice"));
+        assert!(refused(&|h| listed(h)[0].params[1].0 = "recovery".into()).contains("\"recovery\" twice"));
         assert!(refused(&|h| h.schema = "williwaw-flows/2".into()).contains("williwaw-flows/2"));
     }
 
@@ -399,7 +432,7 @@ mod tests {
         assert_eq!(names(&|h| h.seed = 2).unwrap(), "the seed: 1 / 2");
         assert_eq!(names(&|h| h.version = "0.2.0".into()).unwrap(), "the version: 0.1.0 / 0.2.0");
         assert_eq!(
-            names(&|h| h.cells[1].params[0].1 = "newreno".into()).unwrap(),
+            names(&|h| listed(h)[1].params[0].1 = "newreno".into()).unwrap(),
             "cell 3: 3 (recovery = sack, bytes = 1e3) / 3 (recovery = newreno, bytes = 1e3)"
         );
         assert_eq!(

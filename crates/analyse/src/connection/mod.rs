@@ -23,6 +23,8 @@ struct Opening {
     sack: bool,
     ecn: bool,
     again: bool,
+    /// Its options are not all here: what is not among them may have been.
+    cut: bool,
 }
 
 /// A connection.
@@ -130,6 +132,10 @@ impl Connection {
 
     /// By how much the windows that `side` offers are shifted; `None` if that was not seen.
     fn scale(&self, side: usize) -> Option<u8> {
+        let unknown = |o: &Opening| o.cut && o.scale.is_none();
+        if self.opening.iter().flatten().any(unknown) {
+            return None;
+        }
         match (self.opening[side], self.opening[1 - side]) {
             (Some(a), Some(b)) => Some(a.scale.filter(|_| b.scale.is_some()).unwrap_or(0)),
             // The peer offers no scaling: then nobody scales.
@@ -154,8 +160,12 @@ impl Connection {
             sack: head.permits_sack,
             ecn: if ack { head.has(flag::ECE) } else { head.has(flag::ECE) && head.has(flag::CWR) },
             again,
+            cut: head.cut,
         });
-        if let [Some(a), Some(b)] = &self.opening {
+        if let [Some(a), Some(b)] = &self.opening
+            && (a.sack || !a.cut)
+            && (b.sack || !b.cut)
+        {
             let sack = a.sack && b.sack;
             self.ways
                 .iter_mut()
@@ -211,8 +221,8 @@ impl Connection {
         let ends = [self.one, self.other];
         let opening = self.opening;
         let both = |f: fn(&Opening) -> bool| match opening {
-            [Some(a), Some(b)] => Some(f(&a) && f(&b)),
-            [Some(a), None] | [None, Some(a)] if !f(&a) => Some(false),
+            [Some(a), Some(b)] if (f(&a) || !a.cut) && (f(&b) || !b.cut) => Some(f(&a) && f(&b)),
+            [Some(a), None] | [None, Some(a)] if !f(&a) && !a.cut => Some(false),
             _ => None,
         };
         let [a, b] = self.ways;

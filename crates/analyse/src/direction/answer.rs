@@ -1,6 +1,7 @@
 //! What comes back: acknowledgements of one direction's data.
 
 use crate::direction::{BEHIND, Direction};
+use crate::facts::copies::Evidence;
 use crate::facts::digest::AckDigest;
 use crate::facts::numbers::Numbers;
 use crate::facts::reason::{Phase, shortest_timer};
@@ -8,7 +9,7 @@ use crate::facts::rtt;
 use crate::findings::flow::{AckPoint, Spike, SpikeKind};
 use crate::hypotheses::hmm::Heard;
 use crate::intake::observation::Observation;
-use crate::verdict::State;
+use crate::verdict::{Need, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
 
@@ -44,6 +45,10 @@ impl Direction {
         let before = self.una;
         let window = u64::from(head.window) << if syn { 0 } else { scale.unwrap_or(0).min(14) };
         let digest = self.digest(o, ack, before);
+        if head.cut && !syn {
+            // What its options said of gaps and duplicates is not here.
+            self.judge.torn = Some(t);
+        }
         self.silence(t, before, &digest);
         if digest.duplicate || digest.newly > 0 {
             self.trouble(from);
@@ -224,6 +229,9 @@ impl Direction {
         if d.newly > 0 {
             self.dupacks.last = Some((t, self.max));
         }
+        if self.missing.overlaps(self.una, ack.min(self.max)) {
+            self.never_seen(t);
+        }
         // The receiver took a byte that probed its window.
         self.max = self.max.max(ack.min(self.window.probed));
         if ack > self.max {
@@ -300,6 +308,17 @@ impl Direction {
         }
     }
 
+    /// Acknowledged are bytes that never passed here: the capture has missed packets, so what had not been seen before a
+    /// retransmission may have come all the same.
+    fn never_seen(&mut self, t: Time) {
+        self.misses(t);
+        let since = self.acks.advanced.unwrap_or_default();
+        let recent = self.way.retransmissions.iter_mut().rev().take_while(|r| r.t >= since);
+        for r in recent.filter(|r| r.evidence == Evidence::Unseen) {
+            (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing);
+        }
+    }
+
     /// The copy that an echo names was answered: no round trip takes longer at its shortest.
     fn bound(&mut self, t: Time, d: &AckDigest) {
         let Some(echo) = d.echo.filter(|_| d.advances() || d.echo_moved) else { return };
@@ -341,11 +360,15 @@ impl Direction {
 
     /// Nothing had come for long although something was outstanding: that is over now.
     fn silence(&mut self, t: Time, before: u64, d: &AckDigest) {
-        if before >= self.max || !(d.advances() || d.duplicate) {
+        if before >= self.max || d.ack > self.max || !(d.advances() || d.duplicate) {
             return;
         }
         let oldest = self.copies.first_of(before).map(|c| c.t);
         let Some(since) = self.acks.heard.max(oldest) else { return };
+        // A silence of the capture is none of the path.
+        if self.missed_since(since) || self.missing.overlaps(before, d.ack) {
+            return;
+        }
         let span = t.since(since);
         let Some(usual) = self.rtt.smoothed() else { return };
         let long = self.rtt.timeout().unwrap_or(usual).max(usual + usual).max(usual + SHORTEST_SPIKE);

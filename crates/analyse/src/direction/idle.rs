@@ -5,6 +5,10 @@ use crate::facts::reason::{Phase, Reason};
 use crate::findings::idle::{Idle, IdleCause, SHORTEST};
 use base::{Span, Time};
 
+/// With data outstanding no sender in use waits longer before it sends again for the first time: 1 s (RFC 6298 section 2), 3 s
+/// until a round trip was measured (RFC 1122 section 4.2.3.1).
+const LONGEST_TIMER: Span = Span::from_secs(4);
+
 impl Direction {
     /// The sender speaks again; what had it waited for? `lost`: what it said meanwhile never came here.
     pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>, lost: bool) {
@@ -13,7 +17,18 @@ impl Direction {
         if pause.is_zero() {
             return;
         }
+        if self.missed_since(since) {
+            self.tell_pause(since, t, IdleCause::Unknown);
+            return;
+        }
         let outstanding = self.una < self.max;
+        // A sender whose data are not answered within its timer sends again, and does not go on with new data.
+        let beyond_timer = pause > LONGEST_TIMER.max(self.rtt.timeout().unwrap_or_default().times(4));
+        if outstanding && reason.is_none() && beyond_timer && self.acks.heard.is_none_or(|t| t <= since) {
+            self.misses(t);
+            self.tell_pause(since, t, IdleCause::Unknown);
+            return;
+        }
         if outstanding || reason.is_some() {
             let cause = match reason {
                 Some(Reason::Timeout | Reason::Probe) => IdleCause::Timer,

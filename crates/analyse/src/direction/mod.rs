@@ -47,6 +47,8 @@ pub(crate) struct Direction {
     pub(crate) beyond: u64,
     /// What the capture does not hold although later bytes were sent.
     pub(crate) missing: Ranges,
+    /// When the capture was last found to have missed packets.
+    missed: Option<Time>,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
@@ -236,6 +238,7 @@ impl Direction {
             return;
         }
         self.overruns(t, end);
+        self.gap_of_capture(t, seq, behind);
         let flight = self.max.max(end) - self.una.min(self.max);
         let copy = Copy {
             serial: 0,
@@ -280,6 +283,28 @@ impl Direction {
         }
     }
 
+    /// The capture has missed something: next to its sender what comes skips bytes, or what was acknowledged unseen stays unseen.
+    fn gap_of_capture(&mut self, t: Time, seq: u64, behind: bool) {
+        let skips = seq > self.max && !self.place.is_far();
+        let unseen = self.acks.unseen.filter(|u| !behind && u.1 <= seq);
+        if skips || unseen.is_some() {
+            self.misses(t);
+        }
+        if unseen.is_some() {
+            self.acks.unseen = None;
+        }
+    }
+
+    /// Packets have passed here and are not in the capture.
+    pub(crate) fn misses(&mut self, t: Time) {
+        (self.missed, self.judge.torn) = (Some(t), Some(t));
+    }
+
+    /// That was found since then.
+    pub(crate) fn missed_since(&self, t: Time) -> bool {
+        self.missed.is_some_and(|at| at > t)
+    }
+
     /// Something is amiss. `from`: the place of what the peer had sent last.
     pub(crate) fn trouble(&mut self, from: Option<u64>) {
         let Direction { una, max, echo, .. } = *self;
@@ -306,9 +331,12 @@ impl Direction {
             return self.late(copy);
         }
         let scene = self.scene(&copy);
-        let reason = scene.reason();
-        self.paused(copy.t, Some(reason), false);
         let original = self.copies.first_of(copy.seq).copied();
+        let reason = match original {
+            Some(first) if self.missed_since(first.t) => Reason::Unknown,
+            _ => scene.reason(),
+        };
+        self.paused(copy.t, Some(reason), false);
         let at = self.way.retransmissions.len();
         let sure = self.place.is_receiver();
         if self.room(at) {
@@ -385,7 +413,18 @@ impl Direction {
         let scene = self.scene(&copy);
         let waited =
             scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.dupacks.count == 0;
-        let reason = if waited { Reason::Timeout } else { scene.reason() };
+        // Next to the sender it was the capture that missed the bytes: they may have arrived, and answers may be missing too.
+        let missed = !self.place.is_far();
+        let reason = match missed {
+            true => Reason::Unknown,
+            false if waited => Reason::Timeout,
+            false => scene.reason(),
+        };
+        let (need, evidence) = match missed {
+            _ if copy.end <= self.una => (Need::Unneeded, Evidence::Acked),
+            true => (Need::Unknown, Evidence::Nothing),
+            false => (Need::Needed, Evidence::Unseen),
+        };
         self.paused(t, Some(reason), false);
         if self.room(at) {
             self.way.retransmissions.push(Retransmission {
@@ -398,8 +437,8 @@ impl Direction {
                 reason,
                 waited: scene.waited(),
                 duplicates: self.dupacks.count,
-                need: Need::Needed,
-                evidence: Evidence::Unseen,
+                need,
+                evidence,
                 answered: None,
                 answer_left: None,
                 likelihood: None,

@@ -2,6 +2,7 @@
 
 use super::Direction;
 use crate::facts::copies::Evidence;
+use crate::facts::reason::Reason;
 use crate::findings::flow::{Retransmission, Way};
 use crate::findings::outcome;
 use crate::findings::profile::Seen;
@@ -20,6 +21,13 @@ impl Direction {
             let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
             let all = way.retransmissions.iter_mut().filter(quiet);
             all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
+        }
+        if !self.answered {
+            // One direction alone: neither what came back nor that nothing did is known.
+            let all = way.retransmissions.iter_mut().filter(|r| r.evidence != Evidence::Seen);
+            all.for_each(|r| {
+                (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown)
+            });
         }
         way.rtt = self.rtt.summary();
         way.place = self.place;

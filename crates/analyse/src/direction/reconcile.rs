@@ -46,6 +46,11 @@ impl Direction {
 
     /// What was amiss is over: all of it together.
     pub(crate) fn weigh(&mut self) {
+        // No course explains what the capture has missed.
+        if !self.answered || self.replay.since() < self.judge.torn.filter(|_| self.replay.since().is_some()) {
+            self.replay.forget();
+            return;
+        }
         let rates = Rates {
             loss: [0.0; Past::ALL],
             deaf: [0.0; Past::ALL],

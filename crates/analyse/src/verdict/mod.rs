@@ -62,6 +62,8 @@ pub(crate) struct Judge {
     idle_duplicate: Option<Time>,
     /// When something last came from the receiver before which, by its numbers, packets of its own were lost.
     pub(crate) answers_lost: Option<Time>,
+    /// When the capture was last known to have missed packets or options.
+    pub(crate) torn: Option<Time>,
     /// How far packets were seen to overtake each other, in serials.
     pub(crate) disorder: u64,
     /// Duplicates were reported in this direction.

@@ -20,10 +20,20 @@ impl Judge {
             .settled
             .or_else(|| by_fates(copies, open))
             .or_else(|| self.by_silence(copies, open, rtt))
+            .filter(|told| !self.hangs_on_what_is_missing(copies, open, told.1))
             .unwrap_or((Need::Unknown, Evidence::Nothing));
         let covered = open.covered.map(|c| c.0);
         let left = covered.zip(open.answer).and_then(|(t, stamp)| clock.left(t, stamp));
         Ruling { result: open.result, need, evidence, covered, left }
+    }
+
+    /// The capture has missed something since the first copy of these bytes, and the verdict is concluded from what came and what did
+    /// not. What one packet says by itself stands.
+    fn hangs_on_what_is_missing(&self, copies: &Copies, open: &Open, evidence: Evidence) -> bool {
+        use Evidence::{Acked, Dsack, Duplicate, Early, Echo, Sacked};
+        let Some(torn) = self.torn else { return false };
+        let first = copies.of(open.copy.seq, open.copy.end).map(|c| c.t).fold(open.copy.t, Time::min);
+        torn > first && !matches!(evidence, Acked | Sacked | Dsack | Duplicate | Echo | Early)
     }
 
     /// It was answered, later ones were answered, and no duplicate came back: it was the one that counted.

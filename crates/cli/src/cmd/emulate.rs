@@ -27,6 +27,7 @@ use netns::output::Outputs;
 use results::Row;
 use results::numbers::Reported;
 use results::row::finished;
+use results::source::Source;
 use scenario::model::{Command, Flow, Protocol, Reports};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -148,13 +149,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let plan = args.plan(talk)?;
     let watch = Stopwatch::start();
-    let mut sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
+    let mut sweep = Sweep::whole(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     refuse(&sweep, args.jobs)?;
     let listed = match &args.agents {
         Some(file) => Some(agents_file::read(file, args.jobs, &sweep)?),
         None => None,
     };
-    if sweep.cells.iter().any(|cell| agents_file::needed_here(&cell.model, listed.as_ref()))
+    if sweep.cells.held().iter().any(|cell| agents_file::needed_here(&cell.model, listed.as_ref()))
         && let Some(lost) = netns::user::gain_rights()?
     {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
@@ -207,7 +208,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     numbers::put_beside(&mut sweep.header, &mut rows, &reported, path.as_deref().filter(|_| complete))?;
     let found = Found {
         sweep: &sweep,
-        rows: &rows,
+        source: Source::Rows(&sweep.header, &rows),
         complete,
         path: path.as_deref(),
         plan: &plan,
@@ -229,7 +230,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if !args.json {
         told.iter().for_each(|told| talk.note(&told.said));
     }
-    found.close(talk, &watch);
+    found.close(talk, &watch)?;
     for told in told {
         end = told.judge(end, talk);
     }
@@ -239,20 +240,20 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 /// Refuses flows that real time cannot carry, and a file that repetitions beside each other would write.
 pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     let shared = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
-    let mut commands = sweep.cells.iter().flat_map(|cell| &cell.model.commands);
+    let mut commands = sweep.cells.held().iter().flat_map(|cell| &cell.model.commands);
     if let Some(command) = commands.find(|command| jobs > 1 && shared(command)) {
         return Err(Failure::usage(
             format!("repetitions beside each other would write one file of numbers of `{}`", command.name),
             "--jobs 1, or metrics = \"json\", which takes them from its standard output",
         ));
     }
-    if let Some(bearer) = sweep.cells.iter().find_map(|cell| lab::sweep::pcu(&cell.model)) {
+    if let Some(bearer) = sweep.cells.held().iter().find_map(|cell| lab::sweep::pcu(&cell.model)) {
         return Err(Failure::usage(
             format!("the PCU of bearer `{bearer}` is a program in virtual time"),
             "`williwaw run` plays it; leave `pcu` out for the model's RLC/MAC in real time",
         ));
     }
-    let flows = || sweep.cells.iter().flat_map(|cell| &cell.model.flows);
+    let flows = || sweep.cells.held().iter().flat_map(|cell| &cell.model.flows);
     let own = |flow: &Flow, is: fn(&Protocol) -> bool| {
         let mut kernels = flow.transport.kernels().into_iter().flatten();
         kernels.any(|linux| is(&linux.protocol) && linux.program.is_none())
@@ -383,7 +384,7 @@ impl Args {
         match (&self.pcap, &brought.capture) {
             (Some(path), Some(capture)) => {
                 write(path, capture)?;
-                let model = &sweep.cells[*cell as usize].model;
+                let model = &sweep.cells.held()[*cell as usize].model;
                 for (node, bytes) in captures::nodes(capture, model) {
                     write(&captures::beside(path, &node), &bytes)?;
                 }
@@ -465,7 +466,7 @@ impl Going<'_> {
                 };
                 let outputs = match self.store {
                     Some(store) => Outputs::Folder(store.outputs(key)),
-                    None if numbers::any(&self.sweep.cells[key.0 as usize].model) => Outputs::Memory,
+                    None if numbers::any(&self.sweep.cells.held()[key.0 as usize].model) => Outputs::Memory,
                     None => Outputs::Nowhere,
                 };
                 here.play(key, outputs, picture, live, self.stop)
@@ -485,7 +486,7 @@ impl Going<'_> {
         }
         let new = told.rows();
         if let Some(store) = self.store {
-            store.write(&told, &brought, &self.sweep.cells[told.cell as usize].model)?;
+            store.write(&told, &brought, &self.sweep.cells.held()[told.cell as usize].model)?;
         }
         if let Some(kept) = kept {
             kept.folder.append(&new)?;

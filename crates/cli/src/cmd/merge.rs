@@ -15,6 +15,7 @@ use crate::output::table::Choice;
 use lab::part::Shard;
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
+use results::source::Source;
 use results::{Header, Row, folder};
 use scenario::metric::Metric;
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let found = Found {
         sweep: &sweep,
-        rows: &rows,
+        source: Source::Rows(&sweep.header, &rows),
         complete: true,
         path: path.as_deref(),
         plan: &plan,

@@ -55,6 +55,22 @@ impl Talk {
         self.data(&format!("{document:#}\n"))
     }
 
+    /// Writes data to stdout as it is made.
+    pub(crate) fn piece(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> results::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let flushed = write(&mut out).and_then(|()| out.flush().map_err(results::Error::Write));
+        match flushed {
+            Err(results::Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(results::Error::Write(error)) => {
+                Err(Failure::machine(format!("cannot write to stdout: {error}"), ""))
+            }
+            done => Ok(done?),
+        }
+    }
+
     /// Writes one JSON document to stdout as it is made.
     pub(crate) fn stream(&self, document: &impl serde::Serialize) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());

@@ -49,7 +49,7 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::usage(format!("cannot read the list of agents in `{name}`: {error}"), "")
     })?;
-    let model = sweep.cells.first().map(|cell| &cell.model);
+    let model = sweep.cells.held().first().map(|cell| &cell.model);
     let nodes: Vec<&str> =
         model.map_or(Vec::new(), |model| model.nodes.iter().map(|node| node.name.as_str()).collect());
     let list = list::read(&text, &nodes).map_err(|wrong| {

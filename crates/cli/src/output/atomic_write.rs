@@ -10,8 +10,34 @@ use std::path::{Path, PathBuf};
 
 /// Writes a file whole. Devices and pipes take the bytes as they come.
 pub(crate) fn whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
-    put(path, bytes.as_ref()).map_err(|error| Failure::write(path, &error))
+    put(path, &mut |file| file.write_all(bytes.as_ref())).map_err(|error| Failure::write(path, &error))
 }
+
+/// [`whole`] of what `write` makes piece by piece.
+pub(crate) fn stream(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn io::Write) -> results::Result<()>,
+) -> Result<(), Failure> {
+    let mut unread = None;
+    let put = put(path, &mut |file| {
+        let mut out = io::BufWriter::new(file);
+        match write(&mut out) {
+            Ok(()) => out.flush(),
+            Err(results::Error::Write(error)) => Err(error),
+            Err(error) => {
+                unread = Some(error);
+                Err(io::Error::other("what belongs there cannot be read"))
+            }
+        }
+    });
+    match unread {
+        Some(error) => Err(error.into()),
+        None => put.map_err(|error| Failure::write(path, &error)),
+    }
+}
+
+/// Fills a file.
+type Fill<'a> = &'a mut dyn FnMut(&mut fs::File) -> io::Result<()>;
 
 /// Whether a file may be written there later, as far as can be told without touching it.
 pub(crate) fn possible(path: &Path) -> Result<(), Failure> {
@@ -28,23 +54,23 @@ pub(crate) fn possible(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
-        return fs::write(path, bytes);
+        return fill(&mut fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?);
     }
     // What a link leads to is written, not the link.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let part = beside(&place);
     let written = fresh(&part)
-        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|mut file| fill(&mut file))
         .and_then(|()| there.as_ref().map_or(Ok(()), |old| as_before(&part, old)))
         .and_then(|()| fs::rename(&part, &place));
     match written {
         // A file that may be written in a folder that may not.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && there.is_some() => {
             let _ = fs::remove_file(&part);
-            fs::write(&place, bytes)
+            fill(&mut fs::OpenOptions::new().write(true).create(true).truncate(true).open(&place)?)
         }
         Err(error) => {
             // What is wrong is told; that there was nothing to take away is not worth a word.

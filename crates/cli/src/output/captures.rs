@@ -95,7 +95,7 @@ impl Wanted {
     ) -> Result<(), Failure> {
         let asked = |which: &Option<Repetitions>, rep| which.as_ref().is_some_and(|which| which.has(rep));
         let (mut captures, mut plots) = (0, 0);
-        for (number, cell) in sweep.cells.iter().enumerate() {
+        for (number, cell) in (0..sweep.cells.len()).filter_map(|at| Some((at, sweep.cells.good(at)?))) {
             for rep in 0..repetitions {
                 let begin = match sweep.cells.len() {
                     1 => format!("rep{rep}"),

@@ -1,11 +1,12 @@
 //! Explorable report of a grid: every cell's numbers, and pictures of its typical and worst repetition.
 
 use super::labels;
+use crate::console::exit::Failure;
 use crate::input::plan::{Plan, VERSION};
 use lab::sweep::Sweep;
 use report::{Axis, Explore, Metric, Variant};
-use results::Row;
 use results::cells::CellSummary;
+use results::source::Source;
 use std::collections::BTreeMap;
 
 /// What the repetitions are ordered by: the first that was measured.
@@ -15,20 +16,33 @@ const MAIN: [&str; 3] = ["completion_time_s", "download_time_s", "throughput_bps
 pub(crate) fn explore(
     plan: &Plan,
     sweep: &Sweep,
-    rows: &[Row],
-    cells: &[CellSummary<'_>],
-) -> Option<Explore> {
+    source: &Source<'_>,
+    cells: &[CellSummary],
+) -> Result<Option<Explore>, Failure> {
     let header = &sweep.header;
-    if cells.len() < 2 || sweep.cells.iter().any(|cell| lab::sweep::real(&cell.model).is_some()) {
-        return None;
+    let large = sweep.cells.len() > sweep.cells.held().len();
+    if cells.len() < 2
+        || large
+        || sweep.cells.held().iter().any(|cell| lab::sweep::real(&cell.model).is_some())
+    {
+        return Ok(None);
     }
     let measured = |at: usize| cells.iter().any(|cell| cell.metrics[at].is_some());
-    let main = MAIN.iter().filter_map(|name| header.column(name)).find(|at| measured(*at))?;
+    let Some(main) = MAIN.iter().filter_map(|name| header.column(name)).find(|at| measured(*at)) else {
+        return Ok(None);
+    };
+    let mut values: BTreeMap<u32, BTreeMap<u64, Vec<Option<f64>>>> = BTreeMap::new();
+    source.each_row(&mut |row| {
+        let repetitions = values.entry(row.cell).or_default();
+        repetitions.entry(row.repetition).or_default().push(row.values[main]);
+        Ok(())
+    })?;
     let rest = (0..header.columns.len()).filter(|at| *at != main && measured(*at));
     let columns: Vec<usize> = std::iter::once(main).chain(rest).collect();
     let scenario = &plan.input.scenario;
     let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
-    Some(Explore {
+    let mut values = |cell: &CellSummary| values.remove(&cell.cell.index).unwrap_or_default();
+    Ok(Some(Explore {
         title: title.to_owned(),
         provenance: [
             ("version", VERSION.to_owned()),
@@ -47,18 +61,18 @@ pub(crate) fn explore(
                 unit: header.columns[at].unit.clone(),
             })
             .collect(),
-        cells: cells.iter().map(|cell| variant(sweep, rows, cell, &columns)).collect(),
-    })
+        cells: cells.iter().map(|cell| variant(sweep, values(cell), cell, &columns)).collect(),
+    }))
 }
 
 /// The axes with their values in the order of the grid.
 fn axes(sweep: &Sweep) -> Vec<Axis> {
-    let keys: Vec<&str> = sweep.cells[0].params.iter().map(|(key, _)| key.as_str()).collect();
+    let keys: Vec<&str> = sweep.cells.held()[0].params.iter().map(|(key, _)| key.as_str()).collect();
     // An axis of several paths is called by the first.
     let first: Vec<&str> = keys.iter().map(|key| key.split(',').next().unwrap_or(key).trim()).collect();
     let names = labels::short(&first);
     let mut axes: Vec<Axis> = names.into_iter().map(|name| Axis { name, values: Vec::new() }).collect();
-    for cell in &sweep.cells {
+    for cell in sweep.cells.held() {
         for (axis, (_, value)) in axes.iter_mut().zip(&cell.params) {
             if !axis.values.contains(value) {
                 axis.values.push(value.clone());
@@ -68,14 +82,14 @@ fn axes(sweep: &Sweep) -> Vec<Axis> {
     axes
 }
 
-fn variant(sweep: &Sweep, rows: &[Row], cell: &CellSummary<'_>, columns: &[usize]) -> Variant {
+fn variant(
+    sweep: &Sweep,
+    by_repetition: BTreeMap<u64, Vec<Option<f64>>>,
+    cell: &CellSummary,
+    columns: &[usize],
+) -> Variant {
     let summary = |at: &usize| cell.metrics[*at].map(|m| [m.mean, m.p10, m.median, m.p90]);
     let main = columns[0];
-    let own = rows.iter().filter(|row| row.cell == cell.cell.index);
-    let mut by_repetition: BTreeMap<u64, Vec<Option<f64>>> = BTreeMap::new();
-    for row in own {
-        by_repetition.entry(row.repetition).or_default().push(row.values[main]);
-    }
     let combine = sweep.header.columns[main].combine;
     let values: Vec<(u64, Option<f64>)> =
         by_repetition.into_iter().map(|(number, flows)| (number, combine.over(flows))).collect();
@@ -90,11 +104,12 @@ fn variant(sweep: &Sweep, rows: &[Row], cell: &CellSummary<'_>, columns: &[usize
 /// Pictures of the repetition nearest to the median and of the one with the largest value.
 fn pictures(
     sweep: &Sweep,
-    cell: &CellSummary<'_>,
+    cell: &CellSummary,
     values: &[(u64, Option<f64>)],
     main: usize,
 ) -> Vec<(String, u64, report::Picture)> {
-    let model = &sweep.cells[cell.cell.index as usize].model;
+    let Some(prepared) = sweep.cells.good(cell.cell.index as usize) else { return Vec::new() };
+    let model = &prepared.model;
     let (Some(summary), false) = (cell.metrics[main], model.flows.is_empty()) else { return Vec::new() };
     let known = || values.iter().filter_map(|(number, value)| Some((*number, (*value)?)));
     let far = |value: f64| (value - summary.median).abs();

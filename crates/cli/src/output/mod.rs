@@ -9,6 +9,7 @@ pub(crate) mod kernel_state;
 pub(crate) mod labels;
 pub(crate) mod page;
 pub(crate) mod record;
+pub(crate) mod scratch;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod terminal;

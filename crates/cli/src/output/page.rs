@@ -19,12 +19,7 @@ const BAR_METRICS: &[&str] = &["download_time_s", "throughput_bps"];
 /// The page of a run.
 ///
 /// `pictures` holds cells by number, each with the picture of its first flow in repetition 0.
-pub(crate) fn page(
-    plan: &Plan,
-    sweep: &Sweep,
-    cells: &[CellSummary<'_>],
-    drawn: Vec<(usize, Picture)>,
-) -> Page {
+pub(crate) fn page(plan: &Plan, sweep: &Sweep, cells: &[CellSummary], drawn: Vec<(usize, Picture)>) -> Page {
     let scenario = &plan.input.scenario;
     let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
     Page {
@@ -43,7 +38,7 @@ pub(crate) fn page(
     }
 }
 
-fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Section {
+fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary]) -> Section {
     let rows = match cells.len() {
         1 => "Each row of the table is a metric".to_owned(),
         n => format!("Each row of the table is one of the {n} cells of the grid"),
@@ -87,7 +82,7 @@ fn set(text: &str) -> String {
 
 /// Bars of one metric: the last axis of the grid side by side, those before it as groups, and a chart
 /// of its own for each value of the first of three.
-fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary<'_>]) -> Option<Vec<Bars>> {
+fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary]) -> Option<Vec<Bars>> {
     let column = sweep.header.column(metric)?;
     if !(2..=BARS).contains(&cells.len()) || !cells.iter().all(|cell| cell.metrics[column].is_some()) {
         return None;
@@ -140,8 +135,12 @@ pub(crate) fn chosen(cells: usize) -> Vec<usize> {
 /// Networks of cells of the first cell of the grid that has one: map, distributions, load over time.
 fn networks(sweep: &Sweep) -> Option<Section> {
     let tables = sweep.tables.as_ref()?;
-    let at = sweep.cells.iter().position(|cell| !cell.model.systems.is_empty())?;
-    let cell = &sweep.cells[at];
+    let at = sweep.cells.held().iter().position(|cell| !cell.model.systems.is_empty())?;
+    // Of a large grid the cells at hand have other numbers, but for the first.
+    if at > 0 && sweep.cells.len() > sweep.cells.held().len() {
+        return None;
+    }
+    let cell = &sweep.cells.held()[at];
     let mut items: Vec<Item> = Vec::new();
     for (system, summary) in lab::system::summary::of(tables, sweep.repetitions, at as u32).iter().enumerate()
     {
@@ -164,7 +163,7 @@ fn networks(sweep: &Sweep) -> Option<Section> {
 fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
     let heading = "How it comes about".to_owned();
     if drawn.is_empty() {
-        let text = match sweep.cells.iter().all(|cell| cell.model.flows.is_empty()) {
+        let text = match sweep.cells.held().iter().all(|cell| cell.model.flows.is_empty()) {
             true => {
                 "The scenario has commands and no flows, so there is no sequence to draw; `emulate --captures` keeps the packets of its commands."
             }
@@ -174,14 +173,14 @@ fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
     }
     let shown = drawn.len();
     let items = drawn.into_iter().map(|(index, mut picture)| {
-        let label = sweep.cells.get(index).map_or(String::new(), |cell| labels::cell(&cell.params));
+        let label = sweep.cells.good(index).map_or(String::new(), |cell| labels::cell(&cell.params));
         if !label.is_empty() {
             picture.title = label;
         }
         picture.into()
     });
     let items = items.collect();
-    let flow = sweep.cells.first().and_then(|cell| cell.model.flows.first());
+    let flow = sweep.cells.held().first().and_then(|cell| cell.model.flows.first());
     let flow = flow.map_or(String::new(), |flow| format!("flow {} of ", flow.name));
     let cells = match sweep.cells.len() {
         1 => String::new(),

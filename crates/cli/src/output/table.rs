@@ -120,7 +120,7 @@ impl Choice {
 }
 
 /// The board of a run.
-pub(crate) fn board(header: &Header, cells: &[CellSummary<'_>], choice: &Choice) -> Board {
+pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &Choice) -> Board {
     let several = cells.iter().any(|cell| cell.flows.len() > 1);
     let first = cells.first().map_or(&[][..], |cell| cell.cell.params.as_slice());
     let paths = labels::apart(first);

@@ -34,7 +34,7 @@ impl Carries for AtAgent {
         let said = |failure: Failure| failure.to_string();
         let (task, files) = Task::read(task).ok_or("the task cannot be read")?;
         let input = task.input(files).map_err(said)?;
-        let sweep = Sweep::of(&input.scenario, Some(task.repetitions), task.seed, &task.version);
+        let sweep = Sweep::whole(&input.scenario, Some(task.repetitions), task.seed, &task.version);
         let sweep = sweep.map_err(|error| said(error.into()))?;
         let calibration = Calibration::of_this_machine(task.realtime, task.spin_ns.map(Span::from_nanos));
         let options = Options {

@@ -111,10 +111,10 @@ pub(crate) struct Stage {
 impl Stage {
     /// Sets up what the sweep needs; none, if no kernel takes part in it.
     pub(crate) fn of(sweep: &Sweep, wish: &Wish) -> Result<Option<Stage>, Failure> {
-        if sweep.cells.iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
+        if sweep.cells.held().iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
             return Ok(None);
         }
-        Stage::for_models(sweep.cells.iter().map(|cell| &cell.model), wish).map(Some)
+        Stage::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
     }
 
     /// Sets up what these models need.
@@ -281,7 +281,8 @@ impl Stage {
             return;
         }
         let mut text = format!("Linux {} in virtual time", self.release);
-        for (i, cell) in sweep.cells.iter().enumerate() {
+        let cells: BTreeSet<usize> = facts.keys().map(|(cell, _)| *cell as usize).collect();
+        for (i, cell) in cells.into_iter().filter_map(|i| Some((i, sweep.cells.good(i)?))) {
             for (k, flow) in cell.model.flows.iter().enumerate() {
                 let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
                 let of_flow: Vec<&FlowFacts> =
@@ -336,7 +337,8 @@ impl Stage {
             .filter_map(|((cell, repetition), said)| {
                 let commands: serde_json::Map<String, Value> =
                     said.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
-                let named = sweep.cells.get(cell as usize)?.model.flows.iter().zip(said.flows);
+                let prepared = sweep.cells.good(cell as usize)?;
+                let named = prepared.model.flows.iter().zip(said.flows);
                 let flows: serde_json::Map<String, Value> = named
                     .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
                     .collect();

@@ -59,7 +59,7 @@ impl Here<'_> {
             ..nesting::common()
         };
         let cell = cell as usize;
-        let model = &self.sweep.cells[cell].model;
+        let model = &self.sweep.cells.held()[cell].model;
         let marks = Marks::before(model);
         let outcome = emulate::play(model, repetition, self.options, &around, stop)?;
         let mut played = Played { cell, repetition, outcome };

@@ -154,10 +154,10 @@ pub(crate) fn in_document(document: &Value) -> Vec<Reported> {
 pub(crate) fn kept(folder: &Path, sweep: &Sweep, of: &[(u32, u64)]) -> Vec<Reported> {
     let mut all = Vec::new();
     for &(cell, repetition) in of {
-        let Some(model) = sweep.cells.get(cell as usize).map(|cell| &cell.model).filter(|model| any(model))
-        else {
+        let Some(prepared) = sweep.cells.good(cell as usize).filter(|cell| any(&cell.model)) else {
             continue;
         };
+        let model = &prepared.model;
         let document = folder.join("repetitions").join(format!("{cell}-{repetition}.json"));
         if let Ok(text) = std::fs::read(document) {
             all.extend(in_document(&serde_json::from_slice(&text).unwrap_or_default()));

@@ -34,7 +34,7 @@ impl Played {
             flow: flow.to_owned(),
             values,
         };
-        let flows = sweep.cells[self.cell].model.flows.iter().zip(&self.outcome.ran.flows);
+        let flows = sweep.cells.held()[self.cell].model.flows.iter().zip(&self.outcome.ran.flows);
         let mut rows: Vec<Row> =
             flows.map(|(flow, measures)| row(&flow.name, measures.values.clone())).collect();
         for facts in self.outcome.commands.iter().filter(|facts| !facts.serves) {
@@ -44,7 +44,7 @@ impl Played {
     }
 
     pub(crate) fn document(&self, sweep: &Sweep, options: &Options) -> Value {
-        let model = &sweep.cells[self.cell].model;
+        let model = &sweep.cells.held()[self.cell].model;
         let flows: serde_json::Map<String, Value> = model
             .flows
             .iter()
@@ -77,7 +77,7 @@ impl Played {
             complete: self.outcome.ran.complete,
             rows: self.rows(sweep).into_iter().map(|row| (row.flow, row.values)).collect(),
             document: self.document(sweep, options),
-            said: self.said(&sweep.cells[self.cell]),
+            said: self.said(&sweep.cells.held()[self.cell]),
             complaints,
             failed,
             faithful: self.outcome.unfaithful(options).is_none(),
@@ -144,7 +144,7 @@ impl Played {
 
     /// What was seen at every tap, as the bytes of a file.
     pub(crate) fn capture(&self, sweep: &Sweep) -> Option<Vec<u8>> {
-        let capture = self.outcome.at_all_taps(&sweep.cells[self.cell].model)?;
+        let capture = self.outcome.at_all_taps(&sweep.cells.held()[self.cell].model)?;
         // Writing to memory does not fail.
         capture.write(Vec::new(), None, 0, APPLICATION).ok()
     }
@@ -159,7 +159,7 @@ impl Played {
 
     /// A picture of its first flow as JSON; none where it has no flow.
     pub(crate) fn drawn(&self, sweep: &Sweep) -> Option<Vec<u8>> {
-        let model = &sweep.cells[self.cell].model;
+        let model = &sweep.cells.held()[self.cell].model;
         let mut records = self.outcome.ran.world.network.records().to_vec();
         records.sort_by_key(|record| record.t);
         model.flows.first()?;

@@ -69,7 +69,7 @@ impl Measured {
         if !probe::is_probe(name) {
             return Err(format!("{name} is not measured"));
         }
-        if real(&self.sweep.cells[cell].model).is_some() {
+        if real(&self.sweep.cells.held()[cell].model).is_some() {
             // A kernel leaves no trace of what it thinks.
             return Ok(vec![None; self.sweep.repetitions as usize]);
         }
@@ -80,7 +80,7 @@ impl Measured {
         if let Some(found) = self.traces.borrow().get(&(cell, flow)) {
             return Rc::clone(found);
         }
-        let model = &self.sweep.cells[cell].model;
+        let model = &self.sweep.cells.held()[cell].model;
         let all = (0..u64::from(self.sweep.repetitions)).map(|r| probe::measure(model, r, flow)).collect();
         let all: Rc<Vec<Readings>> = Rc::new(all);
         self.traces.borrow_mut().insert((cell, flow), Rc::clone(&all));
@@ -96,7 +96,7 @@ impl Measured {
                 ReproduceError::Data(format!("{}: no label for {} = {value:?}", experiment.id, axis.path))
             })
         };
-        let cells = self.sweep.cells.iter();
+        let cells = self.sweep.cells.held().iter();
         cells.map(|cell| experiment.axis.iter().map(|axis| label(cell, axis)).collect()).collect()
     }
 }
@@ -147,7 +147,7 @@ impl Grid {
     /// The experiment's own repetitions, of which its reasons are written, where these are others: another number, or with
     /// another seed than 1. None where they are the same.
     pub(super) fn others(&self, experiment: &Experiment) -> Option<u32> {
-        let cells = self.parts.iter().flat_map(|part| &part.sweep.cells);
+        let cells = self.parts.iter().flat_map(|part| part.sweep.cells.held());
         let same = self.repetitions() == experiment.repetitions as usize
             && cells.into_iter().all(|cell| cell.model.run.seed == 1);
         (!same).then_some(experiment.repetitions)
@@ -161,7 +161,7 @@ impl Grid {
     /// What is run in the cell with these labels.
     pub(super) fn model(&self, labels: &[&str]) -> Option<&Model> {
         let (part, cell) = self.find(labels)?;
-        Some(&self.parts[part].sweep.cells[cell].model)
+        Some(&self.parts[part].sweep.cells.held()[cell].model)
     }
 
     /// A metric or probe in the cell with these labels, by repetition.

@@ -131,7 +131,7 @@ impl<'a> Laboratory<'a> {
             return Ok(Rc::clone(measured));
         }
         let scenario = read(group, scenario, set)?;
-        let sweep = Sweep::new(&scenario, Some(repetitions), Some(seed), self.version)?;
+        let sweep = Sweep::whole(&scenario, Some(repetitions), Some(seed), self.version)?;
         let rows = self.rows(&sweep)?;
         let measured = Rc::new(Measured::new(sweep, &scenario, &rows));
         self.measured.insert(key, Rc::clone(&measured));
@@ -146,7 +146,7 @@ impl<'a> Laboratory<'a> {
             runs.iter().position(|run| run.repetitions >= n && run.model == *model)
         };
         let mut new: Vec<Prepared> = Vec::new();
-        for cell in &sweep.cells {
+        for cell in sweep.cells.held() {
             if known(&self.runs, &cell.model).is_none() && !new.iter().any(|other| other.model == cell.model)
             {
                 new.push(Prepared { params: Vec::new(), model: cell.model.clone() });
@@ -154,7 +154,7 @@ impl<'a> Laboratory<'a> {
         }
         if !new.is_empty() {
             let first = Sweep {
-                cells: new,
+                cells: new.into(),
                 repetitions: n,
                 part: sweep.part,
                 header: sweep.header.clone(),
@@ -164,18 +164,18 @@ impl<'a> Laboratory<'a> {
             if !complete {
                 return Err(ReproduceError::Stopped);
             }
-            let mut by_cell: Vec<Vec<Row>> = first.cells.iter().map(|_| Vec::new()).collect();
+            let mut by_cell: Vec<Vec<Row>> = first.cells.held().iter().map(|_| Vec::new()).collect();
             for row in rows {
                 by_cell[row.cell as usize].push(row);
             }
-            self.runs.extend(first.cells.into_iter().zip(by_cell).map(|(cell, rows)| Run {
+            self.runs.extend(first.cells.into_held().into_iter().zip(by_cell).map(|(cell, rows)| Run {
                 model: cell.model,
                 repetitions: n,
                 rows,
             }));
         }
         let mut all = Vec::new();
-        for (i, cell) in sweep.cells.iter().enumerate() {
+        for (i, cell) in sweep.cells.held().iter().enumerate() {
             let Some(at) = known(&self.runs, &cell.model) else { continue };
             let wanted = self.runs[at].rows.iter().filter(|row| row.repetition < u64::from(n));
             all.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));

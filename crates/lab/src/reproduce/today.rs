@@ -111,7 +111,7 @@ impl Laboratory<'_> {
     fn part_today(&mut self, part: &Measured) -> Result<Option<Rc<Measured>>, ReproduceError> {
         let repetitions = part.sweep.repetitions.min(self.settings.today);
         let mut cells = Vec::new();
-        for cell in &part.sweep.cells {
+        for cell in part.sweep.cells.held() {
             let Some(model) = with_kernels(&cell.model) else { return Ok(None) };
             cells.push(Prepared { params: cell.params.clone(), model });
         }
@@ -126,7 +126,7 @@ impl Laboratory<'_> {
         let header = part.sweep.header.clone();
         if !new.is_empty() {
             self.play(Sweep {
-                cells: new,
+                cells: new.into(),
                 repetitions,
                 part: Part::WHOLE,
                 header: header.clone(),
@@ -141,7 +141,7 @@ impl Laboratory<'_> {
             counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
         }
         Ok(Some(Rc::new(part.again(
-            Sweep { cells, repetitions, part: Part::WHOLE, header, tables: None },
+            Sweep { cells: cells.into(), repetitions, part: Part::WHOLE, header, tables: None },
             &rows,
             counted,
         ))))
@@ -158,7 +158,7 @@ impl Laboratory<'_> {
             return Err(ReproduceError::Stopped);
         }
         let mut counted = self.control.player.map(|player| player.counted()).unwrap_or_default();
-        for (i, cell) in sweep.cells.into_iter().enumerate() {
+        for (i, cell) in sweep.cells.into_held().into_iter().enumerate() {
             let i = i as u32;
             let own = rows.iter().filter(|row| row.cell == i).cloned().collect();
             let of = |r: u32| counted.remove(&(i, u64::from(r))).unwrap_or_default();

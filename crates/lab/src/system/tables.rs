@@ -7,7 +7,8 @@ use cells::curve::SCHEMES;
 use cells::meter::{CI_FROM, CellCounts, Second};
 use cells::system::Cells;
 use radio::tdma::BLOCKS_PER_SECOND;
-use results::row::{Cell, Column, Combine, Header, Row};
+use results::Grid;
+use results::row::{Column, Combine, Header, Row};
 use scenario::build::World;
 use scenario::model::radio::BearerKind;
 use scenario::model::{Model, System};
@@ -163,8 +164,8 @@ impl Tables {
 }
 
 /// As of [`Header::new`].
-pub fn headers(hash: &str, seed: u64, version: &str, cells: &[Cell]) -> results::Result<Vec<Header>> {
-    all().into_iter().map(|table| Header::new(hash, seed, version, cells.to_vec(), table.columns)).collect()
+pub fn headers(hash: &str, seed: u64, version: &str, cells: &Grid) -> results::Result<Vec<Header>> {
+    all().into_iter().map(|table| Header::new(hash, seed, version, cells.clone(), table.columns)).collect()
 }
 
 /// Whether a run of the model has tables.

@@ -39,6 +39,15 @@ pub(crate) struct Unit {
     pub(crate) gone: bool,
 }
 
+/// A packet that leaves the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    pub(crate) packet: Packet,
+    /// In place of being delivered.
+    pub(crate) lost: Option<DropReason>,
+    pub(crate) corrupt: bool,
+}
+
 impl Unit {
     fn is_whole(&self) -> bool {
         self.missing == 0
@@ -71,6 +80,8 @@ pub(crate) struct Buffer {
     /// The number of the first that has frames to begin.
     current: u64,
     in_order: bool,
+    /// What finds the receive buffer full is lost.
+    bounded: bool,
     /// The next one to be delivered, where order is kept, and when the last one was.
     next: u64,
     last: Time,
@@ -87,12 +98,13 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(in_order: bool) -> Self {
+    pub(crate) fn new(in_order: bool, bounded: bool) -> Self {
         Buffer {
             units: VecDeque::new(),
             base: 0,
             current: 0,
             in_order,
+            bounded,
             next: 0,
             last: Time::ZERO,
             flying: Timed::new(),
@@ -180,7 +192,9 @@ impl Buffer {
             let size = unit.packet.size;
             self.send.sub(size);
         }
-        self.tidy();
+        if self.units.front().is_some_and(|unit| unit.gone) {
+            self.tidy();
+        }
     }
 
     /// All that will arrive of a packet has an arrival now. `room` is the receive buffer of a link that does not
@@ -191,6 +205,9 @@ impl Buffer {
                 let arrival = unit.arrival;
                 self.flying.insert(arrival, number);
             }
+            return;
+        }
+        if !self.bounded {
             return;
         }
         let Some((arrival, size)) = self.get(number).map(|u| (u.arrival, u.packet.size)) else { return };
@@ -234,37 +251,39 @@ impl Buffer {
     }
 
     /// Takes the next packet that is delivered by `now`, or lost by then.
-    pub(crate) fn deliver(&mut self, now: Time) -> Option<Unit> {
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: Time) -> Option<Delivery> {
         if self.next_delivery() > now {
             return None;
         }
         let number = if self.in_order { self.next } else { self.flying.pop()? };
         self.last = self.last.max(now);
-        let unit = self.take(number)?;
+        let delivery = self.take(number)?;
         self.tidy();
-        Some(unit)
+        Some(delivery)
     }
 
     /// Takes a packet off the link, whatever it waits for: the one that would begin next.
-    pub(crate) fn take_current(&mut self) -> Option<Unit> {
+    pub(crate) fn take_current(&mut self) -> Option<Delivery> {
         let number = self.current;
         self.get(number)?;
         self.current += 1;
-        let unit = self.take(number);
+        let delivery = self.take(number);
         self.release(number);
-        unit
+        self.tidy();
+        delivery
     }
 
-    /// Marks a packet as gone; a copy of it.
-    fn take(&mut self, number: u64) -> Option<Unit> {
+    /// Marks a packet as gone.
+    fn take(&mut self, number: u64) -> Option<Delivery> {
         let unit = self.get_mut(number)?;
         unit.gone = true;
-        let taken = *unit;
-        if !taken.began.is_never() {
-            self.under_way.sub(taken.packet.size);
+        let Unit { packet, lost, corrupt, began, .. } = *unit;
+        if !began.is_never() {
+            self.under_way.sub(packet.size);
         }
         self.held -= 1;
-        Some(taken)
+        Some(Delivery { packet, lost, corrupt })
     }
 
     /// No frame of a packet begins any more; the far end knows at `arrival`.

@@ -31,7 +31,7 @@ use arq::{Arq, ArqConfig, Frame, Verdict};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
-use buffer::{Buffer, Unit};
+use buffer::{Buffer, Delivery};
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
 use error::{Errors, Outcome};
@@ -107,11 +107,15 @@ pub struct Channel {
     /// Until when something that could be sent has to wait.
     resume: Time,
     idle_since: Time,
+    /// When anything is due, as last said: until then there is nothing to catch up with.
+    due: Time,
 }
 
 impl Channel {
     /// A channel in which nothing is.
     pub fn new(config: ChannelConfig) -> Self {
+        // A link that repeats frames asks before it begins; without repeats what finds the receive buffer full is lost.
+        let bounded = config.receive_buffer.is_some() && config.arq.is_none();
         let mut channel = Channel {
             capacity: config.capacity,
             delay: config.delay,
@@ -133,12 +137,14 @@ impl Channel {
             followers: Followers::new(config.followers),
             service: Service::Go,
             closed_by_hand: false,
-            buffer: Buffer::new(config.in_order),
+            buffer: Buffer::new(config.in_order, bounded),
             in_service: None,
             resume: Time::NEVER,
             idle_since: Time::ZERO,
+            due: Time::ZERO,
         };
         channel.service = channel.followers.service();
+        channel.due = channel.wakes();
         channel
     }
 
@@ -152,8 +158,8 @@ impl Channel {
                 }
             });
         }
-        while let Some(unit) = self.buffer.deliver(now) {
-            self.deliver(cx, unit);
+        while let Some(delivery) = self.buffer.deliver(now) {
+            self.deliver(cx, delivery);
         }
         if let Some(credit) = &mut self.credit {
             credit.take(now);
@@ -191,18 +197,18 @@ impl Channel {
     }
 
     /// A packet is at the far end.
-    fn deliver(&mut self, cx: &mut Cx<'_>, unit: Unit) {
-        let mut packet = unit.packet;
-        if let Some(reason) = unit.lost {
+    fn deliver(&mut self, cx: &mut Cx<'_>, delivery: Delivery) {
+        let Delivery { mut packet, lost, corrupt } = delivery;
+        if let Some(reason) = lost {
             return self.lose(cx, packet, reason);
         }
-        if unit.corrupt {
+        if corrupt {
             packet.flags = packet.flags.with(Flags::CORRUPT);
         }
         let now = cx.now();
         cx.count_hop();
         cx.record(Category::Path, now, || Event::Delivered { packet: packet.id });
-        cx.forward(Port(0), packet);
+        cx.forward_from(Port(0), &packet);
     }
 
     /// A packet that had begun ends on this link: the next stage will not give back the credit it took.
@@ -346,8 +352,8 @@ impl Channel {
             return !repeats;
         };
         if unit.sent == 0 {
-            if let Some(unit) = self.buffer.take_current() {
-                cx.drop(unit.packet, DropReason::Outage);
+            if let Some(delivery) = self.buffer.take_current() {
+                cx.drop(delivery.packet, DropReason::Outage);
             }
             return true;
         }
@@ -451,7 +457,10 @@ fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
 impl Element for Channel {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
-        self.catch_up(cx);
+        // Machines of states change unheard while nothing is inside.
+        if self.due <= now || !self.followers.is_empty() {
+            self.catch_up(cx);
+        }
         if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
             cx.drop(packet, DropReason::QueueFull);
         } else {
@@ -462,15 +471,17 @@ impl Element for Channel {
             self.granting(cx, real, |queues, cx| queues.join(cx, packet, idle, at_once));
         }
         self.serve(cx);
+        self.due = self.wakes();
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.catch_up(cx);
         self.serve(cx);
+        self.due = self.wakes();
     }
 
     fn next_wake(&self) -> Time {
-        self.wakes()
+        self.due
     }
 
     fn next_exit(&self) -> Time {
@@ -502,6 +513,7 @@ impl Element for Channel {
             }
         }
         self.serve(cx);
+        self.due = self.wakes();
     }
 
     fn holds(&self) -> usize {

@@ -84,7 +84,7 @@ fn other_files_are_refused() {
 
     // A table of something else.
     let fields = Type::group_type_builder("other").build().unwrap();
-    let file = File::create(&path).unwrap();
+    let file = fs::File::create(&path).unwrap();
     SerializedFileWriter::new(file, Arc::new(fields), Arc::default()).unwrap().close().unwrap();
     assert!(matches!(read_flows(&path), Err(Error::NotFlows { .. })));
 
@@ -126,7 +126,7 @@ proptest! {
         let mut rows: Vec<Row> = bits
             .into_iter()
             .map(|(cell, repetition, flow, values)| {
-                let cell = header().cells[cell].index;
+                let cell = header().cells.at(cell).unwrap().index;
                 let values = values.map(|bits| bits.map(f64::from_bits).filter(|value| value.is_finite()));
                 Row::new(cell, repetition, flow, values)
             })

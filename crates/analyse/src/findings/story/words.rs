@@ -6,6 +6,7 @@ use super::cost::Cost;
 use super::{bytes, count, seconds, short};
 use crate::facts::reason::Reason;
 use crate::findings::flow::{Kind, Way};
+use crate::intake::place::Side;
 use crate::verdict::Need;
 use base::Span;
 
@@ -59,6 +60,9 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
         }
         Cost::Lost => format!(
             "the most time, {took}, nothing came here, and packets that the sender had sent were lost before they came here"
+        ),
+        Cost::Unseen if way.place.side() == Side::Sender => format!(
+            "the most time, {took}, cannot be told: the capture misses packets that passed meanwhile, or the reason of what was sent again"
         ),
         Cost::Unseen => format!(
             "the most time, {took}, nothing came here; whether the sender had nothing to send, or the path held up or lost what it \
@@ -136,6 +140,9 @@ pub(super) fn advice(cost: Cost, span: Span, way: &Way) -> String {
         Cost::Application => "Look at the application or the server behind it, not at the network.".to_owned(),
         Cost::Lost => {
             "Capture at the sender, which shows how long it waited and for what; look for what loses packets on the way here.".to_owned()
+        }
+        Cost::Unseen if way.place.side() == Side::Sender => {
+            "Capture again so that no packet is left out: shorter frames (snap length), a larger buffer, both directions.".to_owned()
         }
         Cost::Unseen => "Capture at the sender: only there an idle application, a timer and the path look different.".to_owned(),
         Cost::Queue => format!(

@@ -4,20 +4,22 @@
 //! capture at the sender shows is counted; where a verdict is unknown, the number is left out.
 
 use super::Args;
-use super::side::Named;
+use super::side::{Named, Side};
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
+use crate::output::table;
 use analyse::{Flow, Keep, Kind, Need, Way};
 use base::Time;
 use base::dist::Dist;
 use capture::Reader;
 use lab::sweep::Sweep;
-use results::{Header, Row};
+use results::{Header, Row, Summary};
 use scenario::Model;
 use scenario::metric::Metric;
 use scenario::model::{self, Transport};
-use std::collections::BTreeSet;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -116,7 +118,7 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
                 ));
             }
         };
-        let Some(prepared) = sweep.cells.get(cell as usize) else {
+        let Some(prepared) = sweep.cells.good(cell as usize) else {
             return Err(Failure::usage(
                 format!(
                     "`{}` is of cell {cell}, and the grid has {} cells",
@@ -244,6 +246,76 @@ fn values(flow: &Flow) -> Values {
 fn completed(way: &Way) -> Option<Time> {
     let end = way.transmissions.iter().map(|sent| sent.end).max()?;
     way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
+}
+
+/// Where one capture lies among the repetitions of the other side. Of one transfer nobody knows the weather, so a single pair
+/// says nothing; that the model gives such a number often, seldom or never does.
+pub(super) struct Among {
+    metric: String,
+    /// Of the capture.
+    value: f64,
+    /// Repetitions of the other side that have less, and that have more.
+    less: usize,
+    more: usize,
+    others: Summary,
+    text: String,
+}
+
+impl Among {
+    /// Of the metric of the sentence. None where there are several captures, several cells, or next to no repetitions.
+    pub(super) fn of(sides: [&Side; 2], metric: &str) -> Option<Among> {
+        let at = sides.iter().position(|side| side.captured)?;
+        let (capture, other) = (sides[at], sides[1 - at]);
+        if other.header.cells.len() > 1 {
+            return None;
+        }
+        let [value] = by_repetition(capture, metric)[..] else { return None };
+        let all = by_repetition(other, metric);
+        let others = Summary::of(&all).filter(|others| others.n >= LEAST)?;
+        let less = all.iter().filter(|other| **other < value).count();
+        let more = all.iter().filter(|other| **other > value).count();
+        let unit = &other.header.columns[other.header.column(metric)?].unit;
+        let face = table::face(metric, unit, &[&others]);
+        let text = format!(
+            "Of the {} repetitions of {}, {less} have less {} than {}, and {more} have more: {} beside a median of {}, and 10 to 90 % \
+             between {} and {}.",
+            others.n,
+            other.label,
+            face.words(),
+            capture.label,
+            face.quantity(value),
+            face.quantity(others.median),
+            face.number(others.p10),
+            face.quantity(others.p90),
+        );
+        Some(Among { metric: metric.to_owned(), value, less, more, others, text })
+    }
+
+    pub(super) fn sentence(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn document(&self) -> serde_json::Value {
+        let Among { metric, value, less, more, others, text } = self;
+        json!({
+            "metric": metric, "value": value, "less": less, "more": more, "n": others.n,
+            "median": others.median, "p10": others.p10, "p90": others.p90, "sentence": text,
+        })
+    }
+}
+
+/// Fewer repetitions have no tenth.
+const LEAST: u64 = 10;
+
+/// A metric in every repetition that has it, all flows together.
+fn by_repetition(side: &Side, metric: &str) -> Vec<f64> {
+    let Some(at) = side.header.column(metric) else { return Vec::new() };
+    let mut flows: BTreeMap<(u32, u64), Vec<Option<f64>>> = BTreeMap::new();
+    for row in &side.rows {
+        flows.entry((row.cell, row.repetition)).or_default().push(row.values[at]);
+    }
+    let combine = side.header.columns[at].combine;
+    flows.into_values().filter_map(|values| combine.over(values)).collect()
 }
 
 #[cfg(test)]

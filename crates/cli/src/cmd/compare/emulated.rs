@@ -136,7 +136,7 @@ impl Emulator {
                 beside: false,
                 events: false,
             };
-            let model = &sweep.cells[key.0 as usize].model;
+            let model = &sweep.cells.held()[key.0 as usize].model;
             let outputs = match &self.sides[side].kept {
                 Some((_, store)) => Outputs::Folder(store.outputs(key)),
                 None if numbers::any(model) => Outputs::Memory,

@@ -230,10 +230,20 @@ fn show(
     args: &Args,
     talk: &Talk,
 ) -> Result<(), Failure> {
+    let metric = compared.shown.first().map(|&at| compared.columns[at].name.as_str());
+    let among = metric.and_then(|metric| captured::Among::of(sides, metric));
     if args.json {
-        return talk.document(&document(compared, sides, terms, plan));
+        let mut document = document(compared, sides, terms, plan);
+        if let Some(among) = &among {
+            document["among"] = among.document();
+        }
+        return talk.document(&document);
     }
     let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+    if let Some(among) = &among {
+        text.push('\n');
+        text.push_str(&terminal::wrap(among.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n"));
+    }
     text.push_str("\n\n");
     text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
     let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
@@ -468,11 +478,11 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
     if !apart.is_empty() {
         talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
     }
-    if sweeps.iter().any(|sweep| sweep.cells.iter().any(|cell| weather::per_packet(&cell.model))) {
+    if sweeps.iter().any(|sweep| sweep.cells.held().iter().any(|cell| weather::per_packet(&cell.model))) {
         talk.note("losses or delays are drawn for each packet, so who sends others meets others");
     }
     let flows = [a, b].map(|sweep| {
-        let models = sweep.cells.iter().map(|cell| &cell.model);
+        let models = sweep.cells.held().iter().map(|cell| &cell.model);
         models.flat_map(|model| &model.flows).map(|flow| flow.name.as_str()).collect::<BTreeSet<&str>>()
     });
     let alone: Vec<&str> = flows[0].symmetric_difference(&flows[1]).copied().collect();
@@ -508,7 +518,7 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
 
 /// In what the weather of two cells differs.
 fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
-    let (Some(a), Some(b)) = (a.cells.get(left as usize), b.cells.get(right as usize)) else {
+    let (Some(a), Some(b)) = (a.cells.held().get(left as usize), b.cells.held().get(right as usize)) else {
         return Vec::new();
     };
     let mut apart = weather::apart(&a.model, &b.model);

@@ -26,7 +26,7 @@ pub(crate) fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'
         let Some(repetition) = compared.shown.first().and_then(furthest) else { continue };
         let indexes = [beside.cells.0, beside.cells.1];
         for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {
-            let Some(cell) = side.sweep.cells.get(index as usize) else { continue };
+            let Some(cell) = side.sweep.cells.held().get(index as usize) else { continue };
             let drawn = match (&side.stage, lab::sweep::real(&cell.model)) {
                 (_, None) if cell.model.flows.is_empty() => None,
                 (_, None) => Some(lab::picture::picture(&cell.model, repetition, 0)),

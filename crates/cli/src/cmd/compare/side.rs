@@ -14,7 +14,7 @@ use crate::player::kernels::{Stage, Wish};
 use crate::player::numbers;
 use lab::sweep::{Control, Counters, Player, Progress, Sweep};
 use results::folder::{self, RunFolder};
-use results::row::{Cell, finished};
+use results::row::finished;
 use results::{Column, Combine, Header, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ impl Named {
         let scenario = &self.input.scenario;
         // A seed that the grid varies stays, unless another was asked for.
         let seed = Some(terms.seed).filter(|seed| *seed != scenario.first().run.seed);
-        Ok(Sweep::of(scenario, Some(terms.repetitions), seed, VERSION)?)
+        Ok(Sweep::whole(scenario, Some(terms.repetitions), seed, VERSION)?)
     }
 
     /// All that can go wrong before it is run.
@@ -247,7 +247,7 @@ impl Side {
         let sum =
             |flows: &[Counters], name: &str| -> u64 { flows.iter().filter_map(|flow| flow.get(name)).sum() };
         let columns = names.iter().map(|name| Column::new(*name, "", Combine::Sum)).collect();
-        let cells: Vec<Cell> = self.header.cells.clone();
+        let cells = self.header.cells.clone();
         let header = Header::new("", self.header.seed, "", cells, columns).ok()?;
         let row = |((cell, repetition), flows): (&(u32, u64), &Vec<Counters>)| {
             let values: Vec<f64> = names.iter().map(|name| sum(flows, name) as f64).collect();

@@ -56,9 +56,13 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Besi
             let usual = table::DEFAULT.iter().chain([&table::COMPLETION]);
             let mut shown: Vec<usize> =
                 own.chain(usual.filter_map(|name| place(name))).filter(measured).collect();
-            // How long something took is said once.
-            if shown.len() > 1 {
-                shown.retain(|at| columns[*at].name != table::COMPLETION);
+            let completion = shown.iter().position(|at| columns[*at].name == table::COMPLETION);
+            match completion {
+                // A capture at the sender shows no other time; the sentence is about it.
+                Some(at) if place(Metric::DownloadTime.name()).is_none() => shown[..=at].rotate_right(1),
+                // How long something took is said once.
+                Some(at) if shown.len() > 1 => drop(shown.remove(at)),
+                _ => {}
             }
             // Of a grid, what the sentence is about.
             if cells.len() > 1 {

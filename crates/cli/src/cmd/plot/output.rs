@@ -136,6 +136,6 @@ fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
 fn png(_svg: &str, _talk: &Talk) -> Result<Vec<u8>, Failure> {
     Err(Failure::machine(
         "this williwaw was built without PNG",
-        "write it as .svg, or build with the feature `png`, which is on unless left out",
+        "write it as .svg, or build it with PNG: cargo build --release",
     ))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Verdict {
 }
 
 /// Holds the expectations of a cell against what came out.
-pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary<'_>) -> Vec<Verdict> {
+pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Vec<Verdict> {
     let of = |expectation: &Expectation| {
         let metrics = match expectation.flow {
             None => Some(&summary.metrics),
@@ -36,7 +36,7 @@ pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary<'_>) -
                 let groups = groups.iter().skip(model.plain_flows().len());
                 let mut names = flows.chain(model.commands.iter().map(|command| &command.name)).chain(groups);
                 let name = names.nth(index).map(String::as_str);
-                summary.flows.iter().find(|(flow, _)| Some(*flow) == name).map(|(_, metrics)| metrics)
+                summary.flows.iter().find(|(flow, _)| Some(flow.as_str()) == name).map(|(_, metrics)| metrics)
             }
         };
         let column = header.column(&expectation.metric);

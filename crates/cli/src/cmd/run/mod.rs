@@ -10,17 +10,22 @@ use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
 use crate::input::plan::{Output, Place, Plan, VERSION};
 use crate::output::record::Record;
+use crate::output::scratch::Scratch;
 use crate::output::style::Style;
 use crate::output::table::{self, Board};
 use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
 use crate::player::numbers;
 use lab::part::{Part, Shard};
-use lab::sweep::{Control, Player, Progress, Sweep};
+use lab::sweep::{Control, Player, Progress, Sweep, SweepError};
 use report::Picture;
+use results::cells::CellSummary;
 use results::folder::RunFolder;
-use results::{Header, Row, cells, csv, json};
-use serde_json::{Value, json};
+use results::source::Source;
+use results::{Header, Row, Table, csv, json};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Run a scenario, or its whole grid, in virtual time
@@ -114,28 +119,54 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
-    let (mut rows, complete) = progress::shown(talk, |tell| {
-        let progress = |progress: Progress| tell(progress.done, progress.total);
-        let control = Control {
-            progress: &progress,
-            stop,
-            jobs: plan.jobs,
-            shuffle_ties: plan.shuffle_ties,
-            player: stage.as_ref().map(|stage| stage as &dyn Player),
-        };
-        sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)
-    })?;
+    let player = stage.as_ref().map(|stage| stage as &dyn Player);
+    let run = |with: &mut dyn FnMut(&Control<'_>) -> Result<(), SweepError>| {
+        progress::shown(talk, |tell| {
+            let progress = |progress: Progress| tell(progress.done, progress.total);
+            let (jobs, shuffle_ties) = (plan.jobs, plan.shuffle_ties);
+            with(&Control { progress: &progress, stop, jobs, shuffle_ties, player })
+        })
+    };
+    // Of kernels the numbers of commands become known only afterwards; few rows without a folder are no load.
+    let few = sweep.total().saturating_mul(plan.input.scenario.first().flows.len() as u64) <= FEW;
+    let ran = match &mut kept {
+        Some(kept) if stage.is_none() => {
+            let mut ran = None;
+            run(&mut |control| sweep.run_kept(&mut kept.folder, control).map(|of| ran = Some(of)))?;
+            let (complete, beyond) = ran.map_or((false, false), |ran| (ran.complete, ran.beyond));
+            let table = kept.close(complete, watch.seconds())?;
+            Results::of(table, beyond, &sweep, complete)?
+        }
+        None if stage.is_none() && !few => {
+            let mut scratch = Scratch::new()?;
+            let mut complete = false;
+            run(&mut |control| {
+                sweep.run_kept(&mut scratch.folder, control).map(|ran| complete = ran.complete)
+            })?;
+            Results::of(scratch.folder.so_far()?, false, &sweep, complete)?
+        }
+        _ => {
+            let mut brought = (Vec::new(), false);
+            let folder = &mut kept.as_mut().map(|kept| &mut kept.folder);
+            run(&mut |control| sweep.run(folder.as_deref_mut(), control).map(|all| brought = all))?;
+            let (mut rows, complete) = brought;
+            let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
+            if let Some(kept) = &mut kept {
+                kept.close(complete, watch.seconds())?;
+            }
+            if let Some(stage) = &stage {
+                let reported = stage.reported(path.as_deref(), &sweep, &rows);
+                let folder = path.as_deref().filter(|_| complete);
+                numbers::put_beside(&mut sweep.header, &mut rows, &reported, folder)?;
+            }
+            Results { complete, kind: Kind::Rows(rows) }
+        }
+    };
     let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
-    if let Some(kept) = &mut kept {
-        kept.close(complete, watch.seconds())?;
-    }
-    if let Some(stage) = &stage {
-        let reported = stage.reported(path.as_deref(), &sweep, &rows);
-        numbers::put_beside(&mut sweep.header, &mut rows, &reported, path.as_deref().filter(|_| complete))?;
-    }
+    let complete = ran.complete;
     let found = Found {
         sweep: &sweep,
-        rows: &rows,
+        source: ran.source(&sweep.header),
         complete,
         path: path.as_deref(),
         plan: &plan,
@@ -151,11 +182,51 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(path) = path.as_deref().filter(|_| complete && !plan.wanted.is_empty()) {
         plan.wanted.write(&sweep, plan.repetitions, found.stage.as_ref(), path, talk)?;
     }
-    found.close(talk, &watch);
+    found.close(talk, &watch)?;
     if let Some(stage) = &found.stage {
         end = stage.judge(end, talk);
     }
     Ok(end)
+}
+
+/// Rows of flows that are held in memory where no folder was asked for: some 40 MB.
+const FEW: u64 = 20_000;
+/// Cells that a table on the terminal or in a report shows at most.
+const SHOWN: usize = 1000;
+
+/// The results of a run, in memory or in its table.
+struct Results {
+    complete: bool,
+    kind: Kind,
+}
+
+enum Kind {
+    Rows(Vec<Row>),
+    Table(Box<Table>),
+}
+
+impl Results {
+    /// Of a table, which may hold repetitions beyond those that were asked for: then the others are picked out.
+    fn of(table: Table, beyond: bool, sweep: &Sweep, complete: bool) -> Result<Results, Failure> {
+        if !beyond {
+            return Ok(Results { complete, kind: Kind::Table(Box::new(table)) });
+        }
+        let mut rows = Vec::new();
+        Source::Table(&table).each_row(&mut |row| {
+            if sweep.holds(row.cell, row.repetition) {
+                rows.push(row.clone());
+            }
+            Ok(())
+        })?;
+        Ok(Results { complete, kind: Kind::Rows(rows) })
+    }
+
+    fn source<'a>(&'a self, header: &'a Header) -> Source<'a> {
+        match &self.kind {
+            Kind::Rows(rows) => Source::Rows(header, rows),
+            Kind::Table(table) => Source::Table(table),
+        }
+    }
 }
 
 /// The run's folder and its record.
@@ -193,23 +264,26 @@ impl Kept {
         }
     }
 
-    /// The table is made when all is done; until then the journal stays, to be continued.
-    pub(crate) fn close(&mut self, complete: bool, seconds: f64) -> Result<(), Failure> {
-        if complete {
-            self.folder.finish()?;
+    /// The table is made when all is done; until then the journal stays, to be continued, and the table of what has
+    /// finished lasts as long as this process.
+    pub(crate) fn close(&mut self, complete: bool, seconds: f64) -> Result<Table, Failure> {
+        let table = if complete {
+            self.folder.close()?
         } else {
             self.folder.sync()?;
-        }
+            self.folder.so_far()?
+        };
         self.record.complete = complete;
         self.record.seconds += seconds;
-        self.record.write(&self.folder)
+        self.record.write(&self.folder)?;
+        Ok(table)
     }
 }
 
 /// What came out.
 pub(crate) struct Found<'a> {
     pub(crate) sweep: &'a Sweep,
-    pub(crate) rows: &'a [Row],
+    pub(crate) source: Source<'a>,
     pub(crate) complete: bool,
     pub(crate) path: Option<&'a Path>,
     pub(crate) plan: &'a Plan,
@@ -225,32 +299,46 @@ pub(crate) struct Found<'a> {
 
 impl Found<'_> {
     fn header(&self) -> &Header {
-        &self.sweep.header
+        self.source.header()
     }
 
-    /// Data on stdout, verdicts on stderr.
+    /// Data on stdout, verdicts on stderr. Cells are summed up one after another.
     pub(crate) fn show(&self, talk: &Talk) -> Result<End, Failure> {
-        let summaries = cells::summarise(self.header(), self.rows)?;
         // Expectations are about the whole sweep.
-        let verdicts: Vec<Verdict> = if self.complete && self.plan.shard.is_none() {
-            let pairs = self.sweep.cells.iter().zip(&summaries);
-            pairs.flat_map(|(cell, summary)| expect::judge(&cell.model, self.header(), summary)).collect()
-        } else {
-            Vec::new()
+        let expects = self.sweep.cells.held().iter().any(|cell| !cell.model.expect.is_empty());
+        let judged = expects && self.complete && self.plan.shard.is_none();
+        let mut verdicts: Vec<Verdict> = Vec::new();
+        let mut judge = |summary: &CellSummary, verdicts: &mut Vec<Verdict>| {
+            if judged && let Some(cell) = self.sweep.cells.good(summary.cell.index as usize) {
+                verdicts.extend(expect::judge(&cell.model, self.header(), summary));
+            }
         };
         match self.plan.output {
             Output::Table(style) => {
-                let board: Board = table::board(self.header(), &summaries, &self.plan.choice);
+                let summaries = self.summaries(&mut |summary| judge(summary, &mut verdicts))?;
+                let mut board: Board = table::board(self.header(), &summaries, &self.plan.choice);
+                board.notes.extend(self.left_out(summaries.len()));
                 talk.data(&style.text(&board, talk))?;
                 if let Some(stage) = &self.stage {
                     stage.tell(self.sweep, talk);
                 }
             }
-            Output::Json => talk.document(&self.document(&verdicts)?)?,
-            Output::Csv => talk.data(&self.csv_text()?)?,
+            Output::Json => {
+                let document = Document { found: self, judge: RefCell::new((&mut judge, &mut verdicts)) };
+                talk.stream(&document)?;
+            }
+            Output::Csv => {
+                talk.piece(|out| csv::write_source(out, &self.source))?;
+                if judged {
+                    self.source.each_cell(&mut |summary| {
+                        judge(&summary, &mut verdicts);
+                        Ok(())
+                    })?;
+                }
+            }
         }
         if let Some(path) = &self.plan.csv {
-            crate::output::atomic_write::whole(path, self.csv_text()?)?;
+            crate::output::atomic_write::stream(path, &mut |out| csv::write_source(out, &self.source))?;
         }
         numbers::missing(&self.plan.choice, self.header(), talk);
         expect::tell(&verdicts, talk);
@@ -261,39 +349,52 @@ impl Found<'_> {
         })
     }
 
-    fn csv_text(&self) -> Result<String, Failure> {
-        let mut bytes = Vec::new();
-        csv::write_csv(&mut bytes, self.header(), self.rows)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    /// Summaries of the cells that are shown; `each` sees all of them.
+    fn summaries(&self, each: &mut dyn FnMut(&CellSummary)) -> Result<Vec<CellSummary>, Failure> {
+        let mut shown = Vec::new();
+        self.source.each_cell(&mut |summary| {
+            each(&summary);
+            if shown.len() < SHOWN {
+                shown.push(summary);
+            }
+            Ok(())
+        })?;
+        Ok(shown)
     }
 
-    fn document(&self, verdicts: &[Verdict]) -> Result<Value, Failure> {
-        let scenario = &self.plan.input.scenario;
-        let mut document = json::run_document(scenario.name(), self.header(), self.rows)?;
-        document["title"] = json!(scenario.title());
-        document["repetitions"] = json!(self.plan.repetitions);
-        document["complete"] = json!(self.complete);
+    /// Which cells a table has not.
+    fn left_out(&self, shown: usize) -> Option<String> {
+        let all = self.header().cells.len();
+        (shown < all).then(|| {
+            format!("The first {shown} of {all} cells; --json, --csv and `flows.parquet` in the run folder have all.")
+        })
+    }
+
+    /// What the document says beside the cells, behind them.
+    fn behind(&self, verdicts: &[Verdict]) -> Map<String, Value> {
+        let mut document = Map::new();
+        let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
+        put("title", json!(self.plan.input.scenario.title()));
+        put("repetitions", json!(self.plan.repetitions));
+        put("complete", json!(self.complete));
         if let Some(shard) = self.plan.shard {
-            document["shard"] = json!(shard.to_string());
+            put("shard", json!(shard.to_string()));
         }
-        document["expectations"] = verdicts.iter().map(Verdict::document).collect();
+        put("expectations", verdicts.iter().map(Verdict::document).collect());
         if let Some(stage) = &self.stage {
-            document["kernels"] = stage.document(self.sweep);
+            put("kernels", stage.document(self.sweep));
         }
         if let Some(tables) = &self.sweep.tables
-            && self.sweep.cells.iter().any(|cell| !cell.model.systems.is_empty())
+            && self.sweep.cells.held().iter().any(|cell| !cell.model.systems.is_empty())
         {
             let cells = (0..self.sweep.cells.len() as u32).map(|cell| {
                 let systems = lab::system::summary::of(tables, self.sweep.repetitions, cell);
                 systems.iter().map(lab::system::summary::Summary::document).collect::<Vec<Value>>()
             });
-            document["systems"] = json!(cells.collect::<Vec<_>>());
+            put("systems", json!(cells.collect::<Vec<_>>()));
         }
-        document["folder"] = json!(self.path.map(|path| path.display().to_string()));
-        for (key, value) in &self.more {
-            document[*key] = value.clone();
-        }
-        Ok(document)
+        put("folder", json!(self.path.map(|path| path.display().to_string())));
+        document
     }
 
     /// Pictures of the first flow in repetition 0 of some cells. A repetition in real time was drawn when it was
@@ -304,7 +405,8 @@ impl Found<'_> {
         }
         let mut all = Vec::new();
         for index in page::chosen(self.sweep.cells.len()) {
-            let model = &self.sweep.cells[index].model;
+            let Some(prepared) = self.sweep.cells.good(index) else { continue };
+            let model = &prepared.model;
             let picture = match &self.stage {
                 _ if model.flows.is_empty() => None,
                 Some(stage) if lab::sweep::real(model).is_some() => {
@@ -319,13 +421,13 @@ impl Found<'_> {
 
     pub(crate) fn report(&self, talk: &Talk) -> Result<(), Failure> {
         let Some(folder) = self.path else { return Ok(()) };
-        let summaries = cells::summarise(self.header(), self.rows)?;
+        let summaries = self.summaries(&mut |_| ())?;
         let page = page::page(self.plan, self.sweep, &summaries, self.pictures()?);
         let path = folder.join("report.html");
         crate::output::atomic_write::whole(&path, page.html())?;
         talk.note(&format!("report: {}", path.display()));
         if self.verb == "run"
-            && let Some(grid) = explore::explore(self.plan, self.sweep, self.rows, &summaries)
+            && let Some(grid) = explore::explore(self.plan, self.sweep, &self.source, &summaries)?
         {
             let path = folder.join("explore.html");
             let (html, left_out) = grid.html();
@@ -338,9 +440,15 @@ impl Found<'_> {
     }
 
     /// How much was done, where it lies, and how to go on.
-    pub(crate) fn close(&self, talk: &Talk, watch: &Stopwatch) {
-        let (done, total) = (results::row::finished(self.rows).len(), self.sweep.total());
+    pub(crate) fn close(&self, talk: &Talk, watch: &Stopwatch) -> Result<(), Failure> {
         if !self.complete {
+            let (mut done, total) = (0u64, self.sweep.total());
+            let mut last = None;
+            self.source.each_row(&mut |row| {
+                let key = (row.cell, row.repetition);
+                done += u64::from(last.replace(key) != Some(key));
+                Ok(())
+            })?;
             talk.note(&format!("stopped: {done} of {total} repetitions are done"));
             match self.path {
                 Some(path) => {
@@ -348,7 +456,7 @@ impl Found<'_> {
                 }
                 None => talk.note("nothing was kept (--no-out), so it cannot be continued"),
             }
-            return;
+            return Ok(());
         }
         let jobs = if self.plan.jobs == 0 { environment::cores() } else { self.plan.jobs };
         let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
@@ -366,6 +474,41 @@ impl Found<'_> {
             text.push_str(&format!("; results in {}", path.display()));
         }
         talk.note(&text);
+        Ok(())
+    }
+}
+
+/// Judges the expectations of a cell.
+type Judge<'a> = &'a mut dyn FnMut(&CellSummary, &mut Vec<Verdict>);
+
+/// The document of a run, whose cells are made while it is written.
+struct Document<'a> {
+    found: &'a Found<'a>,
+    judge: RefCell<(Judge<'a>, &'a mut Vec<Verdict>)>,
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let found = self.found;
+        let header = found.header();
+        let mut head = json::head(found.plan.input.scenario.name(), header);
+        let mut more: Vec<&(&'static str, Value)> = Vec::new();
+        for one in &found.more {
+            match head.get_mut(one.0) {
+                Some(value) => *value = one.1.clone(),
+                None => more.push(one),
+            }
+        }
+        let mut document = serializer.serialize_map(None)?;
+        head.iter().try_for_each(|(key, value)| document.serialize_entry(key, value))?;
+        let mut judging = self.judge.borrow_mut();
+        let (judge, verdicts) = &mut *judging;
+        let mut judge = |summary: &CellSummary| judge(summary, verdicts);
+        document.serialize_entry("cells", &json::Cells::new(found.source, &mut judge))?;
+        let mut behind = found.behind(verdicts);
+        behind.extend(more.into_iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        behind.iter().try_for_each(|(key, value)| document.serialize_entry(key, value))?;
+        document.end()
     }
 }
 

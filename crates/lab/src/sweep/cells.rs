@@ -1,0 +1,129 @@
+//! Cells of a sweep: at hand in small grids, made when their turn comes in large ones.
+
+use super::{Prepared, plain};
+use results::Grid;
+use results::row::Cell;
+use scenario::{Diagnostics, Model, Scenario};
+use std::borrow::Cow;
+
+/// Grids up to this many cells are held; a cell takes some 30 kB.
+pub const HELD: u64 = 1000;
+
+/// The cells of a grid in its order.
+pub struct Cells {
+    /// All of them; of a larger grid the first, and each value of each axis beside the first values of the others.
+    held: Vec<Prepared>,
+    /// What larger grids are made from.
+    grid: Option<Grown>,
+}
+
+/// A grid that is larger than what is held.
+struct Grown {
+    scenario: Scenario,
+    seed: Option<u64>,
+    cells: usize,
+}
+
+impl From<Vec<Prepared>> for Cells {
+    fn from(held: Vec<Prepared>) -> Cells {
+        Cells { held, grid: None }
+    }
+}
+
+impl Cells {
+    /// Reads the cells of a scenario; `seed` replaces the scenario's own.
+    ///
+    /// # Errors
+    /// A cell that was made is impossible. Of a large grid others show when they are made.
+    pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Cells, Diagnostics> {
+        let count = scenario.cell_count().unwrap_or(u64::MAX);
+        if count <= HELD {
+            return Cells::whole(scenario, seed);
+        }
+        let held = looks(scenario).map(|index| prepared(scenario, seed, index)).collect::<Result<_, _>>()?;
+        let cells = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(Cells { held, grid: Some(Grown { scenario: scenario.clone(), seed, cells }) })
+    }
+
+    /// Reads every cell of a scenario, however many there are.
+    ///
+    /// # Errors
+    /// A cell is impossible.
+    pub fn whole(scenario: &Scenario, seed: Option<u64>) -> Result<Cells, Diagnostics> {
+        let count = scenario.cell_count().unwrap_or(u64::MAX);
+        let held = (0..count).map(|index| prepared(scenario, seed, index)).collect::<Result<_, _>>()?;
+        Ok(Cells { held, grid: None })
+    }
+
+    /// Cells at hand: all of them, or of a large grid those that show what occurs in it.
+    pub fn held(&self) -> &[Prepared] {
+        &self.held
+    }
+
+    /// [`Cells::held`], to keep.
+    pub fn into_held(self) -> Vec<Prepared> {
+        self.held
+    }
+
+    /// How many cells the grid has.
+    pub fn len(&self) -> usize {
+        self.grid.as_ref().map_or(self.held.len(), |grid| grid.cells)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A cell by its number, from 0; `None` beyond the grid.
+    ///
+    /// # Errors
+    /// In a large grid: this combination of values is impossible.
+    pub fn get(&self, index: usize) -> Result<Option<Cow<'_, Prepared>>, Diagnostics> {
+        match &self.grid {
+            None => Ok(self.held.get(index).map(Cow::Borrowed)),
+            Some(grid) if index < grid.cells => {
+                prepared(&grid.scenario, grid.seed, index as u64).map(|cell| Some(Cow::Owned(cell)))
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// A cell that can be made, if there is one with this number.
+    pub fn good(&self, index: usize) -> Option<Cow<'_, Prepared>> {
+        self.get(index).ok().flatten()
+    }
+
+    /// What tables say of the cells.
+    pub(super) fn grid(&self, scenario: &Scenario) -> Grid {
+        if self.grid.is_some() {
+            let axis = |(key, values): (&str, Vec<serde_json::Value>)| {
+                (key.to_owned(), values.iter().map(plain).collect())
+            };
+            return Grid::Product { axes: scenario.axes().map(axis).collect() };
+        }
+        let cell = |(i, cell): (usize, &Prepared)| Cell { index: i as u32, params: cell.params.clone() };
+        self.held.iter().enumerate().map(cell).collect::<Vec<Cell>>().into()
+    }
+}
+
+fn prepared(scenario: &Scenario, seed: Option<u64>, index: u64) -> Result<Prepared, Diagnostics> {
+    let cell = scenario.cell(index)?;
+    let mut model: Model = cell.model;
+    if let Some(seed) = seed {
+        model.run.seed = seed;
+    }
+    let params = cell.params.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+    Ok(Prepared { params, model })
+}
+
+/// The first cell, and each value of each axis beside the first values of the others, at most [`HELD`] in all.
+fn looks(scenario: &Scenario) -> impl Iterator<Item = u64> {
+    let mut stride = scenario.cell_count().unwrap_or(u64::MAX);
+    let mut all = vec![0];
+    for (_, values) in scenario.axes() {
+        stride /= (values.len() as u64).max(1);
+        all.extend((1..values.len() as u64).map(|value| value.saturating_mul(stride)));
+    }
+    all.into_iter().take(HELD as usize)
+}

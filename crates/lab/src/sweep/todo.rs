@@ -1,0 +1,91 @@
+//! Repetitions that remain to be done, handed out in the order of the table.
+
+use crate::part::Part;
+
+/// Which repetitions are finished: a bit each, once one is.
+#[derive(Debug)]
+pub(super) struct Done {
+    repetitions: u64,
+    bits: Vec<u64>,
+    count: u64,
+}
+
+impl Done {
+    /// None is finished, of so many of each cell.
+    pub(super) fn none(repetitions: u32) -> Done {
+        Done { repetitions: u64::from(repetitions), bits: Vec::new(), count: 0 }
+    }
+
+    /// This one is finished; once more changes nothing.
+    pub(super) fn add(&mut self, cell: u32, repetition: u64) {
+        let number = u64::from(cell) * self.repetitions + repetition;
+        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        self.count += u64::from(self.bits[word] & bit == 0);
+        self.bits[word] |= bit;
+    }
+
+    /// How many are finished.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn has(&self, cell: u32, repetition: u64) -> bool {
+        let number = u64::from(cell) * self.repetitions + repetition;
+        self.bits.get((number / 64) as usize).is_some_and(|word| word & (1 << (number % 64)) != 0)
+    }
+}
+
+/// What is left of a part of a sweep, by cell and repetition.
+pub(super) struct Todo {
+    next: (u32, u64),
+    cells: u32,
+    part: Part,
+    done: Done,
+}
+
+impl Todo {
+    /// What is not finished of `part` in a grid of so many cells.
+    pub(super) fn new(cells: u32, part: Part, done: Done) -> Todo {
+        Todo { next: (0, 0), cells, part, done }
+    }
+}
+
+impl Iterator for Todo {
+    type Item = (u32, u64);
+
+    fn next(&mut self) -> Option<(u32, u64)> {
+        while self.next.0 < self.cells {
+            let (cell, repetition) = self.next;
+            if repetition >= self.done.repetitions {
+                self.next = (cell + 1, 0);
+                continue;
+            }
+            self.next.1 += 1;
+            if self.part.holds(cell, repetition, u64::from(self.cells)) && !self.done.has(cell, repetition) {
+                return Some((cell, repetition));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_finished_is_not_handed_out() {
+        let mut done = Done::none(3);
+        [(0, 1), (2, 2), (0, 1)].into_iter().for_each(|(cell, repetition)| done.add(cell, repetition));
+        assert_eq!(done.count(), 2);
+        let left: Vec<_> = Todo::new(3, Part::WHOLE, done).collect();
+        assert_eq!(left, [(0, 0), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]);
+        // Number = repetition x cells + cell: 3 and 4 are the second repetitions of the first two cells.
+        let part: Vec<_> = Todo::new(3, Part::range(3..5), Done::none(3)).collect();
+        assert_eq!(part, [(0, 1), (1, 1)]);
+        assert_eq!(Todo::new(3, Part::WHOLE, Done::none(0)).next(), None);
+    }
+}
