@@ -51,8 +51,13 @@ pub fn write_source(out: impl io::Write, source: &Source<'_>) -> Result<()> {
     csv.flush().map_err(Error::Write)
 }
 
+/// What the system said, as it said it: a reader that went away is told apart by it.
 fn written(error: ::csv::Error) -> Error {
-    Error::Write(error.into())
+    let text = error.to_string();
+    Error::Write(match error.into_kind() {
+        ::csv::ErrorKind::Io(source) => source,
+        _ => io::Error::other(text),
+    })
 }
 
 /// The shortest text that reads back to the same number; empty for what is not finite.

@@ -196,7 +196,8 @@ type Whole<'a> = (&'static str, &'a Header, Vec<Row>);
 /// The tables of networks of cells of all shards. Those that summaries need are kept in the sweep.
 fn beside<'a>(shards: &[Folder], sweep: &Sweep, known: &'a Tables) -> Result<Vec<Whole<'a>>, Failure> {
     let mut all = Vec::new();
-    for (table, header) in tables::all().into_iter().zip(&known.headers) {
+    let all_known = tables::all().into_iter().zip(&known.headers).zip(&known.wanted);
+    for ((table, header), _) in all_known.filter(|(_, wanted)| **wanted) {
         let mut rows = Vec::new();
         for shard in shards {
             let name = shard.path.display();

@@ -135,7 +135,7 @@ pub struct Tables {
     /// Headers in the order of [`all`].
     pub headers: Vec<Header>,
     /// Which of them some cell of the grid fills; the rest are not written.
-    pub(crate) wanted: Vec<bool>,
+    pub wanted: Vec<bool>,
     /// The rows of those that are small: of each second and of each decibel.
     pub(crate) kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
 }
