@@ -467,7 +467,7 @@ fn ta_12_the_share_of_unneeded_segments_of_each_link() {
     for link in ["core.down", "radio.down"] {
         let carried = get(link, "segments_carried");
         assert_eq!(carried, delivered(link), "{link}");
-        assert_eq!(get(link, "unneeded_link_ratio"), get(link, "unneeded_carried") / carried, "{link}");
+        assert_eq!(get(link, "unneeded_carried_ratio"), get(link, "unneeded_carried") / carried, "{link}");
     }
     let passed_on = get("core.down", "segments_carried") - get("core.down", "segments_lost");
     assert_eq!(get("radio.down", "segments_reached"), passed_on);

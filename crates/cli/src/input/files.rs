@@ -70,7 +70,7 @@ fn bytes(file: &Path) -> Result<(String, Vec<u8>), Failure> {
         Err(error) => Err(Failure::usage(
             format!("cannot read the scenario: {}", reason(&file.display().to_string(), &error)),
             match error.kind() {
-                std::io::ErrorKind::NotFound => {
+                std::io::ErrorKind::NotFound if file.extension().is_none_or(|name| name == "toml") => {
                     format!("`williwaw new {}` writes one to start from", file.display())
                 }
                 _ => String::new(),

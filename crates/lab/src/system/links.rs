@@ -26,7 +26,7 @@ pub(super) fn table() -> Table {
         count("segments_lost"),
         count("segments_carried"),
         count("unneeded_carried"),
-        Column::new("unneeded_link_ratio", "", Combine::Mean),
+        Column::new("unneeded_carried_ratio", "", Combine::Mean),
     ];
     Table { name: "links", row: "a link in one direction", columns, wanted }
 }
