@@ -16,6 +16,7 @@
 //! ```
 
 use crate::PORT;
+use base::units::UnitError;
 use base::{Span, units};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ pub enum ListError {
     Toml(String),
     /// The clock limit is no length of time.
     #[error("clock-limit: {0}")]
-    ClockLimit(String),
+    ClockLimit(#[source] UnitError),
     /// The agent of this name has no usable address.
     #[error("agent.{0}.address: {1}")]
     Address(String, #[source] AddressError),
