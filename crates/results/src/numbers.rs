@@ -73,43 +73,65 @@ pub fn more_is_better(name: &str) -> Option<bool> {
     }
 }
 
+/// A text that is no object of numbers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObjectError {
+    /// JSON of another kind.
+    #[error("is JSON, but no object with names and numbers")]
+    NoObject,
+    /// No JSON.
+    #[error("is no JSON: {0}")]
+    Json(#[source] serde_json::Error),
+    /// No JSON, and it has this word for a number that is not finite.
+    #[error("is no JSON: {0}; JSON has no {1}: null stands for a number that there is not")]
+    NotFinite(#[source] serde_json::Error, &'static str),
+}
+
+/// A standard output without numbers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// No line begins with `{`.
+    #[error("its standard output has no line of JSON; the last one has to be as {{\"page_load_s\": 1.2}}")]
+    NoLine,
+    /// The line of this number, from 1, cannot be read.
+    #[error("line {0} of its standard output {1}")]
+    Line(usize, #[source] ObjectError),
+}
+
 /// Reads the last line of an output that begins with `{`. `taken` are names of williwaw's own metrics.
 ///
 /// # Errors
-/// A sentence: there is no such line, or it is no JSON object.
-pub fn of_output(output: &[u8], taken: &[&str]) -> std::result::Result<Numbers, String> {
+/// There is no such line, or it is no JSON object.
+pub fn of_output(output: &[u8], taken: &[&str]) -> Result<Numbers, OutputError> {
     let lines = output.split(|byte| *byte == b'\n').enumerate();
     let found = lines.filter(|(_, line)| line.trim_ascii_start().starts_with(b"{")).last();
     let Some((at, line)) = found else {
-        return Err(
-            "its standard output has no line of JSON; the last one has to be as {\"page_load_s\": 1.2}"
-                .to_owned(),
-        );
+        return Err(OutputError::NoLine);
     };
-    of_object(line)
-        .map(|object| chosen(object, taken))
-        .map_err(|why| format!("line {} of its standard output {why}", at + 1))
+    of_object(line).map(|object| chosen(object, taken)).map_err(|why| OutputError::Line(at + 1, why))
 }
 
 /// Reads a file that holds one object.
 ///
 /// # Errors
-/// A sentence: it is no JSON object.
-pub fn of_file(bytes: &[u8], taken: &[&str]) -> std::result::Result<Numbers, String> {
+/// It is no JSON object.
+pub fn of_file(bytes: &[u8], taken: &[&str]) -> Result<Numbers, ObjectError> {
     of_object(bytes).map(|object| chosen(object, taken))
 }
 
-fn of_object(text: &[u8]) -> std::result::Result<Map<String, Value>, String> {
+fn of_object(text: &[u8]) -> Result<Map<String, Value>, ObjectError> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("is JSON, but no object with names and numbers".to_owned()),
+        Ok(_) => Err(ObjectError::NoObject),
         Err(error) => {
             let text = String::from_utf8_lossy(text);
             let word = ["NaN", "Infinity"].into_iter().find(|word| text.contains(word));
-            let mend = word.map_or_else(String::new, |word| {
-                format!("; JSON has no {word}: null stands for a number that there is not")
-            });
-            Err(format!("is no JSON: {error}{mend}"))
+            Err(match word {
+                Some(word) => ObjectError::NotFinite(error, word),
+                None => ObjectError::Json(error),
+            })
         }
     }
 }
@@ -225,14 +247,21 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_one_error_with_its_place() {
-        let error = |text: &str| of_output(text.as_bytes(), &[]).unwrap_err();
-        assert!(error("").contains("no line of JSON"), "{}", error(""));
+        let error = |text: &str| of_output(text.as_bytes(), &[]).unwrap_err().to_string();
+        let no_line =
+            "its standard output has no line of JSON; the last one has to be as {\"page_load_s\": 1.2}";
+        assert_eq!(error(""), no_line);
         assert!(error("done\n[1]\n").contains("no line of JSON"));
         let broken = error("start\n{\"a\": \n");
-        assert!(broken.contains("line 2") && broken.contains("no JSON"), "{broken}");
-        assert!(error("{\"a\": NaN}").contains("null stands for"), "{}", error("{\"a\": NaN}"));
+        assert!(broken.starts_with("line 2 of its standard output is no JSON: EOF "), "{broken}");
+        let no_number = error("{\"a\": NaN}");
+        let mend = "; JSON has no NaN: null stands for a number that there is not";
+        assert!(no_number.ends_with(mend), "{no_number}");
         assert!(error("{\"a\": 1e999}").contains("no JSON"));
-        assert!(of_file(b"[1, 2]", &[]).unwrap_err().contains("no object"));
+        assert_eq!(
+            of_file(b"[1, 2]", &[]).unwrap_err().to_string(),
+            "is JSON, but no object with names and numbers"
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(crate) fn gather(
 ) -> Vec<Option<Outcome>> {
     let one = |(i, command): (usize, &Command)| {
         let read = match command.metrics.as_ref()? {
-            Reports::Output => numbers::of_output(&output(i), Metric::NAMES),
+            Reports::Output => numbers::of_output(&output(i), Metric::NAMES).map_err(|why| why.to_string()),
             Reports::File(file) => {
                 of_file(file, command, marks.and_then(|marks| marks.0.get(i)).copied().flatten())
             }
