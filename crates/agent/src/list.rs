@@ -16,6 +16,7 @@
 //! ```
 
 use crate::PORT;
+use base::units::UnitError;
 use base::{Span, units};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -64,56 +65,110 @@ struct Entry {
     machines: Option<Vec<String>>,
 }
 
+/// A text that is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no address such as 192.0.2.1, 192.0.2.1:{PORT} or [2001:db8::1]:{PORT}")]
+pub struct AddressError(String);
+
+/// One mistake in the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListError {
+    /// TOML itself is broken: the message of its parser, with line and column.
+    #[error("{0}")]
+    Toml(String),
+    /// The clock limit is no length of time.
+    #[error("clock-limit: {0}")]
+    ClockLimit(#[source] UnitError),
+    /// The agent of this name has no usable address.
+    #[error("agent.{0}.address: {1}")]
+    Address(String, #[source] AddressError),
+    /// The agent of this name has no token.
+    #[error("agent.{0}: no token-file, neither here nor above")]
+    NoToken(String),
+    /// The agent of this name has nothing to do.
+    #[error(
+        "agent.{0}: no machines, which say what it is there for; or `path = true`, and it carries the path"
+    )]
+    NoMachines(String),
+    /// The scenario lacks a node that an agent is to have.
+    #[error("agent.{agent}.machines: the scenario has no node `{node}`; it has {}", nodes.join(", "))]
+    NoNode {
+        /// Name of the agent.
+        agent: String,
+        /// What its list says.
+        node: String,
+        /// Nodes of the scenario.
+        nodes: Vec<String>,
+    },
+    /// Two agents have the same node.
+    #[error("agent.{agent}.machines: `{node}` is at agent `{other}` already")]
+    SecondOwner {
+        /// Name of the later agent.
+        agent: String,
+        /// The node.
+        node: String,
+        /// Name of the agent that has it.
+        other: String,
+    },
+    /// Two agents carry the path.
+    #[error("agent.{second}.path: `{first}` carries the path already, and there is one path")]
+    SecondPath {
+        /// Name of the agent that carries it.
+        first: String,
+        /// Name of the later agent.
+        second: String,
+    },
+    /// No agent at all.
+    #[error("it names no agent: [agent.NAME] with address and machines")]
+    Empty,
+}
+
 /// An address with or without a port.
 ///
 /// # Errors
 /// It is none.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn address(text: &str) -> Result<SocketAddr, AddressError> {
     let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
     if let Ok(ip) = bare.parse::<IpAddr>() {
         return Ok(SocketAddr::new(ip, PORT));
     }
-    text.parse().map_err(|_| {
-        format!("`{text}` is no address such as 192.0.2.1, 192.0.2.1:{PORT} or [2001:db8::1]:{PORT}")
-    })
+    text.parse().map_err(|_| AddressError(text.to_owned()))
 }
 
 /// Reads the file's text; `nodes` are those of the scenario.
 ///
 /// # Errors
 /// All that is wrong with it; where TOML itself is broken, with line and column.
-pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<String>> {
-    let text: Text = toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
+pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<ListError>> {
+    let text: Text = toml::from_str(text)
+        .map_err(|error| vec![ListError::Toml(error.to_string().trim_end().to_owned())])?;
     let mut wrong = Vec::new();
     let clock_limit = text.clock_limit.as_deref().unwrap_or("1 ms");
     let clock_limit = units::parse_span(clock_limit).unwrap_or_else(|why| {
-        wrong.push(format!("clock-limit: {why}"));
+        wrong.push(ListError::ClockLimit(why));
         Span::ZERO
     });
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     let (mut hosts, mut paths) = (Vec::new(), Vec::new());
     for (name, entry) in text.agent {
         let at =
-            address(&entry.address).map_err(|why| wrong.push(format!("agent.{name}.address: {why}"))).ok();
+            address(&entry.address).map_err(|why| wrong.push(ListError::Address(name.clone(), why))).ok();
         let token_file = entry.token_file.or_else(|| text.token_file.clone());
         if token_file.is_none() {
-            wrong.push(format!("agent.{name}: no token-file, neither here nor above"));
+            wrong.push(ListError::NoToken(name.clone()));
         }
         if entry.machines.is_none() && !entry.path {
-            wrong.push(format!(
-                "agent.{name}: no machines, which say what it is there for; or `path = true`, and it carries the path"
-            ));
+            wrong.push(ListError::NoMachines(name.clone()));
         }
         let machines = entry.machines.unwrap_or_default();
         for node in &machines {
             if !nodes.contains(&node.as_str()) {
-                wrong.push(format!(
-                    "agent.{name}.machines: the scenario has no node `{node}`; it has {}",
-                    nodes.join(", ")
-                ));
+                let nodes = nodes.iter().map(|&node| node.to_owned()).collect();
+                wrong.push(ListError::NoNode { agent: name.clone(), node: node.clone(), nodes });
             }
             if let Some(other) = owners.insert(node.clone(), name.clone()) {
-                wrong.push(format!("agent.{name}.machines: `{node}` is at agent `{other}` already"));
+                wrong.push(ListError::SecondOwner { agent: name.clone(), node: node.clone(), other });
             }
         }
         if let (Some(address), Some(token_file)) = (at, token_file) {
@@ -122,13 +177,10 @@ pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<String>> {
         }
     }
     if let [first, second, ..] = &paths[..] {
-        wrong.push(format!(
-            "agent.{}.path: `{}` carries the path already, and there is one path",
-            second.name, first.name
-        ));
+        wrong.push(ListError::SecondPath { first: first.name.clone(), second: second.name.clone() });
     }
     if hosts.is_empty() && paths.is_empty() && wrong.is_empty() {
-        wrong.push("it names no agent: [agent.NAME] with address and machines".to_owned());
+        wrong.push(ListError::Empty);
     }
     if wrong.is_empty() { Ok(List { clock_limit, hosts, path: paths.pop() }) } else { Err(wrong) }
 }
@@ -151,24 +203,33 @@ mod tests {
         assert_eq!((d.address.port(), d.token_file.as_str()), (9, "u"));
         let wrong = "clock-limit = \"soon\"\n[agent.b]\naddress = \"there\"\nmachines = [\"server\", \"sever\"]\n\
                      [agent.d]\naddress = \"192.0.2.3\"\nmachines = [\"server\"]\n";
-        let wrong = read(wrong, &["server", "phone"]).unwrap_err();
+        let mistakes = |text: &str| -> Vec<String> {
+            read(text, &["server", "phone"]).unwrap_err().iter().map(ToString::to_string).collect()
+        };
+        let wrong = mistakes(wrong);
         let said = ["clock-limit", "no address", "no node `sever`", "at agent `b` already", "no token-file"];
         for words in said {
             assert!(wrong.iter().any(|why| why.contains(words)), "{words}: {wrong:?}");
         }
+        let no_node = "agent.b.machines: the scenario has no node `sever`; it has server, phone";
+        assert!(wrong.iter().any(|why| why == no_node), "{wrong:?}");
+        assert_eq!(
+            address("there").unwrap_err().to_string(),
+            "`there` is no address such as 192.0.2.1, 192.0.2.1:7171 or [2001:db8::1]:7171"
+        );
         let path = "token-file = \"t\"\n[agent.a]\naddress = \"192.0.2.1\"\npath = true\n";
         let list = read(path, &["server"]).unwrap();
         assert_eq!((list.hosts.len(), list.path.map(|host| host.name)), (0, Some("a".to_owned())));
         let two = format!(
             "{path}[agent.b]\naddress = \"192.0.2.2\"\npath = true\n[agent.c]\naddress = \"192.0.2.3\"\n"
         );
-        let wrong = read(&two, &["server"]).unwrap_err();
+        let wrong = mistakes(&two);
         assert!(
             wrong.iter().any(|why| why.contains("agent.b.path: `a` carries the path already")),
             "{wrong:?}"
         );
         assert!(wrong.iter().any(|why| why.contains("agent.c: no machines")), "{wrong:?}");
-        assert!(read("[agent.b]\nadress = 1\n", &[]).unwrap_err()[0].contains("line 2"));
-        assert!(read("", &[]).unwrap_err()[0].contains("no agent"));
+        assert!(mistakes("[agent.b]\nadress = 1\n")[0].contains("line 2"));
+        assert_eq!(mistakes(""), ["it names no agent: [agent.NAME] with address and machines"]);
     }
 }

@@ -46,8 +46,65 @@ pub enum Limit {
     Unlimited,
 }
 
+/// A text that is no quantity with its unit; the message names the mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnitError {
+    /// No number at the start.
+    #[error("`{text}` does not start with a number; write it like \"{example}\"")]
+    NoNumber {
+        /// What was read.
+        text: String,
+        /// A quantity of the kind.
+        example: &'static str,
+    },
+    /// A number below 0, or none that is finite.
+    #[error("`{0}` is negative or not a number; it must be 0 or more")]
+    Negative(String),
+    /// More than 9e18 of the smallest unit.
+    #[error("`{0}` is too large")]
+    TooLarge(String),
+    /// A number alone.
+    #[error("`{text}` has no unit; write \"{} {}\" or \"{} {}\"", text.trim(), units[0], text.trim(), units[1])]
+    NoUnit {
+        /// What was read.
+        text: String,
+        /// Two units that it could have.
+        units: [&'static str; 2],
+    },
+    /// A unit of something else, or of nothing.
+    #[error("`{unit}` is not a unit of {quantity}; use {known}")]
+    UnknownUnit {
+        /// What stands behind the number.
+        unit: String,
+        /// What is measured: time, rate or size.
+        quantity: &'static str,
+        /// Units of that.
+        known: &'static str,
+    },
+    /// Part of a packet.
+    #[error("`{0}` is not a whole number of packets")]
+    NotWhole(String),
+}
+
+impl UnitError {
+    fn no_unit(text: &str, units: [&'static str; 2]) -> UnitError {
+        UnitError::NoUnit { text: text.to_owned(), units }
+    }
+    fn unknown(unit: &str, quantity: &'static str, known: &'static str) -> UnitError {
+        UnitError::UnknownUnit { unit: unit.to_owned(), quantity, known }
+    }
+}
+
+/// The message, for callers whose own error is a sentence.
+impl From<UnitError> for String {
+    fn from(error: UnitError) -> String {
+        error.to_string()
+    }
+}
+
 /// Splits "12.5 kB" into the number and the unit's letters; the error says what was expected.
-fn number_and_unit<'a>(text: &'a str, example: &str) -> Result<(f64, &'a str), String> {
+fn number_and_unit<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), UnitError> {
     let text = text.trim();
     let digits = text
         .char_indices()
@@ -60,22 +117,20 @@ fn number_and_unit<'a>(text: &'a str, example: &str) -> Result<(f64, &'a str), S
         })
         .map_or(text.len(), |(i, _)| i);
     let (number, unit) = (&text[..digits], text[digits..].trim());
-    let value: f64 = number
-        .parse()
-        .map_err(|_| format!("`{text}` does not start with a number; write it like \"{example}\""))?;
+    let value: f64 = number.parse().map_err(|_| UnitError::NoNumber { text: text.to_owned(), example })?;
     if !value.is_finite() || value < 0.0 {
-        return Err(format!("`{text}` is negative or not a number; it must be 0 or more"));
+        return Err(UnitError::Negative(text.to_owned()));
     }
     Ok((value, unit))
 }
 
-fn scaled(value: f64, factor: f64, text: &str) -> Result<u64, String> {
+fn scaled(value: f64, factor: f64, text: &str) -> Result<u64, UnitError> {
     let n = value * factor;
-    if n > 9.0e18 { Err(format!("`{text}` is too large")) } else { Ok((n + 0.5) as u64) }
+    if n > 9.0e18 { Err(UnitError::TooLarge(text.to_owned())) } else { Ok((n + 0.5) as u64) }
 }
 
 /// A length of time: `"300 ms"`, `"1.5 s"`, `"2 h"`.
-pub fn parse_span(text: &str) -> Result<Span, String> {
+pub fn parse_span(text: &str) -> Result<Span, UnitError> {
     let (value, unit) = number_and_unit(text, "300 ms")?;
     let factor = match unit {
         "ns" => 1.0,
@@ -84,20 +139,14 @@ pub fn parse_span(text: &str) -> Result<Span, String> {
         "s" | "sec" | "secs" => 1e9,
         "min" => 60e9,
         "h" => 3600e9,
-        "" => {
-            return Err(format!(
-                "`{text}` has no unit; write \"{} s\" or \"{} ms\"",
-                text.trim(),
-                text.trim()
-            ));
-        }
-        _ => return Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h")),
+        "" => return Err(UnitError::no_unit(text, ["s", "ms"])),
+        _ => return Err(UnitError::unknown(unit, "time", "ns, us, ms, s, min or h")),
     };
     scaled(value, factor, text).map(Span::from_nanos)
 }
 
 /// A rate: `"30 kbit/s"`, `"2 Mbit/s"`; bytes per second are written `"3 kB/s"`.
-pub fn parse_rate(text: &str) -> Result<Rate, String> {
+pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     let (value, unit) = number_and_unit(text, "30 kbit/s")?;
     let factor = match unit {
         "bit/s" | "bps" | "bit" | "b/s" => 1.0,
@@ -111,22 +160,16 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
         "MB/s" => 8e6,
         "KiB/s" => 8.0 * 1024.0,
         "MiB/s" => 8.0 * 1024.0 * 1024.0,
-        "" => {
-            return Err(format!(
-                "`{text}` has no unit; write \"{} kbit/s\" or \"{} Mbit/s\"",
-                text.trim(),
-                text.trim()
-            ));
-        }
+        "" => return Err(UnitError::no_unit(text, ["kbit/s", "Mbit/s"])),
         _ => {
-            return Err(format!("`{unit}` is not a unit of rate; use bit/s, kbit/s, Mbit/s, Gbit/s or kB/s"));
+            return Err(UnitError::unknown(unit, "rate", "bit/s, kbit/s, Mbit/s, Gbit/s or kB/s"));
         }
     };
     scaled(value, factor, text).map(Rate)
 }
 
 /// An amount of data: `"100 kB"`, `"300 KiB"`, `"1500 B"`.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let (value, unit) = number_and_unit(text, "300 KiB")?;
     let factor = match unit {
         "B" | "b" | "byte" | "bytes" => 1.0,
@@ -136,20 +179,14 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "KiB" => 1024.0,
         "MiB" => 1024.0 * 1024.0,
         "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "" => {
-            return Err(format!(
-                "`{text}` has no unit; write \"{} B\" or \"{} kB\"",
-                text.trim(),
-                text.trim()
-            ));
-        }
-        _ => return Err(format!("`{unit}` is not a unit of size; use B, kB, MB, KiB or MiB")),
+        "" => return Err(UnitError::no_unit(text, ["B", "kB"])),
+        _ => return Err(UnitError::unknown(unit, "size", "B, kB, MB, KiB or MiB")),
     };
     scaled(value, factor, text)
 }
 
 /// A queue's limit: `"10 packets"`, `"100 kB"` or `"unlimited"`.
-pub fn parse_limit(text: &str) -> Result<Limit, String> {
+pub fn parse_limit(text: &str) -> Result<Limit, UnitError> {
     if text.trim() == "unlimited" {
         return Ok(Limit::Unlimited);
     }
@@ -157,13 +194,11 @@ pub fn parse_limit(text: &str) -> Result<Limit, String> {
     match unit {
         "packet" | "packets" | "pkt" | "p" => {
             if value.fract() != 0.0 || value > f64::from(u32::MAX) {
-                return Err(format!("`{text}` is not a whole number of packets"));
+                return Err(UnitError::NotWhole(text.to_owned()));
             }
             Ok(Limit::Packets(value as u32))
         }
-        "" => {
-            Err(format!("`{text}` has no unit; write \"{} packets\" or \"{} kB\"", text.trim(), text.trim()))
-        }
+        "" => Err(UnitError::no_unit(text, ["packets", "kB"])),
         _ => parse_bytes(text).map(Limit::Bytes),
     }
 }
@@ -223,11 +258,30 @@ mod tests {
 
     #[test]
     fn mistakes_name_the_mend() {
-        assert!(parse_rate("30").unwrap_err().contains("30 kbit/s"));
-        assert!(parse_span("5 parsecs").unwrap_err().contains("ms"));
-        assert!(parse_rate("-1 kbit/s").unwrap_err().contains("negative"));
-        assert!(parse_limit("2.5 packets").unwrap_err().contains("whole"));
-        assert!(parse_bytes("1e30 GB").unwrap_err().contains("large"));
+        for (read, said) in [
+            (parse_rate("30").map(drop), "`30` has no unit; write \"30 kbit/s\" or \"30 Mbit/s\""),
+            (parse_span(" 5 ").map(drop), "` 5 ` has no unit; write \"5 s\" or \"5 ms\""),
+            (parse_bytes("7").map(drop), "`7` has no unit; write \"7 B\" or \"7 kB\""),
+            (parse_limit("9").map(drop), "`9` has no unit; write \"9 packets\" or \"9 kB\""),
+            (
+                parse_span("5 parsecs").map(drop),
+                "`parsecs` is not a unit of time; use ns, us, ms, s, min or h",
+            ),
+            (
+                parse_rate("5 ms").map(drop),
+                "`ms` is not a unit of rate; use bit/s, kbit/s, Mbit/s, Gbit/s or kB/s",
+            ),
+            (parse_limit("5 ms").map(drop), "`ms` is not a unit of size; use B, kB, MB, KiB or MiB"),
+            (parse_span(" soon").map(drop), "`soon` does not start with a number; write it like \"300 ms\""),
+            (
+                parse_rate("-1 kbit/s").map(drop),
+                "`-1 kbit/s` is negative or not a number; it must be 0 or more",
+            ),
+            (parse_limit("2.5 packets").map(drop), "`2.5 packets` is not a whole number of packets"),
+            (parse_bytes("1e30 GB").map(drop), "`1e30 GB` is too large"),
+        ] {
+            assert_eq!(read.map_err(String::from), Err(said.to_owned()));
+        }
     }
 
     #[test]

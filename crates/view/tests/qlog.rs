@@ -102,14 +102,14 @@ fn times_come_in_three_formats() {
 #[test]
 fn what_is_no_qlog_is_refused_with_a_reason() {
     for (text, why) in [
-        ("{}", "so it is no qlog"),
-        ("{\"qlog_version\":\"0.4\"}", "no list of traces"),
-        ("{\"a\":", "no JSON"),
+        ("{}", "it has neither qlog_version nor file_schema, so it is no qlog"),
+        ("{\"qlog_version\":\"0.4\"}", "it has no list of traces"),
+        ("{\"a\":", "no JSON: EOF while parsing a value at line 1 column 5"),
+        ("[1]", "no object, and a qlog begins with one"),
         ("\u{1e}nonsense", "no record of it is JSON"),
-        ("\u{1e}{\"a\":1}\n", "record 1"),
+        ("\u{1e}{\"a\":1}\n", "record 1: it has neither qlog_version nor file_schema, so it is no qlog"),
     ] {
-        let said = read(text.as_bytes()).unwrap_err();
-        assert!(said.contains(why), "{text}: {said}");
+        assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), why, "{text}");
     }
     let old =
         read(br#"{"qlog_version":"draft-02","traces":[{"event_fields":["time"],"events":[]}]}"#).unwrap();

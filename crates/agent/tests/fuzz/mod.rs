@@ -51,7 +51,9 @@ pub(crate) fn agent(bytes: &[u8]) {
             let _ = (Token::parse(&text), list::address(&text));
             match list::read(&text, &["server", "phone"]) {
                 Ok(list) => assert!(!list.hosts.is_empty() || list.path.is_some()),
-                Err(wrong) => assert!(wrong.iter().all(|why| !why.is_empty()) && !wrong.is_empty()),
+                Err(wrong) => {
+                    assert!(wrong.iter().all(|why| !why.to_string().is_empty()) && !wrong.is_empty());
+                }
             }
         }
         3 => {

@@ -109,7 +109,7 @@ fn means_are_right() {
 
 #[test]
 fn written_forms_are_read() {
-    let seconds = |s: &str| crate::units::parse_span(s).map(|s| s.as_secs_f64());
+    let seconds = |s: &str| crate::units::parse_span(s).map(|s| s.as_secs_f64()).map_err(String::from);
     let none = |_: &str| Err("no file".to_string());
     assert_eq!(Dist::parse("uniform(3 s, 15 s)", &seconds, &none), Ok(Dist::Uniform(3.0, 15.0)));
     assert_eq!(Dist::parse("5 s", &seconds, &none), Ok(Dist::Constant(5.0)));

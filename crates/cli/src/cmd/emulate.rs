@@ -106,7 +106,7 @@ pub(crate) struct Args {
 }
 
 fn span(text: &str) -> Result<Span, String> {
-    units::parse_span(text)
+    Ok(units::parse_span(text)?)
 }
 
 impl Args {

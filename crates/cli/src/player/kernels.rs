@@ -40,7 +40,7 @@ pub(crate) const TOLD: &[&str] =
 const TOLD_BY_RECEIVER: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];
 
 pub(crate) fn span(text: &str) -> Result<Span, String> {
-    units::parse_span(text)
+    Ok(units::parse_span(text)?)
 }
 
 /// What the user said of kernels.

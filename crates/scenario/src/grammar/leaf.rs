@@ -8,7 +8,7 @@ use super::shape::{Kind, Quantity};
 use super::spelling::{alternatives, nearest};
 use super::tree::{Tree, Value};
 use base::dist::Dist;
-use base::units::{Limit, parse_bytes, parse_limit, parse_rate, parse_span};
+use base::units::{Limit, UnitError, parse_bytes, parse_limit, parse_rate, parse_span};
 use base::{Rate, Span};
 use std::ops::RangeInclusive;
 
@@ -75,8 +75,9 @@ fn text_of(kind: Kind, tree: &Tree) -> Read<&str> {
     tree.text().ok_or_else(|| wrong(kind, tree))
 }
 
-fn says<T>(kind: Kind, result: Result<T, String>) -> Read<T> {
-    result.map_err(|message| {
+fn says<T>(kind: Kind, result: Result<T, UnitError>) -> Read<T> {
+    result.map_err(|error| {
+        let message = error.to_string();
         // Most of these sentences carry their own mend; the others get an example.
         let mended =
             message.contains("; write") || (message.contains("; use") && !matches!(kind, Kind::Limits));
@@ -204,13 +205,13 @@ pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
 /// A single value of a quantity, in its unit inside.
 pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
     match quantity {
-        Quantity::Span => parse_span(text).map(|span| span.as_nanos() as f64),
-        Quantity::Bytes => parse_bytes(text).map(|bytes| bytes as f64),
+        Quantity::Span => parse_span(text).map(|span| span.as_nanos() as f64).map_err(String::from),
+        Quantity::Bytes => parse_bytes(text).map(|bytes| bytes as f64).map_err(String::from),
         Quantity::Number => match text.trim().parse::<f64>() {
             Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
             _ => Err(format!("`{text}` is not a number, at least 0")),
         },
-        Quantity::Rate => parse_rate(text).map(|rate| rate.bps() as f64),
+        Quantity::Rate => parse_rate(text).map(|rate| rate.bps() as f64).map_err(String::from),
         Quantity::Share => match text.trim().parse::<f64>() {
             Ok(x) if (0.0..=1.0).contains(&x) => Ok(x),
             _ => Err(format!("`{text}` is not a number from 0 to 1")),

@@ -143,6 +143,33 @@ pub struct Qlog {
     pub notices: Vec<String>,
 }
 
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QlogError {
+    /// More bytes than [`MOST_BYTES`].
+    #[error("it has {0} bytes; {MOST_BYTES} are read")]
+    TooLarge(usize),
+    /// No JSON, with the place.
+    #[error("no JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// No record of a sequence is JSON.
+    #[error("no record of it is JSON")]
+    NoRecord,
+    /// The record of this number ought to be the header, and is not.
+    #[error("record {0}: {1}")]
+    Record(usize, #[source] Box<QlogError>),
+    /// JSON of another kind than an object.
+    #[error("no object, and a qlog begins with one")]
+    NoObject,
+    /// An object without the keys of a header.
+    #[error("it has neither qlog_version nor file_schema, so it is no qlog")]
+    NoHeader,
+    /// A header without traces.
+    #[error("it has no list of traces")]
+    NoTraces,
+}
+
 /// Whether bytes begin as a qlog does and no capture can.
 pub fn begins(bytes: &[u8]) -> bool {
     matches!(bytes.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | &SEPARATOR))
@@ -151,10 +178,10 @@ pub fn begins(bytes: &[u8]) -> bool {
 /// Reads a file.
 ///
 /// # Errors
-/// A sentence with the place: no JSON, no qlog, too large.
-pub fn read(bytes: &[u8]) -> Result<Qlog, String> {
+/// With the place: no JSON, no qlog, too large.
+pub fn read(bytes: &[u8]) -> Result<Qlog, QlogError> {
     if bytes.len() > MOST_BYTES {
-        return Err(format!("it has {} bytes; {MOST_BYTES} are read", bytes.len()));
+        return Err(QlogError::TooLarge(bytes.len()));
     }
     let separated = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&SEPARATOR);
     if separated {
@@ -164,9 +191,9 @@ pub fn read(bytes: &[u8]) -> Result<Qlog, String> {
         Ok(document) => contained(&document),
         // A line for each event, as some stacks write it.
         Err(error) if error.line() > 1 && first_line(bytes) => {
-            sequence(bytes.split(|byte| *byte == b'\n')).map_err(|_| format!("no JSON: {error}"))
+            sequence(bytes.split(|byte| *byte == b'\n')).map_err(|_| error.into())
         }
-        Err(error) => Err(format!("no JSON: {error}")),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -181,7 +208,7 @@ fn text(value: &Value) -> String {
 }
 
 /// A header and then events, one a record.
-fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, String> {
+fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, QlogError> {
     let mut qlog = Qlog::default();
     let mut reader: Option<events::Reader> = None;
     let mut broken = 0_u64;
@@ -194,7 +221,7 @@ fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, String>
         };
         match &mut reader {
             None => {
-                header(&value).map_err(|why| format!("record {}: {why}", at + 1))?;
+                header(&value).map_err(|why| QlogError::Record(at + 1, Box::new(why)))?;
                 qlog.version = text(&value["qlog_version"]);
                 let trace = &value["trace"];
                 reader = Some(events::Reader::new(trace, &value));
@@ -202,7 +229,7 @@ fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, String>
             Some(reader) => reader.push(&value),
         }
     }
-    let Some(reader) = reader else { return Err("no record of it is JSON".to_owned()) };
+    let Some(reader) = reader else { return Err(QlogError::NoRecord) };
     if broken > 0 {
         qlog.notices.push(format!("{broken} records are no JSON and were passed over"));
     }
@@ -210,17 +237,17 @@ fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, String>
     Ok(qlog)
 }
 
-fn header(value: &Value) -> Result<(), String> {
-    let object = value.as_object().ok_or("no object, and a qlog begins with one")?;
+fn header(value: &Value) -> Result<(), QlogError> {
+    let object = value.as_object().ok_or(QlogError::NoObject)?;
     let known = ["qlog_version", "qlog_format", "file_schema", "serialization_format"];
     if known.iter().any(|key| object.contains_key(*key)) {
         return Ok(());
     }
-    Err("it has neither qlog_version nor file_schema, so it is no qlog".to_owned())
+    Err(QlogError::NoHeader)
 }
 
 /// Everything in one document.
-fn contained(document: &Value) -> Result<Qlog, String> {
+fn contained(document: &Value) -> Result<Qlog, QlogError> {
     header(document)?;
     let mut qlog = Qlog { version: text(&document["qlog_version"]), ..Qlog::default() };
     let Some(traces) = document["traces"].as_array() else {
@@ -230,7 +257,7 @@ fn contained(document: &Value) -> Result<Qlog, String> {
             qlog.traces.push(reader.finish(&mut qlog.notices));
             return Ok(qlog);
         }
-        return Err("it has no list of traces".to_owned());
+        return Err(QlogError::NoTraces);
     };
     for trace in traces.iter().take(MOST_TRACES) {
         if trace["event_fields"].is_array() {

@@ -39,6 +39,6 @@ pub(crate) fn qlog(bytes: &[u8]) {
                 assert!(picture.until > picture.from);
             }
         }
-        Err(why) => assert!(!why.is_empty()),
+        Err(why) => assert!(!why.to_string().is_empty()),
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::cmd) fn of(path: &Path) -> Result<Option<Qlog>, Failure> {
     let mut all = head[..length].to_vec();
     let read = file.take(view::qlog::MOST_BYTES as u64 + 1).read_to_end(&mut all);
     read.map_err(|error| cannot(error.to_string()))?;
-    view::qlog::read(&all).map(Some).map_err(cannot)
+    view::qlog::read(&all).map(Some).map_err(|why| cannot(why.to_string()))
 }
 
 /// The trace that sent most, and its number.

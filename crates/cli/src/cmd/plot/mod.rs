@@ -87,7 +87,7 @@ fn offset(text: &str) -> Result<Offset, String> {
     let words = ["segments", "segment"];
     match words.iter().find_map(|word| text.trim().strip_suffix(word)) {
         Some(number) => number.trim().parse().map(Offset::Segments).map_err(|e| format!("`{text}`: {e}")),
-        None => base::units::parse_bytes(text).map(Offset::Bytes),
+        None => Ok(Offset::Bytes(base::units::parse_bytes(text)?)),
     }
 }
 

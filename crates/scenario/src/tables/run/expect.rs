@@ -212,8 +212,8 @@ fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), Complaint> {
     let number = text[sign.len()..].trim();
     let value = match (number.parse::<f64>(), unit) {
         (Ok(x), _) if x.is_finite() => Ok(x),
-        (_, Unit::Seconds) => parse_span(number).map(base::Span::as_secs_f64),
-        (_, Unit::BitsPerSecond) => parse_rate(number).map(|rate| rate.bps() as f64),
+        (_, Unit::Seconds) => parse_span(number).map(base::Span::as_secs_f64).map_err(String::from),
+        (_, Unit::BitsPerSecond) => parse_rate(number).map(|rate| rate.bps() as f64).map_err(String::from),
         _ => Err(format!("`{number}` is not a number")),
     };
     value

@@ -54,7 +54,7 @@ impl Setting for bool {
 }
 impl Setting for Span {
     fn read(text: &str) -> Result<Self, String> {
-        parse_span(text)
+        Ok(parse_span(text)?)
     }
 }
 /// Counts within bounds that keep the arithmetic sound.
