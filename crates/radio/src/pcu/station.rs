@@ -1,4 +1,4 @@
-//! Base station before a real PCU: block periods, ready-to-send, the air between PCU and mobiles, and their SGSN.
+//! Base station before a real PCU (RLC/MAC): block periods, ready-to-send, radio blocks between it and mobiles, their SGSN.
 
 use super::config::{MOBILES, StationConfig};
 use super::gb::{self, Heard};

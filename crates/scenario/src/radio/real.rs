@@ -1,4 +1,4 @@
-//! Keys of a GPRS bearer whose PCU is a program: what the program decides cannot be written.
+//! Keys of a GPRS bearer whose RLC/MAC is a real PCU: those that the program decides are refused.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;

@@ -9,6 +9,7 @@ use super::lines::{Letter, Letters};
 use super::seen::Seen;
 use super::tell::{Pace, Useful};
 use base::{Span, Time};
+use std::collections::VecDeque;
 
 /// All datagrams are of one row.
 const ROW: usize = 0;
@@ -127,13 +128,22 @@ struct Message {
     missing: u64,
 }
 
+/// A message that so many later ones of its flow have overtaken counts as lost: its identification (16 bits, RFC 6864
+/// section 4) has come round, and what is kept of it would grow without bound.
+const OVERTAKEN: usize = 65_536;
+
 /// Who listens.
 pub struct Hearing {
     letters: Letters,
     useful: Useful,
-    messages: Vec<Message>,
-    /// A bit for each datagram: it came.
-    came: Vec<u64>,
+    /// Messages since the oldest one that is incomplete, at most [`OVERTAKEN`].
+    messages: VecDeque<Message>,
+    /// The last datagram of the newest message in `messages`, and of the newest one that left it.
+    newest: u64,
+    forgotten: u64,
+    /// A bit for each datagram from word `first` on: it arrived.
+    came: VecDeque<u64>,
+    first: usize,
     latest: u32,
     datagrams: u64,
     last: Time,
@@ -146,8 +156,11 @@ impl Hearing {
         Hearing {
             letters,
             useful,
-            messages: Vec::new(),
-            came: Vec::new(),
+            messages: VecDeque::new(),
+            newest: 0,
+            forgotten: 0,
+            came: VecDeque::new(),
+            first: 0,
             latest: 0,
             datagrams: 0,
             last: Time::ZERO,
@@ -159,13 +172,14 @@ impl Hearing {
     /// once, and what nobody sent not at all.
     pub fn hear(&mut self, now: Time, ordinal: u32, born: Option<Time>) {
         // Letters are written before their datagrams are sent.
-        while self.messages.last().is_none_or(|message| message.end < u64::from(ordinal)) {
+        while self.newest < u64::from(ordinal) {
             let Some(letter) = self.letters.take(ROW, u64::MAX) else { return };
-            let before = self.messages.last().map_or(0, |message| message.end);
-            let (made, bytes, missing) = (letter.made, letter.reply, letter.end - before);
-            self.messages.push(Message { end: letter.end, made, bytes, missing });
+            let (made, bytes, missing) = (letter.made, letter.reply, letter.end - self.newest);
+            self.newest = letter.end;
+            self.messages.push_back(Message { end: letter.end, made, bytes, missing });
         }
-        if ordinal == 0 || !self.is_new(ordinal) {
+        self.forget();
+        if u64::from(ordinal) <= self.forgotten || !self.is_new(ordinal) {
             return;
         }
         self.datagrams += 1;
@@ -185,10 +199,25 @@ impl Hearing {
         }
     }
 
+    /// Drops the oldest messages: those that are complete, and those that [`OVERTAKEN`] later ones have overtaken.
+    fn forget(&mut self) {
+        while let Some(oldest) = self.messages.front()
+            && (oldest.missing == 0 || self.messages.len() > OVERTAKEN)
+        {
+            self.forgotten = oldest.end;
+            self.messages.pop_front();
+        }
+        let first = ((self.forgotten + 1) / 64) as usize;
+        if first > self.first {
+            self.came.drain(..(first - self.first).min(self.came.len()));
+            self.first = first;
+        }
+    }
+
     fn is_new(&mut self, ordinal: u32) -> bool {
-        let (word, bit) = (ordinal as usize / 64, 1u64 << (ordinal % 64));
+        let (word, bit) = (ordinal as usize / 64 - self.first, 1u64 << (ordinal % 64));
         if word >= self.came.len() {
-            self.came.resize((word + 1).next_power_of_two(), 0);
+            self.came.resize(word + 1, 0);
         }
         let new = self.came[word] & bit == 0;
         self.came[word] |= bit;
@@ -210,5 +239,48 @@ impl Hearing {
     /// When the last one came.
     pub fn last(&self) -> Time {
         self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages of one datagram each, written a millisecond apart.
+    fn hearing(messages: u64) -> Hearing {
+        let letters = Letters::default();
+        for end in 1..=messages {
+            let made = Time::ZERO + Span::from_millis(end);
+            letters.post(ROW, Letter { end, made, reply: 100, wait: Span::ZERO });
+        }
+        Hearing::new(letters, Useful::Always)
+    }
+
+    #[test]
+    fn messages_of_which_most_are_lost_keep_nothing_but_the_latest() {
+        let mut hearing = hearing(1_000_000);
+        for ordinal in (100..=1_000_000).step_by(100) {
+            let now = Time::ZERO + Span::from_millis(u64::from(ordinal) + 7);
+            hearing.hear(now, ordinal, None);
+            hearing.hear(now, ordinal, None);
+        }
+        assert_eq!(hearing.datagrams(), 10_000);
+        assert_eq!(hearing.seen().delays, vec![Span::from_millis(7); 10_000]);
+        assert!(hearing.messages.len() <= OVERTAKEN + 100, "{}", hearing.messages.len());
+        assert!(hearing.came.len() <= OVERTAKEN / 64 + 4, "{}", hearing.came.len());
+    }
+
+    #[test]
+    fn a_datagram_behind_many_counts_until_its_number_has_come_round() {
+        let mut hearing = hearing(200_000);
+        let at = Time::ZERO + Span::from_secs(300);
+        hearing.hear(at, OVERTAKEN as u32, None);
+        hearing.hear(at, 1, None);
+        hearing.hear(at, 1, None);
+        assert_eq!((hearing.datagrams(), hearing.seen().reordered), (2, 1));
+        hearing.hear(at, OVERTAKEN as u32 + 3, None);
+        hearing.hear(at, 2, None);
+        hearing.hear(at, 4, None);
+        assert_eq!((hearing.datagrams(), hearing.seen().reordered), (4, 2));
     }
 }
