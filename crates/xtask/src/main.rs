@@ -20,6 +20,7 @@ mod rust;
 mod sctp;
 mod shape;
 mod study;
+mod suite;
 mod tree;
 
 use std::io::Write as _;
@@ -53,13 +54,14 @@ fn main() -> ExitCode {
         "record-claims" => record_claims(&root),
         "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
         "sctp" => sctp::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
+        "suite" => suite(),
         "house" => {
             Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
         }
         _ => {
             say(
                 "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json] \
-                 | record-claims COMMIT REPRODUCE.json... | sctp record [WILLIWAW [CASE...]] | sctp diff CASE",
+                 | record-claims COMMIT REPRODUCE.json... | sctp record [WILLIWAW [CASE...]] | sctp diff CASE | suite MESSAGES.json [ARGS...]",
             );
             return ExitCode::from(2);
         }
@@ -144,6 +146,13 @@ fn record(root: &Path) -> Result<bool, String> {
         .map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
     say(&format!("wrote {}", record::FILE));
     generate(root)
+}
+
+/// Runs the test binaries that cargo has built.
+fn suite() -> Result<bool, String> {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let (list, args) = words.split_first().ok_or("usage: xtask suite MESSAGES.json [ARGS...]")?;
+    suite::run(Path::new(list), args, &mut std::io::stdout())
 }
 
 /// Renews the verdicts of claims in the record.
