@@ -10,11 +10,14 @@ const OPENS: f64 = 40.0;
 /// Figure, published event, published value, measured value.
 type Row = (&'static str, &'static str, &'static str, String);
 
+/// A trace of a figure: figure, case, title, what is read from it.
+type Trace = (&'static str, &'static str, &'static str, fn(&Course) -> Vec<Row>);
+
 /// The section of the page.
 pub(super) fn section(cells: &mut Cells) -> Result<String, String> {
     let mut rows: Vec<Row> = Vec::new();
     let mut traces = String::new();
-    let parts: [(&str, &str, &str, fn(&Course) -> Vec<Row>); 8] = [
+    let parts: [Trace; 8] = [
         ("fig2", "reno", "Figure 2: Reno", figure2),
         ("fig2", "bug-fix", "Figure 2: Reno with the bug fix", with_fix),
         ("fig3", "eifel", "Figure 3: Eifel", figure3),
