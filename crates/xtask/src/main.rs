@@ -19,6 +19,7 @@ mod rfc;
 mod rust;
 mod sctp;
 mod shape;
+mod study;
 mod suite;
 mod tree;
 
@@ -102,6 +103,7 @@ fn pages(root: &Path, tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>,
         page("docs/scenario.schema.json", schema + "\n"),
         page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
         page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
+        page("docs/sctp-study.md", format!("{NOTE}{}", study::page(tree, &mut findings.errors)?)),
         page("docs/sctp-agreement.md", format!("{NOTE}{}", sctp::page(root, tree, &mut findings.errors)?)),
     ])
 }
