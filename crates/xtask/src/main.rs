@@ -128,10 +128,12 @@ fn python_tables(root: &Path, args: &[&str], findings: &mut Findings) {
     let path = root.join("python/tables.py");
     match std::process::Command::new("python3").arg(path).args(args).status() {
         Ok(status) if status.success() => {}
-        Ok(_) => findings.errors.push(
-            "python/williwaw/tables.py is stale; run `cargo run -p xtask -- generate`".into(),
-        ),
-        Err(_) => findings.warnings.push("python/williwaw/tables.py is not checked: there is no python3".into()),
+        Ok(_) => findings
+            .errors
+            .push("python/williwaw/tables.py is stale; run `cargo run -p xtask -- generate`".into()),
+        Err(_) => {
+            findings.warnings.push("python/williwaw/tables.py is not checked: there is no python3".into())
+        }
     }
 }
 
