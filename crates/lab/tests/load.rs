@@ -1,8 +1,6 @@
 //! The claim: what shares a link or speaks up in its queue does what it says. Background load, RED and its
 //! adaptive form, headers sent as differences, flows side by side; each test names its catalogue features.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use lab::probe;
 use scenario::Model;
@@ -43,7 +41,7 @@ const TEXT: &str = r#"
 "#;
 
 fn model(set: &[&str]) -> Model {
-    common::model(TEXT, set)
+    testkit::model(TEXT, set)
 }
 
 fn run(set: &[&str]) -> Outcome {
@@ -83,7 +81,7 @@ fn sw_49_a_trace_changes_nothing_beside_background_load() {
     for (extra, set) in
         [("", &[rate][..]), (pauses, &[rate]), ("", &[rate, red]), (pauses, &[rate, random, red])]
     {
-        let model = common::model(&TEXT.replace(losses, extra), set);
+        let model = testkit::model(&TEXT.replace(losses, extra), set);
         for repetition in 0..3 {
             let run = |trace| run_once(&model, repetition, Options { trace, shuffle_ties: None });
             let (with, without) = (run(true), run(false));

@@ -1,8 +1,6 @@
 //! Links with an MTU: fragments and their loss (NS-21), path MTU discovery by ICMP, through black holes and by probes (PR-05),
 //! segment sizes agreed on (TB-30), options that stay after a handover (PR-14). Each against what arithmetic says.
 
-mod common;
-
 use base::event::Event;
 use base::packet::DropReason;
 use lab::once::{Options, Outcome, run_once};
@@ -47,7 +45,7 @@ fn path(tcp: &str, second: &str, bytes: &str) -> Model {
         limit = "1 h"
         "#
     );
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn tcp(more: &str) -> String {
@@ -196,7 +194,7 @@ fn options_stay_after_a_handover() {
             limit = "200 s"
             "#
         );
-        play(&common::model::<&str>(&text, &[]))
+        play(&testkit::model::<&str>(&text, &[]))
     };
     let (old, new) = (
         handover("window-scale = false, sack = false, recovery = \"newreno\""),

@@ -1,8 +1,6 @@
 //! Queue management of the overview's section 4.1, charging of 4.4 and the receiver congestion manager of 5.5, from scenario
 //! files, each against what arithmetic says.
 
-mod common;
-
 use base::Time;
 use base::event::Event;
 use base::packet::DropReason;
@@ -49,7 +47,7 @@ fn bulk(queue: &str, flows: usize, more: &str) -> Model {
             flows - i
         ));
     }
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn drops(outcome: &Outcome, until: f64) -> Vec<(f64, DropReason)> {
@@ -164,8 +162,8 @@ fn stale(outcome: &Outcome) -> (f64, usize) {
 /// Without the flush what is queued comes for queued bytes / rate; with it at most two packets do (QM-09, C136).
 #[test]
 fn a_reset_empties_the_queue_of_its_connection() {
-    let off = stale(&play(&common::model::<&str>(ABORT, &[])));
-    let on = stale(&play(&common::model(ABORT, &["hop.radio.rst-flush=true"])));
+    let off = stale(&play(&testkit::model::<&str>(ABORT, &[])));
+    let on = stale(&play(&testkit::model(ABORT, &["hop.radio.rst-flush=true"])));
     // 60 segments of 1000 B are under way at most; 48 to 50 kB of them are queued: 20 s.
     assert!((15.0..26.0).contains(&off.0), "{off:?}");
     // One packet is in service, and what the server sent while the reset was under way is answered by a reset each.
@@ -181,7 +179,7 @@ fn a_lost_reset_is_made_up_for() {
     ];
     // Everything toward the server is lost behind the node: the node has flushed, the server knows nothing and goes on.
     let text = ABORT.replace("[[flow]]", "[[hop.gate]]\nname = \"deaf\"\ndirections = \"up\"\nmode = \"drop\"\nspikes = [[\"15 s\", \"4 s\"]]\n[[flow]]");
-    let outcome = play(&common::model(&text, &lost[..1]));
+    let outcome = play(&testkit::model(&text, &lost[..1]));
     let (last, packets) = stale(&outcome);
     // The first reset went into the closed gate; a segment of the queue, answered by another one after 19 s, flushes it.
     assert!(last > 3.5 && last < 7.0 && packets < 20, "{last} {packets}");
@@ -212,7 +210,7 @@ fn the_gateway_bills_what_the_link_loses() {
             "#,
             40.0 * offered * 472.0 / 500.0
         );
-        let outcome = play(&common::model::<&str>(&text, &[]));
+        let outcome = play(&testkit::model::<&str>(&text, &[]));
         let ratio = metric(&outcome, 0, Metric::BilledGateway) / metric(&outcome, 0, Metric::BilledRadio);
         assert!((ratio / expected - 1.0_f64).abs() < 0.02, "{offered}: {ratio}");
         assert_eq!(metric(&outcome, 0, Metric::BilledResent), 0.0);
@@ -348,7 +346,7 @@ fn small_packets_are_protected() {
 /// beforehand (QM-14).
 #[test]
 fn the_alternatives_to_a_flush_leave_less_behind() {
-    let stale_of = |set: &[&str]| stale(&play(&common::model(ABORT, set))).0;
+    let stale_of = |set: &[&str]| stale(&play(&testkit::model(ABORT, set))).0;
     let none = stale_of(&[]);
     let buffer = stale_of(&["hop.radio.queue={ drop-tail = { limit = \"5 kB\" } }"]);
     let window = stale_of(&["flow.pages.transport.tcp.window=6 segments"]);
@@ -380,7 +378,7 @@ fn an_outage_of_minutes_meets_persistence() {
             limit = "20 min"
             "#
         );
-        metric(&play(&common::model::<&str>(&text, &[])), 0, Metric::SegmentsDelivered)
+        metric(&play(&testkit::model::<&str>(&text, &[])), 0, Metric::SegmentsDelivered)
     };
     assert!(of("30 s") < 300.0);
     assert_eq!((of("200 s"), of("0 s")), (300.0, 300.0));
@@ -436,7 +434,7 @@ fn ta_12_the_share_of_unneeded_segments_of_each_link() {
         limit = "3000 s"
         links = true
         "#;
-    let model = common::model::<&str>(text, &[]);
+    let model = testkit::model::<&str>(text, &[]);
     let outcome = play(&model);
     let (tables, all) = (
         lab::system::tables::rows(&model, &outcome.world, Time::ZERO + model.run.limit),
@@ -559,7 +557,7 @@ fn qm_13_bounded_switching_interval() {
             limit = "50 s"
             "#
         );
-        let outcome = play(&common::model::<&str>(&text, &[]));
+        let outcome = play(&testkit::model::<&str>(&text, &[]));
         (metric(&outcome, 0, Metric::MessagesDelivered), metric(&outcome, 1, Metric::MessagesDelivered))
     };
     let (_, starved) = run("");
@@ -576,7 +574,7 @@ fn qm_13_bounded_switching_interval() {
 fn sw_21_the_first_link_stops_the_adapter_of_a_host() {
     let text = include_str!("../../../scenarios/channel/adapter.toml");
     let waiting = |set: &[&str]| {
-        let outcome = play(&common::model(text, set));
+        let outcome = play(&testkit::model(text, set));
         let most = |link: &str| {
             let of = outcome.world.names.iter().position(|name| name == link).unwrap();
             let before = |r: &base::event::Record| match r.event {

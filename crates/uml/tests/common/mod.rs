@@ -8,6 +8,7 @@ use scenario::{Model, NoFiles};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+pub use testkit::model;
 use uml::{Kernels, Options, Outcome, kernel};
 
 /// A download over a slow link that stands still for ten seconds.
@@ -57,14 +58,6 @@ pub fn kernels() -> Option<Kernels> {
     let patience = Duration::from_secs(60);
     let folder = PathBuf::from("/");
     Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience, folder })
-}
-
-pub fn model(text: &str, set: &[&str]) -> Model {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    match scenario::read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
 }
 
 pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {
