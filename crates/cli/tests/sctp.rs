@@ -171,11 +171,11 @@ fn sctp_of_the_kernel_is_refused_with_the_way_to_have_it() {
     let program = "flow.download.transport={ from = \"tcp\", to = { linux = { program = \"true\" } } }";
     let kernel = "flow.download.transport={ from = \"tcp\", to = \"linux\" }";
     for (set, said) in [
-        (vec![alone], "a program speaks SCTP opposite the model"),
+        (vec![alone], "the SCTP peer of the model"),
         (vec![both], "the other end is a model"),
         (vec![empty], "an empty command is no end of a flow"),
         (vec![program, asks], "a program at an end carries bulk data"),
-        (vec![kernel, asks], "a model opposite a kernel carries bulk data"),
+        (vec![kernel, asks], "a flow between a model and a kernel must be bulk"),
     ] {
         let output = williwaw(folder.path(), "emulate", &set, &["--no-out"]);
         let text = String::from_utf8_lossy(&output.stderr);

@@ -35,7 +35,7 @@ pub struct Config {
     pub window: Option<u32>,
     /// No byte for longer than this is a pause.
     pub pause: Span,
-    /// A client that is silent for so long in the middle of a job is gone.
+    /// Time after which a silent client is dropped in the middle of a job.
     pub stall: Span,
 }
 

@@ -15,7 +15,7 @@ fn text_reads_as_described() {
 }
 
 #[test]
-#[should_panic(expected = "unknown")]
+#[should_panic(expected = "colour")]
 fn a_wrong_scenario_fails_with_its_diagnostics() {
     let _ = model::<&str>(&Download::over("1 Mbit/s", "1 ms").tcp("colour = 1").text(), &[]);
 }

@@ -43,7 +43,7 @@ fn messages_go_over_dccp_of_a_kernel() {
     let app = "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\", lasts = \"5 s\" } }";
     for ccid in [2, 3] {
         let own = format!("{{ linux = {{ protocol = \"dccp\", ccid = {ccid} }} }}");
-        let model = model::<&str>(&talk("", &own, app), &[]);
+        let model = model(&talk("", &own, app), &[]);
         let outcome = play(&kernels, &model, 0);
         let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
         assert!(facts.faults.is_empty() && outcome.ran.complete, "ccid {ccid}: {:?}", facts.faults);

@@ -7,15 +7,15 @@ use crate::output::atomic_write;
 use clap::{Arg, Command, CommandFactory as _};
 use std::path::{Path, PathBuf};
 
-/// Write manual pages into a folder, or print that of one verb
+/// Write the manual pages into a folder, or print one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw man --out ~/.local/share/man/man1\n  \
     williwaw man run | man -l -")]
 pub(crate) struct Args {
-    /// The verb to print the page of; without one, that of williwaw
+    /// Verb whose page is printed [default: williwaw itself]
     verb: Option<String>,
-    /// Write the pages of williwaw and all verbs into this folder
+    /// Write the pages of williwaw and of all verbs into this folder
     #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
     out: Option<PathBuf>,
 }

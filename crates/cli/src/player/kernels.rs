@@ -54,7 +54,7 @@ pub(crate) struct Wish {
 /// Where kernels and what goes with them are kept.
 pub(crate) fn cache() -> Result<PathBuf, Failure> {
     environment::cache().ok_or_else(|| {
-        Failure::machine("there is no place for a cache", "set HOME or XDG_CACHE_HOME to a folder of yours")
+        Failure::machine("no cache directory is set", "set HOME or XDG_CACHE_HOME to a folder of yours")
     })
 }
 
@@ -146,7 +146,10 @@ impl Stage {
         let file = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
         if let Some(command) = { commands }.find(file) {
             return Err(Failure::usage(
-                format!("in virtual time the numbers of `{}` come from its standard output", command.name),
+                format!(
+                    "in virtual time the metrics of `{}` must come from its standard output",
+                    command.name
+                ),
                 "metrics = \"json\"",
             ));
         }

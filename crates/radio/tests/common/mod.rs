@@ -2,11 +2,11 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use base::Span;
 use base::event::Category;
 use base::packet::{Flags, Packet};
 use base::rng::Seed;
 use base::trace::Tracer;
-use base::Span;
 use path::{ElementId, Network, Port};
 use radio::cell::config::{CellConfig, Delays, UserConfig};
 use radio::cell::{Cell, element};

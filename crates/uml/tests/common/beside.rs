@@ -83,7 +83,7 @@ impl Cases {
 
     /// Plays a case; with `look` the kernel is asked for its window at every so many milliseconds.
     pub fn play(&self, kernels: &uml::Kernels, case: &Case, ends: [Who; 2], look: Option<u64>) -> Played {
-        let model = super::model::<&str>(&self.scenario(case, ends), &[]);
+        let model = super::model(&self.scenario(case, ends), &[]);
         if ends == [Who::Model; 2] {
             let options = lab::once::Options { trace: true, shuffle_ties: None };
             return played(lab::run_once(&model, 0, options), &[]);

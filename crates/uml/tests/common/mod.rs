@@ -8,7 +8,6 @@ use scenario::{Model, NoFiles};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-pub use testkit::model;
 use uml::{Kernels, Options, Outcome, kernel};
 
 /// A download over a slow link that stands still for ten seconds.
@@ -58,6 +57,11 @@ pub fn kernels() -> Option<Kernels> {
     let patience = Duration::from_secs(60);
     let folder = PathBuf::from("/");
     Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience, folder })
+}
+
+/// First cell of a scenario, with `set` laid over it.
+pub fn model(text: &str, set: &[&str]) -> Model {
+    testkit::model(text, set)
 }
 
 pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {

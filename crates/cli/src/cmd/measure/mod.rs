@@ -21,7 +21,7 @@ use std::sync::Mutex;
 
 /// Measure a real path between two machines: throughput, response times, disconnections, buffers
 ///
-/// A server waits at one end, a client at the other says what is measured and shows what came out.
+/// A server runs at one end; a client at the other end requests measurements and prints the results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw measure server\n  \
@@ -44,7 +44,7 @@ enum Part {
     Show {
         /// The file that a client wrote
         file: PathBuf,
-        /// Print one JSON document in place of the table
+        /// Print one JSON document instead of the table
         #[arg(long)]
         json: bool,
     },
@@ -84,7 +84,7 @@ struct ServerArgs {
     /// Refuse jobs of more than this
     #[arg(long, value_name = "TIME", value_parser = units::parse_span)]
     most_time: Option<Span>,
-    /// A client that is silent for so long in the middle of a job is gone
+    /// Time after which a silent client is dropped in the middle of a job
     #[arg(long, value_name = "TIME", default_value = "15 min", value_parser = units::parse_span)]
     stall: Span,
 }
@@ -205,7 +205,7 @@ struct ClientArgs {
     /// Capture what goes to and fro, headers only, as pcapng; the file must not be there yet
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     capture: Option<PathBuf>,
-    /// Print one JSON document in place of the table
+    /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Results")]
     json: bool,
 }
@@ -279,7 +279,7 @@ impl Token {
         };
         if word.is_empty() || word.len() > measure::message::LONGEST_TOKEN {
             let most = measure::message::LONGEST_TOKEN;
-            return Err(Failure::usage(format!("a token has 1 to {most} bytes"), "choose another word"));
+            return Err(Failure::usage(format!("a token has 1 to {most} bytes"), "choose another token"));
         }
         Ok(Some(word))
     }
@@ -373,7 +373,7 @@ fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
     if steps.is_empty() {
         return Err(Failure::usage(
             "nothing to measure",
-            "say what: --bulk, --transactions, --echo, --buffer, or --published for all of the study",
+            "choose --bulk, --transactions, --echo, --buffer, or --published for the whole study",
         ));
     }
     let Socket { mss, window, cc } = Socket { mss: args.mss, window: args.window, cc: args.cc.clone() };
@@ -510,20 +510,25 @@ fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         if path.exists() {
             return Err(Failure::usage(
-                format!("`{}` is there already", path.display()),
-                "results are added to no older ones; name another file with --out",
+                format!("`{}` already exists", path.display()),
+                "existing results are never extended; name another file with --out",
             ));
         }
         return Ok(path.to_owned());
     }
     let mut candidates = (1..100_000).map(|n| PathBuf::from(format!("measure-{n}.jsonl")));
     let free = candidates.find(|path| !path.exists());
-    free.ok_or_else(|| Failure::usage("every measure-N.jsonl is taken", "name a file with --out"))
+    free.ok_or_else(|| {
+        Failure::usage("every file name measure-N.jsonl exists already", "name a file with --out")
+    })
 }
 
 fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
     let Some(outcome) = Outcome::of(entries) else {
-        return Err(Failure::usage("there is no beginning", "the file was not written by `measure client`"));
+        return Err(Failure::usage(
+            "the file has no begin record",
+            "the file was not written by `measure client`",
+        ));
     };
     if json {
         talk.document(&outcome.document())?;

@@ -31,8 +31,9 @@ use std::path::{Path, PathBuf};
 /// Run a scenario, or its whole grid, in virtual time
 ///
 /// Prints a table of means with their 95 % intervals and keeps every repetition in a run folder.
-/// A [[command]] is a program at a node, played inside a kernel of its own (`williwaw linux build` makes one once).
-/// A run that was interrupted or killed loses no finished repetition: --resume continues it.
+/// A [[command]] runs a program at a node, inside a kernel in virtual time (`williwaw linux build` builds it
+/// once).
+/// An interrupted or killed run loses no finished repetition: --resume continues it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw run scenario.toml --reps 1000 --report\n  \
@@ -48,35 +49,36 @@ pub(crate) struct Args {
     pub(crate) threads: crate::console::args::Threads,
     #[command(flatten)]
     pub(crate) changes: crate::console::args::Changes,
-    /// Run one share of the repetitions, as in 3/16; `williwaw merge` puts the shares together
+    /// Run one shard of the repetitions, as in 3/16; `williwaw merge` merges the shards
     #[arg(long, value_name = "N/OF")]
     pub(crate) shard: Option<Shard>,
-    /// Keep the results in this folder; without it, in a new one under `runs`
+    /// Run folder for the results [default: a new folder under `runs`]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Keep no results
     #[arg(long, conflicts_with_all = ["out", "resume"])]
     pub(crate) no_out: bool,
-    /// Continue the run in this folder; with a scenario alone, its latest run
+    /// Continue the run in this folder; without a folder, the latest run of the scenario
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     pub(crate) resume: Option<Option<PathBuf>>,
-    /// Print one JSON document in place of the table
+    /// Print one JSON document instead of the table
     #[arg(long)]
     pub(crate) json: bool,
-    /// How the table is written
+    /// Format of the table
     #[arg(long, value_name = "STYLE", value_enum, default_value = "text", conflicts_with = "json")]
     pub(crate) table: Style,
-    /// Write one line per repetition and flow to FILE; without one, to stdout in place of the table
+    /// Write one line per repetition and flow to FILE; without FILE, to stdout instead of the table
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub(crate) csv: Option<Option<PathBuf>>,
-    /// Write report.html with pictures into the folder; of a grid also explore.html, in which the axes are sliders
+    /// Write report.html with pictures into the folder; for a grid also explore.html, with a slider for each
+    /// axis
     #[arg(long)]
     pub(crate) report: bool,
     /// Write packet captures of repetitions into the folder, at every host and both sides of every link
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
           value_parser = crate::output::captures::Repetitions::parse)]
     pub(crate) pcap: Option<crate::output::captures::Repetitions>,
-    /// Keep so many bytes of each packet in captures; 0 keeps all
+    /// Bytes kept of each packet in captures (snap length); 0 keeps whole packets
     #[arg(long, value_name = "BYTES", default_value_t = 96, requires = "pcap")]
     pub(crate) snap: u32,
     /// Write time-sequence pictures of repetitions for xplot into the folder
@@ -86,7 +88,7 @@ pub(crate) struct Args {
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,
-    /// Show each flow beside all flows together
+    /// Show each flow as well as all flows together
     #[arg(long)]
     pub(crate) flows: bool,
     /// Start a very large run without asking
@@ -95,13 +97,13 @@ pub(crate) struct Args {
     /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     pub(crate) linux: Option<String>,
-    /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, at the end only
+    /// Read the kernels' TCP_INFO at this interval of virtual time; without it, only at the end
     #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     pub(crate) look: Option<base::Span>,
-    /// Give up a kernel that is silent for so long of real time
+    /// Real time after which a silent kernel is given up
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
-    /// Break ties between simultaneous events at random, to see that nothing hangs on their order
+    /// Break ties between simultaneous events at random, to test that results do not depend on their order
     #[arg(long, value_name = "SEED")]
     pub(crate) shuffle_ties: Option<u64>,
 }
