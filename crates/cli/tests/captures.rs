@@ -62,7 +62,7 @@ fn a_capture_is_drawn_in_every_format() {
     desk.write("bad.csv", "time_s,event\nsoon,x\n");
     for (args, word) in [
         (&["plot", server, "-o", "a.gif"][..], "names no picture format"),
-        (&["plot", server, "--rep", "1"], "--rep means nothing for a capture"),
+        (&["plot", server, "--rep", "1"], "--rep does not apply to a capture"),
         (&["plot", "s.toml", "--from", "1"], "--from is for captures"),
         (&["plot", server, "--layers", "bad.csv"], "`bad.csv`, line 2"),
         (&["plot", server, "--from", "5", "--until", "5"], "--until 5 is not after"),
