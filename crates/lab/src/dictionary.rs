@@ -345,11 +345,21 @@ const HEAD: &str = include_str!("dictionary_head.md");
 /// What stands below them about numbers that commands report.
 const OWN: &str = include_str!("dictionary_own.md");
 
-/// The page.
+/// A metric without an entry of the dictionary, or with several.
+#[derive(Debug, thiserror::Error)]
+#[error("crates/lab/src/dictionary.rs: `{}` has {entries} entries", metric.name())]
+pub struct DictionaryError {
+    /// The metric.
+    pub metric: Metric,
+    /// Its entries.
+    pub entries: u32,
+}
+
+/// The page docs/results.md.
 ///
 /// # Errors
 /// A metric without an entry, or with two.
-pub fn page() -> Result<String, String> {
+pub fn page() -> Result<String, DictionaryError> {
     let columns = columns();
     let mut seen = vec![0; Metric::ALL.len()];
     let mut out = HEAD.to_owned();
@@ -374,8 +384,8 @@ pub fn page() -> Result<String, String> {
         }
     }
     let wrong = Metric::ALL.iter().zip(&seen).find(|(_, n)| **n != 1);
-    if let Some((metric, n)) = wrong {
-        return Err(format!("crates/lab/src/dictionary.rs: `{}` has {n} entries", metric.name()));
+    if let Some((&metric, &entries)) = wrong {
+        return Err(DictionaryError { metric, entries });
     }
     out.push_str(OWN);
     out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");

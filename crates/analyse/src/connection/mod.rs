@@ -1,4 +1,4 @@
-//! Both directions of one connection: who opened it, what was agreed on, where the capture stands.
+//! Both directions of one connection: handshake, negotiated options, position of the capture point.
 
 pub(crate) mod table;
 

@@ -4,7 +4,10 @@
 //! switched on; what the kernel did is recorded with its version, so that the model can be held against it where
 //! nobody has rights.
 
+mod error;
 pub(crate) mod traces;
+
+pub use error::AgreementError;
 
 use base::event::{Event, Record};
 use base::{Span, Time};
@@ -141,13 +144,14 @@ fn text_of(value: &toml::Value) -> String {
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn cases(text: &str) -> Result<Vec<Case>, String> {
-    let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+pub fn cases(text: &str) -> Result<Vec<Case>, AgreementError> {
+    let root: toml::Table = text.parse()?;
     let empty = toml::Table::new();
     let sub =
         |t: &toml::Table, key: &str| t.get(key).and_then(toml::Value::as_table).cloned().unwrap_or_default();
     let word = |t: &toml::Table, key: &str| {
-        t.get(key).and_then(toml::Value::as_str).map(str::to_owned).ok_or(format!("there is no `{key}`"))
+        let value = t.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+        value.ok_or_else(|| AgreementError::Missing(key.to_owned()))
     };
     let (profile, cc) = (word(&root, "profile")?, word(&root, "cc")?);
     let mut out = Vec::new();
@@ -187,16 +191,16 @@ pub fn cases(text: &str) -> Result<Vec<Case>, String> {
 ///
 /// # Errors
 /// What is wrong with it: an option that this build does not have, say.
-pub fn model(set: &[String]) -> Result<Model, String> {
+pub fn model(set: &[String]) -> Result<Model, AgreementError> {
     let read = scenario::read_with("agreement/scenario.toml", SCENARIO.as_bytes(), &NoFiles, set);
-    read.map(|s| s.first().clone()).map_err(|d| d.render(Style::default()))
+    read.map(|s| s.first().clone()).map_err(|d| AgreementError::Scenario(d.render(Style::default())))
 }
 
 /// What the model does in a case.
 ///
 /// # Errors
 /// As [`model`].
-pub fn by_model(case: &Case) -> Result<Deed, String> {
+pub fn by_model(case: &Case) -> Result<Deed, AgreementError> {
     let model = model(&case.tcp)?;
     let mut outcome = run_once(&model, 0, lab::once::Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
@@ -212,15 +216,15 @@ pub fn by_model(case: &Case) -> Result<Deed, String> {
 ///
 /// # Errors
 /// As [`model`], and what [`crate::once`] says.
-pub fn by_kernel(case: &Case) -> Result<Deed, String> {
+pub fn by_kernel(case: &Case) -> Result<Deed, AgreementError> {
     let model = model(&case.linux)?;
     let never = std::sync::atomic::AtomicBool::new(false);
     // Slow links make real stacks robust: lateness of milliseconds changes no count.
     let options =
         crate::Options { trace: true, lateness_limit: Span::from_millis(20), ..crate::Options::default() };
-    let outcome = crate::once(&model, 0, &options, &never).map_err(|e| e.to_string())?;
+    let outcome = crate::once(&model, 0, &options, &never)?;
     if let Some(why) = outcome.unfaithful(&options) {
-        return Err(format!("not faithful: {why}"));
+        return Err(AgreementError::Unfaithful(why));
     }
     let facts = outcome.facts[0].clone().unwrap_or_default();
     let from = outcome.ran.world.flows[0].from;
@@ -410,7 +414,7 @@ const FACTS: &str = include_str!("../../agreement/facts.toml");
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn facts() -> Result<Facts, String> {
+pub fn facts() -> Result<Facts, AgreementError> {
     Facts::read(FACTS)
 }
 
@@ -419,8 +423,8 @@ impl Facts {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn read(text: &str) -> Result<Facts, String> {
-        let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    pub fn read(text: &str) -> Result<Facts, AgreementError> {
+        let root: toml::Table = text.parse()?;
         let mut facts = Facts {
             kernel: root.get("kernel").and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
             cases: Vec::new(),
@@ -428,9 +432,11 @@ impl Facts {
         for (name, runs) in root.get("case").and_then(toml::Value::as_table).into_iter().flatten() {
             let mut deeds = Vec::new();
             for run in runs.as_array().into_iter().flatten() {
+                let lacks =
+                    |key: &str| AgreementError::Incomplete { case: name.clone(), key: key.to_owned() };
                 let count = |key: &str| {
                     let value = run.get(key).and_then(toml::Value::as_integer);
-                    value.map(|n| n as u64).ok_or(format!("{name} has no {key}"))
+                    value.map(|n| n as u64).ok_or_else(|| lacks(key))
                 };
                 let kind = run.get("kind").and_then(toml::Value::as_str).and_then(Kind::from_name);
                 deeds.push(Deed {
@@ -439,7 +445,7 @@ impl Facts {
                     retransmissions: count("retransmissions")?,
                     unneeded: count("unneeded")?,
                     timeouts: count("timeouts")?,
-                    kind: kind.ok_or(format!("{name} has no kind"))?,
+                    kind: kind.ok_or_else(|| lacks("kind"))?,
                     lines: Vec::new(),
                 });
             }
@@ -533,7 +539,7 @@ pub fn table(cases: &[Case], facts: &Facts) -> String {
 ///
 /// # Errors
 /// What is wrong with the cases or the facts.
-pub fn page() -> Result<String, String> {
+pub fn page() -> Result<String, AgreementError> {
     let cases = cases(CASES)?;
     let mut table = table(&cases, &facts()?);
     table.push_str("\nWhere they part, and why:\n\n");

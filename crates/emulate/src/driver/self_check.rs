@@ -213,14 +213,26 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
     })
 }
 
+/// Why the scenarios of the self-check cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// The table of scenarios is no TOML.
+    #[error(transparent)]
+    Table(#[from] toml::de::Error),
+    /// A scenario is refused, for example for its recorded rate: the diagnostics.
+    #[error("{0}")]
+    Scenario(String),
+}
+
 /// Scenarios of a few seconds each for which both clocks should agree: a constant link, a spike, losses, an
 /// oscillating rate, repeats on the link, and a rate that is read from a file: `recorded`, in any form that a scenario
 /// takes, or one made up here.
 ///
 /// # Errors
 /// A text that is no scenario, with what is wrong in it.
-pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String> {
-    let table: toml::Table = toml::from_str(include_str!("../../twins.toml")).map_err(|e| e.to_string())?;
+pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, ScenarioError> {
+    let table: toml::Table = toml::from_str(include_str!("../../twins.toml"))?;
     let load = |path: &str| match path {
         "lte.trace" => Ok(recorded.map_or_else(|| wave().into_bytes(), <[u8]>::to_vec)),
         other => Err(format!("there is no {other}")),
@@ -233,7 +245,7 @@ pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String
              app = {{ bulk = {{ bytes = \"200 kB\" }} }}\n[run]\nlimit = \"60 s\"\n"
         );
         let scenario = scenario::read(name, text.as_bytes(), &load)
-            .map_err(|wrong| wrong.render(scenario::Style::default()))?;
+            .map_err(|wrong| ScenarioError::Scenario(wrong.render(scenario::Style::default())))?;
         Ok((name.clone(), scenario.first().clone()))
     };
     table.iter().map(one).collect()
