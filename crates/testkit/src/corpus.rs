@@ -1,4 +1,4 @@
-//! Fuzzing corpora: the inputs in `fuzz/corpus` that a fuzzer found worth keeping (`fuzz/README.md`).
+//! Corpora of fuzz targets: the inputs in `fuzz/corpus` that a fuzzer found worth keeping (`fuzz/README.md`).
 
 use std::path::Path;
 
