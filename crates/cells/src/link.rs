@@ -198,11 +198,8 @@ impl Link {
         };
         // Accumulated C/I: the sum over transmissions, in units of the row's scheme. Of one transmission that counts once
         // it is the block's own to the bit: its C/I was only multiplied and divided by 1 or 2.
-        let x = if alone && n == 1 {
-            db
-        } else {
-            to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain
-        };
+        let x =
+            if alone && n == 1 { db } else { to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain };
         let slope = slope * narrower;
         // Few draws are so near to the error rate that it must be computed.
         let arrived = match self.tables.certain(x, x50, slope, u) {
@@ -294,7 +291,11 @@ mod tests {
                 let u = crate::numeric::unit(mix(3 * i + k));
                 let u = if i % 5 == 0 { u * u * u * u } else { u };
                 let fate = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, u);
-                assert_eq!(fate == Fate::Arrived, law(ci, scheme, &mut plain, u), "{scheme} {around} {k} {u}");
+                assert_eq!(
+                    fate == Fate::Arrived,
+                    law(ci, scheme, &mut plain, u),
+                    "{scheme} {around} {k} {u}"
+                );
                 assert_eq!(soft, plain);
                 arrived += u32::from(fate == Fate::Arrived);
             }

@@ -278,7 +278,16 @@ impl Cells {
         let heard = average || self.link.header(&air, on.block.scheme, quality, hash);
         for (second, rlc) in on.block.units().enumerate() {
             let fate = if heard {
-                self.fate(way, now, on, (&air, &bursts), (mean, ci), second == 1, &rlc, hash >> (12 + 12 * second))
+                self.fate(
+                    way,
+                    now,
+                    on,
+                    (&air, &bursts),
+                    (mean, ci),
+                    second == 1,
+                    &rlc,
+                    hash >> (12 + 12 * second),
+                )
             } else {
                 Fate::NoHeader
             };

@@ -60,8 +60,11 @@ impl<'a> Laboratory<'a> {
         let readings = self.readings(group, &experiment, &claims)?;
         let share = self.share(group, &experiment, &claims)?;
         let figures = figure::figures(&experiment, &claims, &grid)?;
-        let mut pictures =
-            if self.settings.pictures { pictures(&experiment, &grid, &claim_results, self.control.jobs)? } else { Vec::new() };
+        let mut pictures = if self.settings.pictures {
+            pictures(&experiment, &grid, &claim_results, self.control.jobs)?
+        } else {
+            Vec::new()
+        };
         if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
             pictures.extend(self.pictures_today(&experiment, today, &claim_results)?);
         }

@@ -44,7 +44,8 @@ pub(super) fn pictures(
     claims: &[ClaimResult],
     jobs: usize,
 ) -> Result<Vec<(String, Picture)>, ReproduceError> {
-    let draw =
-        |(title, model, repetition, flow): &Scene<'_>| ((*title).to_owned(), picture(model, *repetition, *flow));
+    let draw = |(title, model, repetition, flow): &Scene<'_>| {
+        ((*title).to_owned(), picture(model, *repetition, *flow))
+    };
     Ok(on_all_threads(jobs, &scenes(experiment, grid, claims)?, draw))
 }
