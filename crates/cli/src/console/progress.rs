@@ -95,7 +95,8 @@ impl Line<'_> {
             total.store(t, Ordering::Relaxed);
         };
         let drawn = talk.shows_progress();
-        if !drawn && !(self.seldom && talk.takes_notes()) {
+        let said = self.seldom && talk.takes_notes();
+        if !drawn && !said {
             return work(&tell);
         }
         std::thread::scope(|scope| {
