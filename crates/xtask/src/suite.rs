@@ -85,8 +85,8 @@ pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -
             }
         }
     };
+    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let next = AtomicUsize::new(0);
         for _ in 0..AT_ONCE {
             scope.spawn(|| lane(&next, &waiting));
         }
