@@ -69,7 +69,8 @@ fn every_column_of_every_other_table_is_defined() {
         }
     }
     // What `--events` and `--series` write: the fields of events are defined on their own page.
-    let events = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.md")).unwrap();
+    let events =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.md")).unwrap();
     for (name, _) in &lab::detail::event_columns()[2..] {
         assert!(events.contains(&format!("`{name}`: ")), "{name}");
     }

@@ -46,11 +46,13 @@ pub fn events(model: &Model, cell: u32, repetition: u64, push: Push<'_>) -> resu
     // Links record their past when they are next looked at.
     records.sort_by_key(|record| record.t);
     let columns = event_columns();
-    let place: BTreeMap<&str, usize> = columns.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
+    let place: BTreeMap<&str, usize> =
+        columns.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
     let mut words: BTreeMap<&'static str, Arc<str>> = BTreeMap::new();
     let names: Vec<Arc<str>> = outcome.world.names.iter().map(|name| name.as_str().into()).collect();
     for record in records {
-        let mut word = |word: &'static str| Datum::Text(words.entry(word).or_insert_with(|| word.into()).clone());
+        let mut word =
+            |word: &'static str| Datum::Text(words.entry(word).or_insert_with(|| word.into()).clone());
         let mut values = vec![None; columns.len()];
         values[0] = names.get(record.source.0 as usize).cloned().map(Datum::Text);
         values[1] = Some(word(record.event.name()));
@@ -79,7 +81,8 @@ pub fn samples(model: &Model, cell: u32, repetition: u64, push: Push<'_>) -> res
             Some(known) => Datum::Text(known.clone()),
             None => Datum::Text(words.entry(text.to_owned()).or_insert_with(|| text.into()).clone()),
         };
-        let values = vec![Some(word(sample.series)), Some(word(&sample.subject)), Some(Datum::Real(sample.value))];
+        let values =
+            vec![Some(word(sample.series)), Some(word(&sample.subject)), Some(Datum::Real(sample.value))];
         push(Instant { cell, repetition, t: sample.t, values })?;
     }
     Ok(())
@@ -93,7 +96,8 @@ mod tests {
     #[test]
     fn columns_have_the_types_of_their_fields() {
         let source = include_str!("../../base/src/event.rs");
-        let declared = source.split("events! {").nth(1).unwrap();
+        let lines = source.split("events! {").nth(1).unwrap().lines();
+        let declared: String = lines.filter(|line| !line.trim_start().starts_with("///")).collect();
         for (name, kind) in &event_columns()[2..] {
             let mut seen = 0;
             for (at, _) in declared.match_indices(&format!(" {name}: ")) {
@@ -103,7 +107,8 @@ mod tests {
                     "u64" | "u32" | "u8" => Kind::Int,
                     "crate::time::Span" | "Time" => Kind::Real,
                     "bool" => Kind::Bool,
-                    "&'static str" | "DropReason" | "Cause" | "BlockUse" | "TbfStep" | "FrameFate" | "CellStep" => Kind::Text,
+                    "&'static str" | "DropReason" | "Cause" | "BlockUse" | "TbfStep" | "FrameFate"
+                    | "CellStep" => Kind::Text,
                     other => panic!("`{name}` has the new type {other}"),
                 };
                 assert_eq!(of, *kind, "{name}");

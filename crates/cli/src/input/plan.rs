@@ -122,7 +122,10 @@ impl Plan {
             return Err(Failure::usage("a report needs a folder to lie in", "leave out --no-out"));
         }
         if !self.wanted.is_empty() && matches!(self.place, Place::None) {
-            return Err(Failure::usage("captures and other files of repetitions need a folder to lie in", "leave out --no-out"));
+            return Err(Failure::usage(
+                "captures and other files of repetitions need a folder to lie in",
+                "leave out --no-out",
+            ));
         }
         self.wanted.check(self.repetitions)?;
         let recorded = self.wanted.events.is_some() || self.wanted.series.is_some();

@@ -106,7 +106,8 @@ fn open(file: File, head: Head<'_>) -> Outcome<SerializedFileWriter<File>> {
         ("williwaw.scenario_hash", head.of.scenario_hash.clone()),
         ("williwaw.seed", head.of.seed.to_string()),
     ];
-    let sorted_by = (0..3).map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: false });
+    let sorted_by =
+        (0..3).map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: false });
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("williwaw version {}", head.of.version))
@@ -141,11 +142,7 @@ fn schema(head: Head<'_>) -> Outcome<TypePtr> {
     Type::group_type_builder(head.name).with_fields(fields).build().map(Arc::new)
 }
 
-fn group(
-    writer: &mut SerializedFileWriter<File>,
-    columns: &[(&str, Kind)],
-    rows: &[Instant],
-) -> Outcome<()> {
+fn group(writer: &mut SerializedFileWriter<File>, columns: &[(&str, Kind)], rows: &[Instant]) -> Outcome<()> {
     let mut group = writer.next_row_group()?;
     let cells: Vec<i32> = rows.iter().map(|row| row.cell as i32).collect();
     write_column::<Int32Type>(&mut group, &cells, None)?;
@@ -163,7 +160,9 @@ fn group(
         match kind {
             Kind::Int => write_nullable::<Int64Type>(&mut group, values.map(|v| v.and_then(Datum::int)))?,
             Kind::Real => write_nullable::<DoubleType>(&mut group, values.map(|v| v.and_then(Datum::real)))?,
-            Kind::Text => write_nullable::<ByteArrayType>(&mut group, values.map(|v| v.and_then(Datum::text)))?,
+            Kind::Text => {
+                write_nullable::<ByteArrayType>(&mut group, values.map(|v| v.and_then(Datum::text)))?
+            }
             Kind::Bool => write_nullable::<BoolType>(&mut group, values.map(|v| v.and_then(Datum::bool)))?,
         }
     }
@@ -205,7 +204,8 @@ mod tests {
     use ::parquet::record::Field;
 
     fn header() -> crate::Header {
-        crate::Header::new("0.1.0", "hash", 7, Vec::new(), vec![crate::Cell::new(0, Vec::<(String, String)>::new())])
+        let cell = crate::Cell { index: 0, params: Vec::new() };
+        crate::Header::new("hash", 7, "0.1.0", vec![cell], Vec::new()).unwrap()
     }
 
     const COLUMNS: &[(&str, Kind)] =
