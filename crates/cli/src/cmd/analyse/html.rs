@@ -135,7 +135,10 @@ mod tests {
 
     #[test]
     fn an_instant_gets_its_unit() {
-        assert_eq!(timed("    19.842  3 segments in a row were lost"), "19.842 s: 3 segments in a row were lost");
+        assert_eq!(
+            timed("    19.842  3 segments in a row were lost"),
+            "19.842 s: 3 segments in a row were lost"
+        );
         assert_eq!(timed("            115.8 kB were outstanding"), "115.8 kB were outstanding");
     }
 }

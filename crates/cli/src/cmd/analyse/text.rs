@@ -97,9 +97,7 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> Board {
         let span = way.data_span.map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
         let ends = [f.client.to_string(), f.server.to_string()];
         let unknown = |n: u64| if n > 0 { format!(" ({n} unknown)") } else { String::new() };
-        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| {
-            (length(r.min_s), length(r.mean_s))
-        });
+        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| (length(r.min_s), length(r.mean_s)));
         board.rows.push(vec![
             number.to_string(),
             ends[main].clone(),
