@@ -345,20 +345,27 @@ const HEAD: &str = include_str!("dictionary_head.md");
 /// What stands below them about numbers that commands report.
 const OWN: &str = include_str!("dictionary_own.md");
 
-/// A metric without an entry of the dictionary, or with several.
+/// Why the dictionary is incomplete.
 #[derive(Debug, thiserror::Error)]
-#[error("crates/lab/src/dictionary.rs: `{}` has {entries} entries", metric.name())]
-pub struct DictionaryError {
-    /// The metric.
-    pub metric: Metric,
-    /// Its entries.
-    pub entries: u32,
+#[non_exhaustive]
+pub enum DictionaryError {
+    /// A metric without an entry, or with several.
+    #[error("crates/lab/src/dictionary.rs: `{}` has {entries} entries", metric.name())]
+    Metric {
+        /// The metric.
+        metric: Metric,
+        /// Its entries.
+        entries: u32,
+    },
+    /// A column of the tables of networks without a definition, or a definition without a column.
+    #[error("{0}")]
+    Column(String),
 }
 
 /// The page docs/results.md.
 ///
 /// # Errors
-/// A metric without an entry, or with two.
+/// A metric or a column without one definition.
 pub fn page() -> Result<String, DictionaryError> {
     let columns = columns();
     let mut seen = vec![0; Metric::ALL.len()];
@@ -385,10 +392,10 @@ pub fn page() -> Result<String, DictionaryError> {
     }
     let wrong = Metric::ALL.iter().zip(&seen).find(|(_, n)| **n != 1);
     if let Some((&metric, &entries)) = wrong {
-        return Err(DictionaryError { metric, entries });
+        return Err(DictionaryError::Metric { metric, entries });
     }
     out.push_str(OWN);
-    out.push_str(&crate::system::definitions::section()?);
+    out.push_str(&crate::system::definitions::section().map_err(DictionaryError::Column)?);
     out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");
     for (name, unit, about) in SERIES {
         let unit = if unit.is_empty() { "1" } else { unit };
