@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
+#[allow(dead_code, reason = "the other comparison uses the rest")]
 mod pcu;
 
 use pcu::{Pcu, Setup};
