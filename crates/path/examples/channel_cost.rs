@@ -2,8 +2,7 @@
 //! `valgrind --tool=callgrind` with the name of a case, and divide by the packets what it takes beyond `none`.
 
 use base::dist::{Dist, Sampler};
-use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::BodyRef;
+use base::packet::Packet;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
