@@ -123,7 +123,7 @@ fn packet() -> impl Strategy<Value = Packet> {
         1 => alone().prop_map(|chunk| vec![chunk]),
     ];
     (any::<[u16; 2]>(), any::<u32>(), any::<[u32; 2]>(), chunks)
-        .prop_map(|(ports, tag, initial, chunks)| Packet { ports, tag, initial, chunks })
+        .prop_map(|(ports, tag, initial, chunks)| Packet { ports, tag, initial, chunks, divisible: false })
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Transmission (RFC 9260 sections 6.1, 6.10): what goes into the next packet, and when the windows allow one.
 
 use super::{Association, Fate, Sent, State};
-use crate::chunk::{COMMON_HEADER, Chunk, Data, IP_HEADER, Packet};
+use crate::chunk::{Chunk, Data, IP_HEADER, Packet};
 use crate::config::{Burst, Immediate};
 use base::truth::Cause;
 use base::{Span, Time};
@@ -25,6 +25,7 @@ impl Association {
             ([Chunk::Sack(_)], _, Some(size)) => size,
             _ => IP_HEADER + packet.size(),
         };
+        let packet = Packet { divisible: self.may_be_cut(path, size), ..packet };
         let cause = Association::cause_of(&packet.chunks);
         let ecn = if self.peer.ecn && packet.data().next().is_some() { ECT0 } else { 0 };
         let lifetime = self.lifetime_of(io.now, &packet);
@@ -90,7 +91,7 @@ impl Association {
     /// Chunks that go before data, as far as there is room beside them: acknowledgement and control (section 6.10).
     fn companions(&mut self, path: u8, used: u32) -> Vec<Chunk> {
         let mut chunks = Vec::new();
-        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER + used);
+        let mut room = self.packet_room(path).saturating_sub(used);
         if !self.config.bundle {
             return chunks;
         }
@@ -147,11 +148,12 @@ impl Association {
 
     /// Chooses the DATA chunks of the next packet, and marks them as sent; `new`: new data may be among them.
     fn select(&mut self, now: Time, limits: &[u64], new: bool) -> Option<(u8, Vec<Data>)> {
-        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER);
         let rushed = self.rush.take();
         let mut chosen = Vec::new();
+        let mut room;
         let path = if self.resends > 0 {
             let path = rushed.or_else(|| self.resend_path())?;
+            room = self.packet_room(path);
             let index = usize::from(path);
             if rushed.is_none() && self.paths[index].flight >= limits[index] {
                 return None;
@@ -160,6 +162,7 @@ impl Association {
             path
         } else {
             self.choose_path();
+            room = self.packet_room(self.data_path);
             self.data_path
         };
         if chosen.is_empty() || (self.resends == 0 && rushed.is_none() && self.config.bundle) {

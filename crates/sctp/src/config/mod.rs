@@ -92,11 +92,23 @@ base::named! {
     }
 }
 
+base::named! {
+    /// How the MTU of a path is learned.
+    pub enum PathMtu {
+        /// By ICMP errors; packets must not be cut up (RFC 9260 section 7.3, RFC 1191).
+        Icmp = "icmp",
+        /// It is not: routers cut up what is larger.
+        Off = "off",
+    }
+}
+
 /// The options of one endpoint. Both ends of an association have the same.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Largest IP packet, bytes.
+    /// Largest IP packet, bytes: that of the interface, or less once a path has shown a smaller one.
     pub mtu: u32,
+    /// How the MTU of a path is learned.
+    pub path_mtu: PathMtu,
     /// Most bytes of user data in a DATA chunk; none: what an unbundled chunk can hold in the MTU.
     pub chunk: Option<u32>,
     /// IP packet of a single DATA chunk beyond its user data, bytes; none: real sizes.

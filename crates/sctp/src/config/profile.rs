@@ -1,6 +1,8 @@
 //! Profiles: option sets named after the specification or program that they follow.
 
-use super::{Burst, Config, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit};
+use super::{
+    Burst, Config, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
+};
 use base::Span;
 use transport::tcp::config::{Config as Tcp, RtoConfig};
 
@@ -42,6 +44,7 @@ fn timer(initial: Span) -> RtoConfig {
 pub(super) fn rfc9260() -> Config {
     Config {
         mtu: 1500,
+        path_mtu: PathMtu::Icmp,
         chunk: None,
         data_header: None,
         sack_size: None,
@@ -103,6 +106,7 @@ fn rfc2960() -> Config {
 /// The study calls its SCTP that of RFC 2960 and says that duplicate SACKs do not clock out new data (section III.B).
 fn ns2_2002() -> Config {
     Config {
+        path_mtu: PathMtu::Off,
         sends_on_duplicates: false,
         reports_duplicates: true,
         idle_decay: false,
@@ -119,6 +123,7 @@ fn ns2_2002() -> Config {
 /// April 2007 confirms the only path too, before data leave, so that the timer has a sample before the first chunk.
 fn ns2_235() -> Config {
     Config {
+        path_mtu: PathMtu::Off,
         repeated_timeouts: Repeated::Keeps,
         verifies_path: true,
         burst: Burst::Packets,
