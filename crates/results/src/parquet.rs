@@ -18,6 +18,7 @@
 //! its CRC-32 in hexadecimal: Parquet checks nothing by itself, and a flipped bit in a page is another
 //! number or worse. Other readers pass over it.
 
+pub mod long;
 mod table;
 
 use std::borrow::Cow;

@@ -119,7 +119,22 @@ fn generate(root: &Path) -> Result<bool, String> {
         std::fs::write(&path, page.text).map_err(|e| format!("cannot write {}: {e}", page.path))?;
         say(&format!("wrote {}", page.path));
     }
+    python_tables(root, &[], &mut findings);
     Ok(report(&findings))
+}
+
+/// The types of the Python package, which a program of its own writes from the schema. Without Python this says so.
+fn python_tables(root: &Path, args: &[&str], findings: &mut Findings) {
+    let path = root.join("python/tables.py");
+    match std::process::Command::new("python3").arg(path).args(args).status() {
+        Ok(status) if status.success() => {}
+        Ok(_) => findings
+            .errors
+            .push("python/williwaw/tables.py is stale; run `cargo run -p xtask -- generate`".into()),
+        Err(_) => {
+            findings.warnings.push("python/williwaw/tables.py is not checked: there is no python3".into())
+        }
+    }
 }
 
 fn check(root: &Path) -> Result<bool, String> {
@@ -128,6 +143,7 @@ fn check(root: &Path) -> Result<bool, String> {
     for page in pages(root, &tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
+    python_tables(root, &["--check"], &mut findings);
     headings::check(&tree, &mut findings);
     book::check(&tree, root, &mut findings);
     house::check(&tree, &mut findings);

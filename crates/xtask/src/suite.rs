@@ -1,21 +1,24 @@
-//! Test binaries in two lanes, those in real time beside those that compute.
+//! Test binaries in parallel lanes, those in real time beside those that compute.
 //!
 //! `cargo test` runs one binary after the other, and most of the time it takes is spent in waiting for real clocks. The
-//! list of binaries comes from `cargo test --no-run --message-format=json`. Those in real time run one by one at
-//! normal priority; beside them the others run one by one at a lower priority and with one thread each. Each binary gets
+//! list of binaries comes from `cargo test --no-run --message-format=json`. Those in real time run two at once at normal
+//! priority; beside them the others run one by one at a lower priority and with one thread each. Each binary gets
 //! the working folder, the variables and the line `Running ...` that cargo would give it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Packages whose integration tests drive real clocks: sockets, namespaces, TUN devices, a browser.
 const REAL_TIME: [&str; 5] = ["emulate", "measure", "netns", "serve", "uml"];
 
 /// Integration tests of other packages that do, and so wait for most of their time.
-const REAL_TIME_TESTS: [(&str, &str); 17] = [
+const REAL_TIME_TESTS: [(&str, &str); 19] = [
+    ("analyse", "ends"),
+    ("analyse", "live"),
     ("cli", "agent"),
     ("cli", "apart"),
     ("cli", "away"),
@@ -34,6 +37,9 @@ const REAL_TIME_TESTS: [(&str, &str); 17] = [
     ("cli", "wire"),
     ("radio", "station"),
 ];
+
+/// Binaries in real time that run at once: each takes a fifth of a core.
+const AT_ONCE: usize = 2;
 
 /// A test binary.
 #[derive(Debug, PartialEq)]
@@ -63,8 +69,8 @@ pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -
     }
     let (waiting, computing): (Vec<_>, Vec<_>) = all.into_iter().partition(|binary| binary.real_time);
     let shared = Mutex::new((Vec::new(), out));
-    let lane = |lane: &[Binary]| {
-        for binary in lane {
+    let lane = |next: &AtomicUsize, lane: &[Binary]| {
+        while let Some(binary) = lane.get(next.fetch_add(1, Ordering::Relaxed)) {
             #[expect(clippy::disallowed_methods, reason = "wall time of a test binary, for its reader")]
             let begun = Instant::now();
             let (passed, output) = outcome(binary, args);
@@ -79,9 +85,12 @@ pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -
             }
         }
     };
+    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        scope.spawn(|| lane(&waiting));
-        lane(&computing);
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| lane(&next, &waiting));
+        }
+        lane(&AtomicUsize::new(0), &computing);
     });
     let (failed, out) = shared.into_inner().expect("no lane panicked");
     for alone in &failed {
