@@ -106,6 +106,19 @@ pub(super) static TABLE: TableShape = table(
             NO,
             "The first packet with data of an association is acknowledged at once.",
         ),
+        field("gap-blocks", Shape::One(Kind::Count(1, 300)), NO, "Most gap blocks in a SACK."),
+        field(
+            "restarts-on-fast",
+            FLAG,
+            NO,
+            "A fast retransmission of the oldest outstanding chunk restarts T3-rtx (RFC 9260).",
+        ),
+        field(
+            "counts-marked",
+            FLAG,
+            NO,
+            "Chunks that are acknowledged while they wait to be sent again open the congestion window.",
+        ),
         field("reports-duplicates", FLAG, NO, "SACKs report duplicate chunks."),
         field(
             "immediate",
@@ -231,6 +244,9 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.sack_every, count("sack-every"));
     over(&mut c.sack_delay, reader.span("sack-delay"));
     over(&mut c.sacks_first, reader.flag("sacks-first"));
+    over(&mut c.gap_blocks, count("gap-blocks"));
+    over(&mut c.restarts_on_fast, reader.flag("restarts-on-fast"));
+    over(&mut c.counts_marked, reader.flag("counts-marked"));
     over(&mut c.reports_duplicates, reader.flag("reports-duplicates"));
     over(&mut c.immediate, word("immediate").and_then(Immediate::from_name));
     over(&mut c.rto.initial, reader.span("rto-initial"));

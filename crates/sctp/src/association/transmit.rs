@@ -115,7 +115,7 @@ impl Association {
 
     /// Room for the largest acknowledgement that may be owed now.
     fn sack_room(&self) -> u32 {
-        self.receipt.sack_size() + if self.receipt.marked.is_some() { 8 } else { 0 }
+        self.receipt.sack_size(&self.config) + if self.receipt.marked.is_some() { 8 } else { 0 }
     }
 
     /// A SACK, and what the peer is to know of marks.
@@ -187,7 +187,7 @@ impl Association {
     }
 
     fn select_resends(&mut self, now: Time, path: u8, room: &mut u32, chosen: &mut Vec<Data>) {
-        let bundle = self.config.bundle;
+        let (bundle, restarts) = (self.config.bundle, self.config.restarts_on_fast);
         let first = self.sent.iter().position(|s| matches!(s.fate, Fate::Flight | Fate::Resend));
         let target = &mut self.paths[usize::from(path)];
         for (i, sent) in self.sent.iter_mut().enumerate() {
@@ -209,7 +209,7 @@ impl Association {
             target.last_sent = now;
             chosen.push(sent.data);
             //= RFC 9260 section 6.3.2, R1 and 7.2.4: the timer runs anew where the first outstanding chunk is resent
-            if target.timer.deadline().is_never() || first == Some(i) {
+            if target.timer.deadline().is_never() || restarts && first == Some(i) {
                 target.timer.restart(now);
             }
         }

@@ -155,6 +155,12 @@ pub struct Config {
     pub sack_delay: Span,
     /// The first packet with data of an association is acknowledged at once.
     pub sacks_first: bool,
+    /// Most gap blocks in a SACK.
+    pub gap_blocks: u32,
+    /// A fast retransmission of the oldest outstanding chunk restarts T3-rtx (RFC 9260 section 7.2.4, step 4).
+    pub restarts_on_fast: bool,
+    /// Chunks that were acknowledged while they waited to be sent again open the congestion window.
+    pub counts_marked: bool,
     /// A SACK reports duplicates.
     pub reports_duplicates: bool,
     /// Which chunks ask to be acknowledged at once while the association closes.

@@ -68,6 +68,9 @@ pub(super) fn rfc9260() -> Config {
         sack_every: 2,
         sack_delay: Span::from_millis(200),
         sacks_first: false,
+        gap_blocks: 40,
+        restarts_on_fast: true,
+        counts_marked: true,
         reports_duplicates: true,
         immediate: Immediate::Last,
         rto: timer(Span::from_secs(1)),
@@ -142,6 +145,12 @@ fn linux() -> Config {
         window_unit: WindowUnit::Mtu,
         grows_on_gaps: true,
         sacks_first: true,
+        // SCTP_MAX_GABS of include/net/sctp/constants.h.
+        gap_blocks: 16,
+        // sctp_packet_transmit calls sctp_transport_reset_t3_rtx, which leaves a running timer alone.
+        restarts_on_fast: false,
+        // sctp_check_transmitted gets no transport for its list of retransmissions.
+        counts_marked: false,
         immediate: Immediate::All,
         ..rfc4960()
     }
