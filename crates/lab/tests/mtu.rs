@@ -296,7 +296,7 @@ fn sctp_learns_the_mtu_of_each_path() {
         [run]
         limit = "1 h"
         "#;
-    let outcome = play(&common::model::<&str>(text, &[]));
+    let outcome = play(&testkit::model::<&str>(text, &[]));
     let sizes = packets(&outcome);
     assert_eq!(delivered(&outcome), 2e6);
     let first = sizes.iter().position(|size| *size <= 1006).unwrap_or(0);
