@@ -211,6 +211,7 @@ impl Direction {
             ack: o.head.ack,
             id: o.id.filter(|id| *id != 0),
             stamp: o.head.timestamps.map(|ts| ts.0),
+            echo: o.head.timestamps.map(|ts| ts.1),
         });
     }
 
