@@ -2,6 +2,7 @@
 
 pub(crate) mod agent_player;
 pub(crate) mod kernels;
+pub(crate) mod link_processes;
 pub(crate) mod local_player;
 pub(crate) mod numbers;
 pub(crate) mod remote_player;

@@ -40,6 +40,7 @@ use path::hold::Hold;
 use path::loaded::LoadedLink;
 use path::loss::Loss;
 use path::meter::Meter;
+use path::outside::Outside;
 use path::qdisc::QueueSite;
 use path::rst_flush::RstWatch;
 use path::states::Plan;
@@ -73,6 +74,8 @@ pub struct World {
     pub letters: Vec<Letters>,
     /// The elements of each link, in the order of the model; those of a bearer are shared by its two directions.
     pub links: Vec<Vec<ElementId>>,
+    /// Links that wait for a program to serve them, and their elements.
+    pub outsides: Vec<(usize, ElementId)>,
 }
 
 /// The hosts of a flow.
@@ -123,6 +126,8 @@ struct Builder<'a> {
     caches: BTreeMap<(usize, usize), TcbCache>,
     /// Watches for resets, and the link that each empties.
     watches: Vec<(ElementId, usize)>,
+    /// Links that programs serve, and their elements.
+    outsides: Vec<(usize, ElementId)>,
     /// Congestion managers, by node.
     managers: BTreeMap<usize, WindowManager>,
     /// The window of all flows from one node to another, where they share it.
@@ -157,6 +162,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         choices: Vec::new(),
         caches: BTreeMap::new(),
         watches: Vec::new(),
+        outsides: Vec::new(),
         managers: BTreeMap::new(),
         windows: BTreeMap::new(),
     };
@@ -198,6 +204,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         bearers,
         letters: told,
         links: b.links,
+        outsides: b.outsides,
     }
 }
 
@@ -456,6 +463,11 @@ impl Builder<'_> {
     fn served(&mut self, index: usize) -> ElementId {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
+        if model.processes.iter().any(|process| process.links.contains(&index)) {
+            let id = self.add(link.name.clone(), Outside::default());
+            self.outsides.push((index, id));
+            return id;
+        }
         if link.channel.is_some() || !link.queue.is_plain() {
             return self.channel(index);
         }
