@@ -99,7 +99,7 @@ impl Line {
 
     fn say(&mut self, text: &str) -> Result<(), String> {
         let Some(questions) = &mut self.questions else { return Err("has failed before".to_owned()) };
-        questions.write_all(text.as_bytes()).map_err(|why| format!("takes no more questions: {why}"))
+        questions.write_all(text.as_bytes()).map_err(|why| format!("ended before it answered: {why}"))
     }
 
     fn complaint(&self, why: &str) -> String {
@@ -128,7 +128,7 @@ impl Line {
                 Err(format!("did not answer about packet {number} in {} s", PATIENCE.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => {
-                Err(format!("ended, or wrote a line of more than {LONGEST} bytes, before it answered"))
+                Err(format!("ended before it answered, or wrote a line of more than {LONGEST} bytes"))
             }
         }
     }
