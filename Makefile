@@ -28,9 +28,16 @@ export PROPTEST_RNG_SEED
 # Arguments of the test binaries: .ci/run asks for `--show-output`, in which tests say that they were skipped.
 TEST_ARGS ?=
 
+# What cargo builds; which test binaries there are is read from its messages. The Python package has no tests of cargo's
+# and is named nevertheless: its features count, so that its wheel shares what is compiled here.
+BUILT = $(or $(CARGO_TARGET_DIR),target)
+SUITE = $(CARGO) test --workspace --locked --tests --no-run
+
 test: toolchain
-	$(CARGO) test --workspace --exclude williwaw-python --locked --no-fail-fast --lib --bins --tests -- $(TEST_ARGS)
-	$(CARGO) test --workspace --exclude williwaw-python --locked --no-fail-fast --doc
+	$(SUITE)
+	$(SUITE) -q --message-format=json > $(BUILT)/suite.json
+	$(BUILT)/debug/xtask suite $(BUILT)/suite.json $(TEST_ARGS)
+	$(CARGO) test --workspace --locked --no-fail-fast --doc
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
 		echo "$(CARGO) fmt --all -- --check" && $(CARGO) fmt --all -- --check && \
 		rustfmt --edition 2024 --check $(LISTED); \

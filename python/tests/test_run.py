@@ -108,13 +108,18 @@ def test_progress_is_told_and_may_raise(small: williwaw.Scenario) -> None:
 
 
 def test_ctrl_c_ends_a_run_and_keeps_what_is_done(small: williwaw.Scenario, tmp_path: Path) -> None:
+    # A shell starts its background jobs with SIGINT ignored, and Python leaves that as it is.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        williwaw.run(small, repetitions=1_000_000, folder=tmp_path / "run", progress=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            williwaw.run(small, repetitions=200_000, folder=tmp_path / "run", progress=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 20
     kept = williwaw.read(tmp_path / "run")
-    assert 0 < len(kept) < 4_000_000
+    assert 0 < len(kept) < 800_000
 
 
 def test_other_threads_go_on(small: williwaw.Scenario) -> None:

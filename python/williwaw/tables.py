@@ -25,6 +25,53 @@ Demand = TypedDict(
     total=False,
 )
 
+# Calls and other users of the cell.
+CellLoad = TypedDict(
+    "CellLoad",
+    {
+        'calls': float,
+        'call-lasts': str,
+        'reserved': int,
+        'users': float,
+        'user-stays': str,
+    },
+    total=False,
+)
+
+Hold = TypedDict(
+    "Hold",
+    {
+        'down': str,
+        'up': str,
+    },
+    total=False,
+)
+
+# A traffic class: packets for which everything given holds. The first class that fits takes a packet.
+Traffic = TypedDict(
+    "Traffic",
+    {
+        'name': str,
+        'flows': list[str],
+        'dscp': int,
+        'hold': Union[str, Hold],
+        'repeats': bool,
+    },
+    total=False,
+)
+
+# Prices.
+Tariff = TypedDict(
+    "Tariff",
+    {
+        'kilobyte': float,
+        'repeated-kilobyte': float,
+        'reselection': float,
+        'allocation': float,
+    },
+    total=False,
+)
+
 Scheme = TypedDict(
     "Scheme",
     {
@@ -213,15 +260,6 @@ TablesHopRadioGprsErrors2 = TypedDict(
     total=False,
 )
 
-Hold = TypedDict(
-    "Hold",
-    {
-        'down': str,
-        'up': str,
-    },
-    total=False,
-)
-
 # Durations.
 Setup = TypedDict(
     "Setup",
@@ -282,6 +320,8 @@ Sgsn = TypedDict(
         'gb-rate': str,
         'gb-overhead': str,
         'gb-delay': str,
+        'cell-leak': str,
+        'cell-bucket': str,
     },
     total=False,
 )
@@ -322,6 +362,7 @@ Reselection = TypedDict(
         'same-bsc': float,
         'routing-area': float,
         'inter-sgsn': float,
+        'location-area': float,
         'failure': float,
         'failed': str,
         'deletes': float,
@@ -332,6 +373,7 @@ Reselection = TypedDict(
         'cell-update': str,
         'routing-area-update': str,
         'sgsn-context': str,
+        'location-update': str,
         'resume': str,
         'faults': Faults,
     },
@@ -353,12 +395,16 @@ Gprs = TypedDict(
     "Gprs",
     {
         'cell': str,
+        'pcu': Literal['osmo'],
         'timeslots': int,
         'turn': int,
         'weight': int,
         'class': int,
         'slots': Union[int, Slots],
         'demand': Demand,
+        'cell-load': CellLoad,
+        'traffic': list[Traffic],
+        'tariff': Tariff,
         'scheme': Union[Literal['cs-1', 'cs-2', 'cs-3', 'cs-4', 'mcs-1', 'mcs-2', 'mcs-3', 'mcs-4', 'mcs-5', 'mcs-6', 'mcs-7', 'mcs-8', 'mcs-9'], Scheme],
         'rlc': Union[Rlc, GprsRlc],
         'errors': Union[Union[Errors, GprsErrors, RadioGprsErrors, HopRadioGprsErrors, TablesHopRadioGprsErrors, Literal['none']], TablesHopRadioGprsErrors2],
@@ -463,12 +509,27 @@ HopRadio = TypedDict(
     total=False,
 )
 
+# A distance and a load, from one instant on: link budget of a macro cell (3GPP TR 25.942).
+Place = TypedDict(
+    "Place",
+    {
+        'at': str,
+        'distance': float,
+        'load': float,
+        'sites': float,
+        'margin': float,
+    },
+    total=False,
+)
+
 # W-CDMA of release 99 with RLC in acknowledged mode: PDUs of 336 bits, polls, status reports, MaxDAT.
 Wcdma = TypedDict(
     "Wcdma",
     {
         'rate': Union[str, Rate],
         'tti': str,
+        'place': list[Place],
+        'together': bool,
         'window': int,
         'poll-every': int,
         'poll-timer': str,
@@ -824,6 +885,15 @@ TablesHopQueue12 = TypedDict(
     total=False,
 )
 
+Qos = TypedDict(
+    "Qos",
+    {
+        'down': Literal['delay-class-1', 'delay-class-2', 'delay-class-3', 'best-effort'],
+        'up': Literal['delay-class-1', 'delay-class-2', 'delay-class-3', 'best-effort'],
+    },
+    total=False,
+)
+
 SendBuffer = TypedDict(
     "SendBuffer",
     {
@@ -940,6 +1010,7 @@ Class = TypedDict(
         'carries': Literal['anything', 'data', 'ack', 'control', 'background'],
         'priority': int,
         'weight': int,
+        'turn-within': str,
         'queue': Union[Queue, HopQueue, TablesHopQueue, TablesHopQueue2, TablesHopQueue3, TablesHopQueue4, TablesHopQueue5, TablesHopQueue6, TablesHopQueue7, TablesHopQueue8, TablesHopQueue9, TablesHopQueue10, TablesHopQueue11, Literal['unlimited', 'fq-codel', 'codel', 'deadline', 'pie']],
         'stay': str,
         'police': Police,
@@ -1141,6 +1212,7 @@ Hop = TypedDict(
         'delay': Union[Union[str, Delay, HopDelay, TablesHopDelay], TablesHopDelay2],
         'queue': Union[Union[Queue, HopQueue, TablesHopQueue, TablesHopQueue2, TablesHopQueue3, TablesHopQueue4, TablesHopQueue5, TablesHopQueue6, TablesHopQueue7, TablesHopQueue8, TablesHopQueue9, TablesHopQueue10, TablesHopQueue11, Literal['unlimited', 'fq-codel', 'codel', 'deadline', 'pie']], TablesHopQueue12],
         'stay': Union[str, Hold],
+        'qos': Union[Literal['delay-class-1', 'delay-class-2', 'delay-class-3', 'best-effort'], Qos],
         'send-buffer': Union[str, SendBuffer],
         'receive-buffer': Union[str, SendBuffer],
         'framing': Union[Framing, HopFraming],
@@ -1161,6 +1233,7 @@ Hop = TypedDict(
         'rst-flush': bool,
         'delete-copies': bool,
         'charging': bool,
+        'resent-charge': float,
     },
     total=False,
 )
@@ -1263,6 +1336,7 @@ Link = TypedDict(
         'delay': Union[str, Delay, HopDelay],
         'queue': Union[Queue, HopQueue, TablesHopQueue, TablesHopQueue2, TablesHopQueue3, TablesHopQueue4, TablesHopQueue5, TablesHopQueue6, TablesHopQueue7, TablesHopQueue8, TablesHopQueue9, TablesHopQueue10, TablesHopQueue11, Literal['unlimited', 'fq-codel', 'codel', 'deadline', 'pie']],
         'stay': str,
+        'qos': Literal['delay-class-1', 'delay-class-2', 'delay-class-3', 'best-effort'],
         'send-buffer': str,
         'receive-buffer': str,
         'framing': Framing,
@@ -1743,13 +1817,16 @@ TransportLinux = TypedDict(
     "TransportLinux",
     {
         'cc': str,
+        'ccid': int,
         'ip': int,
         'kernel': str,
+        'lifetime': str,
+        'deadline-encoding': Literal['timestamp-and-ttl', 'expiration'],
         'modem': str,
         'mtu': str,
         'payload': str,
         'program': str,
-        'protocol': Literal['tcp', 'udp', 'mptcp', 'sctp'],
+        'protocol': Literal['tcp', 'udp', 'mptcp', 'sctp', 'dccp'],
         'sysctl': dict[str, Union[str, int, bool]],
     },
     total=False,
@@ -1788,7 +1865,7 @@ SystemUsersTransport = TypedDict(
 Atp = TypedDict(
     "Atp",
     {
-        'carrier': Literal['udp', 'rtp'],
+        'carrier': Literal['udp', 'rtp', 'dccp', 'rtp-dccp'],
         'payload': str,
         'lifetime': str,
         'fragment-lifetime': Literal['rto', 'rto-and-rtt', 'adu', 'always'],
@@ -1809,6 +1886,7 @@ Atp = TypedDict(
         'processes': str,
         'coverage': str,
         'important-every': int,
+        'on-congestion': Literal['keep', 'slow-down'],
         'timer': Literal['rfc6298', 'eifel'],
     },
     total=False,
@@ -1940,6 +2018,8 @@ Tfrc = TypedDict(
         'initial-window': int,
         'discounting': bool,
         'damping': bool,
+        'timeout': Literal['four-rtt', 'measured'],
+        'loss-events': Literal['by-time', 'by-hole'],
         'lifetime': str,
         'ack-lifetime': str,
     },
@@ -2050,6 +2130,7 @@ Cbr = TypedDict(
         'count': int,
         'lasts': str,
         'playout': str,
+        'class': Literal['conversational', 'streaming', 'interactive', 'background'],
     },
     total=False,
 )
@@ -2074,6 +2155,7 @@ OnOff = TypedDict(
         'count': int,
         'lasts': str,
         'playout': str,
+        'class': Literal['conversational', 'streaming', 'interactive', 'background'],
     },
     total=False,
 )
@@ -2096,6 +2178,7 @@ Ticker = TypedDict(
         'count': int,
         'lasts': str,
         'playout': str,
+        'class': Literal['conversational', 'streaming', 'interactive', 'background'],
     },
     total=False,
 )
@@ -2184,6 +2267,7 @@ Run = TypedDict(
         'repetitions': int,
         'seed': int,
         'limit': str,
+        'links': bool,
     },
     total=False,
 )

@@ -105,3 +105,31 @@ fn one_direction_alone_tells_no_need() {
         assert_eq!((r.need, r.reason), (Need::Unknown, Reason::Unknown), "{r:?}");
     }
 }
+
+/// Linux 6.18 after a spurious timeout at 5.121 s: it undid it (F-RTO), and at 6.221 s the reordering timer of RACK (RFC 8985
+/// section 6.3) let out the segment at a hole, 82 ms after the last progress and 22 ms after the SACK.
+#[test]
+fn a_reordering_timer_after_a_spurious_timeout_is_no_second_timeout() {
+    let flow = judged(&packets(include_bytes!("data/kept/rack-sender.pcap")));
+    let way = &flow.ways[flow.main()];
+    assert_eq!(way.timeouts.len(), 1, "{:?}", way.timeouts);
+    assert_eq!(way.timeouts[0].kind, Kind::Spurious);
+    assert!(way.faults.is_empty(), "{:?}", way.faults);
+    let reasons: Vec<_> = resent(&flow).iter().map(|r| r.reason).collect();
+    assert_eq!(reasons[..2], [Reason::Timeout, Reason::Fast]);
+    assert!(reasons[2..].iter().all(|r| *r == Reason::Recovery), "{reasons:?}");
+}
+
+/// The same transfer next to the receiver: SACK reports a hole far beyond the segment that the timeout resent. Those reports let
+/// out nothing below the hole.
+#[test]
+fn reports_of_a_hole_let_out_nothing_below_it() {
+    let all = packets(include_bytes!("data/kept/rack-receiver.pcap"));
+    for cut in 0..=50 {
+        let flow = judged(&all[cut..]);
+        let first = resent(&flow)[0];
+        assert!(matches!(first.reason, Reason::Timeout | Reason::Unknown), "without {cut}: {first:?}");
+        let later = &resent(&flow)[1..];
+        assert!(!later.iter().any(|r| r.reason == Reason::Timeout), "without {cut}: {later:?}");
+    }
+}

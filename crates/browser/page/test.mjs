@@ -6,31 +6,13 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { launch } from '../../serve/page/test/chromium.mjs';
 
 const [built, williwaw, folder = 'shots'] = process.argv.slice(2).map((path) => resolve(path));
-const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
-if (!chromium) {
-  console.log('skipped: there is no Chromium; apt-get install chromium');
-  process.exit(0);
-}
-let driver;
-try {
-  // The driver of the control tool's test.
-  driver = createRequire(new URL('../../serve/page/package.json', import.meta.url))('playwright-core').chromium;
-} catch {
-  console.log('skipped: playwright-core is not installed; npm ci in crates/serve/page');
-  process.exit(0);
-}
-
-const home = mkdtempSync(join(tmpdir(), 'williwaw-browser-'));
-mkdirSync(folder, { recursive: true });
-const begun = Date.now();
-const say = (text) => console.log(`${((Date.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${text}`);
+const { home, say, faults, shot, tab: open, run } = await launch('browser', folder);
 
 /** The command's run of a text: its table of flows, and the seconds it took with one thread. */
 let runs = 0;
@@ -43,23 +25,13 @@ function native(text, repetitions, seed) {
   return { flows: readFileSync(join(out, 'flows.parquet')), seconds: JSON.parse(readFileSync(join(out, 'run.json'), 'utf8')).seconds };
 }
 
-const browser = await driver.launch({
-  executablePath: chromium,
-  args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', '--disable-gpu'],
-});
-const [strangers, faults] = [[], []];
 async function tab(address) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-  const page = await context.newPage();
-  page.setDefaultTimeout(120000);
-  page.on('request', (request) => { if (!request.url().startsWith(address) && !/^(data|blob):/.test(request.url())) strangers.push(request.url()); });
-  page.on('pageerror', (error) => faults.push(String(error)));
+  const page = await open(address, 120000);
   page.on('console', (message) => { if (message.type() === 'error') faults.push(message.text()); });
   await page.goto(address);
   return page;
 }
 const reached = (page, phase) => page.waitForFunction((p) => document.body.dataset.phase === p, phase);
-const shot = (page, name) => page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 async function saved(page, id) {
   const [download] = await Promise.all([page.waitForEvent('download'), page.locator(id).click()]);
   return readFileSync(await download.path());
@@ -69,7 +41,7 @@ const server = createServer((request, response) => {
   response.end(request.url === '/' ? readFileSync(built) : '');
 });
 
-try {
+await run(async () => {
   // From disk: the README's first scenario, 100 repetitions of both variants.
   const page = await tab(`file://${built}`);
   await reached(page, 'done');
@@ -163,17 +135,4 @@ try {
   await reached(served, 'done');
   assert.deepEqual(await saved(served, '#parquet'), ours.flows);
   say('served from a folder: the same bytes');
-
-  assert.deepEqual(strangers, [], 'requests to other hosts');
-  assert.deepEqual(faults, [], 'faults of the page');
-  say(`no request to another host, no fault of the page; screenshots in ${folder}`);
-} catch (error) {
-  console.error(error);
-  console.error('faults of the page:', faults);
-  for (const context of browser.contexts()) for (const page of context.pages()) await shot(page, 'browser-failed').catch(() => {});
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  server.close();
-  rmSync(home, { recursive: true, force: true });
-}
+}, () => server.close());

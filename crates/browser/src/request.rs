@@ -7,29 +7,29 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 
-/// Version that results are stamped with: that of the command.
+/// Version in the results; equal to that of the command.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What diagnostics call the text.
+/// File name in diagnostics.
 const NAME: &str = "scenario.toml";
 
-/// What the page asks.
+/// A request of the page.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 enum Request {
-    /// Is the scenario sound, and what will it do?
+    /// Checks the scenario and describes it.
     Check { text: String },
-    /// Every repetition of every cell.
+    /// Runs every repetition of every cell.
     Run { text: String, repetitions: Option<u32>, seed: Option<u64> },
-    /// The time-sequence picture of one repetition.
+    /// Draws the time-sequence picture of one repetition.
     Picture { text: String, seed: Option<u64>, cell: u64, repetition: u64, flow: usize },
 }
 
-/// Answers one request, a JSON document, by another, and bytes beside it: `flows.parquet` of a run, else nothing.
-/// `progress` is told repetitions done and in all.
+/// Handles one request, a JSON document. Returns a JSON document, and the bytes of `flows.parquet` for a run.
+/// `progress` receives the repetitions done and the total.
 ///
-/// A document has `good`. Where that is false, `diagnostics` holds the scenario's mistakes with their places, or `error`
-/// one sentence.
+/// The document has a member `good`. Where it is false, `diagnostics` lists the errors of the scenario with their
+/// places, or `error` holds one sentence.
 pub fn answer(request: &[u8], progress: &(dyn Fn(u64, u64) + Sync)) -> (Value, Vec<u8>) {
     let answered = match serde_json::from_slice(request) {
         Ok(request) => handle(request, progress),
@@ -78,7 +78,7 @@ fn description(scenario: &Scenario) -> Value {
     document
 }
 
-/// Cells at most: the page shows a row for each, and a mistyped grid must not take the browser's memory.
+/// Most cells of a grid: the page shows a row for each, and a mistyped grid must not exhaust the browser's memory.
 const MOST_CELLS: u64 = 10_000;
 
 fn run(
@@ -112,7 +112,7 @@ fn refused(error: SweepError) -> Value {
     match error {
         SweepError::Scenario(wrong) => mistakes(&wrong),
         SweepError::Real(name) => {
-            sorry(format!("`{name}` asks for a real kernel, a program or a wire; a page has models only"))
+            sorry(format!("`{name}` needs a real kernel, a program or a wire; a page runs models only"))
         }
         SweepError::Results(error) => sorry(error.to_string()),
         SweepError::Fault(text) => sorry(format!("this is a fault of williwaw: {text}")),
@@ -133,7 +133,7 @@ fn picture(
     let cell = scenario.cell(cell).map_err(|wrong| mistakes(&wrong))?;
     let mut model = cell.model;
     if let Some(name) = lab::sweep::real(&model) {
-        return Err(sorry(format!("`{name}` is no model, so a page cannot play it")));
+        return Err(sorry(format!("`{name}` is no model; a page runs models only")));
     }
     if flow >= model.flows.len() {
         return Err(sorry(format!("the scenario has {} flows, and no number {flow}", model.flows.len())));

@@ -1,4 +1,4 @@
-//! Sweeps that are larger than what is held: the rows stay in the folder, cells are made when their turn comes.
+//! Sweeps above the in-memory limit: rows stay in the run folder, cells are built one at a time.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::Desk;
 use serde_json::Value;
 use std::fs;
 
-/// A grid of 41 x 30 cells, each a packet or two: above the 1 000 that are held.
+/// A grid of 41 x 30 cells of one or two packets each; 1 000 is the in-memory limit.
 fn grid(more: &str) -> String {
     let rates: Vec<String> = (0..41).map(|i| format!("\"{} kbit/s\"", 100 + i)).collect();
     let delays: Vec<String> = (0..30).map(|i| format!("\"{} ms\"", 1 + i)).collect();
@@ -34,7 +34,7 @@ fn a_large_grid_is_run_cell_by_cell() {
     assert!(table.out.contains("The first 1000 of 1230 cells"), "{}", table.out);
     assert!(table.err.contains("of 1230 expectations failed"), "{}", table.err);
 
-    // The same bytes however it is cut up and wherever it is kept.
+    // Equal bytes for any number of jobs, with and without a folder, and merged from shards.
     let json = desk.run(&["run", "large.toml", "--out", "b", "--jobs", "1", "--json", "--csv", "b.csv"]);
     let csv = desk.run(&["run", "large.toml", "--no-out", "--csv"]);
     assert_eq!((json.code, csv.code), (1, 1), "{} {}", json.err, csv.err);
@@ -50,7 +50,7 @@ fn a_large_grid_is_run_cell_by_cell() {
     assert_eq!(bytes("a/flows.parquet"), bytes("c/flows.parquet"), "{}", merged.err);
     assert_eq!(document(&merged.out)["cells"], document(&json.out)["cells"]);
 
-    // Each cell is the cell that a scenario of its own would be.
+    // A cell of the grid equals a scenario with its values.
     let all = document(&json.out);
     assert_eq!(all["cells"].as_array().unwrap().len(), 1230);
     let cell = &all["cells"][777];
@@ -74,7 +74,7 @@ fn many_repetitions_without_a_folder_are_those_of_a_folder() {
     let kept = run(&["20001", "--out", "kept"]);
     assert_eq!(document(&scratch.out)["cells"], document(&kept.out)["cells"]);
     assert_eq!(document(&kept.out)["cells"][0]["reps"], 20_001);
-    // Fewer than are there: those beyond are left out of what is told, and stay in the folder.
+    // With fewer repetitions than the folder holds, the rest is not reported and stays in the folder.
     let fewer = desk.run(&["run", "--resume", "kept", "--reps", "7", "--json"]);
     let seven = run(&["7", "--no-out"]);
     assert_eq!(document(&fewer.out)["cells"], document(&seven.out)["cells"], "{}", fewer.err);

@@ -134,7 +134,7 @@ fn connections_are_flows_in_the_order_in_which_they_begin() {
     desk.write("together.toml", &together);
     let refused = desk.run(&[&["compare", "together.toml", "field"], &ONE[..]].concat());
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("nothing tells in a capture which connection is"), "{}", refused.err);
+    assert!(refused.err.contains("a capture does not show which connection is"), "{}", refused.err);
 }
 
 /// Each mistake has one sentence.
@@ -149,12 +149,9 @@ fn what_a_capture_cannot_tell_is_said() {
     };
     let capture = "field/rep0.server.pcapng";
     refused(&["compare", capture, capture], "both sides are captures");
-    refused(
-        &["compare", "made", capture, "--set-b", "run.seed=2"],
-        "is a capture; nothing in it can be changed",
-    );
-    refused(&["compare", "small.toml", capture], "does not tell which cell of the grid");
-    refused(&["compare", "-", capture], "stdin can be read once only");
+    refused(&["compare", "made", capture, "--set-b", "run.seed=2"], "is a capture; --set cannot change it");
+    refused(&["compare", "small.toml", capture], "does not say which cell of the grid");
+    refused(&["compare", "-", capture], "stdin can be read only once");
     let web = common::SMALL.replace("bulk = { bytes = \"50 KiB\" }", "request-reply = { requests = 3 }");
     desk.write("other.toml", &web);
     let ended = desk.run(&["compare", "other.toml", capture]);

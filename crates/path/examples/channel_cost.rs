@@ -39,22 +39,7 @@ impl Element for Sink {
 
 /// Everything off but what the names say, joined by `+`.
 fn channel(names: &str) -> ChannelConfig {
-    let mut config = ChannelConfig {
-        capacity: Capacity::Fixed(Rate::from_bps(10_000_000)),
-        delay: Span::from_millis(20),
-        classes: vec![ClassConfig::default()],
-        gates: Vec::new(),
-        framing: Framing::default(),
-        send_buffer: None,
-        allocation: None,
-        errors: Vec::new(),
-        arq: None,
-        in_order: true,
-        receive_buffer: None,
-        credit: None,
-        grants: false,
-        followers: Vec::new(),
-    };
+    let mut config = ChannelConfig::plain(Capacity::Fixed(Rate::from_bps(10_000_000)), Span::from_millis(20));
     let room = |packets| Some(Room { packets: Some(packets), bytes: None });
     let stream = |what| Seed { seed: 1, repetition: 0 }.stream("radio", what);
     let drawn = |dist, what| Sampler::new(dist, stream(what));

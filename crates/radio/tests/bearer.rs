@@ -5,7 +5,7 @@ mod common;
 use base::{Rate, Span, Time};
 use common::{Bench, permanent, s};
 use path::capacity::Capacity;
-use path::channel::class::{ClassConfig, Rule};
+use path::channel::class::Rule;
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::{Network, Port};
@@ -68,20 +68,8 @@ fn without_errors_it_is_a_framed_link_to_the_nanosecond() {
     let sink = frames.add(common::Sink::default());
     let framing = Framing { around: 11, payload: Some(30), overhead: 3, padded: true, ..Framing::default() };
     let config = ChannelConfig {
-        capacity: Capacity::Fixed(Rate::from_bps(33 * 8 * 50)),
-        delay: Span::ZERO,
-        classes: vec![ClassConfig::default()],
-        gates: Vec::new(),
         framing,
-        send_buffer: None,
-        allocation: None,
-        errors: Vec::new(),
-        arq: None,
-        in_order: true,
-        receive_buffer: None,
-        credit: None,
-        grants: false,
-        followers: Vec::new(),
+        ..ChannelConfig::plain(Capacity::Fixed(Rate::from_bps(33 * 8 * 50)), Span::ZERO)
     };
     let channel = frames.add(Channel::new(config));
     frames.wire(channel, Port(0), sink, Port(0));

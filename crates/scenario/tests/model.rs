@@ -1,4 +1,4 @@
-//! What does a right file mean? The model, part by part.
+//! Reading of valid scenario files into the model, part by part.
 
 use base::dist::Dist;
 use base::{Rate, Span, Time};

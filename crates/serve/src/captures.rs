@@ -9,6 +9,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::AsyncWriteExt as _;
 use tokio_stream::StreamExt as _;
 
@@ -29,16 +31,29 @@ pub(crate) async fn put(
         return Err(Problem::read_only());
     }
     let path = app.library.capture(&name)?;
-    let part = path.with_file_name(format!(".{name}.part"));
-    let kept = keep(&part, body).await;
-    let moved = match kept {
-        Ok(bytes) => tokio::fs::rename(&part, &path).await.map(|()| bytes).map_err(failed),
-        Err(problem) => Err(problem),
-    };
-    if moved.is_err() {
-        let _ = tokio::fs::remove_file(&part).await;
+    let bytes = take(&path, &name, body).await?;
+    Ok(Json(json!({ "name": name, "bytes": bytes })))
+}
+
+/// A file that goes when it is let go of: the upload failed, or it took too long and nobody waits for it any more.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
-    Ok(Json(json!({ "name": name, "bytes": moved? })))
+}
+
+/// Uploads since the server began: each writes a file of its own, so that two of one name do not mix.
+static UPLOADS: AtomicU64 = AtomicU64::new(0);
+
+/// The capture at `path`, once it is whole.
+async fn take(path: &std::path::Path, name: &str, body: Body) -> Result<u64, Problem> {
+    let number = UPLOADS.fetch_add(1, Ordering::Relaxed);
+    let part = Part(path.with_file_name(format!(".{name}.{number}.part")));
+    let bytes = keep(&part.0, body).await?;
+    tokio::fs::rename(&part.0, path).await.map_err(failed)?;
+    Ok(bytes)
 }
 
 fn failed(error: std::io::Error) -> Problem {
@@ -46,7 +61,8 @@ fn failed(error: std::io::Error) -> Problem {
 }
 
 async fn keep(part: &std::path::Path, body: Body) -> Result<u64, Problem> {
-    let mut file = tokio::fs::File::create(part).await.map_err(failed)?;
+    // At once, so that a file is there from the first moment at which this can be given up.
+    let mut file = tokio::fs::File::from_std(std::fs::File::create(part).map_err(failed)?);
     let mut bytes = 0;
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
@@ -89,4 +105,60 @@ pub(crate) async fn delete(State(app): State<App>, Path(name): Path<String>) -> 
     let path = app.library.capture(&name)?;
     tokio::fs::remove_file(path).await.map_err(|_| Problem::missing(format!("capture `{name}`")))?;
     Ok(Json(json!({ "ok": true })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Bytes;
+    use std::time::Duration;
+    use tokio_stream::Stream;
+
+    /// A body that begins, and then fails or never goes on.
+    fn broken(fails: bool) -> Body {
+        let first = tokio_stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"half"))]);
+        let rest: Box<dyn Stream<Item = Result<Bytes, std::io::Error>> + Send + Unpin> = if fails {
+            Box::new(tokio_stream::iter([Err(std::io::Error::other("gone"))]))
+        } else {
+            Box::new(tokio_stream::pending())
+        };
+        Body::from_stream(first.chain(rest))
+    }
+
+    fn files(folder: &std::path::Path) -> Vec<String> {
+        let names = std::fs::read_dir(folder).unwrap();
+        names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// An upload that fails and one that takes too long leave nothing behind; a whole one leaves the capture.
+    #[tokio::test]
+    async fn an_upload_that_is_given_up_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        assert!(take(&path, "trace", broken(true)).await.is_err());
+        assert_eq!(files(folder.path()), Vec::<String>::new());
+        let slow = take(&path, "trace", broken(false));
+        let mut slow = Box::pin(slow);
+        let waited = tokio::time::timeout(Duration::from_millis(100), &mut slow).await;
+        assert!(waited.is_err());
+        assert_eq!(files(folder.path()).len(), 1, "half of it is there");
+        drop(slow);
+        assert_eq!(files(folder.path()), Vec::<String>::new());
+        let whole = take(&path, "trace", Body::from("whole")).await;
+        assert_eq!(whole.unwrap(), 5);
+        assert_eq!(files(folder.path()), ["trace"]);
+        assert_eq!(std::fs::read(path).unwrap(), b"whole");
+    }
+
+    /// A server that was killed in the middle of an upload drops its half when it starts again.
+    #[test]
+    fn halves_of_a_killed_server_go() {
+        let home = tempfile::tempdir().unwrap();
+        drop(library::Library::open(home.path()).map_err(|_| "a fresh folder").unwrap());
+        let captures = home.path().join("captures");
+        std::fs::write(captures.join(".trace.3.part"), "half").unwrap();
+        std::fs::write(captures.join("trace"), "whole").unwrap();
+        drop(library::Library::open(home.path()).map_err(|_| "the folder again").unwrap());
+        assert_eq!(files(&captures), ["trace"]);
+    }
 }

@@ -39,7 +39,19 @@ impl Library {
                 "open its address, end it, or choose another folder with --dir",
             )
         })?;
-        Ok(Library { home, _lock: lock })
+        let library = Library { home, _lock: lock };
+        library.drop_half_uploads();
+        Ok(library)
+    }
+
+    /// Halves of captures that were coming in when the server before was killed.
+    fn drop_half_uploads(&self) {
+        for entry in fs::read_dir(self.captures()).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') && name.ends_with(".part") {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// The token, made once: pages that are open stay valid when the server is started again.

@@ -19,6 +19,8 @@ mod rfc;
 mod rust;
 mod sctp;
 mod shape;
+mod study;
+mod suite;
 mod tree;
 
 use std::io::Write as _;
@@ -52,13 +54,14 @@ fn main() -> ExitCode {
         "record-claims" => record_claims(&root),
         "mutate" => mutate::run(&root, std::env::args().nth(2).as_deref()),
         "sctp" => sctp::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
+        "suite" => suite(),
         "house" => {
             Tree::read(&root).and_then(|tree| shape::print(&tree, &mut |line| say(line))).map(|()| true)
         }
         _ => {
             say(
                 "usage: cargo run -p xtask -- generate | check | house | mutate [tcp|sctp] | record LOG [REPRODUCE.json] \
-                 | record-claims COMMIT REPRODUCE.json... | sctp record [WILLIWAW [CASE...]] | sctp diff CASE",
+                 | record-claims COMMIT REPRODUCE.json... | sctp record [WILLIWAW [CASE...]] | sctp diff CASE | suite MESSAGES.json [ARGS...]",
             );
             return ExitCode::from(2);
         }
@@ -100,6 +103,7 @@ fn pages(root: &Path, tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>,
         page("docs/scenario.schema.json", schema + "\n"),
         page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
         page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
+        page("docs/sctp-study.md", format!("{NOTE}{}", study::page(tree, &mut findings.errors)?)),
         page("docs/sctp-agreement.md", format!("{NOTE}{}", sctp::page(root, tree, &mut findings.errors)?)),
     ])
 }
@@ -115,7 +119,22 @@ fn generate(root: &Path) -> Result<bool, String> {
         std::fs::write(&path, page.text).map_err(|e| format!("cannot write {}: {e}", page.path))?;
         say(&format!("wrote {}", page.path));
     }
+    python_tables(root, &[], &mut findings);
     Ok(report(&findings))
+}
+
+/// The types of the Python package, which a program of its own writes from the schema. Without Python this says so.
+fn python_tables(root: &Path, args: &[&str], findings: &mut Findings) {
+    let path = root.join("python/tables.py");
+    match std::process::Command::new("python3").arg(path).args(args).status() {
+        Ok(status) if status.success() => {}
+        Ok(_) => findings
+            .errors
+            .push("python/williwaw/tables.py is stale; run `cargo run -p xtask -- generate`".into()),
+        Err(_) => {
+            findings.warnings.push("python/williwaw/tables.py is not checked: there is no python3".into())
+        }
+    }
 }
 
 fn check(root: &Path) -> Result<bool, String> {
@@ -124,6 +143,7 @@ fn check(root: &Path) -> Result<bool, String> {
     for page in pages(root, &tree, &mut findings)? {
         stale(&tree, &page, &mut findings);
     }
+    python_tables(root, &["--check"], &mut findings);
     headings::check(&tree, &mut findings);
     book::check(&tree, root, &mut findings);
     house::check(&tree, &mut findings);
@@ -142,6 +162,13 @@ fn record(root: &Path) -> Result<bool, String> {
         .map_err(|e| format!("cannot write {}: {e}", record::FILE))?;
     say(&format!("wrote {}", record::FILE));
     generate(root)
+}
+
+/// Runs the test binaries that cargo has built.
+fn suite() -> Result<bool, String> {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let (list, args) = words.split_first().ok_or("usage: xtask suite MESSAGES.json [ARGS...]")?;
+    suite::run(Path::new(list), args, &mut std::io::stdout())
 }
 
 /// Renews the verdicts of claims in the record.

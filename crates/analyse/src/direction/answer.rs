@@ -62,7 +62,7 @@ impl Direction {
             self.dupacks.overtaking += u64::from(digest.dsack.is_none() && !digest.echo_moved);
             self.reaches_beyond(&digest);
             if digest.dsack.is_none() || digest.newly > 0 {
-                self.dupacks.last = Some((t, self.max));
+                self.dupacks.sign(t, self.una, self.max);
             }
             self.way.duplicate_acks += 1;
             if self.phase == Phase::Open && self.dupacks.count <= 2 && self.max > self.una {
@@ -227,7 +227,7 @@ impl Direction {
         let apart = rtt::age(t, self.acks.heard);
         self.acks.lets_out = (apart != Span::FOREVER).then_some((t, apart));
         if d.newly > 0 {
-            self.dupacks.last = Some((t, self.max));
+            self.dupacks.sign(t, ack, self.max);
         }
         if self.missing.overlaps(self.una, ack.min(self.max)) {
             self.never_seen(t);

@@ -488,11 +488,12 @@ impl Direction {
         let signs = self.dupacks.count > 0
             || !self.sacked.is_empty()
             || self.dupacks.last.is_some_and(|(t, upto)| self.una < upto || copy.t.since(t) <= recent);
+        let below = copy.end <= self.dupacks.hole;
         let bytes = || self.copies.of(copy.seq, copy.end.min(self.max));
         let whole = self.was_seen(copy.seq, copy.end.min(self.max));
         let last = bytes().map(|c| c.t).max().filter(|_| whole);
         let times = self.copies.of(copy.seq, copy.seq + 1).count();
-        Far { back, passed: last.map(|last| (last, times)), signs, probes: !self.judge.without_sack }
+        Far { back, passed: last.map(|last| (last, times)), signs, below, probes: !self.judge.without_sack }
     }
 
     fn enter(&mut self, reason: Reason, copy: &Copy) {

@@ -1,4 +1,4 @@
-//! End of a direction: open verdicts are settled, and the findings are made of them.
+//! End of a direction: settles the open verdicts and derives the findings of the flow.
 
 use super::Direction;
 use crate::facts::copies::Evidence;
@@ -26,7 +26,8 @@ impl Direction {
         }
     }
 
-    /// Ends it; `copied`: the distance at which packets of either end were captured twice, as identifications tell.
+    /// Settles what is open when the capture ends, and returns the findings and the profile of the sender. `copied`: the distance
+    /// at which packets of either end were captured twice, as identifications tell.
     pub(crate) fn finish(mut self, copied: Option<Span>) -> (Way, Seen) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();
@@ -34,14 +35,14 @@ impl Direction {
         self.doubt_copies(copied);
         let mut way = std::mem::take(&mut self.way);
         if !self.rtt.empty_path {
-            // What was on the way when the capture began is not known: where no course of events explains all, a duplicate that
-            // was not reported says nothing.
+            // Data may have been in flight when the capture began. Without a likelihood from the HMM, a missing duplicate
+            // report is then no evidence.
             let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
             let all = way.retransmissions.iter_mut().filter(quiet);
             all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
         }
         if !self.answered {
-            // One direction alone: neither what came back nor that nothing did is known.
+            // The capture holds one direction only, so the ACKs are unknown.
             let all = way.retransmissions.iter_mut().filter(|r| r.evidence != Evidence::Seen);
             all.for_each(|r| {
                 (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown)
@@ -50,7 +51,7 @@ impl Direction {
         way.rtt = self.rtt.summary();
         way.place = self.place;
         way.replies_lost = self.peer.numbers.lost();
-        way.bottleneck_bps = self.bottleneck().map(|(bytes, took)| bytes as f64 * 8.0 / took.as_secs_f64());
+        way.bottleneck_bps = self.bottleneck().map(|(bytes, span)| bytes as f64 * 8.0 / span.as_secs_f64());
         way.options.timestamps = self.judge.stamped;
         let covered = self.una.min(self.max);
         let control = |upto: u64| 1 + u64::from(self.control.fin.is_some_and(|fin| fin < upto));

@@ -41,6 +41,17 @@ pub(crate) struct Dupacks {
     pub(crate) overtaking: u64,
     /// When the last duplicate or new SACK block passed that shows something beyond a gap, and what had been sent by then.
     pub(crate) last: Option<(Time, u64)>,
+    /// The lowest byte that was missing since then: duplicates are no reason to resend what lies below it.
+    pub(crate) hole: u64,
+}
+
+impl Dupacks {
+    /// A duplicate, or a new SACK block: something beyond the gap at `una` arrived when bytes below `max` had been sent.
+    pub(crate) fn sign(&mut self, t: Time, una: u64, max: u64) {
+        let goes_on = self.last.is_some_and(|(_, upto)| una < upto);
+        self.hole = if goes_on { self.hole.min(una) } else { una };
+        self.last = Some((t, max));
+    }
 }
 
 /// What the receiving end shows of itself: its clock, the numbers of its packets, data of its own.

@@ -1,36 +1,38 @@
 //! IP identification numbering: packets of the peer lost before the capture point.
 //!
-//! Many hosts number the packets of a connection one after the other in the identification of IP: Linux counts for
-//! each socket, others for each peer or for the whole host. Nothing obliges them to (RFC 6864 section 4), so whether
-//! this one counts is learned from it. A gap is what was lost on its way here, or what went elsewhere.
+//! Many hosts increment the IP identification by one for each packet: Linux per socket, others per peer or per host.
+//! RFC 6864 section 4 does not require it, so the analyser learns from the capture whether this host does. A gap then
+//! counts packets lost before the capture point, or packets that the host sent to other destinations.
 
-/// Where the numbers jump further than this, they say nothing.
+/// Largest step between two identifications that is still read as a count.
 const FAR: u64 = 1 << 12;
-/// So much lies between two numbers of which nobody knows how far they are apart.
+/// Step of the position after a jump of unknown length; larger than any gap that counts.
 const APART: u64 = 1 << 32;
 
-/// The numbers of one host's packets.
+/// Identifications of one host's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
-    /// The highest so far, as it was and as a place in the row.
+    /// Highest identification so far: the field, and its position in the extended sequence.
     last: Option<(u16, u64)>,
-    /// So many were seen after the first, and so far the numbers went on.
+    /// Packets seen after the first, without repeats.
     seen: u64,
+    /// Sum of the forward steps, each at most [`FAR`].
     span: u64,
-    /// So many between those that were seen have not come so far.
+    /// Identifications between the lowest and the highest that have not been seen.
     lacking: u64,
-    /// Acknowledgements while nothing was amiss; those before which more was missing than anything here can have caused.
+    /// ACKs in phases without loss.
     clean: u64,
+    /// Those of `clean` with a larger gap before them than lost ACKs of this connection explain.
     foreign: u64,
-    /// Between these places the last of the latter were missing.
+    /// Positions around the last gap counted in `foreign`.
     gap: (u64, u64),
-    /// Those that answered more than two segments and had none of the answers to them missing.
+    /// Stretch ACKs: those of `clean` that cover more than two segments for each identification used.
     many: u64,
 }
 
 impl Numbers {
-    /// The place of this packet in the row of all that its sender sent; none if it has no number. A number of 0 is none: stacks
-    /// write it where the identification is of no use.
+    /// Position of this packet in the host's extended sequence. None for identification 0, which stacks write where
+    /// the field is unused.
     pub(crate) fn see(&mut self, id: Option<u16>) -> Option<u64> {
         let id = id.filter(|id| *id != 0)?;
         let Some((last, place)) = self.last else {
@@ -38,11 +40,11 @@ impl Numbers {
             return Some(APART);
         };
         let step = i64::from(id.wrapping_sub(last) as i16);
-        // Who repeats a number does not count.
+        // A repeated identification is a copy, not a packet more.
         self.seen += u64::from(step != 0);
         self.span += if step.unsigned_abs() > FAR { FAR } else { step.max(0) as u64 };
         let place = match step {
-            // Some leave out the 0 where the numbers begin again.
+            // Some hosts skip 0 when the field wraps around.
             1.. if id < last || step as u64 > FAR => place + APART,
             1.. => {
                 self.lacking += step as u64 - 1;
@@ -51,14 +53,14 @@ impl Numbers {
             // The same packet again.
             0 => return Some(place),
             _ if step.unsigned_abs() > FAR => place + APART,
-            // It was overtaken.
+            // A reordered packet fills a gap.
             _ => return Some(self.late(place - step.unsigned_abs())),
         };
         self.last = Some((id, place));
         Some(place)
     }
 
-    /// What seemed to be missing was only overtaken.
+    /// Takes a reordered packet out of the gap counts.
     fn late(&mut self, place: u64) -> u64 {
         self.lacking = self.lacking.saturating_sub(1);
         if (self.gap.0 + 1..self.gap.1).contains(&place) {
@@ -67,20 +69,21 @@ impl Numbers {
         place
     }
 
-    /// The place of the last packet.
+    /// Position of the last packet.
     pub(crate) fn place(&self) -> Option<u64> {
         self.last.map(|l| l.1)
     }
 
-    /// So many packets lie between the two; nothing if nobody knows.
+    /// Number of packets between two positions; none where the distance is unknown.
     pub(crate) fn between(before: u64, after: u64) -> Option<u64> {
         after.checked_sub(before + 1).filter(|n| *n <= FAR)
     }
 
-    /// While nothing was amiss an acknowledgement of so many segments came with this place, `before` being that of the packet before it.
+    /// Records an ACK of `segments` segments in a phase without loss. `before` and `place` are the positions of the
+    /// host's previous packet and of this one.
     pub(crate) fn clean(&mut self, segments: u64, before: u64, place: u64) {
         self.clean += 1;
-        // Each segment but the last may have had an answer of its own that was lost.
+        // Each segment but the last may have had an ACK of its own that was lost.
         let Some(missing) = Numbers::between(before, place) else { return };
         if missing >= segments.max(1) {
             self.foreign += 1;
@@ -89,40 +92,40 @@ impl Numbers {
         self.many += u64::from(segments > 2 * (missing + 1));
     }
 
-    /// Most of the numbers between the first and the last were seen.
+    /// Whether the host counts packets: most identifications between the first and the last were seen.
     pub(crate) fn counts(&self) -> bool {
         self.seen >= LEAST && self.seen * 10 > self.span * 6
     }
 
-    /// So many of the clean acknowledgements, with a little put by for what was not seen yet.
+    /// Share of `n` in the clean ACKs, with a prior of 0.05 in 5 for events not seen yet.
     fn share(&self, n: u64) -> f64 {
         (n as f64 + 0.05) / (self.clean as f64 + 5.0)
     }
 
-    /// How often the host sends something else between two answers; nothing if its numbers do not count, or if it answers so
-    /// many segments at once that nobody knows how many answers to expect.
+    /// Probability that the host sends other packets between two ACKs. None if it does not count packets, or if stretch
+    /// ACKs are so frequent that the expected number of ACKs is unknown.
     pub(crate) fn foreign(&self) -> Option<f64> {
         let foreign = self.share(self.foreign);
         (self.counts() && foreign < MOST && self.share(self.many) < MOST).then(|| foreign.max(1e-4))
     }
 
-    /// How often an answer stands for more than two segments though none was lost: a host that is late with its work merges what
-    /// came meanwhile (stretch ACKs, RFC 2525 section 2.13). One in fifty, until as many clean acknowledgements have been seen.
+    /// Probability of a stretch ACK: one ACK for more than two segments although no ACK was lost (RFC 2525 section
+    /// 2.13). A busy host merges arrivals. The prior is 1 in 50.
     pub(crate) fn stretches(&self) -> f64 {
         (self.many as f64 + 1.0) / (self.clean as f64 + 50.0)
     }
 
-    /// So many packets between the first and the last that came did not, if nearly all that the host sends goes here.
+    /// Packets lost before the capture point; none unless nearly all of the host's packets belong to this connection.
     pub(crate) fn lost(&self) -> Option<u64> {
         self.foreign().filter(|foreign| *foreign < HARDLY).map(|_| self.lacking)
     }
 }
 
-/// A host that sends elsewhere more often may have lost nothing.
+/// Largest share of other packets at which a gap still counts as loss.
 const HARDLY: f64 = 0.02;
-/// So many must have been seen.
+/// Fewest packets from which counting is recognised.
 const LEAST: u64 = 6;
-/// A host that is so busy elsewhere tells nothing of this connection.
+/// Largest share of other packets, and of stretch ACKs, at which gaps are used at all.
 const MOST: f64 = 0.1;
 
 #[cfg(test)]
@@ -135,18 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_counted() {
+    fn missing_identifications_are_counted() {
         let all = places(&[7, 8, 11, 10, 12]);
         let at = |i: usize| all[i].unwrap();
         assert_eq!(Numbers::between(at(0), at(1)), Some(0));
         assert_eq!(Numbers::between(at(1), at(2)), Some(2));
-        // The one that was overtaken lies between them.
+        // The reordered packet lies between them.
         assert_eq!(Numbers::between(at(1), at(3)), Some(1));
         assert_eq!(Numbers::between(at(3), at(2)), Some(0));
         assert_eq!(Numbers::between(at(2), at(4)), Some(0));
     }
 
-    /// A copy that the network made, or that the capture took, leaves the count of what is lacking as it is.
+    /// A duplicate made by the network or by the capture does not change the number of missing packets.
     #[test]
     fn a_repeated_number_is_the_same_packet() {
         let lacking = |ids: &[u16]| {
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn where_numbers_begin_again_nothing_is_known() {
+    fn a_wrap_around_leaves_the_distance_unknown() {
         let all = places(&[65_534, 65_535, 1, 2]);
         assert_eq!(Numbers::between(all[1].unwrap(), all[2].unwrap()), None);
         assert_eq!(Numbers::between(all[2].unwrap(), all[3].unwrap()), Some(0));
@@ -166,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn only_who_counts_is_believed() {
+    fn only_a_host_that_counts_is_used() {
         let mut numbers = Numbers::default();
         (10..30u16).for_each(|id| {
             let (before, place) = (numbers.place(), numbers.see(Some(id)));
             numbers.clean(1, before.unwrap_or(APART - 1), place.unwrap());
         });
         assert!(numbers.foreign().is_some_and(|f| f < 0.01));
-        // Random ones, and such that also count what goes elsewhere.
+        // Random identifications, and a host whose counter runs over all destinations.
         let mut random = Numbers::default();
         (1..30u16).for_each(|n| _ = random.see(Some(n.wrapping_mul(40_503))));
         assert_eq!(random.foreign(), None);

@@ -84,6 +84,8 @@ pub(crate) struct Far {
     pub(crate) passed: Option<(Time, usize)>,
     /// Duplicates or SACK blocks that passed here may have let it out.
     pub(crate) signs: bool,
+    /// It lies below the hole that those report: they let it out only if the sender heard of an older one.
+    pub(crate) below: bool,
     /// The sender may send tail loss probes: it is not known to do without SACK (RFC 8985 section 7).
     pub(crate) probes: bool,
 }
@@ -149,13 +151,16 @@ impl Scene {
     /// Why, as far as a capture away from the sender shows. A timeout is told only where the silence and the absence of
     /// duplicates leave no other cause.
     fn seen_from(&self, far: Far) -> Reason {
-        let Far { back, passed, signs, probes } = far;
+        let Far { back, passed, signs, below, probes } = far;
         // Nothing of the answers is seen, so neither are duplicates.
         if self.heard.is_none() {
             return Reason::Unknown;
         }
         let timer = far.timer();
         let in_turn = |until: u64| self.seq < until;
+        if signs && below {
+            return Reason::Unknown;
+        }
         if signs {
             // The timer has run since the last news reached the sender: before that has passed, it was not the timer.
             let early = back.is_some_and(|back| age(self.t, self.advanced) < back + timer);
@@ -223,6 +228,8 @@ impl Scene {
                     Phase::Open if last => return Reason::Probe,
                     Phase::Open if soon => return Reason::Fast,
                     Phase::Recovery(_) if soon && !self.twice => return Reason::Recovery,
+                    // After a timeout that was spurious the sender goes on with new data: its next repair is by SACK.
+                    Phase::Timeout(_) if soon && !self.twice => return Reason::Fast,
                     _ => {}
                 }
             }

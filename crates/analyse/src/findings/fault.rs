@@ -65,3 +65,18 @@ pub struct Fault {
     /// By how much: bytes of a window, duplicates seen, ns that the timer ran, segments resent.
     pub amount: u64,
 }
+
+impl Fault {
+    /// The amount with its unit.
+    pub fn measured(&self) -> String {
+        let n = self.amount;
+        match self.kind {
+            FaultKind::InitialWindow | FaultKind::WindowOverrun | FaultKind::ResendsAcknowledged => {
+                format!("{n} bytes")
+            }
+            FaultKind::EarlyTimer | FaultKind::NoBackOff => format!("{:.3} s", n as f64 / 1e9),
+            FaultKind::EarlyFastRetransmit | FaultKind::DuplicatesClock => format!("{n} duplicates"),
+            FaultKind::ResendsOutstanding => format!("{n} segments"),
+        }
+    }
+}

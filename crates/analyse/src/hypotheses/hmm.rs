@@ -1,11 +1,10 @@
 //! Likelihood search over event courses that explain the observed ACKs (a hidden Markov model over packet and ACK
 //! fates).
 //!
-//! Copies arrive in the order they were sent or are lost, the receiver answers each arrival as its copy in
-//! `receiver_model.rs` would, answers are lost or are the next one that was seen. Every course that explains all answers is
-//! followed at once; courses that have led to the same are followed as one (a hidden Markov model). What share of the
-//! weight of all courses has the earlier bytes at the receiver when a retransmission's turn comes is how likely it
-//! was unneeded.
+//! Packets arrive in the order they were sent or are lost. The receiver model of `receiver_model.rs` answers each
+//! arrival; each ACK is lost or is the next one observed. The search follows all courses that explain every observed
+//! ACK in parallel and merges courses that reach the same state. A retransmission is unneeded with the probability of
+//! the courses in which its bytes are at the receiver before it arrives.
 
 pub(crate) use super::burstiness::{Became, Counts, LONG, Past};
 use super::constraints::Chances;
@@ -17,21 +16,21 @@ use base::{Span, Time};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// A packet with data that was sent.
+/// A data packet sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) seq: u64,
     pub(crate) end: u64,
     pub(crate) t: Time,
     pub(crate) stamp: Option<u32>,
-    /// Where the verdict is wanted, and what was acknowledged when it was sent.
+    /// For a retransmission: the index of its verdict, and the cumulative ACK when it was sent.
     pub(crate) result: Option<(usize, u64)>,
 }
 
-/// An acknowledgement that came.
+/// An observed ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// When it was seen; when it left the receiver, if that is known.
+    /// Time at the capture point; `left` is the time at which the receiver sent it, if known.
     pub(crate) t: Time,
     pub(crate) left: Option<Time>,
     pub(crate) ack: u64,
@@ -39,39 +38,39 @@ pub(crate) struct Heard {
     pub(crate) blocks: [(u64, u64); 4],
     pub(crate) count: usize,
     pub(crate) echo: Option<u32>,
-    /// It may have been sent for another reason than an arrival.
+    /// It may have another cause than an arrival.
     pub(crate) free: bool,
-    /// Its place among all that the receiver sent, and how many packets it had sent since the answer before this one; where
-    /// that is known.
+    /// Position in the receiver's IP identification sequence; `missing` counts its packets since the ACK before this
+    /// one. None where unknown.
     pub(crate) place: Option<u64>,
     pub(crate) missing: Option<u32>,
-    /// It came after one that told more.
+    /// A later ACK with more information arrived before it.
     pub(crate) overtaken: bool,
 }
 
-/// How often things happen on a path.
+/// Parameters of the model: probabilities and delays of path and receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
-    /// A packet is lost: by [`Past`].
+    /// Probability that a packet is lost, by [`Past`].
     pub(crate) loss: [f64; Past::ALL],
-    /// An answer is lost: by [`Past`].
+    /// Probability that an ACK is lost, by [`Past`].
     pub(crate) deaf: [f64; Past::ALL],
     pub(crate) rule: EchoRule,
     /// The receiver uses SACK.
     pub(crate) sack: bool,
-    /// How often it waits for a second segment before it answers.
+    /// Probability that it delays an ACK to wait for a second segment.
     pub(crate) delays: f64,
-    /// How often it answers more than two segments at once, where its packets are numbered.
+    /// Probability of a stretch ACK, where the receiver numbers its packets.
     pub(crate) stretches: f64,
-    /// How likely it does not report a duplicate.
+    /// Probability that it does not report a duplicate.
     pub(crate) silent: f64,
-    /// No answer comes sooner.
+    /// Least time from a packet to its ACK.
     pub(crate) least: Span,
-    /// How long things take on this path.
+    /// Delays of this path.
     pub(crate) pace: Pace,
-    /// Packets overtake each other now and then: what comes need not fit.
+    /// The path reorders packets, so ACKs need not match the order of sending.
     pub(crate) loose: bool,
-    /// How often the receiver sends something that answers nothing.
+    /// Probability that the receiver sends a packet which is no ACK of this connection.
     pub(crate) foreign: f64,
 }
 
@@ -81,58 +80,60 @@ struct Edge {
     to: u32,
     weight: f64,
     became: Became,
-    /// The answer echoes what the receiver should not have echoed.
+    /// The ACK echoes a timestamp that contradicts the echo rule.
     odd: bool,
 }
 
-/// What comes of it.
+/// Result of the search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// How likely each retransmission was unneeded.
+    /// For each retransmission, the probability that it was unneeded.
     pub(crate) odds: Vec<(usize, f64)>,
-    /// How well all was explained: the logarithm of the weight.
+    /// Log-likelihood of the observed ACKs.
     pub(crate) score: f64,
     pub(crate) counts: Counts,
-    /// How many answers, all courses weighed, echo what the receiver should not have echoed.
+    /// Expected number of ACKs whose echoed timestamp contradicts the echo rule.
     pub(crate) odd: f64,
 }
 
 struct Layer {
     nodes: Vec<Node>,
-    /// Of each: when the path is through with what was sent before, along its likeliest course.
+    /// For each node: when the path has passed all earlier packets, along the likeliest course.
     fronts: Vec<Front>,
     alpha: Vec<f64>,
-    /// To the next layer.
+    /// Edges to the next layer.
     edges: Vec<Edge>,
 }
 
-/// How many courses are followed.
+/// Width of the beam search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beam {
-    /// So many are all followed; of more, at each number of explained answers so many.
+    /// Up to this number of nodes, none is pruned.
     all: usize,
+    /// Beyond it, nodes kept for each number of explained ACKs.
     equals: usize,
-    /// No more than this at once, and no more steps in all.
+    /// Upper bound of the nodes kept in one layer.
     widest: usize,
+    /// Upper bound of the steps of the whole search.
     steps: usize,
 }
 
-/// Nearly always enough.
+/// The first attempt; it nearly always suffices.
 pub(crate) const NARROW: Beam = Beam { all: 24, equals: 16, widest: 512, steps: 1 << 18 };
-/// Where that explains nothing.
+/// The second attempt, where the first finds no explanation.
 pub(crate) const WIDE: Beam = Beam { all: 96, equals: 64, widest: 2048, steps: 1 << 20 };
-/// Those that weigh less than this share of the best are not.
+/// Nodes whose weight is below this share of the best are pruned.
 const FAINT: f64 = 1e-5;
 
-/// What was sent before the first answer was heard that is to be explained: so many packets, each of which may have arrived, and been
-/// answered, before it, with this likelihood if it lies beyond a gap.
+/// Packets sent before the first ACK of the episode. Each may have arrived and been acknowledged before the episode;
+/// beyond a gap it did so with the probability `chance`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub(crate) packets: usize,
     pub(crate) chance: f64,
 }
 
-/// Weighs the courses; nothing if none explains what came, or too many do. `steps` grows by those that were followed.
+/// Runs the search. None if no course explains the ACKs, or if the steps run out. `steps` grows by the steps taken.
 pub(crate) fn weigh(
     sent: &[Sent],
     heard: &[Heard],
@@ -158,18 +159,18 @@ struct Search<'a> {
     rates: &'a Rates,
     beam: Beam,
     held: Held,
-    /// Cumulative acknowledgements that were seen, ascending.
+    /// Observed cumulative ACKs, ascending.
     marks: Vec<u64>,
     chances: Chances,
-    /// For each answer, how many packets were sent early enough to cause it.
+    /// For each ACK, the number of packets sent early enough to cause it.
     causes: Vec<u32>,
     demand: Demand,
     resumed: Vec<Time>,
-    /// One before the first packet and one after each.
+    /// One layer before the first packet and one after each.
     layers: Vec<Layer>,
-    /// Logarithm of the weight so far.
+    /// Log-likelihood so far.
     score: f64,
-    /// Steps from one node.
+    /// Courses that leave one node.
     outs: Vec<Course>,
     /// Index of the next layer's nodes by their value.
     at: HashTable<u32>,
@@ -180,7 +181,7 @@ struct Filling {
     nodes: Vec<Node>,
     fronts: Vec<Front>,
     alpha: Vec<f64>,
-    /// The largest share of each node's weight that came along one edge.
+    /// For each node, the largest weight of one of its edges.
     heaviest: Vec<f64>,
     edges: Vec<Edge>,
 }
@@ -267,7 +268,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the layer after packet `i`: every fate of that packet and of its answer, from every course followed so far.
+    /// Adds the layer after packet `i`: every fate of this packet and of its ACK, from every node of the last layer.
     fn advance(&mut self, i: usize, steps: &mut usize, most: usize) -> Option<()> {
         let (sent, heard, rates) = (self.sent, self.heard, self.rates);
         let layer = self.layers.last_mut()?;
@@ -307,7 +308,7 @@ impl<'a> Search<'a> {
         prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, self.beam, |n| {
             promise(n, held, heard, marks, left, rates)
         });
-        // Many holes make each step dearer.
+        // A step costs more with each hole in the receive buffer.
         let holes = nodes.iter().map(|n| held.get(n.mirror.held).len() / 8).sum::<usize>();
         *steps += nodes.len() + edges.len() + holes;
         let sum: f64 = alpha.iter().sum();
@@ -321,7 +322,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Weighs the courses from the end, where every answer is explained.
+    /// Backward pass, from the end at which every ACK is explained.
     fn backward(mut self) -> Option<Outcome> {
         let last = self.layers.last()?;
         let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, self.heard, self.rates)).collect();
@@ -351,7 +352,7 @@ impl<'a> Search<'a> {
         Some(Outcome { odds, score: self.score, counts, odd })
     }
 
-    /// Counts the expected fates of packet `i` and of its answer.
+    /// Adds the expected fates of packet `i` and of its ACK.
     fn count(&self, i: usize, beta: &[f64], counts: &mut Counts, odd: &mut f64) {
         let (layer, gap) = (&self.layers[i], since_last(self.sent, i));
         let all = layer.edges.iter().map(|e| e.share(&layer.alpha, beta)).sum::<f64>();
@@ -360,7 +361,7 @@ impl<'a> Search<'a> {
         }
         for e in &layer.edges {
             let from = &layer.nodes[e.from as usize];
-            // What comes after the last answer is not known to be lost.
+            // After the last observed ACK, loss and a late capture end look alike.
             if from.heard as usize >= self.heard.len() {
                 continue;
             }
@@ -370,7 +371,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The probability that the earlier bytes of a retransmission are at the receiver when its turn comes.
+    /// Probability that the bytes of a retransmission are at the receiver before it arrives.
     fn unneeded(&self, layer: &Layer, behind: &[f64], s: &Sent, acked: u64) -> f64 {
         let (mut yes, mut all) = (0.0, 0.0);
         for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(behind) {
@@ -393,15 +394,16 @@ impl Edge {
     }
 }
 
-/// Each answer has a packet of its own as its cause, or comes for another reason.
+/// Balance of ACKs and their causes: each ACK needs an arrival of its own, unless it is `free`.
 struct Demand {
-    /// Before each answer: so many that arrivals must have caused.
+    /// For each ACK, the number of earlier ACKs that need an arrival.
     answers: Vec<i64>,
-    /// From each answer on: the most by which the answers up to a later one exceed the packets that can have caused them.
+    /// For each ACK, the largest excess, at any later ACK, of ACKs that need an arrival over packets sent in time.
     most: Vec<i64>,
 }
 
-/// Courses that lack so many causes more than another weigh nothing beside it: what comes without a cause is one in ten thousand.
+/// Courses that lack this many causes more than the best are dropped. An ACK without a cause has probability 1e-4
+/// (`transitions::unsolicited`), so they weigh at most 1e-16 of it.
 const HOPELESS: i64 = 4;
 
 impl Demand {
@@ -419,13 +421,13 @@ impl Demand {
         Demand { answers, most }
     }
 
-    /// By how many the answers from `heard` on exceed what can still cause them once so many packets have had their turn.
+    /// Excess of the ACKs from `heard` on over the packets that can still cause them, after `turns` packets.
     fn lacking(&self, heard: u32, turns: u32) -> i64 {
         self.most[heard as usize] - self.answers[heard as usize] + i64::from(turns)
     }
 }
 
-/// Keeps the heaviest.
+/// Keeps the heaviest nodes of each rank.
 fn prune(
     nodes: &mut Vec<Node>,
     fronts: &mut Vec<Front>,
@@ -437,7 +439,7 @@ fn prune(
     if nodes.len() <= beam.all {
         return;
     }
-    // Who has explained fewer answers so far has yet to pay for the others: only equals are compared.
+    // A node that has explained fewer ACKs has fewer factors in its weight: only nodes of equal rank are compared.
     let weight = |i: usize| alpha[i] * promise(&nodes[i]);
     let mut order: Vec<(u32, f64, usize)> =
         (0..nodes.len()).map(|i| (nodes[i].rival(), weight(i), i)).collect();
@@ -456,7 +458,7 @@ fn prune(
     retain(&keep, nodes, fronts, alpha, edges);
 }
 
-/// Keeps these nodes, and the edges that lead to them.
+/// Keeps the marked nodes, and the edges that lead to them.
 fn retain(
     keep: &[bool],
     nodes: &mut Vec<Node>,
@@ -487,9 +489,10 @@ fn retain(
     });
 }
 
-/// How well what lies beyond the gap agrees with what comes: where a stretch ends the receiver asks for what follows once
-/// all before it is there, unless that answer is lost. And as many packets must be left as are missing answers before the next
-/// one. Only for the choice of whom to follow.
+/// Look-ahead for pruning: how well a node agrees with the ACKs to come. It changes no weight.
+///
+/// Once the gap before a block of held data is filled, the receiver acknowledges the end of the block, unless that ACK
+/// is lost. And the packets still to come must suffice for the ACKs that are missing before the next one.
 fn promise(
     node: &Node,
     held: &Held,

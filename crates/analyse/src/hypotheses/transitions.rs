@@ -1,7 +1,7 @@
 //! State transitions of the event-course model: arrival, reordering or loss of a packet, and loss of its ACK.
 //!
-//! It arrives in its turn, or is overtaken and arrives later, or is lost; the receiver answers as its copy in
-//! `receiver_model.rs` would; the answer is lost, or is the next one that was seen.
+//! A packet arrives in order, is overtaken and arrives later, or is lost. The receiver model of `receiver_model.rs`
+//! answers an arrival; the ACK is lost, or is the next one observed.
 
 use super::burstiness::{Became, LONG, Past};
 use super::constraints::Chances;
@@ -11,46 +11,47 @@ use super::timing::Front;
 use base::rng::mix;
 use base::{Span, Time};
 
-/// How far a course has come.
+/// State of a course between two packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
-    /// Answers that are explained.
+    /// Observed ACKs explained so far.
     pub(crate) heard: u32,
     pub(crate) mirror: Mirror,
-    /// So many packets in a row were lost just now; so many answers. More than [`LONG`] are not counted.
+    /// Length of the current run of lost data packets, saturating at [`LONG`].
     pub(crate) lost: u8,
+    /// Length of the current run of lost ACKs, saturating at [`LONG`].
     pub(crate) deaf: u8,
-    /// Answers that were lost since the last that is explained, where the next one tells how many.
+    /// ACKs lost since the last one explained; counted only where the next one's IP identification tells the number.
     pub(crate) silent: u16,
-    /// What was overtaken and has yet to arrive.
+    /// Packets that were overtaken and have not arrived yet.
     pub(crate) aside: Aside,
 }
 
-/// Where a packet leads: when the path is through, how likely, what became of the packet, and whether the answer echoes what
-/// it should not.
+/// One transition: the next state, when the path has passed the packet, its weight, the packet's fate, and whether the
+/// ACK's echo contradicts the echo rule.
 pub(crate) type Course = (Node, Front, f64, Became, bool);
 
-/// How often a packet is overtaken, where some are.
+/// Probability that a packet is overtaken, on a path that reorders.
 const OVERTAKEN: f64 = 0.3;
-/// How often what was overtaken by one is overtaken by the next, too.
+/// Probability that an overtaken packet is overtaken by the next one too.
 const BEHIND: f64 = 0.5;
-/// How often something is held up for longer than a round trip.
+/// Probability that a packet is delayed by more than a round trip.
 const HELD_UP: f64 = 0.01;
-/// So many packets that were overtaken have yet to arrive; which, ascending, and [`NONE`] for fewer.
+/// Indices of overtaken packets that have not arrived, ascending, filled up with [`NONE`].
 type Aside = [u32; 4];
 /// No packet.
 const NONE: u32 = u32::MAX;
 
-/// More than this do not follow from one course.
+/// Most transitions from one state.
 const MOST_FOLLOW: usize = 96;
-/// What fills a gap should be answered at once (RFC 5681 section 4.2); not all receivers do.
+/// Factor on a delayed ACK of data that fill a gap. RFC 5681 section 4.2 wants an immediate ACK; not all receivers comply.
 const FILLS_WAITS: f64 = 0.15;
-/// How often an answer that stands for three segments stands for one more: a host that is late with its work merges what came
-/// meanwhile, however much that is.
+/// Probability that a stretch ACK of three or more segments covers one more. A busy host merges all arrivals since its
+/// last ACK, whatever their number.
 const STRETCH_GOES_ON: f64 = 0.7;
 
 impl Node {
-    /// Nothing has happened yet.
+    /// State before the first packet.
     pub(crate) fn first(mirror: Mirror) -> Node {
         Node { heard: 0, mirror, lost: 0, deaf: 0, silent: 0, aside: [NONE; 4] }
     }
@@ -70,7 +71,7 @@ impl Node {
             ^ mix(aside))
     }
 
-    /// Who has explained as much, and has as many that are yet to arrive: only such are compared.
+    /// Rank for pruning: by ACKs explained, then by whether overtaken packets are outstanding.
     pub(crate) fn rival(&self) -> u32 {
         self.heard * 2 + u32::from(self.aside[0] != NONE)
     }
@@ -84,17 +85,17 @@ impl Node {
     }
 }
 
-/// What lies beyond a gap is never asked for again.
+/// Whether an observed cumulative ACK lies within the segment, or just before it: then the segment was missing once.
 fn is_asked_for(marks: &[u64], seq: u64, end: u64) -> bool {
     marks.get(marks.partition_point(|m| *m < seq)).is_some_and(|m| *m < end)
 }
 
-/// How long after the packet before it this one was sent.
+/// Time between the sending of the packet before and of packet `i`.
 pub(crate) fn since_last(sent: &[Sent], i: usize) -> Span {
     i.checked_sub(1).map_or(Span::ZERO, |last| sent[i].t.since(sent[last].t))
 }
 
-/// Of each packet: when something came that can have been its answer.
+/// For each packet, when the first ACK came that it can have caused.
 pub(crate) fn resumed(sent: &[Sent], heard: &[Heard], least: Span) -> Vec<Time> {
     let mut times: Vec<Heard> = heard.to_vec();
     times.sort_by_key(|h| h.t);
@@ -102,23 +103,23 @@ pub(crate) fn resumed(sent: &[Sent], heard: &[Heard], least: Span) -> Vec<Time> 
     sent.iter().map(|s| times.get(first(s)).map_or(s.t, |h| h.t)).collect()
 }
 
-/// What surrounds a packet that was sent.
+/// Context of one packet for its transitions.
 pub(crate) struct Scene<'a> {
     pub(crate) at: usize,
-    /// How likely it has arrived, and been answered, before all that was heard.
+    /// Probability that it arrived and was acknowledged before the first ACK of the episode.
     pub(crate) before: f64,
-    /// Since the one before.
+    /// Time since the packet before.
     pub(crate) gap: Span,
     pub(crate) next_sent: Option<Time>,
     pub(crate) heard: &'a [Heard],
-    /// Of each packet: when something came that can have been its answer. Only where packets overtake each other.
+    /// For each packet, when the first ACK came that it can have caused. Filled only for paths that reorder.
     pub(crate) resumed: &'a [Time],
     pub(crate) marks: &'a [u64],
     pub(crate) chances: &'a Chances,
     pub(crate) rates: &'a Rates,
 }
 
-/// What can become of this packet.
+/// All transitions of one packet.
 pub(crate) fn step(
     node: &Node,
     front: Front,
@@ -130,7 +131,7 @@ pub(crate) fn step(
     if !node.mirror.waits || node.lost == 0 {
         return turn(*node, 1.0, front, s, scene, held, out);
     }
-    // The second segment that an acknowledgement waited for was lost: by now the timer has let it go.
+    // The second segment that the delayed ACK waited for was lost: by now its timer may have expired.
     let stays = still_waits(scene.gap);
     turn(*node, stays, front, s, scene, held, out);
     if stays < 1.0
@@ -140,7 +141,7 @@ pub(crate) fn step(
     }
 }
 
-/// The timer of the acknowledgement expired, and nobody heard it.
+/// The delayed-ACK timer expired, and its ACK was lost.
 fn speaks(node: &Node, scene: &Scene<'_>) -> Option<(Node, f64)> {
     let deaf = scene.rates.deaf[node.before_answer(scene.gap) as usize];
     let (silent, missing) = silenced(node, scene);
@@ -148,13 +149,13 @@ fn speaks(node: &Node, scene: &Scene<'_>) -> Option<(Node, f64)> {
     missing.is_none_or(|m| u32::from(silent) <= m).then_some((spoke, deaf))
 }
 
-/// What is missing if one more answer was lost, and how much may be.
+/// ACKs lost if one more is lost, and the number known to be missing.
 fn silenced(node: &Node, scene: &Scene<'_>) -> (u16, Option<u32>) {
     let missing = scene.heard.get(node.heard as usize).and_then(|h| h.missing);
     (if missing.is_some() { node.silent + 1 } else { 0 }, missing)
 }
 
-/// The packet's turn.
+/// Transitions of a packet that reaches its place in the order of sending.
 fn turn(
     node: Node,
     share: f64,
@@ -165,7 +166,7 @@ fn turn(
     out: &mut Vec<Course>,
 ) {
     let Scene { at, gap, heard, chances, rates, .. } = *scene;
-    // What came too soon for this packet can have none of the later ones as its cause either.
+    // An ACK too early for this packet is too early for all later ones.
     let mut node = node;
     let mut sofar = share;
     while let Some(h) = heard.get(node.heard as usize) {
@@ -198,7 +199,7 @@ fn turn(
         out.push((gone, lost, sofar * loss, Became::Lost, false));
     }
     if s.seq == s.end && node.mirror.next >= s.end {
-        // What answers the FIN in its turn has none of the data as its cause.
+        // The ACK of an in-order FIN is caused by no data packet.
         out.push((
             Node { lost: 0, ..node },
             rates.pace.passes(front, s, true),
@@ -218,32 +219,32 @@ fn turn(
     arrives(&node, front, s, weight, scene, held, out);
 }
 
-/// One more is overtaken, if there is room.
+/// Adds an overtaken packet, if there is room.
 fn put(mut aside: Aside, packet: u32) -> Option<Aside> {
     *aside.iter_mut().find(|p| **p == NONE)? = packet;
     Some(aside)
 }
 
-/// One of them arrives.
+/// Removes an overtaken packet that arrives.
 fn taken(mut aside: Aside, at: usize) -> Aside {
     aside[at] = NONE;
     aside.sort_unstable();
     aside
 }
 
-/// Those that were overtaken arrive, in any order, once this packet's turn is over. None is overtaken by what is answered a round
-/// trip after the first answer that can have been its own: then nothing was held up any more.
+/// Arrivals of overtaken packets, in any order, after the current packet. A packet cannot stay overtaken for longer
+/// than a round trip after the first ACK that it can have caused.
 pub(crate) fn follow(sent: &[Sent], scene: &Scene<'_>, held: &mut Held, out: &mut Vec<Course>) {
     let mut k = 0;
     while k < out.len() && out.len() < MOST_FOLLOW {
         let (node, front, weight, became, odd) = out[k];
         k += 1;
-        // What was lost overtook nothing.
+        // A lost packet overtakes nothing.
         if became == Became::Lost && scene.next_sent.is_some() {
             continue;
         }
         for (at, &p) in node.aside.iter().enumerate().take_while(|p| *p.1 != NONE) {
-            // It was only just overtaken by nobody.
+            // The current packet was not overtaken yet.
             if p as usize == scene.at {
                 continue;
             }
@@ -277,7 +278,7 @@ pub(crate) fn follow(sent: &[Sent], scene: &Scene<'_>, held: &mut Held, out: &mu
     }
 }
 
-/// What a packet that arrives can lead to.
+/// Transitions of a packet that arrives.
 fn arrives(
     node: &Node,
     front: Front,
@@ -293,7 +294,7 @@ fn arrives(
     if effect.beyond.is_some() && is_asked_for(marks, s.seq, s.end) {
         return;
     }
-    // A receiver does not take back what it told: more than the next answer says cannot have arrived before that.
+    // Cumulative ACKs never go back: the next observed ACK bounds what has arrived before it.
     let most = heard.get(node.heard as usize).map_or(u64::MAX, |h| h.ack);
     if effect.mirror.next > most {
         return;
@@ -301,7 +302,7 @@ fn arrives(
     let front = rates.pace.passes(front, s, true);
     let mut speak = 1.0;
     if effect.may_wait {
-        // The next one comes before the timer of the acknowledgement, unless something holds it up until then.
+        // The next packet arrives before the delayed-ACK timer expires, unless it was sent too late.
         let wait =
             (0.05 + 0.8 * rates.delays) * still_waits(next_sent.map_or(Span::FOREVER, |n| n.since(s.t)));
         let wait = if effect.fills { wait * FILLS_WAITS } else { wait };
@@ -309,7 +310,7 @@ fn arrives(
         let mirror = Mirror { waits: true, ..effect.mirror };
         out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits, false));
     }
-    // Only where answers are counted does it matter that one stands for several.
+    // Stretch ACKs matter only where the receiver's packets are counted.
     if let Some(several) = effect.may_stretch.filter(|_| rates.stretches > 0.0) {
         let goes_on = if several { STRETCH_GOES_ON } else { rates.stretches };
         let mirror = Mirror { waits: true, ..effect.mirror };
@@ -327,7 +328,7 @@ fn arrives(
         let fits = fits(h, &effect, held, rates);
         if fits > 0.0 && reachable(h, s.t, rates.least) {
             let when = h.left.unwrap_or(h.t);
-            // A receiver that delays acknowledgements does so with one segment alone, and never with a duplicate.
+            // Only the ACK of a single segment is delayed, never that of a duplicate.
             let waits = match (effect.may_wait, effect.fills) {
                 (false, _) => 0.0,
                 (true, false) => 0.8 * rates.delays,
@@ -352,24 +353,24 @@ fn arrives(
     }
 }
 
-/// How often an acknowledgement still waits for a second segment when what was sent so much later arrives: its timer is at most
-/// half a second (RFC 9293 section 3.8.6.3), but both may have been held up and come together.
+/// Probability that a delayed ACK still waits when a packet sent `gap` later arrives. Its timer is at most 0.5 s (RFC
+/// 9293 section 3.8.6.3), but a delay spike may have brought both packets together.
 fn still_waits(gap: Span) -> f64 {
     if gap > Span::from_millis(600) { 0.007 } else { 1.0 }
 }
 
-/// This answer can be to what was sent at `t`.
+/// Whether a packet sent at `t` can have caused this ACK, by the capture's clock.
 pub(crate) fn reachable(h: &Heard, t: Time, least: Span) -> bool {
     h.t >= t + Span::from_nanos(least.as_nanos() / 4 * 3)
 }
 
-/// The same by the receiver's clock, which may go wrong.
+/// Weight of that relation by the receiver's clock, which may be in error.
 fn in_time(h: &Heard, t: Time, least: Span) -> f64 {
     let due = t + Span::from_nanos(least.as_nanos() / 4 * 3);
     if h.left.is_none_or(|left| left >= due) { 1.0 } else { 1e-3 }
 }
 
-/// How well an answer is what the receiver would have said now.
+/// Likelihood of an observed ACK, given the receiver's state.
 fn fits(h: &Heard, e: &Effect, held: &Held, rates: &Rates) -> f64 {
     if h.ack != e.mirror.next {
         return 0.0;
@@ -406,27 +407,27 @@ fn fits(h: &Heard, e: &Effect, held: &Held, rates: &Rates) -> f64 {
     weight
 }
 
-/// What came last without any packet as its cause.
+/// Weight of the ACKs left over at the end, which no packet caused.
 pub(crate) fn rest(node: &Node, heard: &[Heard], rates: &Rates) -> f64 {
     let all = heard[node.heard as usize..].iter().enumerate();
     let silent = |i: usize| if i == 0 { node.silent } else { 0 };
     all.map(|(i, h)| unsolicited(h, &node.mirror, rates) * accounts(h, silent(i), rates)).product()
 }
 
-/// So many answers were lost before this one came: are they all that is missing?
+/// Weight of the gap in the receiver's packet numbers before this ACK, of which `silent` are lost ACKs.
 fn accounts(h: &Heard, silent: u16, rates: &Rates) -> f64 {
     match h.missing.map(|m| m.checked_sub(u32::from(silent))) {
         None => 1.0,
-        // More cannot have been sent.
+        // More ACKs lost than packets sent.
         Some(None) => 0.0,
         Some(Some(others)) => elsewhere(others, rates),
     }
 }
 
-/// Who sends elsewhere does so more than once: how likely another such packet follows.
+/// Probability that a packet to another destination is followed by one more.
 const AGAIN: f64 = 0.8;
 
-/// How likely it is that so many packets went elsewhere.
+/// Probability that this number of packets went to other destinations.
 pub(crate) fn elsewhere(packets: u32, rates: &Rates) -> f64 {
     match packets.checked_sub(1) {
         None => 1.0 - rates.foreign,
@@ -434,7 +435,7 @@ pub(crate) fn elsewhere(packets: u32, rates: &Rates) -> f64 {
     }
 }
 
-/// It says what is known: something else made the receiver speak.
+/// Weight of an ACK that repeats the receiver's state and was caused by no arrival.
 fn unsolicited(h: &Heard, mirror: &Mirror, rates: &Rates) -> f64 {
     match (h.ack == mirror.next && h.dsack.is_none() && h.count == 0, h.free) {
         (false, _) => 0.0,

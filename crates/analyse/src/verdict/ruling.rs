@@ -1,6 +1,4 @@
-//! Final verdict from the fates of all copies.
-//!
-//! The verdict, once it is closed.
+//! Final verdict on a retransmission, from the fates of all copies of its bytes.
 
 use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
@@ -10,7 +8,7 @@ use crate::facts::ts_clock::Clockwork;
 use base::Time;
 
 impl Judge {
-    /// The verdict as it stands.
+    /// The verdict with the evidence so far.
     pub(super) fn rule(&self, copies: &mut Copies, open: &Open, state: &State<'_>) -> Ruling {
         self.ruling(copies, open, state.clock, state.rtt)
     }
@@ -20,41 +18,41 @@ impl Judge {
             .settled
             .or_else(|| by_fates(copies, open))
             .or_else(|| self.by_silence(copies, open, rtt))
-            .filter(|told| !self.hangs_on_what_is_missing(copies, open, told.1))
+            .filter(|verdict| !self.depends_on_missing_frames(copies, open, verdict.1))
             .unwrap_or((Need::Unknown, Evidence::Nothing));
         let covered = open.covered.map(|c| c.0);
         let left = covered.zip(open.answer).and_then(|(t, stamp)| clock.left(t, stamp));
         Ruling { result: open.result, need, evidence, covered, left }
     }
 
-    /// The capture has missed something since the first copy of these bytes, and the verdict is concluded from what came and what did
-    /// not. What one packet says by itself stands.
-    fn hangs_on_what_is_missing(&self, copies: &Copies, open: &Open, evidence: Evidence) -> bool {
+    /// Whether the capture missed frames since the first copy of these bytes, and the verdict needs the whole sequence.
+    /// Evidence from a single packet stays valid.
+    fn depends_on_missing_frames(&self, copies: &Copies, open: &Open, evidence: Evidence) -> bool {
         use Evidence::{Acked, Dsack, Duplicate, Early, Echo, Sacked};
         let Some(torn) = self.torn else { return false };
         let first = copies.of(open.copy.seq, open.copy.end).map(|c| c.t).fold(open.copy.t, Time::min);
         torn > first && !matches!(evidence, Acked | Sacked | Dsack | Duplicate | Echo | Early)
     }
 
-    /// It was answered, later ones were answered, and no duplicate came back: it was the one that counted.
+    /// Needed, from silence: this copy and later ones were acknowledged, and no duplicate report came back.
     fn by_silence(&self, copies: &mut Copies, open: &Open, rtt: &Rtt) -> Option<(Need, Evidence)> {
         open.covered?;
         let reports = self.reports_duplicates || self.may_report;
         if open.passed.is_none() && !(self.over && reports) {
             return None;
         }
-        // Where the opening was not seen, a receiver that reports duplicates in blocks sends none that shows.
+        // Without the handshake in the capture, the use of SACK is unknown. A DSACK receiver sends no plain duplicate ACK.
         if !reports && !self.without_sack {
             return None;
         }
-        // A duplicate since it can have been answered may be of it.
+        // A duplicate ACK since this copy can have arrived may be caused by it.
         let answered = |t: Time| t > open.copy.t && !is_too_late(&open.copy, t, rtt);
         let quiet = open.reports == 0 && (reports || !self.idle_duplicate.is_some_and(answered));
-        // The report may be among the answers that are known to be lost.
+        // The report may be among the ACKs known to be lost.
         if self.answers_lost.is_some_and(|t| t > open.copy.t) {
             return None;
         }
-        // Another one is known to have counted; whether this one arrived after it, only reports would tell.
+        // An echoed timestamp shows that another copy arrived first. Only DSACK would show this one as well.
         let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
         if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {
             return None;
@@ -69,7 +67,7 @@ impl Judge {
         Some((Need::Needed, Evidence::Silence))
     }
 
-    /// What is open when the capture ends.
+    /// Closes the verdict that is open when the capture ends.
     pub(crate) fn finish(
         &mut self,
         copies: &mut Copies,
@@ -84,7 +82,7 @@ impl Judge {
     }
 }
 
-/// The verdict that follows from what became of the earlier copies.
+/// Verdict from the fates of the earlier copies.
 fn by_fates(copies: &Copies, open: &Open) -> Option<(Need, Evidence)> {
     let (seq, end) = (open.copy.seq.max(open.acked), open.copy.end);
     let earlier = || copies.of(seq, end).filter(|c| c.serial < open.copy.serial);
@@ -103,7 +101,7 @@ fn by_fates(copies: &Copies, open: &Open) -> Option<(Need, Evidence)> {
     {
         return Some((Need::Unneeded, e));
     }
-    // Needed for sure if some byte has no earlier copy that may have arrived.
+    // Needed with certainty if some byte has no earlier copy that may have arrived.
     let mut how = Evidence::Order;
     let mut possible: Vec<(u64, u64)> = earlier()
         .filter_map(|c| match c.fate {

@@ -1,6 +1,6 @@
-//! Scratch run folder: rows of a run that keeps none, gone with the process.
+//! Temporary run folder: rows of a run with `--no-out`, removed when the process ends.
 //!
-//! A run without a folder writes its rows all the same, so that its memory does not grow with them.
+//! Rows go to disk even where the user keeps none, so that memory does not grow with the number of repetitions.
 
 use crate::console::environment;
 use crate::console::exit::Failure;
@@ -10,18 +10,18 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// How the names of these folders begin.
+/// Prefix of the folder names.
 const PREFIX: &str = "williwaw-run-";
-/// The file of a run folder that its writer holds locked.
+/// Lock file of a run folder; its writer holds the lock.
 const LOCK: &str = ".lock";
 
-/// A run folder that nobody else may read.
+/// A temporary run folder, readable by its owner only.
 pub(crate) struct Scratch {
     pub(crate) folder: RunFolder,
 }
 
 impl Scratch {
-    /// Makes one in the place for temporary files, and removes those whose process was killed.
+    /// Creates one in the directory for temporary files, and removes those left behind by killed processes.
     pub(crate) fn new() -> Result<Scratch, Failure> {
         let place = environment::scratch();
         tidy(&place);
@@ -37,7 +37,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A table that is still read has no name any more.
+        // Readers keep an open table; only its name goes.
         let _ = std::fs::remove_dir_all(self.folder.path());
     }
 }
@@ -53,8 +53,8 @@ fn fresh(place: &Path) -> std::io::Result<PathBuf> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Removes folders of this user whose lock nobody holds. The place may be open to every user of the machine: what is no
-/// folder of ours, or has a lock that is no plain file, is left alone.
+/// Removes this user's folders whose lock is free. Every user of the machine may write to the directory, so other
+/// users' folders, and folders whose lock is no plain file, are left alone.
 fn tidy(place: &Path) {
     let user = std::fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_process_left_is_removed() {
+    fn folders_of_killed_processes_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let path = fresh(place.path()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);

@@ -70,6 +70,28 @@ pub struct ChannelConfig {
     pub followers: Vec<Follower>,
 }
 
+impl ChannelConfig {
+    /// A channel that behaves as a plain link: one queue without limit, no framing, errors, ARQ or allocation.
+    pub fn plain(capacity: Capacity, delay: Span) -> ChannelConfig {
+        ChannelConfig {
+            capacity,
+            delay,
+            classes: vec![ClassConfig::default()],
+            gates: Vec::new(),
+            framing: Framing::default(),
+            send_buffer: None,
+            allocation: None,
+            errors: Vec::new(),
+            arq: None,
+            in_order: true,
+            receive_buffer: None,
+            credit: None,
+            grants: false,
+            followers: Vec::new(),
+        }
+    }
+}
+
 /// Packets on one link beyond which background load is dropped and counted, though its queue has no limit: 1.5 GB of
 /// full-sized packets, more than any buffer of a network holds. It bounds the memory of a load above the link's rate.
 pub(crate) const MOST_LOAD: usize = 1 << 20;

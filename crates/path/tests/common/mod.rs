@@ -8,8 +8,6 @@ use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
 use path::capacity::Capacity;
-use path::channel::class::ClassConfig;
-use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::{Cx, Element, ElementId, Network, Port};
 
@@ -60,24 +58,9 @@ pub(crate) fn packet(ordinal: u32, size: u32) -> Packet {
     }
 }
 
-/// A channel like a plain link of so many bit/s, without delay.
+/// A plain channel of `bps` bit/s, without delay.
 pub(crate) fn plain(bps: u64) -> ChannelConfig {
-    ChannelConfig {
-        capacity: Capacity::Fixed(Rate::from_bps(bps)),
-        delay: Span::ZERO,
-        classes: vec![ClassConfig::default()],
-        gates: Vec::new(),
-        framing: Framing::default(),
-        send_buffer: None,
-        allocation: None,
-        errors: Vec::new(),
-        arq: None,
-        in_order: true,
-        receive_buffer: None,
-        credit: None,
-        grants: false,
-        followers: Vec::new(),
-    }
+    ChannelConfig::plain(Capacity::Fixed(Rate::from_bps(bps)), Span::ZERO)
 }
 
 /// A distribution that always gives so many seconds.

@@ -10,6 +10,7 @@ mod apps;
 mod chance;
 mod channel;
 mod deadline;
+mod link;
 mod load;
 mod manager;
 mod mtu;
@@ -22,27 +23,15 @@ pub use self::load::path_numbers;
 
 pub use self::apps::{sink, workload};
 
-use self::chance::{gate_of_closures, jitter, rule};
-use crate::model::{
-    App, CountedFrom, Direction, First, Flow, GateMode, Ip, Linux, Model, Position, Queue, Timing, Transport,
-};
+use self::chance::gate_of_closures;
+use crate::model::{App, CountedFrom, First, Flow, Ip, Linux, Model, Timing, Transport};
 use crate::protocol::Site;
 use base::dist::Sampler;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
 use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
-use path::background::{Absorber, Background};
-use path::compression::{Decompressor, Numbering};
-use path::deadline::DeadlineLink;
 use path::gate::{self, Closures, Gate};
-use path::hold::Hold;
-use path::loaded::LoadedLink;
-use path::loss::Loss;
-use path::meter::Meter;
-use path::outside::Outside;
-use path::qdisc::QueueSite;
-use path::rst_flush::RstWatch;
 use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::collections::BTreeMap;
@@ -354,146 +343,6 @@ impl Builder<'_> {
         let (here, there) = if role == Role::Active { (from, to) } else { (to, from) };
         let bits = self.seed.stream(name, "numbers").bits();
         CodecConfig { here, there, origin: [bits as u32, (bits >> 32) as u32] }
-    }
-
-    fn link(&mut self, index: usize) {
-        if self.chains[index].is_some() {
-            return;
-        }
-        let (model, seed) = (self.model, self.seed);
-        let link = &model.links[index];
-        // Downstream first: losses, propagation that varies, the link, gates before its queue.
-        let mut next: Option<(ElementId, Port)> = None;
-        let mut exit: Option<(ElementId, Port)> = None;
-        let mut lead = |b: &mut Self, way: Chain| {
-            b.links[index].push(way.entry.0);
-            match next {
-                Some((to, port)) => b.network.wire(way.exit.0, way.exit.1, to, port),
-                None => exit = Some(way.exit),
-            }
-            next = Some(way.entry);
-        };
-        let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
-        let up = link.direction == Some(Direction::Up);
-        for place in ["radio", "gateway"]
-            .into_iter()
-            .filter(|place| link.charging.is_some() && (up || *place == "radio"))
-        {
-            let id = self.add(format!("{}.{place}", link.name), Meter::default());
-            chain(self, id);
-        }
-        if let Some(down) = link.flushes {
-            let id = self.add(format!("{}.rst-watch", link.name), RstWatch);
-            self.watches.push((id, down));
-            chain(self, id);
-        }
-        let keeps = self.load_keeps_to(index);
-        if let Some(through) = self.absorbs(index).filter(|_| !keeps) {
-            let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
-            chain(self, id);
-        }
-        if link.compression {
-            // A kernel's packets pass as they are.
-            let tcp = model
-                .flows
-                .iter()
-                .map(|f| matches!(f.transport.at(Role::Active), Transport::Tcp { config, .. } if !config.timestamps));
-            let compressed: Vec<bool> =
-                tcp.flat_map(|c| [c, c]).chain(std::iter::repeat(false)).take(2 * self.numbers()).collect();
-            let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
-            chain(self, id);
-        }
-        for &l in link.losses.iter().rev() {
-            let loss = &model.losses[l];
-            let stream = seed.stream(&format!("{}@{}", loss.name, link.name), "loss");
-            let id = self.add(
-                loss.name.clone(),
-                Loss::new(rule(&loss.kind, &loss.name, seed), stream).fate(loss.fate),
-            );
-            chain(self, id);
-        }
-        if let Some(jitter) = jitter(link, seed) {
-            let id = self.add(format!("{}.delay", link.name), jitter);
-            chain(self, id);
-        }
-        if link.compression {
-            let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * self.numbers()));
-            chain(self, id);
-        }
-        if let Some(bearer) = link.bearer {
-            let way = self.bearer(bearer, index);
-            lead(self, way);
-        } else {
-            let id = self.served(index);
-            lead(self, Chain::of(id));
-        }
-        let mut chain = |b: &mut Self, id: ElementId| lead(b, Chain::of(id));
-        if let Some(id) = self.shaper(index) {
-            chain(self, id);
-        }
-        for &g in link.gates.iter().rev() {
-            let gate = &model.gates[g];
-            if gate.at == Position::BeforeQueue {
-                let stores = gate.mode == GateMode::Hold;
-                let hold = Hold::new(gate_of(&gate.timing, &gate.name, seed), stores);
-                let id = self.add(gate.name.clone(), hold);
-                chain(self, id);
-            }
-        }
-        for &i in link.backgrounds.iter().filter(|_| !keeps) {
-            let source = Background::new(self.source(i, index));
-            let id = self.add(model.backgrounds[i].name.clone(), source);
-            self.backgrounds.push(id);
-            chain(self, id);
-        }
-        if link.charging.is_some() && !up {
-            let id = self.add(format!("{}.gateway", link.name), Meter::default());
-            chain(self, id);
-        }
-        if let Some(mtu) = link.mtu {
-            let id = self.mtu(index, mtu);
-            chain(self, id);
-        }
-        if let (Some(entry), Some(exit)) = (next, exit) {
-            self.chains[index] = Some(Chain { entry, exit });
-        }
-    }
-
-    /// What serves a link's packets: a channel, a queue by deadline, or a plain link.
-    fn served(&mut self, index: usize) -> ElementId {
-        let (model, seed) = (self.model, self.seed);
-        let link = &model.links[index];
-        if model.processes.iter().any(|process| process.links.contains(&index)) {
-            let id = self.add(link.name.clone(), Outside::default());
-            self.outsides.push((index, id));
-            return id;
-        }
-        if link.channel.is_some() || !link.queue.is_plain() {
-            return self.channel(index);
-        }
-        let (config, gates) = (self.config(link), self.gates(link));
-        let plain = |config, gates| path::link::Link::new(config, gates);
-        let add = |b: &mut Self, served: path::link::Link| {
-            if !b.load_keeps_to(index) {
-                return b.add(link.name.clone(), served);
-            }
-            let sources = link.backgrounds.iter().map(|&i| b.source(i, index)).collect();
-            let id = b.add(link.name.clone(), LoadedLink::new(served, sources));
-            b.backgrounds.push(id);
-            id
-        };
-        match &link.queue {
-            Queue::Deadline(deadline) => {
-                let policy = deadline::policy(model, index, deadline, 2 * self.numbers());
-                self.add(link.name.clone(), DeadlineLink::new(config, gates, policy))
-            }
-            Queue::Red(red) => {
-                let (name, rate_bps) = (link.name.as_str(), link.rate.mean_bps());
-                let red = red.manager(&QueueSite { seed, name, rate_bps, stay: None, unique: false });
-                add(self, plain(config, gates).managed(red))
-            }
-            _ => add(self, plain(config, gates)),
-        }
     }
 
     /// The doors of the machines, or the ends of a wire, and the links between them. A machine has a port for each other

@@ -1,13 +1,18 @@
 //! Tables of `radio.gprs`. Names and defaults of timers are those of [`radio::parameters`].
 
+mod errors;
+mod reselection;
+
+pub(super) use self::errors::quality_shape;
+pub(super) use self::reselection::{FAULTS, RESELECTION};
+
+use self::errors::QUALITY;
 use super::service;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use radio::cell::config::IdleRepeat;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
-use radio::mobility::Control;
 use radio::pcu::config::Program;
-use radio::quality::Profile;
 use radio::rlc::Mode;
 
 const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
@@ -110,81 +115,6 @@ pub(super) static RLC: TableShape = table(
         ),
     ],
 );
-
-static CONSTANT: TableShape = table(
-    "constant",
-    "Each block is lost with the same probability.",
-    &[
-        field("rate", SHARE, Need::Required("0.05"), "Block error rate of data blocks."),
-        field("control", SHARE, Need::Default("0"), "Block error rate of control blocks, which are CS-1."),
-    ],
-);
-static STATES: TableShape = table(
-    "states",
-    "Two states of exponentially distributed length.",
-    &[
-        field("good", SHARE, Need::Default("0"), "Block error rate in the good state."),
-        field("bad", SHARE, Need::Default("1"), "Block error rate in the bad state."),
-        field("good-lasts", SPAN, Need::Required("\"10 s\""), "Mean length of the good state."),
-        field("bad-lasts", SPAN, Need::Required("\"1 s\""), "Mean length of the bad state."),
-    ],
-);
-static RECORDED: TableShape = table(
-    "recorded",
-    "Block error rates from a file.",
-    &[field("file", Shape::One(Kind::File), Need::Required("\"bler.csv\""), "Lines of t_s,error_rate.")],
-);
-static C_OVER_I: TableShape = TableShape {
-    name: "c-i",
-    doc: "Carrier to interference through the curves of the coding schemes.",
-    fields: &[
-        field("db", Shape::One(Kind::Number(-30.0, 60.0)), Need::Optional, "Mean C/I, dB."),
-        field("file", Shape::One(Kind::File), Need::Optional, "Lines of t_s,c_over_i_db."),
-        field(
-            "profile",
-            Shape::One(Kind::Word(Profile::NAMES)),
-            Need::Default("\"ideal-hopping\""),
-            "Which curves.",
-        ),
-        field(
-            "gain",
-            Shape::One(Kind::Number(-10.0, 20.0)),
-            Need::Default("3"),
-            "What the receiver is better than the minimum of the specification, dB.",
-        ),
-        field(
-            "correlation",
-            Shape::One(Kind::Number(0.0, 0.9999)),
-            Need::Default("0"),
-            "Correlation of the fading from one block period to the next: 0.95 at 3 km/h without hopping.",
-        ),
-    ],
-    one_of: &[&["db", "file"]],
-    needs: &[],
-};
-static QUALITY: &[Variant] = &[
-    Variant { name: "none", doc: "Every block arrives.", shape: Shape::Table(&NO_ERRORS), bare: true },
-    Variant { name: "constant", doc: "A constant rate.", shape: Shape::Table(&CONSTANT), bare: false },
-    Variant { name: "states", doc: "Two states over time.", shape: Shape::Table(&STATES), bare: false },
-    Variant { name: "recorded", doc: "Rates from a file.", shape: Shape::Table(&RECORDED), bare: false },
-    Variant {
-        name: "c-i",
-        doc: "A carrier to interference ratio.",
-        shape: Shape::Table(&C_OVER_I),
-        bare: false,
-    },
-];
-static NO_ERRORS: TableShape = table("none", "Every block arrives.", &[]);
-
-pub(super) fn quality_shape(name: &str) -> &'static TableShape {
-    match name {
-        "constant" => &CONSTANT,
-        "states" => &STATES,
-        "recorded" => &RECORDED,
-        "c-i" => &C_OVER_I,
-        _ => &NO_ERRORS,
-    }
-}
 
 const NETWORKS: &[&str] = &["osmo-pcu", "openbts", "release-97"];
 /// Words of set-up ways, as keys.
@@ -380,122 +310,6 @@ pub(super) static DELAYS: TableShape = table(
         ),
         field("terminal", SPAN, Need::Default("\"0 s\""), "Processing in the terminal."),
         field("cable", Shape::One(Kind::Rate), Need::Optional, "Rate of the cable to the computer."),
-    ],
-);
-const fn share(key: &'static str, default: &'static str, doc: &'static str) -> Field {
-    field(key, Shape::One(Kind::Number(0.0, 1.0)), Need::Default(default), doc)
-}
-pub(super) static FAULTS: TableShape = table(
-    "faults",
-    "Faults of implementations, as found in a real network.",
-    &[
-        field(
-            "resent-frames",
-            Shape::One(Kind::Count(0, 2)),
-            Need::Default("0"),
-            "LLC frames that the mobile sends again in the new cell.",
-        ),
-        field(
-            "flush-new-cell",
-            Shape::One(Kind::Flag),
-            Need::Default("false"),
-            "The SGSN sends FLUSH-LL to the new cell.",
-        ),
-        field(
-            "dummy-outage",
-            SPAN,
-            Need::Default("\"0 s\""),
-            "Dummy LLC frames stop LLC data for this long.",
-        ),
-    ],
-);
-const TIMES: Shape = Shape::One(Kind::Span);
-pub(super) static RESELECTION: TableShape = table(
-    "reselection",
-    "Changes of cell. Without `every`, `at` and `file`, only when triggered (`HOP.reselect`).",
-    &[
-        field("every", DIST, Need::Optional, "From the start of one to the start of the next."),
-        field("at", Shape::List(&TIMES), Need::Optional, "At these times."),
-        field("file", Shape::One(Kind::File), Need::Optional, "At times from a file, one t_s a line."),
-        field(
-            "outage",
-            DIST,
-            Need::Optional,
-            "How long nothing flows, in place of the sum of the components.",
-        ),
-        field(
-            "control",
-            Shape::One(Kind::Word(Control::NAMES)),
-            Need::Default("\"autonomous\""),
-            "Who decides, and what the network does to help (NC0, NC2, NACC).",
-        ),
-        field(
-            "standing",
-            Shape::One(Kind::Flag),
-            Need::Default("false"),
-            "The user stands; a network that decides leaves it alone.",
-        ),
-        share("same-bsc", "0", "Share of changes within one BSC."),
-        share("routing-area", "0", "Share of changes to another routing area."),
-        share("inter-sgsn", "0", "Share of changes to another SGSN; the rest are cell updates."),
-        share(
-            "location-area",
-            "0",
-            "Share of changes of routing area or SGSN that change the location area too, updated on its own before.",
-        ),
-        share("failure", "0", "Probability that the new cell is not reached."),
-        field("failed", DIST, Need::Default("\"120 s\""), "How long a failed change takes in addition."),
-        share("deletes", "1", "Probability that downlink data of the old cell are deleted and not moved."),
-        field(
-            "synchronise",
-            DIST,
-            Need::Default("\"uniform(50 ms, 300 ms)\""),
-            "Component: FCCH and SCH of the new cell.",
-        ),
-        field(
-            "system-information",
-            DIST,
-            Need::Default("\"uniform(500 ms, 1900 ms)\""),
-            "Component: SI3 and SI13.",
-        ),
-        field(
-            "assisted",
-            DIST,
-            Need::Default("\"uniform(50 ms, 150 ms)\""),
-            "Component: what is left of it with NACC.",
-        ),
-        field("access", DIST, Need::Default("\"uniform(150 ms, 300 ms)\""), "Component: random access."),
-        field(
-            "cell-update",
-            DIST,
-            Need::Default("\"uniform(60 ms, 150 ms)\""),
-            "Component: the uplink LLC frame to the SGSN.",
-        ),
-        field(
-            "routing-area-update",
-            DIST,
-            Need::Default("\"uniform(800 ms, 2 s)\""),
-            "Component: the exchange of a routing area update.",
-        ),
-        field(
-            "sgsn-context",
-            DIST,
-            Need::Default("\"uniform(1 s, 3 s)\""),
-            "Component: what another SGSN adds.",
-        ),
-        field(
-            "location-update",
-            DIST,
-            Need::Default("\"uniform(1.5 s, 3 s)\""),
-            "Component: the exchange of a location update on a dedicated channel.",
-        ),
-        field(
-            "resume",
-            DIST,
-            Need::Default("\"uniform(150 ms, 350 ms)\""),
-            "Component: flush, and downlink assignment in the new cell.",
-        ),
-        field("faults", Shape::Table(&FAULTS), Need::Optional, "Faults of implementations."),
     ],
 );
 pub(super) static VOICE: TableShape = table(

@@ -235,6 +235,6 @@ fn of_way(way: &Way, most: usize, lines: &mut Vec<(Time, String)>) {
         (x.t, format!("the sender paused for {span:.3} s: {}", x.cause))
     });
     some(pauses.collect(), "pauses");
-    let faults = way.faults.iter().map(|x| (x.t, format!("fault: {} ({})", x.kind.says(), x.amount)));
+    let faults = way.faults.iter().map(|x| (x.t, format!("fault: {} ({})", x.kind.says(), x.measured())));
     some(faults.collect(), "faults");
 }

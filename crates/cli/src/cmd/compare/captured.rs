@@ -1,7 +1,7 @@
-//! A side of a comparison that is a capture: the numbers of bulk flows that the analyser tells from packets.
+//! Captures as a side of a comparison: metrics of bulk flows that the analyser derives from packets.
 //!
-//! A capture is one repetition of the other side's scenario, in whatever clock or network it was taken. Only what a
-//! capture at the sender shows is counted; where a verdict is unknown, the number is left out.
+//! A capture counts as one repetition of the other side's scenario, whatever its clock or network. Only metrics that a
+//! capture at the sender shows are used; where a verdict is unknown, the metric is absent.
 
 use super::Args;
 use super::side::{Named, Side};
@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What a capture at the sender tells.
-const TOLD: [Metric; 9] = [
+/// Metrics that a capture at the sender shows.
+const SHOWN: [Metric; 9] = [
     Metric::CompletionTime,
     Metric::GoodputRatio,
     Metric::SegmentsSent,
@@ -36,7 +36,7 @@ const TOLD: [Metric; 9] = [
     Metric::SpuriousFastRetransmits,
 ];
 
-/// The side as captures of the scenario that the other one names, if it is that; nothing if it is not.
+/// The side as captures of the scenario that the other side names; none if the side holds no captures.
 pub(super) fn side(args: &Args, side: usize) -> Result<Option<Named>, Failure> {
     let Some(b) = &args.b else { return Ok(None) };
     let captures = [&args.a, b].map(|path| named(path));
@@ -49,26 +49,26 @@ pub(super) fn side(args: &Args, side: usize) -> Result<Option<Named>, Failure> {
     }
     if all == 1 && [&args.a, b].contains(&&PathBuf::from("-")) {
         return Err(Failure::usage(
-            "stdin can be read once only, and beside a capture the scenario is read twice",
+            "a comparison with a capture reads the scenario twice, and stdin can be read only once",
             "put the scenario into a file",
         ));
     }
-    let (own, other, said) = match side {
+    let (own, other, changes) = match side {
         0 => (&args.a, b, [&args.set_b, &args.set_a]),
         _ => (b, &args.a, [&args.set_a, &args.set_b]),
     };
     let Some(captures) = captures.into_iter().nth(side).flatten() else { return Ok(None) };
-    if !said[1].is_empty() {
+    if !changes[1].is_empty() {
         return Err(Failure::usage(
-            format!("`{}` is a capture; nothing in it can be changed", own.display()),
-            "say the change of the other side: --set-a or --set-b",
+            format!("`{}` is a capture; --set cannot change it", own.display()),
+            "change the scenario of the other side with --set-a or --set-b",
         ));
     }
-    let set = [&args.changes.set[..], said[0]].concat();
+    let set = [&args.changes.set[..], changes[0]].concat();
     Named::captured(own, captures, other, &set).map(Some)
 }
 
-/// The captures that a path names: a file, or all in a folder that is no run.
+/// The captures at a path: a file, or all captures in a folder that is no run folder.
 fn named(path: &Path) -> Option<Vec<PathBuf>> {
     let capture = |path: &PathBuf| File::open(path).is_ok_and(|file| Reader::open(file).is_ok());
     if path.is_file() {
@@ -84,8 +84,8 @@ fn named(path: &Path) -> Option<Vec<PathBuf>> {
     (!files.is_empty()).then_some(files)
 }
 
-/// Cell and repetition by the names that `run --pcap` (`cell4.rep0.server.pcapng`) and `emulate --captures`
-/// (`4-0.pcapng`) give; none where the name tells nothing.
+/// Cell and repetition from the file names of `run --pcap` (`cell4.rep0.server.pcapng`) and `emulate --captures`
+/// (`4-0.pcapng`); none for other names.
 fn place(path: &Path) -> Option<(Option<u32>, u64)> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let mut parts = name.split('.');
@@ -103,7 +103,7 @@ fn place(path: &Path) -> Option<(Option<u32>, u64)> {
 /// Header and rows of captures of a scenario.
 pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Header, Vec<Row>), Failure> {
     let mut header = sweep.header.clone();
-    let names = TOLD.map(Metric::name);
+    let names = SHOWN.map(Metric::name);
     header.columns.retain(|column| names.contains(&column.name.as_str()));
     let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
     for (number, file) in files.iter().enumerate() {
@@ -113,7 +113,7 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
             None if sweep.cells.len() == 1 => 0,
             None => {
                 return Err(Failure::usage(
-                    format!("`{}` does not tell which cell of the grid it shows", file.display()),
+                    format!("the name of `{}` does not say which cell of the grid it shows", file.display()),
                     "choose one cell with --set, or name the file cellN.repM.pcapng",
                 ));
             }
@@ -125,7 +125,7 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
                     file.display(),
                     sweep.cells.len()
                 ),
-                "name the scenario that was captured",
+                "give the scenario that was captured",
             ));
         };
         if !seen.insert((cell, repetition)) {
@@ -138,8 +138,8 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
         whole.notices.iter().for_each(|notice| talk.note(&format!("note: {notice}")));
         for (name, values) in flows(file, &prepared.model, &whole.flows)? {
             let values = header.columns.iter().map(|column| {
-                let told = values.iter().find(|(metric, _)| metric.name() == column.name);
-                told.and_then(|(_, value)| *value)
+                let measured = values.iter().find(|(metric, _)| metric.name() == column.name);
+                measured.and_then(|(_, value)| *value)
             });
             rows.push(Row { cell, repetition, flow: name, values: values.collect() });
         }
@@ -153,7 +153,7 @@ fn keep() -> Keep {
 
 type Values = Vec<(Metric, Option<f64>)>;
 
-/// Connections and flows belong together in the order in which they begin.
+/// Metrics of each bulk flow. Connections are matched with flows in the order of their start.
 fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(String, Values)>, Failure> {
     let tcp = |transport: &Transport| {
         matches!(transport, Transport::Tcp { .. } | Transport::Linux(_) | Transport::Ends(_))
@@ -166,11 +166,11 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
     found.sort_by_key(|flow| flow.first);
     if wanted.is_empty() {
         return Err(Failure::usage(
-            "the scenario has no bulk data over TCP, of which a capture could tell the numbers",
-            "`williwaw analyse` tells what the capture shows",
+            "the scenario has no bulk flow over TCP, and captures are compared by bulk flows only",
+            "`williwaw analyse` reports what the capture shows",
         ));
     }
-    // Of one flow the largest connection is meant: captures of a host hold others too.
+    // A scenario with one flow means the largest connection: a host's capture may hold others.
     if wanted.len() == 1 {
         let largest = found.iter().max_by_key(|flow| flow.ways[flow.main()].data_bytes).copied();
         found = largest.into_iter().collect();
@@ -183,7 +183,7 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
                 found.len(),
                 wanted.len()
             ),
-            "name a capture of this scenario at the host that sends",
+            "give a capture of this scenario, taken at the sending host",
         ));
     }
     for flow in &found {
@@ -197,20 +197,20 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
     Ok(wanted.iter().zip(found).map(|(flow, seen)| (flow.name.clone(), values(seen))).collect())
 }
 
-/// Sorts flows by when they begin. That has to be known, or nothing tells which connection is whose.
+/// Sorts flows by their start. Starts must be fixed and distinct, or connections cannot be matched with flows.
 fn in_order(flows: &mut [&model::Flow]) -> Result<(), Failure> {
     let start = |flow: &model::Flow| match flow.start {
         Dist::Constant(ns) => ns,
         _ => f64::NAN,
     };
     flows.sort_by(|a, b| start(a).total_cmp(&start(b)));
-    // False for a start that is drawn, too.
+    // A drawn start is NaN here, and compares as false.
     let apart = |pair: &[&model::Flow]| start(pair[0]) < start(pair[1]);
     match flows.windows(2).find(|pair| !apart(pair)) {
         None => Ok(()),
         Some(pair) => Err(Failure::usage(
             format!(
-                "nothing tells in a capture which connection is the flow {} and which is {}",
+                "a capture does not show which connection is the flow {} and which is {}",
                 pair[0].name, pair[1].name
             ),
             "let them begin at different fixed times, or capture a scenario with one flow",
@@ -239,30 +239,33 @@ fn values(flow: &Flow) -> Values {
         Metric::SpuriousFastRetransmits => sure(fast(Kind::Spurious), fast(Kind::Unknown) > 0),
         _ => None,
     };
-    TOLD.iter().map(|metric| (*metric, value(*metric))).collect()
+    SHOWN.iter().map(|metric| (*metric, value(*metric))).collect()
 }
 
-/// When the sender learned that all of its data had arrived; none if it never did.
+/// When the sender received the ACK of its last byte; none if it never did.
 fn completed(way: &Way) -> Option<Time> {
     let end = way.transmissions.iter().map(|sent| sent.end).max()?;
     way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
 }
 
-/// Where one capture lies among the repetitions of the other side. Of one transfer nobody knows the weather, so a single pair
-/// says nothing; that the model gives such a number often, seldom or never does.
+/// Rank of one capture among the repetitions of the other side.
+///
+/// The random conditions of one captured transfer are unknown, so a difference from a single repetition means little.
+/// The rank shows how often the model yields such a value.
 pub(super) struct Among {
     metric: String,
-    /// Of the capture.
+    /// Value of the capture.
     value: f64,
-    /// Repetitions of the other side that have less, and that have more.
+    /// Repetitions of the other side with a smaller value.
     less: usize,
+    /// Repetitions with a larger value.
     more: usize,
     others: Summary,
     text: String,
 }
 
 impl Among {
-    /// Of the metric of the sentence. None where there are several captures, several cells, or next to no repetitions.
+    /// Rank by one metric. None for several captures, several cells, or fewer than [`LEAST`] repetitions.
     pub(super) fn of(sides: [&Side; 2], metric: &str) -> Option<Among> {
         let at = sides.iter().position(|side| side.captured)?;
         let (capture, other) = (sides[at], sides[1 - at]);
@@ -304,10 +307,10 @@ impl Among {
     }
 }
 
-/// Fewer repetitions have no tenth.
+/// Fewest repetitions that have a 10th percentile.
 const LEAST: u64 = 10;
 
-/// A metric in every repetition that has it, all flows together.
+/// Values of a metric, one for each repetition that has it, over all flows.
 fn by_repetition(side: &Side, metric: &str) -> Vec<f64> {
     let Some(at) = side.header.column(metric) else { return Vec::new() };
     let mut flows: BTreeMap<(u32, u64), Vec<Option<f64>>> = BTreeMap::new();
@@ -324,12 +327,12 @@ mod tests {
 
     #[test]
     fn names_tell_cell_and_repetition() {
-        let told = |name: &str| place(Path::new(name));
-        assert_eq!(told("runs/cell4.rep12.server.pcapng"), Some((Some(4), 12)));
-        assert_eq!(told("rep3.pcapng"), Some((None, 3)));
-        assert_eq!(told("captures/0-7.pcapng"), Some((Some(0), 7)));
-        assert_eq!(told("phone.pcapng"), None);
-        assert_eq!(told("report.pcap"), None);
-        assert_eq!(told("2026-11-23.pcap"), None);
+        let place = |name: &str| place(Path::new(name));
+        assert_eq!(place("runs/cell4.rep12.server.pcapng"), Some((Some(4), 12)));
+        assert_eq!(place("rep3.pcapng"), Some((None, 3)));
+        assert_eq!(place("captures/0-7.pcapng"), Some((Some(0), 7)));
+        assert_eq!(place("phone.pcapng"), None);
+        assert_eq!(place("report.pcap"), None);
+        assert_eq!(place("2026-11-23.pcap"), None);
     }
 }

@@ -9,7 +9,8 @@ use crate::input::plan::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
 use analyse::{Flow, Keep, join};
-use report::{Layer, Under};
+use base::Time;
+use report::{Layer, Panel, Under};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use view::View;
 use view::frame::Frame;
 use view::lines::Line;
 
-/// What can be said of a capture only.
+/// Options for captures only.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Of a capture")]
 pub(super) struct Captured {
@@ -41,7 +42,7 @@ impl Captured {
         [self.from, self.until]
     }
 
-    /// Refuses what means nothing for a scenario.
+    /// Refuses these options for a scenario.
     pub(super) fn refuse(&self, file: &Path) -> Result<(), Failure> {
         let said = [
             ("--receiver", self.receiver.is_some()),
@@ -59,7 +60,7 @@ impl Captured {
     }
 }
 
-/// Does it.
+/// Draws the chosen connection of the capture.
 pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     let args = &all.captured;
     if let (Some(from), Some(until)) = (args.from, args.until)
@@ -70,22 +71,8 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
             "both are seconds from the capture's first packet",
         ));
     }
-    // All of the connection is analysed: verdicts inside the window hang on what was before it.
     let which = Which::of(all.flow.as_deref(), None, None)?;
-    let keep = Keep { points: true, arrivals: args.receiver.is_some(), ..Keep::default() };
-    let mut read = source::read(&all.file, &which, keep, talk)?;
-    let mut others = Vec::new();
-    if let Some(path) = &args.receiver {
-        let other = source::read(path, &which, keep, talk)?;
-        if join::join(&mut read.flows, &other.flows) == 0 {
-            return Err(Failure::usage(
-                format!("no connection of `{}` is in `{}` too", all.file.display(), path.display()),
-                "give two captures of the same transfer, taken at its two ends",
-            ));
-        }
-        read.notices.extend(other.notices);
-        others = other.flows;
-    }
+    let (mut read, others) = read(all, &which, talk)?;
     if read.flows.is_empty() && matches!(all.kind, Kind::TimeSequence) {
         which.select_associations(&mut read.associations);
         if let Some(association) = largest(&read.associations, all.flow.as_deref()) {
@@ -100,10 +87,45 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     for notice in &read.notices {
         talk.note(&format!("note: {notice}"));
     }
-    let busiest = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
-    // Of several that carried as much the first.
-    let chosen = read.flows.iter().rev().max_by_key(|(_, flow)| busiest(flow));
-    let Some((number, flow)) = chosen else {
+    let (number, flow) = busiest(all, &read, talk)?;
+    let way = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
+    let other = others.iter().map(|(_, other)| other).find(|other| twin(flow, other));
+    let view = View { flow, way, other, start: read.start };
+    if view.data().transmissions.is_empty() {
+        return Err(Failure::usage(
+            "the capture holds no data in this direction",
+            if args.other_way { "leave --other-way out" } else { "choose another connection with --flow" },
+        ));
+    }
+    connection_picture(all, &view, number, talk)
+}
+
+/// The capture, and the connections of the receiver's capture. The whole connection is analysed, because a verdict
+/// inside the window depends on packets before it.
+fn read(
+    all: &super::Args,
+    which: &Which,
+    talk: &Talk,
+) -> Result<(source::Read, Vec<(usize, Flow)>), Failure> {
+    let receiver = all.captured.receiver.as_ref();
+    let keep = Keep { points: true, arrivals: receiver.is_some(), ..Keep::default() };
+    let mut read = source::read(&all.file, which, keep, talk)?;
+    let Some(path) = receiver else { return Ok((read, Vec::new())) };
+    let other = source::read(path, which, keep, talk)?;
+    if join::join(&mut read.flows, &other.flows) == 0 {
+        return Err(Failure::usage(
+            format!("no connection of `{}` is in `{}` too", all.file.display(), path.display()),
+            "give two captures of the same transfer, taken at its two ends",
+        ));
+    }
+    read.notices.extend(other.notices);
+    Ok((read, other.flows))
+}
+
+/// The connection with the most data; the first of several with equal amounts.
+fn busiest<'a>(all: &super::Args, read: &'a source::Read, talk: &Talk) -> Result<(usize, &'a Flow), Failure> {
+    let data = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
+    let Some((number, flow)) = read.flows.iter().rev().max_by_key(|(_, flow)| data(flow)) else {
         return Err(Failure::usage(
             match all.flow {
                 Some(ref flow) => format!("no TCP connection of the capture has the end `{flow}`"),
@@ -116,52 +138,84 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
         let n = read.flows.len();
         talk.note(&format!("drawing connection {number}, the largest of {n}; --flow N draws another"));
     }
-    let way = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
-    let other = others.iter().map(|(_, other)| other).find(|other| twin(flow, other));
-    let view = View { flow, way, other, start: read.start };
-    if view.data().transmissions.is_empty() {
-        return Err(Failure::usage(
-            "no data went that way",
-            if args.other_way { "leave --other-way out" } else { "choose another connection with --flow" },
-        ));
-    }
-    let name = all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let start = read.start.as_nanos() as f64 / 1e9;
-    let mut below = all.layers(start)?;
-    let counted = view::layers::panels(&mut below);
-    let frame = Frame { title: name.clone(), layers: below, from: args.from, until: args.until };
-    let mut picture = view::sequence::picture(&view, frame.clone());
+    Ok((*number, flow))
+}
+
+/// Draws a TCP connection.
+fn connection_picture(
+    all: &super::Args,
+    view: &View<'_>,
+    number: usize,
+    talk: &Talk,
+) -> Result<End, Failure> {
+    let name = file_name(all);
+    let (frame, counted) = frame(all, &name, view.start)?;
+    let mut picture = view::sequence::picture(view, frame.clone());
     picture.panels.extend(counted);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let layers = picture.layers.clone();
     if let Some(offset) = all.receiver_offset {
         offset.apply(&mut picture);
     }
+    let chart = |line| Drawn::Chart(Box::new(view::lines::chart(view, line, frame)));
     let drawn = match all.kind {
         Kind::TimeSequence => Drawn::Sequence(Box::new(picture)),
-        Kind::Rtt => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Rtt, frame))),
-        Kind::Throughput => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Throughput, frame))),
-        Kind::Outstanding => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Outstanding, frame))),
-        Kind::Window => Drawn::Chart(Box::new(view::lines::chart(&view, Line::Window, frame))),
+        Kind::Rtt => chart(Line::Rtt),
+        Kind::Throughput => chart(Line::Throughput),
+        Kind::Outstanding => chart(Line::Outstanding),
+        Kind::Window => chart(Line::Window),
     };
-    let caption = drawn.caption();
-    if all.json {
-        talk.document(&document(&view, &drawn, &name, *number, &under))?;
-    } else {
-        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
-        talk.data(&format!("{}\n", lines.join("\n")))?;
-        talk.data(&under_text(&under, &layers))?;
-    }
     let mut provenance = vec![
         ("version".to_owned(), VERSION.to_owned()),
         ("capture".to_owned(), name.clone()),
         ("connection".to_owned(), number.to_string()),
     ];
-    if let Some(path) = &args.receiver {
+    if let Some(path) = &all.captured.receiver {
         provenance.push(("receiver's capture".to_owned(), path.display().to_string()));
     }
+    let document = || document(view, &drawn, &name, number, &under);
+    print(all, &drawn, document, &under_text(&under, &layers), talk)?;
+    write(all, &drawn, &name, &provenance, talk)
+}
+
+fn file_name(all: &super::Args) -> String {
+    all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned())
+}
+
+/// Title, window and layers of a picture, and the panels that count events of lower layers.
+fn frame(all: &super::Args, name: &str, start: Time) -> Result<(Frame, Vec<Panel>), Failure> {
+    let mut layers = all.layers(start.as_nanos() as f64 / 1e9)?;
+    let counted = view::layers::panels(&mut layers);
+    let (from, until) = (all.captured.from, all.captured.until);
+    Ok((Frame { title: name.to_owned(), layers, from, until }, counted))
+}
+
+/// Prints the JSON document, or caption and timeouts as text.
+fn print(
+    all: &super::Args,
+    drawn: &Drawn,
+    document: impl FnOnce() -> serde_json::Value,
+    under: &str,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    if all.json {
+        return talk.document(&document());
+    }
+    let lines = terminal::wrap(&drawn.caption(), talk.width.unwrap_or(100));
+    talk.data(&format!("{}\n", lines.join("\n")))?;
+    talk.data(under)
+}
+
+/// Writes the picture to every file that was asked for.
+fn write(
+    all: &super::Args,
+    drawn: &Drawn,
+    name: &str,
+    provenance: &[(String, String)],
+    talk: &Talk,
+) -> Result<End, Failure> {
     for (path, format) in all.places() {
-        drawn.write(&path, format, all.size, &name, &provenance, talk)?;
+        drawn.write(&path, format, all.size, name, provenance, talk)?;
     }
     Ok(End::Good)
 }
@@ -182,41 +236,32 @@ fn association_picture(
     association: &Association,
     talk: &Talk,
 ) -> Result<End, Failure> {
-    let name = all.file.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let mut layers = all.layers(read.start.as_nanos() as f64 / 1e9)?;
-    let counted = view::layers::panels(&mut layers);
-    let frame = Frame { title: name.clone(), layers, from: all.captured.from, until: all.captured.until };
+    let name = file_name(all);
+    let (frame, counted) = frame(all, &name, read.start)?;
     let mut picture = view::association::picture(association, read.start, frame);
     picture.panels.extend(counted);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let layers = picture.layers.clone();
     let ends = association.ends;
     let drawn = Drawn::Sequence(Box::new(picture));
-    let caption = drawn.caption();
-    if all.json {
+    let document = || {
         let mut document = json!({
             "schema": "williwaw-plot/1",
             "capture": name,
             "version": VERSION,
             "from": ends[0].to_string(),
             "to": ends[1].to_string(),
-            "caption": caption,
+            "caption": drawn.caption(),
             "under": under,
         });
         if let Drawn::Sequence(picture) = &drawn {
             document["picture"] = json!(picture);
         }
-        talk.document(&document)?;
-    } else {
-        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
-        talk.data(&format!("{}\n", lines.join("\n")))?;
-        talk.data(&under_text(&under, &layers))?;
-    }
+        document
+    };
+    print(all, &drawn, document, &under_text(&under, &layers), talk)?;
     let provenance = vec![("version".to_owned(), VERSION.to_owned()), ("capture".to_owned(), name.clone())];
-    for (path, format) in all.places() {
-        drawn.write(&path, format, all.size, &name, &provenance, talk)?;
-    }
-    Ok(End::Good)
+    write(all, &drawn, &name, &provenance, talk)
 }
 
 /// Whether the capture of the other end has the same connection here: the same ends, at the same numbers.
