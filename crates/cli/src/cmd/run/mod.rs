@@ -1,19 +1,23 @@
 //! `williwaw run`: a scenario, or its whole grid, in virtual time.
 
 mod expect;
+mod explore;
+pub(crate) mod page;
+pub(crate) mod plan;
 
 use self::expect::Verdict;
+use crate::cmd::run::plan::{Output, Place, Plan};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
-use crate::input::plan::{Output, Place, Plan, VERSION};
+use crate::output::VERSION;
+use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::scratch::Scratch;
 use crate::output::style::Style;
 use crate::output::table::{self, Board};
-use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
 use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
@@ -75,23 +79,23 @@ pub(crate) struct Args {
     pub(crate) report: bool,
     /// Write packet captures of repetitions into the folder, at every host and both sides of every link
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) pcap: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) pcap: Option<crate::player::captures::Repetitions>,
     /// Keep so many bytes of each packet in captures; 0 keeps all
     #[arg(long, value_name = "BYTES", default_value_t = 96, requires = "pcap")]
     pub(crate) snap: u32,
     /// Write time-sequence pictures of repetitions for xplot into the folder
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) xplot: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) xplot: Option<crate::player::captures::Repetitions>,
     /// Write events.parquet into the folder: every event of these repetitions, `0,3,7-9` or `all`
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) events: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) events: Option<crate::player::captures::Repetitions>,
     /// Write series.parquet into the folder: window, RTT, queues, states and gates of these repetitions over time
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) series: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) series: Option<crate::player::captures::Repetitions>,
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,
