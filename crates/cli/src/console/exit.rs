@@ -85,7 +85,9 @@ impl Failure {
     /// A flow or a command with a real kernel, for a verb that has none.
     pub(crate) fn real(name: &str) -> Failure {
         Failure::usage(
-            format!("`{name}` is a command or uses a real kernel's TCP, and this verb runs models only"),
+            format!(
+                "`{name}` is a command, uses a real kernel's TCP or is served by a program, and this verb runs models only"
+            ),
             format!(
                 "use `williwaw emulate` or `williwaw run`, or replace a flow by a model: --set flow.{name}.transport=tcp"
             ),

@@ -5,6 +5,7 @@ pub(crate) mod artefacts;
 pub(crate) mod captures;
 pub(crate) mod detail;
 pub(crate) mod kernels;
+pub(crate) mod link_processes;
 pub(crate) mod local_player;
 pub(crate) mod numbers;
 pub(crate) mod remote_player;

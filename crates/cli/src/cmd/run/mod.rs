@@ -19,6 +19,7 @@ use crate::output::scratch::Scratch;
 use crate::output::style::Style;
 use crate::output::table::{self, Board};
 use crate::player::kernels::{Stage, Wish};
+use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
 use lab::part::{Part, Shard};
 use lab::sweep::{Control, Player, Progress, Sweep, SweepError};
@@ -123,6 +124,8 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let wish = Wish { linux: args.linux.clone(), look: args.look, patience: args.patience };
+    let again = [("--pcap", args.pcap.is_some()), ("--xplot", args.xplot.is_some())];
+    let again = again.into_iter().find_map(|(output, asked)| asked.then_some(output));
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
@@ -133,7 +136,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
+    let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let player = stage.as_ref().map(|stage| stage as &dyn Player);
+    let player = player.or(processes.as_ref().map(|processes| processes as &dyn Player));
     let run = |with: &mut dyn FnMut(&Control<'_>) -> Result<(), SweepError>| {
         progress::shown(talk, |tell| {
             let progress = |progress: Progress| tell(progress.done, progress.total);
@@ -422,7 +427,8 @@ impl Found<'_> {
             let Some(prepared) = self.sweep.cells.good(index) else { continue };
             let model = &prepared.model;
             let picture = match &self.stage {
-                _ if model.flows.is_empty() => None,
+                // The program of a hop is not run again.
+                _ if model.flows.is_empty() || !model.processes.is_empty() => None,
                 Some(stage) if lab::sweep::real(model).is_some() => {
                     stage.pictures(model, 0)?.into_iter().next().map(|(_, picture)| picture)
                 }
