@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::buffer::Estimate;
+use crate::cause::Cause;
 use crate::flow::Pause;
 use crate::kernel::{Kernel, Report};
 use crate::plan::Plan;
@@ -89,8 +90,14 @@ pub struct Disconnection {
     pub repetition: u32,
     /// `lost`, `refused`, `stalled`.
     pub kind: String,
+    /// Which part of the path.
+    #[serde(default)]
+    pub cause: Cause,
     /// What the system said.
     pub evidence: String,
+    /// What the equipment said, where a command asked it.
+    #[serde(default)]
+    pub account: Option<String>,
     /// How often a connection was tried until then.
     pub attempts: u32,
 }

@@ -106,7 +106,10 @@ fn notes(outcome: &Outcome<'_>) -> Vec<String> {
             Some(until) => format!("connected again after {:.1} s", until - lost.t),
             None => "never connected again".to_owned(),
         };
-        notes.push(format!("disconnected at {:.1} s ({}): {until}.", lost.t, lost.evidence));
+        let account =
+            lost.account.as_ref().map_or_else(String::new, |said| format!("; the equipment: {said}"));
+        let why = format!("{}: {}{account}", lost.cause.words(), lost.evidence);
+        notes.push(format!("disconnected at {:.1} s ({why}): {until}.", lost.t));
     }
     notes
 }
