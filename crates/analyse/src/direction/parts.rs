@@ -81,6 +81,8 @@ pub(crate) struct ControlSegments {
 /// Acknowledgements as they pass the capture.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AckArrivals {
+    /// Pauses since the last one of new data that were put down to losses before the capture.
+    pub(crate) lost_pauses: Span,
     /// Time of the last one.
     pub(crate) heard: Option<Time>,
     /// Time of the last one that acknowledged new data.

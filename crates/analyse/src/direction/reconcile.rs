@@ -4,8 +4,9 @@
 //! once its trouble is over.
 
 use super::Direction;
-use crate::facts::copies::Evidence;
+use crate::facts::copies::{Copy, Evidence, later};
 use crate::facts::reason::Reason;
+use crate::findings::flow::Retransmission;
 use crate::hypotheses::hmm::{Past, Rates};
 use crate::hypotheses::receiver_model::EchoRule;
 use crate::hypotheses::timing::Pace;
@@ -20,9 +21,12 @@ const CERTAIN: f64 = 0.95;
 /// else was concluded.
 const LIKELIER: f64 = 0.6;
 
+/// Retransmissions among which the one is looked for that a late packet makes unneeded.
+const LATE: usize = 64;
+
 /// Next to the receiver, what had passed or had not is seen.
 fn watched(evidence: Evidence, at_receiver: bool) -> bool {
-    evidence == Evidence::Seen || evidence == Evidence::Unseen && at_receiver
+    matches!(evidence, Evidence::Seen | Evidence::Aged) || evidence == Evidence::Unseen && at_receiver
 }
 
 /// What no course of events can contradict.
@@ -113,6 +117,30 @@ impl Direction {
                 let told = if need == Need::Unknown { Evidence::Nothing } else { Evidence::Course };
                 (r.need, r.evidence) = (need, told);
             }
+        }
+    }
+
+    /// Next to the receiver: bytes come again in a packet that was sent before one that brought them for the first time. That
+    /// one was sent again, and this is the first, late.
+    pub(crate) fn late_original(&mut self, copy: &Copy) {
+        if !self.place.is_receiver() {
+            return;
+        }
+        let (seq, end) = (self.told(copy.seq), self.told(copy.end));
+        let counted = self.own.counts();
+        let copies = &self.copies;
+        let sent_after = |r: &Retransmission| {
+            let same = |c: &&Copy| c.t == r.t && copy.seq <= c.seq && c.end <= copy.end;
+            copies.of(copy.seq, copy.end).filter(same).any(|c| {
+                let by_number = c.id.zip(copy.id).is_some_and(|(a, b)| a != b && a.wrapping_sub(b) < 1 << 15);
+                let by_stamp = c.stamp.zip(copy.stamp).is_some_and(|(a, b)| later(a, b));
+                counted && by_number || by_stamp
+            })
+        };
+        let recent = self.way.retransmissions.iter_mut().rev().take(LATE);
+        let within = recent.filter(|r| r.evidence == Evidence::Unseen && seq <= r.seq && r.end <= end);
+        for r in within.filter(|r| sent_after(r)) {
+            (r.need, r.evidence) = (Need::Unneeded, Evidence::Seen);
         }
     }
 

@@ -35,6 +35,8 @@ base::named! {
         Seen = "seen-before",
         /// The bytes had not passed here before, next to the receiver.
         Unseen = "not-seen-before",
+        /// The same bytes had passed here before, next to the receiver, older than what it had (PAWS).
+        Aged = "too-old-before",
         /// Nothing tells.
         Nothing = "nothing",
     }

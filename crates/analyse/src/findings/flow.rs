@@ -318,6 +318,12 @@ impl TimeSpent {
     pub(crate) fn add(&mut self, cause: IdleCause, span: Span) {
         self.spans[cause as usize] += span;
     }
+    /// Puts time down to another cause.
+    pub(crate) fn moved(&mut self, from: IdleCause, to: IdleCause, span: Span) {
+        let before = self.of(from);
+        self.spans[from as usize] = before - before.min(span);
+        self.add(to, before.min(span));
+    }
     /// How long.
     pub fn of(&self, cause: IdleCause) -> Span {
         self.spans[cause as usize]

@@ -67,6 +67,10 @@ pub(crate) struct Twice {
     packets: u64,
     /// Packets whose identification another packet had a moment before: then it identifies nothing.
     shared: u64,
+    /// How far apart most copies are that an identification has told, and by how many more than are not.
+    lag: (Span, u32),
+    /// Copies that an identification has told.
+    told: u32,
 }
 
 impl Mark {
@@ -102,10 +106,17 @@ impl Mark {
     }
 }
 
+/// Two distances are those of one place at which packets were captured again.
+pub(crate) fn is_near(a: Span, b: Span) -> bool {
+    a.max(b).as_nanos() - a.min(b).as_nanos() <= INSTANT.as_nanos()
+}
+
 impl Twice {
     /// How long ago this packet was captured before, if it was.
     pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
-        let mark = Mark::of(o);
+        let mut mark = Mark::of(o);
+        // Who counts has a 0 too, once in 65 536; where all are 0 it identifies nothing.
+        mark.id = mark.id.or(o.id.filter(|_| self.comes_round()));
         let ago = self.at_once(&mark).or_else(|| self.later(&mark)).or_else(|| self.lost_hops(&mark));
         if ago.is_some() {
             return ago;
@@ -118,6 +129,32 @@ impl Twice {
             self.next = (self.next + 1) % DEPTH;
         }
         None
+    }
+
+    /// The last identifications before 0 were seen not long ago. Several belong to a packet that a network card put together.
+    fn comes_round(&self) -> bool {
+        let last = self.by_id.range(u16::MAX - 63..);
+        { last }.any(|(_, last)| self.packets - last.place <= ROUND)
+    }
+
+    /// The distance at which what this sender sent was captured again, where identifications tell that it nearly always was.
+    pub(crate) fn lag(&self) -> Option<Span> {
+        let (lag, more) = self.lag;
+        (more >= 4 && more * 4 >= self.told * 3).then_some(lag)
+    }
+
+    /// A copy came so much later. Those of an instant tell no distance.
+    fn vote(&mut self, span: Span) {
+        if span <= INSTANT {
+            return;
+        }
+        let (lag, more) = self.lag;
+        self.told += 1;
+        self.lag = match more {
+            0 => (span, 1),
+            more if is_near(span, lag) => (lag, more + 1),
+            more => (lag, more - 1),
+        };
     }
 
     fn at_once(&mut self, mark: &Mark) -> Option<Span> {
@@ -136,6 +173,9 @@ impl Twice {
         // Of copies taken within a moment the one that has lost fewest hops need not come first.
         if let Some(known) = mark.id.and_then(|id| self.by_id.get_mut(&id)) {
             known.ttl = known.ttl.max(mark.ttl);
+        }
+        if mark.id.is_some() {
+            self.vote(ago);
         }
         Some(ago)
     }
@@ -163,6 +203,7 @@ impl Twice {
                 (false, ttl) => ttl < before.ttl || span <= TIMER && self.shared == 0,
             };
         if copy {
+            self.vote(span);
             self.hops = (mark.ttl < before.ttl).then(|| before.ttl - mark.ttl).or(self.hops);
             // A third copy is compared with the first: hops are lost one after the other.
             self.by_id.insert(id, Last { t: mark.t, ..before });
