@@ -340,7 +340,7 @@ fn captures_over_bearers_are_streamed_but_for_gprs() {
             "williwaw = 1\n[[hop]]\nname = \"air\"\nbetween = [\"server\", \"phone\"]\nradio = {{ {bearer} }}\n\
              [[flow]]\nname = \"f\"\nfrom = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"200 kB\" }} }}\n"
         );
-        let model = common::model::<&str>(&text, &[]);
+        let model = testkit::model::<&str>(&text, &[]);
         let files = streamed(&model, 0);
         assert_eq!(files.is_some(), is_streamed, "{bearer}");
         if let Some(files) = files {
