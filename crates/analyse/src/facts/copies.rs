@@ -1,7 +1,7 @@
 //! Send log of one direction: first transmissions and retransmissions with their fate.
 //!
-//! Every copy of every byte that is still of interest: first transmissions in the order of their bytes,
-//! retransmissions in the order of time, numbered in one row.
+//! Holds every copy of bytes that may still matter: first transmissions by byte, retransmissions by time.
+//! Serial numbers run through both in order of sending.
 
 use base::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -40,7 +40,7 @@ base::named! {
     }
 }
 
-/// What became of a copy.
+/// Fate of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Fate {
     /// Not known.
@@ -52,7 +52,7 @@ pub(crate) enum Fate {
     Lost(Evidence),
 }
 
-/// One data segment, sent once.
+/// One transmission of a data segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) serial: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Copy {
     pub(crate) t: Time,
     pub(crate) stamp: Option<u32>,
     pub(crate) id: Option<u16>,
-    /// Bytes outstanding once it was sent.
+    /// Bytes in flight after it was sent.
     pub(crate) flight: u64,
     pub(crate) fate: Fate,
 }
@@ -77,30 +77,30 @@ pub(crate) fn later(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Copies that are still of interest.
+/// Send log of one direction.
 #[derive(Default, Debug)]
 pub(crate) struct Copies {
     /// First transmissions: ascending in serial, bytes and time.
     pub(crate) firsts: VecDeque<Copy>,
     /// Retransmissions: ascending in serial and time.
     pub(crate) agains: VecDeque<Copy>,
-    /// The serial of the next.
+    /// Serial of the next copy.
     pub(crate) next: u64,
-    /// Longest segment.
+    /// Length of the longest segment, bytes.
     pub(crate) longest: u64,
-    /// Retransmissions by their first byte: serials in their order.
+    /// Serials of retransmissions by first byte, ascending.
     by_seq: BTreeMap<u64, VecDeque<u64>>,
-    /// Bytes of copies that have become known to have arrived, until that is looked at.
+    /// Ranges of copies newly known to have arrived, until `Judge::edges` takes them.
     pub(crate) arrived: Vec<(u64, u64)>,
 }
 
-/// More copies than this are not kept: an honest window holds fewer.
+/// Most copies kept of each kind; real windows hold fewer segments.
 pub(crate) const MOST: usize = 1 << 16;
-/// More retransmissions of one segment are not kept: senders give up after fewer (15 expiries in Linux, 12 in BSD).
+/// Most retransmissions kept of one segment: senders give up after fewer (15 expiries in Linux, 12 in BSD).
 const MOST_OF_ONE: usize = 64;
 
 impl Copies {
-    /// A segment was sent; its serial.
+    /// Adds a transmission and returns its serial.
     pub(crate) fn push(&mut self, mut copy: Copy, again: bool) -> u64 {
         copy.serial = self.next;
         self.next += 1;
@@ -150,7 +150,7 @@ impl Copies {
             .filter(move |c| c.overlaps(seq, end))
     }
 
-    /// First transmissions and retransmissions with bytes from this one on, the latest first.
+    /// First transmissions and retransmissions that reach beyond `byte`, the latest first.
     pub(crate) fn latest(&self, byte: u64) -> [Box<dyn Iterator<Item = &Copy> + '_>; 2] {
         let beyond = move |c: &&Copy| c.end > byte;
         [
@@ -171,7 +171,7 @@ impl Copies {
         })
     }
 
-    /// The same, to note its fate.
+    /// The copy with this serial, mutable.
     pub(crate) fn get_mut(&mut self, serial: u64) -> Option<&mut Copy> {
         for list in [&mut self.firsts, &mut self.agains] {
             let at = list.partition_point(|c| c.serial < serial);
@@ -199,7 +199,7 @@ impl Copies {
         self.firsts.range(at..).take_while(move |c| c.seq < end)
     }
 
-    /// The copies that carry this timestamp: a clock's tick can last for several.
+    /// Copies with this TSval; several share one if the timestamp clock is coarse.
     pub(crate) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Copy> {
         let of = move |list: &'_ VecDeque<Copy>| {
             let at = list.partition_point(|c| c.stamp.is_none_or(|s| later(stamp, s)));

@@ -1,6 +1,6 @@
 //! Observation of one captured segment: capture time, addresses and header fields.
 //!
-//! Its instant, its addresses and what its headers say. Nothing here is believed: the numbers are those of the wire.
+//! All numbers are as on the wire, unverified.
 
 use base::Time;
 use base::wire::TcpHead;
