@@ -1,7 +1,7 @@
 //! Implementation faults of TCP stacks visible in a capture.
 //!
-//! The faults that the study of delays found in stacks of its time (early timers, early fast retransmits, windows
-//! exceeded, large first flights), and a few of their kin.
+//! Mostly faults that delay studies found in stacks of their time: early timers, early fast retransmits,
+//! window overruns, large first flights.
 
 use base::Time;
 
@@ -28,7 +28,7 @@ base::named! {
 }
 
 impl FaultKind {
-    /// What is wrong with it, as a sentence.
+    /// The fault as a sentence.
     pub const fn says(self) -> &'static str {
         match self {
             FaultKind::InitialWindow => {
@@ -55,19 +55,19 @@ impl FaultKind {
     }
 }
 
-/// One time that it happened.
+/// One occurrence of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// What.
+    /// Kind.
     pub kind: FaultKind,
-    /// By how much: bytes of a window, duplicates seen, ns that the timer ran, segments resent.
+    /// Size, with the unit of its kind: bytes beyond a window, duplicate ACKs, timer in ns, segments resent.
     pub amount: u64,
 }
 
 impl Fault {
-    /// The amount with its unit.
+    /// Size with its unit.
     pub fn measured(&self) -> String {
         let n = self.amount;
         match self.kind {

@@ -1,6 +1,6 @@
 //! Causes of pauses between two data segments: application, window, timer or path.
 //!
-//! Every pause between two data segments has one cause.
+//! Each pause has one cause.
 
 use base::{Span, Time};
 
@@ -25,7 +25,7 @@ base::named! {
 }
 
 impl IdleCause {
-    /// How it is known.
+    /// Evidence of the cause.
     pub const fn evidence(self) -> &'static str {
         match self {
             IdleCause::Application => "nothing was outstanding and the window was open",
@@ -43,16 +43,16 @@ impl IdleCause {
     }
 }
 
-/// A pause that is worth telling.
+/// A pause of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idle {
-    /// Since when.
+    /// Start.
     pub t: Time,
-    /// Until when.
+    /// End.
     pub until: Time,
-    /// Why.
+    /// Cause.
     pub cause: IdleCause,
 }
 
-/// Shorter pauses are not told one by one.
+/// Shortest pause that is reported individually.
 pub(crate) const SHORTEST: Span = Span::from_millis(200);
