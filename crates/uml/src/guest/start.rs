@@ -77,8 +77,8 @@ impl Guest {
         for (name, text) in &setup.files {
             std::fs::write(folder.join(name), text).map_err(refused("laying out its task"))?;
         }
-        // No file is written before there are results. Otherwise real file dates, in ticks of the real clock,
-        // would decide which files the kernel updates, and when.
+        // The guest writes no file before it has results: dates of host files, in ticks of the real clock, would
+        // decide which ones its kernel updates, and when.
         for place in ["proc", "host", "over", "whole"] {
             std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
         }
