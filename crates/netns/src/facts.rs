@@ -1,33 +1,35 @@
 //! Kernel TCP statistics: `TCP_INFO` of the sender, counters of the namespaces.
 //!
-//! `TCP_INFO` of the sender, at the end and whenever it changed, and the counters of the flow's two namespaces.
+//! `TCP_INFO` is sampled at the end and at each change.
 
 use std::collections::BTreeMap;
 
-/// What the kernels of a flow said.
+/// Kernel statistics of a flow.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct FlowFacts {
-    /// `TCP_INFO` of the sender's first connection when all was acknowledged, or at the end.
+    /// `TCP_INFO` of the sender's first connection when all data were acknowledged, or at the end.
     pub info: TcpInfo,
-    /// That of each of its connections when it was over, in the order in which they were opened; of the first 256. Empty where nobody looks.
+    /// Final `TCP_INFO` of each of its connections, in order of opening, at most 256. Empty where connections
+    /// are not sampled.
     pub connections: Vec<TcpInfo>,
-    /// What changed in that of the first, and when, in seconds from t = 0; looked at every few milliseconds.
+    /// Changed samples of the first connection and their times, seconds from t = 0; the sample interval is a
+    /// few ms.
     pub history: Vec<(f64, TcpInfo)>,
-    /// Counters of the sender's namespace that are not 0, by their names in `netstat` and `snmp`.
+    /// Nonzero counters of the sender's namespace, by their names in `netstat` and `snmp`.
     pub from: BTreeMap<String, u64>,
-    /// Those of the receiver's.
+    /// Nonzero counters of the receiver's namespace.
     pub to: BTreeMap<String, u64>,
-    /// What went wrong at either end.
+    /// Errors of either end.
     pub faults: Vec<String>,
 }
 
 impl FlowFacts {
-    /// A counter of the sender's namespace; 0 where it is not there.
+    /// Counter of the sender's namespace; 0 if missing.
     pub fn counter(&self, name: &str) -> u64 {
         self.from.get(name).copied().unwrap_or(0)
     }
 
-    /// The kernel took back a reduction of its window: it judged a retransmission unneeded in time.
+    /// Whether the kernel undid a cwnd reduction: it detected an unneeded retransmission in time.
     pub fn undone(&self) -> bool {
         ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"].iter().any(|n| self.counter(n) > 0)
     }
@@ -35,18 +37,18 @@ impl FlowFacts {
 
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $name:ident : $kind:ident at $at:literal),+ $(,)?) => {
-        /// A part of the kernel's `struct tcp_info`. Times are in microseconds, windows in segments.
+        /// Fields of the kernel's `struct tcp_info`. Times are in microseconds, windows in segments.
         #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         pub struct TcpInfo {
             $($(#[$doc])* pub $name: $kind),+
         }
         impl TcpInfo {
-            /// Reads the bytes of the kernel's structure; what a kernel does not fill in is 0.
+            /// Parses the kernel's structure; fields missing in a kernel are 0.
             pub fn read(bytes: &[u8]) -> TcpInfo {
                 TcpInfo { $($name: <$kind>::from_ne_bytes(part(bytes, $at))),+ }
             }
-            /// Its fields by name.
+            /// Fields by name.
             pub fn fields(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), u64::from(self.$name))),+]
             }
@@ -133,7 +135,7 @@ tcp_info! {
 }
 
 impl TcpInfo {
-    /// What the time-sequence of a congestion window is made of.
+    /// Fields of a congestion window plot over time.
     pub fn window(&self) -> (u32, u32, u32, u8, u8, u32) {
         (self.snd_cwnd, self.snd_ssthresh, self.rto, self.backoff, self.ca_state, self.total_retrans)
     }
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_kernel_puts_them() {
-        // The kernel's ABI: offsets never move, fields are only added at the end.
+        // Kernel ABI: offsets are fixed, fields are only appended.
         let mut bytes = [0u8; 248];
         bytes[0] = 1;
         bytes[1] = 4;
