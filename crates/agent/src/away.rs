@@ -1,8 +1,5 @@
 //! Controller side of a path carried by another host: sends the scenario, then collects results repetition by
 //! repetition.
-//!
-//! A controller with a line to that host: it hands over what is to be played, and collects what came out, repetition
-//! by repetition.
 
 use crate::list::Host;
 use crate::message::{Lender, MOST, Message};

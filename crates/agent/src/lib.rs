@@ -1,39 +1,17 @@
 //! Distributed emulation: one host carries the path, other hosts lend namespaces.
 //!
-//! | part
-//!
-//! file |
+//! | part | file |
 //! |---|---|
-//! | authentication
-//!
-//! [`token`] |
-//! | encryption and framing of the control connection
-//!
-//! [`line`] |
-//! | messages
-//!
-//! [`message`] |
-//! | packet tunnels between hosts
-//!
-//! [`way`] |
-//! | clock offsets
-//!
-//! [`clocks`] |
-//! | assignment of nodes to hosts
-//!
-//! [`list`] |
-//! | controller: the host with the path
-//!
-//! [`control`] |
-//! | controller where another host has the path
-//!
-//! [`away`] |
-//! | agent: sessions
-//!
-//! [`serve`] |
-//! | agent: path
-//!
-//! [`carry`] |
+//! | authentication | [`token`] |
+//! | encryption and framing of the control connection | [`line`] |
+//! | messages | [`message`] |
+//! | packet tunnels between hosts | [`way`] |
+//! | clock offsets | [`clocks`] |
+//! | assignment of nodes to hosts | [`list`] |
+//! | controller: the host with the path | [`control`] |
+//! | controller where another host has the path | [`away`] |
+//! | agent: sessions | [`serve`] |
+//! | agent: path | [`carry`] |
 //!
 //! Linux only, as all of real time.
 

@@ -7,15 +7,13 @@
 //! [`Observation`] for an [`Analyser`]. Memory grows with open connections and their episodes, not with
 //! packets.
 //!
-//! | part | what it holds |
+//! | part | content |
 //! |---|---|
 //! | `association` | associations of SCTP: chunks sent again, timeouts, gap reports |
 //! | `datagram` | flows of UDP: rate, gaps, silences; the spin bit of QUIC |
 //! | `intake` | observations, duplicate frames of the capture, the capture point |
 //! | `connection` | connections by four-tuple, their two directions |
-//! | `direction`
-//!
-//! one direction of a connection: data segments, their ACKs, idle time, outcome |
+//! | `direction` | one direction of a connection: data segments, their ACKs, idle time, outcome |
 //! | `facts` | send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
 //! | `verdict` | needed or not: rules of order, fates of copies, reconciliation with the inference |
 //! | `hypotheses` | event courses that explain an episode: HMM search, receiver model, transitions, ACK timing |

@@ -3,23 +3,23 @@
 //! Only the first positions of each kind are stored, since a damaged file may have as many errors as bytes.
 
 base::named! {
-    /// What a notice is about.
+    /// Kind of a notice.
     pub enum NoticeKind {
-        /// The file ends in the middle of a packet or block.
+        /// The file ends within a packet or block.
         CutOff = "cut-off",
-        /// A length or magic number that cannot be.
+        /// An impossible length or magic number.
         Damaged = "damaged",
-        /// Reading went on behind damage.
+        /// Reading resumed behind damage.
         Resumed = "resumed",
-        /// Reading ended at damage behind which nothing is certain.
+        /// Reading stopped at damage without a safe point to resume.
         Stopped = "stopped",
-        /// A packet of an interface that was not described.
+        /// A packet of an undescribed interface.
         NoInterface = "no-interface",
-        /// Packets without a time; they get that of the packet before them.
+        /// Packets without a timestamp; they get that of the previous packet.
         NoTime = "no-time",
-        /// A time that does not fit into 64 bits of nanoseconds.
+        /// A timestamp outside of 64-bit nanoseconds.
         TimeRange = "time-range",
-        /// A link type that is not read; its packets are counted only.
+        /// An undecoded link type; its packets are only counted.
         UnknownLink = "unknown-link",
     }
 }

@@ -44,7 +44,7 @@ const RESUME: usize = 512 << 10;
 /// Parser state.
 pub(crate) struct Pcapng {
     big: bool,
-    /// Index of this section, number of sections, and index of this section's first interface.
+    /// Index of this section, number of sections so far, and index of this section's first interface.
     section: u32,
     sections: u32,
     first: usize,

@@ -42,11 +42,11 @@ const PACKED: [(&[u8], &str); 5] = [
 ];
 
 base::named! {
-    /// How a file is written.
+    /// Format of a capture file.
     pub enum Format {
-        /// The classic one.
+        /// Classic pcap.
         Pcap = "pcap",
-        /// The next generation (draft-ietf-opsawg-pcapng).
+        /// pcapng (draft-ietf-opsawg-pcapng).
         Pcapng = "pcapng",
     }
 }

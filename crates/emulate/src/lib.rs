@@ -1,11 +1,11 @@
 //! Real-time emulation: the network of a scenario under the machine's clock, with real stacks at its ends.
 //!
-//! The elements between the ends are those of virtual time, built by the same builder from the same file. Each end gets a
-//! port to a kernel ([`netns`]: an anonymous network namespace with one TUN device), and one thread reads, advances
-//! the model and writes ([`driver`]). Logical time consists of arrival stamps, never of the moment of a look, so a late
-//! wake-up delays a packet and changes nothing after it. The lateness of each packet is measured ([`accuracy`]).
+//! The elements between the ends are those of virtual time, from the same scenario and builder. Each real end
+//! gets an anonymous network namespace with one TUN device ([`netns`]). One thread reads packets, advances
+//! the model and writes packets ([`driver`]). Logical time follows arrival stamps only, so a late wake-up
+//! delays one packet without further effects. The lateness of each packet is measured ([`accuracy`]).
 //!
-//! | part | what it holds |
+//! | part | content |
 //! |---|---|
 //! | [`driver`] | the real-time thread, its triggers and its CPU budget |
 //! | [`once`], [`play`] | one repetition: machines of commands, threads, results |
@@ -13,9 +13,9 @@
 //! | `sockets` | workloads over kernel sockets |
 //! | [`remote`] | nodes and flow ends at other hosts |
 //! | [`accuracy`] | lateness and faithfulness of a run |
-//! | [`agreement`], [`self_check`] | the Linux model held against Linux; one model under both clocks |
+//! | [`agreement`], [`self_check`] | the Linux model compared with Linux; one model under both clocks |
 //!
-//! Linux only. Elsewhere everything compiles and [`once`] returns an error.
+//! Linux only. Elsewhere the crate compiles and [`once`] returns an error.
 
 pub mod accuracy;
 pub mod agreement;

@@ -69,68 +69,67 @@ tcp_info! {
     state: u8 at 0,
     /// State of its congestion control: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
     ca_state: u8 at 1,
-    /// Retransmissions by timeout of the oldest segment.
+    /// Timeouts in a row of the oldest segment.
     retransmits: u8 at 2,
-    /// Doublings of the timeout in force.
+    /// Current back-off: doublings of the RTO.
     backoff: u8 at 4,
-    /// Options that both ends agreed on, a bit each: 1 timestamps, 2 selective acknowledgements, 4 window scaling,
-    /// 8 ECN.
+    /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN.
     options: u8 at 5,
-    /// Retransmission timeout.
+    /// RTO.
     rto: u32 at 8,
-    /// Largest segment it sends.
+    /// Sending MSS.
     snd_mss: u32 at 16,
-    /// Segments outstanding.
+    /// Segments in flight.
     unacked: u32 at 24,
-    /// Of those, selectively acknowledged.
+    /// SACKed segments in flight.
     sacked: u32 at 28,
-    /// Of those, taken for lost.
+    /// Segments in flight marked lost.
     lost: u32 at 32,
-    /// Of those, resent.
+    /// Retransmitted segments in flight.
     retrans: u32 at 36,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     rtt: u32 at 68,
-    /// Its variation.
+    /// RTT variation.
     rttvar: u32 at 72,
-    /// Slow-start threshold.
+    /// ssthresh.
     snd_ssthresh: u32 at 76,
-    /// Congestion window.
+    /// cwnd.
     snd_cwnd: u32 at 80,
-    /// Reordering that it reckons with, segments.
+    /// Reordering distance, segments.
     reordering: u32 at 88,
-    /// Retransmissions in all.
+    /// Total retransmissions.
     total_retrans: u32 at 100,
-    /// Bytes not yet sent.
+    /// Unsent bytes.
     notsent_bytes: u32 at 144,
-    /// Shortest round trip lately.
+    /// Minimum RTT of a recent window.
     min_rtt: u32 at 148,
-    /// Segments sent in all, acknowledgements included.
+    /// Segments sent, pure ACKs included.
     segs_out: u32 at 136,
-    /// Duplicate segments that the peer reported by DSACK.
+    /// Duplicate segments reported by DSACK.
     dsack_dups: u32 at 216,
-    /// The window that the peer offers, bytes.
+    /// Window offered by the peer, bytes.
     snd_wnd: u32 at 228,
-    /// Segments received in all.
+    /// Segments received.
     segs_in: u32 at 140,
     /// Segments with data received.
     data_segs_in: u32 at 152,
-    /// Segments with data sent, those that were sent again included.
+    /// Data segments sent, retransmissions included.
     data_segs_out: u32 at 156,
-    /// Bytes of data that were acknowledged.
+    /// Payload bytes acknowledged.
     bytes_acked: u64 at 120,
-    /// Bytes of data received.
+    /// Payload bytes received.
     bytes_received: u64 at 128,
-    /// Bytes of data sent, those that were sent again included.
+    /// Payload bytes sent, retransmissions included.
     bytes_sent: u64 at 200,
-    /// Of those, sent again.
+    /// Payload bytes retransmitted.
     bytes_retrans: u64 at 208,
-    /// Bytes a second that were delivered lately.
+    /// Recent delivery rate, bytes per second.
     delivery_rate: u64 at 160,
-    /// How long there was something to send or to wait for.
+    /// Time with data to send or in flight.
     busy_time: u64 at 168,
-    /// Of that, how long the peer's window stood in the way.
+    /// Part of `busy_time` limited by the peer's window.
     rwnd_limited: u64 at 176,
-    /// How long this end's send buffer did.
+    /// Part of `busy_time` limited by the send buffer.
     sndbuf_limited: u64 at 184,
 }
 

@@ -55,7 +55,7 @@ pub fn tidy(place: &Path) {
     }
 }
 
-/// User id of this process; an id without files if the system does not tell it.
+/// User id of this process; on failure an id that owns no files.
 fn user() -> u32 {
     std::fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
 }

@@ -9,7 +9,7 @@ use crate::findings::profile::Seen;
 use crate::verdict::Need;
 
 impl Direction {
-    /// Settles what is open when the capture ends, and returns the findings and the profile of the sender.
+    /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile.
     pub(crate) fn finish(mut self) -> (Way, Seen) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();

@@ -7,35 +7,35 @@ use base::Time;
 use std::collections::{BTreeMap, VecDeque};
 
 base::named! {
-    /// How a verdict is known.
+    /// Evidence of a verdict.
     pub enum Evidence {
-        /// It was acknowledged before it was sent again.
+        /// Acknowledged before the retransmission.
         Acked = "acknowledged-before",
-        /// It was reported by SACK before it was sent again.
+        /// SACKed before the retransmission.
         Sacked = "sacked-before",
-        /// The timestamp echoed tells which copy came first (RFC 3522).
+        /// The timestamp echo identifies the copy that arrived first (RFC 3522).
         Echo = "timestamp-echo",
-        /// A duplicate was reported (RFC 2883).
+        /// The receiver reported a duplicate (RFC 2883).
         Dsack = "dsack",
-        /// An acknowledgement without news echoes the retransmission: it came as a duplicate.
+        /// A duplicate ACK echoes the retransmission's timestamp: it arrived as a duplicate.
         Duplicate = "duplicate-echo",
-        /// The acknowledgement came sooner than any round trip.
+        /// The ACK arrived earlier than any round trip.
         Early = "earlier-than-a-round-trip",
-        /// Packets keep their order here: what was sent before and after it tells.
+        /// In-order delivery: packets sent before and after it decide.
         Order = "order",
-        /// Acknowledgements were lost: of what arrived before it, answers are missing.
+        /// ACK loss: packets sent before it arrived without an ACK.
         Jump = "answers-are-missing",
-        /// No duplicate was reported although later packets were answered.
+        /// No duplicate was reported although later packets were acknowledged.
         Silence = "no-duplicate-came-back",
-        /// All that was sent and came back, weighed together: no other course of events explains it as well.
+        /// Posterior of the HMM: no other event course explains the episode as well.
         Course = "likeliest-course",
-        /// The capture at the receiver shows it.
+        /// The capture at the receiver contains it.
         Receiver = "receiver-capture",
-        /// The same bytes had passed here before, next to the receiver.
+        /// Next to the receiver: the bytes had passed the capture before.
         Seen = "seen-before",
-        /// The bytes had not passed here before, next to the receiver.
+        /// Next to the receiver: the bytes had not passed the capture before.
         Unseen = "not-seen-before",
-        /// Nothing tells.
+        /// No evidence.
         Nothing = "nothing",
     }
 }

@@ -6,19 +6,19 @@ use super::rtt::age;
 use base::{Span, Time};
 
 base::named! {
-    /// Why a segment was sent again, as far as can be seen.
+    /// Trigger of a retransmission, inferred from the capture.
     pub enum Reason {
         /// The retransmission timer expired.
         Timeout = "timeout",
-        /// Duplicates, or a hole that SACK shows: the first of a recovery.
+        /// First retransmission of a recovery, after duplicate ACKs or SACK blocks.
         Fast = "fast-retransmit",
-        /// The same recovery goes on.
+        /// Further retransmission of the same recovery.
         Recovery = "recovery",
-        /// What follows a timeout: old segments in order.
+        /// Old segments resent in order after a timeout.
         GoBackN = "go-back-n",
-        /// The last segment again, before the timer would expire (RFC 8985 section 7).
+        /// Tail loss probe: the last segment again, before the timer expires (RFC 8985 section 7).
         Probe = "tail-loss-probe",
-        /// The capture does not tell: it stands away from the sender, and more than one reason fits.
+        /// Away from the sender, with more than one possible trigger.
         Unknown = "unknown",
     }
 }

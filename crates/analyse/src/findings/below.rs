@@ -23,31 +23,31 @@ pub struct Event {
 }
 
 base::named! {
-    /// What went wrong in the transport.
+    /// Kind of transport problem.
     pub enum TroubleKind {
-        /// The retransmission timer expired; the trouble is the time that it had run.
+        /// Retransmission timeout; it lasts as long as the timer ran.
         Timeout = "timeout",
-        /// What was awaited came late.
+        /// Delay spike: the awaited data arrived late.
         Delay = "delay-spike",
-        /// What was awaited was lost, and what was sent meanwhile.
+        /// Outage: the awaited data, and data sent meanwhile, were lost.
         Outage = "outage",
-        /// What was awaited was lost, and the sender was silent until its timer expired.
+        /// The awaited data were lost, and the sender was silent until its timer expired.
         Timer = "waiting-for-timer",
-        /// Nothing came back, and nothing tells why.
+        /// No ACKs arrived, for an unknown reason.
         Silence = "silence",
     }
 }
 
 base::named! {
-    /// How much a match says.
+    /// Strength of a match.
     pub enum Sureness {
-        /// By chance in fewer than one of twenty places, and the event fills at least half of the trouble.
+        /// Chance below 1 in 20, and the event covers at least half of the trouble.
         Sure = "sure",
-        /// By chance in fewer than one of twenty places.
+        /// Chance below 1 in 20.
         Likely = "likely",
-        /// By chance in fewer than one of three.
+        /// Chance below 1 in 3.
         Possible = "possible",
-        /// Such an event is nearly always near: that it was near here says nothing.
+        /// Such events are too frequent for a conclusion.
         Accident = "may-be-chance",
     }
 }

@@ -6,23 +6,23 @@
 use base::Time;
 
 base::named! {
-    /// A fault of a stack.
+    /// Implementation fault of a TCP stack.
     pub enum FaultKind {
-        /// More in the first flight than RFC 6928 allows: ten segments.
+        /// The first flight exceeds ten segments (RFC 6928).
         InitialWindow = "initial-window",
-        /// Data beyond the window that the receiver offered.
+        /// Data beyond the receiver's window.
         WindowOverrun = "window-overrun",
-        /// The timer expired within a round trip.
+        /// A timeout within one round trip.
         EarlyTimer = "early-timer",
-        /// The timer expired again sooner than before, with nothing acknowledged in between.
+        /// A repeated timeout without back-off: sooner than the previous one, without an ACK in between.
         NoBackOff = "no-back-off",
-        /// A fast retransmit after fewer than three duplicates, and no more reported by SACK.
+        /// A fast retransmit after fewer than three duplicate ACKs, without more SACKed data.
         EarlyFastRetransmit = "early-fast-retransmit",
-        /// Duplicates after a timeout let out old segments.
+        /// Duplicate ACKs after a timeout clock out old segments.
         DuplicatesClock = "duplicates-clock-retransmissions",
         /// A timeout that resends several segments at once.
         ResendsOutstanding = "timeout-resends-outstanding",
-        /// Sent again although it had been acknowledged.
+        /// An acknowledged segment was resent.
         ResendsAcknowledged = "resends-acknowledged",
     }
 }

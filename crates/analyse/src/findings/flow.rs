@@ -17,13 +17,13 @@ use base::truth::SpuriousCause;
 use base::{Span, Time};
 
 base::named! {
-    /// The verdict on a timeout or a fast retransmit.
+    /// Verdict on a timeout or a fast retransmit.
     pub enum Kind {
-        /// What was resent was not needed.
+        /// The retransmission was not needed.
         Spurious = "spurious",
-        /// It was.
+        /// The retransmission was needed.
         Genuine = "genuine",
-        /// The capture does not tell.
+        /// No verdict.
         Unknown = "unknown",
     }
 }
@@ -277,16 +277,16 @@ pub struct GoBackN {
 }
 
 base::named! {
-    /// What a silence of the path was.
+    /// Kind of a silence of the path.
     pub enum SpikeKind {
-        /// What was awaited came late.
+        /// The awaited data arrived late.
         Delay = "delay-spike",
-        /// What was awaited, or its acknowledgement, was lost, and so was what was sent more than a round trip later.
+        /// The awaited data or their ACK were lost, as were data sent more than one RTT later.
         Outage = "outage",
-        /// What was awaited was lost, and the sender itself was silent until its timer expired: of the path nothing is
-        /// known meanwhile.
+        /// The awaited data were lost, and the sender was silent until its timer expired, so the path's state
+        /// is unknown.
         Timer = "waiting-for-timer",
-        /// The capture does not tell.
+        /// No verdict.
         Unknown = "unknown",
     }
 }

@@ -5,21 +5,21 @@
 use base::{Span, Time};
 
 base::named! {
-    /// What a sender waited for.
+    /// Cause of a pause of the sender.
     pub enum IdleCause {
-        /// Its own application, or a request of the peer: nothing was outstanding.
+        /// The application had no data to send, or waited for a request: nothing was outstanding.
         Application = "application-limited",
         /// The receiver's window was full.
         Receiver = "receiver-limited",
-        /// The receiver offered no window at all.
+        /// The receiver's window was 0.
         Closed = "window-closed",
-        /// Acknowledgements: what the path and the congestion window let through.
+        /// Waiting for ACKs: limited by the path and the congestion window.
         Congestion = "congestion-limited",
         /// The retransmission timer.
         Timer = "waiting-for-a-timer",
-        /// Away from the sender: what it sent before the next segment was lost on its way to the capture.
+        /// Away from the sender: packets sent before the next segment were lost before the capture point.
         Lost = "lost-before-the-capture",
-        /// Away from the sender: nothing to send, a timer, or a path that holds everything up.
+        /// Away from the sender: application, timer or path.
         Unknown = "unknown",
     }
 }

@@ -17,7 +17,7 @@ pub struct Place {
 }
 
 base::named! {
-    /// The same as a word.
+    /// Position of the capture point on the path.
     pub enum Side {
         /// Next to the sender of the data.
         Sender = "sender",
@@ -25,7 +25,7 @@ base::named! {
         Receiver = "receiver",
         /// Somewhere between them.
         Middle = "middle",
-        /// It cannot be told.
+        /// Unknown.
         Unknown = "unknown",
     }
 }

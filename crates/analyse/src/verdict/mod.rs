@@ -29,7 +29,7 @@ base::named! {
         Needed = "needed",
         /// An earlier copy of all its bytes reached the receiver.
         Unneeded = "unneeded",
-        /// The capture does not tell.
+        /// The capture has no evidence.
         Unknown = "unknown",
     }
 }

@@ -59,13 +59,13 @@ pub enum What {
 }
 
 base::named! {
-    /// What a sender made of its own retransmissions.
+    /// Verdict of a sender on its own retransmissions.
     pub enum Kind {
-        /// It sent nothing twice.
+        /// No retransmissions.
         None = "none",
-        /// It took back what it had done: unneeded, it says.
+        /// It undid its reaction, so it judged a retransmission unneeded.
         Spurious = "spurious",
-        /// It took nothing back.
+        /// It undid nothing.
         Genuine = "genuine",
     }
 }
@@ -209,7 +209,7 @@ pub fn by_model(case: &Case) -> Result<Deed, String> {
 /// Result of the kernel in a case; an error if the run was not faithful.
 ///
 /// # Errors
-/// As [`model`], and what [`crate::once`] says.
+/// As [`model`], and errors of [`crate::once`].
 pub fn by_kernel(case: &Case) -> Result<Deed, String> {
     let model = model(&case.linux)?;
     let never = std::sync::atomic::AtomicBool::new(false);

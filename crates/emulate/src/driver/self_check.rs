@@ -217,7 +217,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
 /// takes, or one made up here.
 ///
 /// # Errors
-/// A text that is no scenario, with what is wrong in it.
+/// Error in a scenario.
 pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String> {
     let table: toml::Table = toml::from_str(include_str!("../../twins.toml")).map_err(|e| e.to_string())?;
     let load = |path: &str| match path {

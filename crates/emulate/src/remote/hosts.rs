@@ -34,7 +34,7 @@ pub trait Elsewhere: Send + Sync {
     /// # Errors
     /// A host is gone.
     fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error>;
-    /// Ends everything and collects what came out.
+    /// Ends everything and collects the results.
     ///
     /// # Errors
     /// A host is gone.

@@ -61,21 +61,21 @@ pub struct Lists {
 }
 
 base::named! {
-    /// Which of [`Lists`].
+    /// Kind of one of [`Lists`].
     #[derive(PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum List {
-        /// What it saw its kernel change.
+        /// `TCP_INFO` samples with changes.
         History = "history",
-        /// The last word on each connection.
+        /// Final `TCP_INFO` of each connection.
         Lasts = "lasts",
-        /// How long each answer took.
+        /// Response times.
         Responses = "responses",
-        /// And each page.
+        /// Page load times.
         Pages = "pages",
-        /// When it said each message.
+        /// Send times of messages.
         Said = "said",
-        /// What it noted.
+        /// Recorded arrivals.
         Came = "came",
     }
 }

@@ -1,5 +1,5 @@
-//! Settings of a kernel, and the order of one flow end's workload to a remote worker: the traffic pattern of the scenario's model, and the seed from which
-//! that end draws what it would have drawn here. Patterns that no scenario could ask for are refused when they are read.
+//! Kernel settings, and the order of one flow end's workload to a remote worker: traffic pattern and seed, so
+//! that draws are identical on both hosts. Patterns that no scenario permits are refused on parsing.
 
 use base::rng::Seed;
 use scenario::model::{App, Flow, Linux, Reads};
