@@ -4,7 +4,7 @@
 //! the network first, then to kernels by index. Packets are exchanged between turns while all kernels wait.
 //! So no kernel is ever interrupted, and a run is deterministic.
 
-use crate::guest::Guest;
+use crate::post::{Kind, Post, speaks};
 use crate::{BOOT, Error, pcu, words};
 use base::Time;
 use host::{Door, Gate, Machine, Remote, Said};
@@ -12,36 +12,7 @@ use lab::capture::doors::{Capture, Note};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
 
-/// A kernel and its door into the network.
-pub struct Post {
-    /// Guest kernel.
-    pub guest: Guest,
-    /// Element of the door.
-    pub door: ElementId,
-    /// Kind of door.
-    pub kind: Kind,
-    /// Workload that uses the kernel's connections, if any.
-    pub remote: Option<ElementId>,
-}
-
-/// Whether the kernel sends datagrams for a workload.
-pub fn speaks(network: &Network, post: &Post) -> bool {
-    let said = post.remote.and_then(|id| network.element::<Said>(id));
-    said.is_some_and(Said::speaks)
-}
-
-/// Role of a kernel in the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Flow end: a [`host::Door`].
-    Flow,
-    /// Node with programs: a [`host::Machine`].
-    Machine,
-    /// PCU: a [`radio::pcu::Station`], which exchanges messages without packets.
-    Pcu,
-}
-
-/// Calls a closure with a door.
+/// Calls `act` with a door.
 fn through<R>(
     network: &mut Network,
     at: Time,

@@ -3,7 +3,7 @@
 //! As in real time: each node with commands is a guest kernel with an address that the others know by name.
 //! Its root is a folder of the host, and its commands start on schedule.
 
-use crate::drive::Post;
+use crate::post::Post;
 use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;

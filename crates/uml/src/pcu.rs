@@ -3,7 +3,7 @@
 //! Guest init acts as base station and SGSN on the sockets of the PCU program. Messages are exchanged with
 //! the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
 
-use crate::drive::Post;
+use crate::post::Post;
 use crate::task::{Card, Program, Task, Work};
 use crate::{Error, Kernels, machines};
 use base::Time;

@@ -1,0 +1,34 @@
+//! Kernels at the doors of a network: flow ends, machines with programs, PCUs.
+
+use crate::guest::Guest;
+use host::Said;
+use path::{ElementId, Network};
+
+/// A kernel and its door into the network.
+pub struct Post {
+    /// Guest kernel.
+    pub guest: Guest,
+    /// Element of the door.
+    pub door: ElementId,
+    /// Kind of door.
+    pub kind: Kind,
+    /// Workload that uses the kernel's connections, if any.
+    pub remote: Option<ElementId>,
+}
+
+/// Whether the kernel sends datagrams for a workload.
+pub(crate) fn speaks(network: &Network, post: &Post) -> bool {
+    let said = post.remote.and_then(|id| network.element::<Said>(id));
+    said.is_some_and(Said::speaks)
+}
+
+/// Role of a kernel in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Flow end: a [`host::Door`].
+    Flow,
+    /// Node with programs: a [`host::Machine`].
+    Machine,
+    /// PCU: a [`radio::pcu::Station`], which exchanges messages without packets.
+    Pcu,
+}
