@@ -77,11 +77,11 @@ pub struct Spin {
 /// State of the spin bit of a QUIC flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpinBit {
-    /// It spins.
+    /// The spin bit is valid.
     Spins(Spin),
-    /// It changes, but not as round trips would: set at random, or one direction only was captured.
+    /// The edges do not interlock: random values, or only one direction was captured.
     Random,
-    /// It never changes: the ends leave it.
+    /// Constant: the ends do not use it.
     Constant,
 }
 
@@ -99,7 +99,7 @@ pub struct Quic {
 /// UDP datagrams between two endpoints.
 #[derive(Clone, Debug)]
 pub struct DatagramFlow {
-    /// Its ends: the one that was seen to send first, first.
+    /// Endpoints; the source of the first captured datagram is first.
     pub ends: [Endpoint; 2],
     /// First and last datagram.
     pub first: Time,

@@ -31,7 +31,7 @@ pub struct Retransmission {
 /// Fate of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was dropped.
+    /// Dropped on the path.
     Dropped {
         /// Reason: `queue-full`, `loss`...
         reason: String,

@@ -47,7 +47,7 @@ pub(crate) struct Direction {
     pub(crate) beyond: u64,
     /// Ranges not captured although later bytes were.
     pub(crate) missing: Ranges,
-    /// When the capture was last found to lack packets.
+    /// Time when the capture was last found to lack packets.
     missed: Option<Time>,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,

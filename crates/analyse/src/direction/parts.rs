@@ -15,7 +15,7 @@ pub(crate) struct OfferedWindow {
     pub(crate) closed_at: Option<u64>,
     /// One past the last byte of a window probe.
     pub(crate) probed: u64,
-    /// When the window was last reopened.
+    /// Time of the last window reopening.
     pub(crate) opened: Option<Time>,
     /// The last segment filled the window.
     pub(crate) full: bool,
@@ -24,7 +24,7 @@ pub(crate) struct OfferedWindow {
 /// Retransmission timer, as far as its expiries are visible.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expiry {
-    /// When it last expired.
+    /// Time of the last expiry.
     pub(crate) expired: Option<Time>,
     /// First byte and running time of the last expiry.
     pub(crate) ran: Option<(u64, Span)>,
@@ -64,7 +64,7 @@ pub(crate) struct Peer {
     pub(crate) numbers: Numbers,
     /// One past the highest sequence number of the peer's own data, on the wire.
     pub(crate) end: Option<u32>,
-    /// When the peer last sent data of its own.
+    /// Time when the peer last sent data of its own.
     pub(crate) talked: Option<Time>,
 }
 

@@ -46,9 +46,9 @@ pub(crate) enum Fate {
     /// Not known.
     #[default]
     Open,
-    /// It reached the receiver.
+    /// The copy reached the receiver.
     Arrived(Evidence),
-    /// It did not.
+    /// The copy was lost.
     Lost(Evidence),
 }
 

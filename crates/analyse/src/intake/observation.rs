@@ -9,9 +9,9 @@ use std::net::IpAddr;
 /// Endpoint of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Endpoint {
-    /// Its address.
+    /// IP address.
     pub address: IpAddr,
-    /// Its port.
+    /// TCP or UDP port.
     pub port: u16,
 }
 

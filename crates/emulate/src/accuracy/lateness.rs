@@ -56,20 +56,19 @@ impl Histogram {
         self.sum = self.sum.saturating_add(ns);
         self.max = self.max.max(ns);
     }
-    /// How many were counted.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.total
     }
-    /// All of them, one after the other.
+    /// Sum of the durations.
     pub fn sum(&self) -> Span {
         Span::from_nanos(self.sum)
     }
-    /// The greatest, exactly.
+    /// Maximum, exact.
     pub fn max(&self) -> Span {
         Span::from_nanos(self.max)
     }
-    /// The length that a share `q` (0 to 1) does not exceed, at most a sixteenth too large; zero if none
-    /// was counted.
+    /// Quantile `q` (0 to 1), at most a sixteenth too large; zero without durations.
     pub fn quantile(&self, q: f64) -> Span {
         let rank = ((q.clamp(0.0, 1.0) * self.total as f64).ceil() as u64).max(1);
         let mut seen = 0;

@@ -22,7 +22,7 @@ pub(super) struct Commands<'a> {
     jobs: Vec<Option<Job<'a>>>,
     /// Servers that run before t = 0.
     servers: Vec<(usize, Keeper)>,
-    /// How each ended.
+    /// Execution record of each command.
     pub(super) ended: Vec<Ended>,
     /// Output kept in memory.
     memories: Vec<Option<Memory>>,
