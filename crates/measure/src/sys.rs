@@ -153,7 +153,7 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     check(fd)?;
     // SAFETY: the kernel has just given this descriptor to us alone.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // Space for bursts; without privileges it is smaller.
+    // Space for bursts, as far as the system permits.
     let _ = set(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20);
     Ok(fd)
 }
