@@ -49,6 +49,8 @@ impl Flags {
     pub const WHOLE: Flags = Flags(1 << 13);
     /// Its sender gave its application data unit up: what waits of it may be discarded. ATP's ABR bit.
     pub const ABORT: Flags = Flags(1 << 14);
+    /// Routers may cut it up, although its sender keeps other packets of the flow whole.
+    pub const DIVISIBLE: Flags = Flags(1 << 15);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {

@@ -249,10 +249,11 @@ impl<E: Endpoint> Host<E> {
         self.connection.handle_packet(&mut io, body, packet);
     }
 
-    /// A router could not pass a packet of this end on.
+    /// A router could not pass a packet of this end on; `error` bears its number.
     #[cold]
-    pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, mtu: u32) {
-        self.run(cx, |connection, io| connection.handle_too_big(io, mtu));
+    pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
+        let path = self.dispatch.path_of(error.flow);
+        self.run(cx, |connection, io| connection.handle_too_big(io, path, mtu));
     }
 
     /// A packet of bytes has come.
@@ -352,7 +353,7 @@ impl<E: Endpoint> Element for Host<E> {
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
         if port == HOST_ERRORS {
             if let Some(error) = cx.absorb::<TooBig>(packet) {
-                self.too_big(cx, error.mtu);
+                self.too_big(cx, packet, error.mtu);
             }
         } else if self.dispatch.codec.is_some() {
             self.take_bytes(cx, packet);

@@ -388,7 +388,7 @@ fn the_profile_of_rfc_3481_is_its_table() {
     assert_eq!(large.receiver.window.bytes(large.mss, 0), 256_000);
     // Header compression of RFC 1144 stays off (section 4.9), which is what a hop does unless it is asked.
     let built = model(&["tcp.profile=rfc3481"]);
-    assert!(built.links.iter().all(|link| !link.compression));
+    assert!(built.links.iter().all(|link| link.compression.is_none()));
 }
 
 /// PR-20: with a window of twice the bandwidth-delay product half of it still fills the path. A loss costs the round trip

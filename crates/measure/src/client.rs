@@ -5,6 +5,7 @@
 
 use crate::asking::Asking;
 use crate::buffer::{self, Estimate};
+use crate::cause::Loss;
 use crate::clock::{self, Clock};
 use crate::entry::{Begin, Disconnection, End, Entry, Run, SCHEMA};
 use crate::flow::Pause;
@@ -48,6 +49,10 @@ pub trait Listener: Sync {
     fn entry(&self, entry: &Entry) -> Result<(), Error>;
     /// Number of completed repetitions and of all.
     fn progress(&self, done: u64, all: u64);
+    /// A connection was lost just now: what the equipment says of it, if it can be asked.
+    fn lost(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Interval of reconnection attempts.
@@ -229,8 +234,8 @@ impl All<'_> {
                 None => return Ok(true),
                 Some(Broken::Stopped) => return Ok(false),
                 Some(Broken::Fault(fault)) => return Err(Error::Fault { address: self.address, fault }),
-                Some(Broken::Lost(kind, evidence)) => {
-                    self.again(step, repetition, kind, evidence)?;
+                Some(Broken::Lost(loss)) => {
+                    self.again(step, repetition, loss)?;
                     // The rest of a transaction sequence is run; an interrupted transfer is not repeated.
                     match &mut test {
                         Test::Transactions { count, .. } => *count -= run.response_s.len() as u32,
@@ -257,15 +262,18 @@ impl All<'_> {
     }
 
     /// Reconnects, and records the time without a connection.
-    fn again(&self, step: usize, repetition: u32, kind: &str, evidence: String) -> Result<(), Error> {
+    fn again(&self, step: usize, repetition: u32, loss: Loss) -> Result<(), Error> {
         let t = self.clock.now();
+        let Loss { kind, cause, evidence, account } = loss.looked_into(self.address, self.listener.lost());
         let mut lost = Disconnection {
             t: t.as_secs_f64(),
             until: None,
             step,
             repetition,
             kind: kind.to_owned(),
+            cause,
             evidence,
+            account,
             attempts: 0,
         };
         let give_up = span(self.config.plan.give_up);
@@ -366,9 +374,9 @@ impl All<'_> {
     ) -> Result<(), Broken> {
         let mut pump = self.pump(stream)?;
         pump.run(asking, |asking| asking.echo().is_some())?;
-        let lost = |error: io::Error| Broken::Lost("lost", error.to_string());
+        let lost = |error: io::Error| Broken::Lost(Loss::of("lost", &error));
         let Some((key, 1..)) = asking.echo() else {
-            return Err(Broken::Lost("refused", "the server echoes no datagrams".to_owned()));
+            return Err(Broken::Lost(Loss::refused("the server echoes no datagrams")));
         };
         let here = stream.local_addr().map_err(lost)?;
         let socket = UdpSocket::bind(SocketAddr::new(here.ip(), 0)).map_err(lost)?;
@@ -433,7 +441,7 @@ impl All<'_> {
 
     fn pump<'s>(&'s self, stream: &'s TcpStream) -> Result<Pump<'s>, Broken> {
         Pump::new(stream, self.clock, self.stop, span(self.config.plan.stall), &self.filler)
-            .map_err(|error| Broken::Lost("lost", error.to_string()))
+            .map_err(|error| Broken::Lost(Loss::of("lost", &error)))
     }
 
     fn wait(&self, span: Span) {

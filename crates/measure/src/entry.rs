@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::buffer::Estimate;
+use crate::cause::Cause;
 use crate::flow::Pause;
 use crate::kernel::{Kernel, Report};
 use crate::plan::Plan;
@@ -89,8 +90,14 @@ pub struct Disconnection {
     pub repetition: u32,
     /// `lost`, `refused`, `stalled`.
     pub kind: String,
+    /// Part of the path that failed.
+    #[serde(default)]
+    pub cause: Cause,
     /// Error of the system.
     pub evidence: String,
+    /// State reported by the equipment, if a command queried it.
+    #[serde(default)]
+    pub account: Option<String>,
     /// Number of connection attempts.
     pub attempts: u32,
 }

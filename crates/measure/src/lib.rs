@@ -8,6 +8,7 @@
 
 pub mod asking;
 pub mod buffer;
+pub mod cause;
 pub mod client;
 pub mod clock;
 pub mod entry;

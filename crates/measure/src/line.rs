@@ -4,6 +4,7 @@
 //! server's final statistics are requested on a later connection.
 
 use crate::asking::{Asking, Request};
+use crate::cause::Loss;
 use crate::client::Config;
 use crate::clock::Clock;
 use crate::entry::{Account, Others};
@@ -78,7 +79,7 @@ impl<'a> Line<'a> {
 
     /// Connection for a repetition.
     pub(crate) fn connect(&self) -> Result<TcpStream, Broken> {
-        let stream = self.open().map_err(|error| Broken::Lost("refused", error.to_string()))?;
+        let stream = self.open().map_err(|error| Broken::Lost(Loss::of("refused", &error)))?;
         // Without `TCP_NOTSENT_LOWAT`, the system limits unsent bytes.
         let _ = sys::keep_short(&stream, UNSENT);
         Ok(stream)
@@ -101,7 +102,7 @@ impl<'a> Line<'a> {
         match ran {
             Ok(()) => Ok(asking.server().unwrap_or_default().to_owned()),
             Err(Broken::Fault(fault)) => Err(Error::Fault { address, fault }),
-            Err(Broken::Lost(_, why)) => Err(silent(why)),
+            Err(Broken::Lost(loss)) => Err(silent(loss.evidence)),
             Err(Broken::Stopped) => Err(silent("it was not waited for".to_owned())),
         }
     }

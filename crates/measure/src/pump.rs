@@ -3,6 +3,7 @@
 //! Runs until the job is done, the connection is lost or the user stops it.
 
 use crate::asking::{Asking, Fault};
+use crate::cause::Loss;
 use crate::clock::Clock;
 use crate::flow::Out;
 use base::{Span, Time};
@@ -18,8 +19,8 @@ pub(crate) enum Broken {
     Stopped,
     /// A retry is useless.
     Fault(Fault),
-    /// Lost on the path or by the peer; kind and evidence.
-    Lost(&'static str, String),
+    /// Lost on the path or by the peer.
+    Lost(Loss),
 }
 
 /// Longest blocking read or write between checks.
@@ -86,7 +87,7 @@ impl<'a> Pump<'a> {
             }
             self.be_patient(self.clock.until(wake).min(NAP))?;
             match (&mut { self.stream }).read(&mut buffer) {
-                Ok(0) => return Err(Broken::Lost("lost", "the server closed the connection".to_owned())),
+                Ok(0) => return Err(Broken::Lost(Loss::closed())),
                 Ok(n) => {
                     self.heard = self.clock.now();
                     asking.on_bytes(self.heard, &buffer[..n]).map_err(Broken::Fault)?;
@@ -101,7 +102,7 @@ impl<'a> Pump<'a> {
         let span = span.max(Span::from_nanos(50_000));
         if span != self.patience {
             self.patience = span;
-            self.stream.set_read_timeout(Some(duration(span))).map_err(lost)?;
+            self.stream.set_read_timeout(Some(duration(span))).map_err(|error| lost(&error))?;
         }
         Ok(())
     }
@@ -130,18 +131,18 @@ impl<'a> Pump<'a> {
         // A connection that timed out in the kernel has the same error kind as a read timeout.
         let given_up = error.kind() == TimedOut && cfg!(unix);
         if given_up || !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
-            return Err(lost(error));
+            return Err(lost(&error));
         }
         self.go_on()?;
         if self.clock.now().since(self.heard) > self.stall {
-            return Err(Broken::Lost("stalled", format!("no byte for {} s", self.stall.as_secs_f64())));
+            return Err(Broken::Lost(Loss::stalled(self.stall)));
         }
         Ok(())
     }
 }
 
-fn lost(error: io::Error) -> Broken {
-    Broken::Lost("lost", error.to_string())
+fn lost(error: &io::Error) -> Broken {
+    Broken::Lost(Loss::of("lost", error))
 }
 
 fn duration(span: Span) -> Duration {

@@ -41,8 +41,23 @@ pub struct Tested {
     pub metrics: Vec<Measured>,
     /// Share of repetitions with more than a third of the segments retransmitted.
     pub heavy: Option<f64>,
+    /// Path conditions from transfers with pauses; none without pauses or without kernel statistics.
+    pub paused: Option<Paused>,
     /// RTT of small packets that alternates between two levels: mean over the repetitions that show it.
     pub alternates: Option<Alternation>,
+}
+
+/// Transfers with pauses, by the kernel statistics of both ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paused {
+    /// Number of pauses in all repetitions.
+    pub pauses: usize,
+    /// Data were lost; none: the retransmissions are neither all unneeded nor all needed.
+    pub lossy: Option<bool>,
+    /// Throughput outside of the pauses, bit/s: maximum of the repetitions.
+    pub rate_bps: Option<f64>,
+    /// Largest final receive window of the repetitions, segments.
+    pub window_segments: Option<f64>,
 }
 
 /// Results of a measurement.
@@ -110,6 +125,9 @@ impl<'a> Outcome<'a> {
                 "repetitions": { "planned": tested.planned, "done": tested.done, "broken": tested.broken },
                 "metrics": metrics,
                 "heavy_retransmission_share": tested.heavy,
+                "paused": tested.paused.map(|p| json!({
+                    "pauses": p.pauses, "lossy": p.lossy, "rate_bps": p.rate_bps, "window_segments": p.window_segments,
+                })),
                 "alternates": tested.alternates.map(|a| json!({ "low_s": a.low, "high_s": a.high, "share": a.share })),
                 "runs": self.runs.iter().filter(|run| run.step == i).collect::<Vec<_>>(),
             })
@@ -190,6 +208,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
         done: whole.len(),
         broken: runs.len() - whole.len(),
         metrics,
+        paused: if matches!(test, Test::Bulk { .. }) { paused(&whole) } else { None },
         alternates: if matches!(test, Test::Echo { .. }) { alternates(&whole) } else { None },
         heavy: (kernels && !whole.is_empty()).then(|| heavy as f64 / whole.len() as f64),
     }
@@ -213,6 +232,48 @@ fn alternates(runs: &[&Run]) -> Option<Alternation> {
     })
 }
 
+/// `TCPI_OPT_SACK` of `include/uapi/linux/tcp.h`.
+const OPTION_SACK: u64 = 2;
+
+fn paused(runs: &[&Run]) -> Option<Paused> {
+    let pauses = runs.iter().map(|run| run.pauses.len()).sum();
+    if pauses == 0 || !runs.iter().any(|run| run.client.spoke() && run.server.kernel.spoke()) {
+        return None;
+    }
+    let sum = |name: &str| -> u64 {
+        runs.iter().map(|run| run.client.get(name) + run.server.kernel.get(name)).sum()
+    };
+    let (resent, unneeded) = (sum("total_retrans"), sum("dsack_dups"));
+    let reports = runs.iter().all(|run| run.client.get("options") & OPTION_SACK != 0);
+    let lossy = match (resent, unneeded) {
+        (0, _) => Some(false),
+        // A receiver with SACK reports each duplicate (RFC 2883); reports may be lost, so a smaller number is inconclusive.
+        (resent, unneeded) if reports && unneeded >= resent => Some(false),
+        (_, 0) if reports => Some(true),
+        _ => None,
+    };
+    let rate = |run: &&Run| {
+        let silent: f64 = run.pauses.iter().map(|pause| pause.until - pause.t).sum();
+        let moving = run.seconds? - silent;
+        (moving > 0.0).then(|| run.bytes as f64 * 8.0 / moving)
+    };
+    let window = |run: &&Run| {
+        let of = |get: &dyn Fn(&str) -> u64| match (get("snd_wnd"), get("snd_mss")) {
+            (0, _) | (_, 0) => None,
+            // The data sender is the end with more data segments sent.
+            (window, mss) => Some((get("data_segs_out"), window as f64 / mss as f64)),
+        };
+        let ends = [of(&|name| run.client.get(name)), of(&|name| run.server.kernel.get(name))];
+        ends.into_iter().flatten().max_by_key(|(sent, _)| *sent).map(|(_, window)| window)
+    };
+    Some(Paused {
+        pauses,
+        lossy,
+        rate_bps: runs.iter().filter_map(rate).max_by(f64::total_cmp),
+        window_segments: runs.iter().filter_map(window).max_by(f64::total_cmp),
+    })
+}
+
 /// Data segments sent by both ends, and retransmissions, by kernel statistics.
 fn segments(run: &Run) -> (f64, f64) {
     let both = |name: &str| (run.client.get(name) + run.server.kernel.get(name)) as f64;
@@ -224,4 +285,47 @@ fn measured(name: &'static str, values: &[f64]) -> Option<Measured> {
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Some(Measured { name, summary, min, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Pause;
+
+    /// A transfer down: the server's kernel has sent.
+    fn transfer(resent: u64, unneeded: u64, options: u64) -> Run {
+        let mut run = Run { complete: true, seconds: Some(32.0), bytes: 100_000, ..Run::default() };
+        run.pauses.push(Pause { t: 10.0, until: 22.0 });
+        let told = |fields: &[(&str, u64)]| fields.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
+        run.client.info =
+            told(&[("options", options), ("snd_mss", 536), ("snd_wnd", 65_536), ("data_segs_out", 1)]);
+        run.server.kernel.info = told(&[
+            ("total_retrans", resent),
+            ("dsack_dups", unneeded),
+            ("snd_mss", 536),
+            ("snd_wnd", 32_160),
+            ("data_segs_out", 190),
+        ]);
+        run
+    }
+
+    /// SC-08: conditions of a path that was measured.
+    #[test]
+    fn sc_08_pauses_tell_loss_rate_and_window() {
+        let of = |resent, unneeded, options| paused(&[&transfer(resent, unneeded, options)]);
+        let found = of(0, 0, OPTION_SACK).unwrap();
+        assert_eq!((found.pauses, found.lossy), (1, Some(false)));
+        // 100 kB in the 20 s outside the pause; the window that the sender of the data was offered.
+        assert_eq!((found.rate_bps, found.window_segments), (Some(40_000.0), Some(60.0)));
+        for (resent, unneeded, options, lossy) in [
+            (19, 19, OPTION_SACK, Some(false)),
+            (19, 0, OPTION_SACK, Some(true)),
+            (19, 12, OPTION_SACK, None),
+            (19, 0, 0, None),
+        ] {
+            assert_eq!(of(resent, unneeded, options).unwrap().lossy, lossy, "{resent} {unneeded}");
+        }
+        let quiet = Run { pauses: Vec::new(), ..transfer(0, 0, OPTION_SACK) };
+        assert_eq!(paused(&[&quiet]), None);
+    }
 }

@@ -69,17 +69,18 @@ pub(crate) struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 
-/// Of a packet in its slot and nowhere else: it meets a closed gate that does not store, and ends there.
-const DOOMED: Flags = Flags(1 << 15);
+/// Of a packet in its slot and nowhere else: it meets a closed gate that does not store, and ends there. A bit of the byte
+/// of the ECN codepoint, which has two.
+const DOOMED: u8 = 1 << 7;
 
 impl Slot {
     fn is_doomed(&self) -> bool {
-        self.packet.flags.has(DOOMED)
+        self.packet.ecn & DOOMED != 0
     }
 
     fn doom(&mut self, doomed: bool) {
-        let others = Flags(self.packet.flags.0 & !DOOMED.0);
-        self.packet.flags = if doomed { others.with(DOOMED) } else { others };
+        let codepoint = self.packet.ecn & !DOOMED;
+        self.packet.ecn = if doomed { codepoint | DOOMED } else { codepoint };
     }
 
     /// Background load.
@@ -89,7 +90,7 @@ impl Slot {
 
     /// The packet as it came.
     fn packet(&self) -> Packet {
-        Packet { flags: Flags(self.packet.flags.0 & !DOOMED.0), ..self.packet }
+        Packet { ecn: self.packet.ecn & !DOOMED, ..self.packet }
     }
 }
 

@@ -157,8 +157,8 @@ pub trait Endpoint: Socket + Send + 'static {
     /// Repeats its acknowledgement: a packet came that changes nothing and has to be answered all the same. Asked only
     /// opposite a stack that is no model.
     fn answer(&mut self, _io: &mut Io<'_, Self::Body>) {}
-    /// A router says how many bytes a packet may have that passes it, headers counted (RFC 1191).
-    fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _mtu: u32) {}
+    /// A router on a network path says how many bytes a packet may have that passes it, headers counted (RFC 1191).
+    fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _path: u8, _mtu: u32) {}
     /// When it wants to run; [`Time::NEVER`] if not.
     fn next_timeout(&self) -> Time;
     /// How much the application has written so far, in any unit that grows, and whether it has closed.

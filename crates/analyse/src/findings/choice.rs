@@ -27,6 +27,17 @@ base::named! {
     }
 }
 
+impl Protocol {
+    /// The recommendation and its reason, in words.
+    pub fn because(self) -> &'static str {
+        match self {
+            Protocol::Eifel => "Eifel, as nothing was lost",
+            Protocol::Sctp => "SCTP, as data were lost, the rate is low and the window large",
+            Protocol::Reno => "Reno with the bug fix, as data were lost",
+        }
+    }
+}
+
 /// Observed conditions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Conditions {

@@ -10,6 +10,7 @@ mod apps;
 mod chance;
 mod channel;
 mod deadline;
+mod headers;
 mod link;
 mod load;
 mod manager;

@@ -181,8 +181,8 @@ pub struct Link {
     pub losses: Vec<usize>,
     /// Indexes of the background loads on it.
     pub backgrounds: Vec<usize>,
-    /// Headers are sent as differences (RFC 1144).
-    pub compression: bool,
+    /// How headers are compressed, if they are.
+    pub compression: Option<HeaderCompression>,
     /// Its largest packet; none: packets of any size pass.
     pub mtu: Option<Mtu>,
     /// Index of the link whose queue a reset that has passed this one empties of its connection.
@@ -193,6 +193,18 @@ pub struct Link {
     pub channel: Option<Box<channel::Channel>>,
     /// Index of the bearer of which it is one direction.
     pub bearer: Option<usize>,
+}
+
+base::named! {
+    /// How a link compresses the headers of TCP.
+    pub enum HeaderCompression {
+        /// As differences; sizes stay as they are (RFC 1144).
+        Rfc1144 = "rfc1144",
+        /// As differences, with sizes; options that change go whole (RFC 2507).
+        Rfc2507 = "rfc2507",
+        /// By windows of numbers, with sizes, timestamps too (ROHC-TCP, RFC 6846).
+        Rohc = "rohc",
+    }
 }
 
 impl Link {

@@ -27,7 +27,7 @@ impl Endpoint for Connection {
     fn answer(&mut self, io: &mut Io<'_>) {
         Self::answer(self, io);
     }
-    fn handle_too_big(&mut self, io: &mut Io<'_>, mtu: u32) {
+    fn handle_too_big(&mut self, io: &mut Io<'_>, _path: u8, mtu: u32) {
         Self::path_mtu(self, io, mtu);
     }
     #[inline(always)]

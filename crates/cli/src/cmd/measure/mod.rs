@@ -173,6 +173,10 @@ struct ClientArgs {
     /// Run this command after the last connection, whatever happened, and keep its duration
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     after: Option<String>,
+    /// Run this command with `/bin/sh` when a connection is lost and keep its first line: what the equipment says of the cause.
+    /// A line that begins with handover, air-interface, remote-equipment, local-link or path decides the cause
+    #[arg(long, value_name = "COMMAND", help_heading = "When")]
+    cause: Option<String>,
     /// Silence of a transfer that counts as a pause
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = units::parse_span, help_heading = "When")]
     silence: Span,
@@ -397,6 +401,8 @@ struct Keeper<'a> {
     entries: Mutex<Vec<Entry>>,
     journal: Option<Mutex<Journal>>,
     before: Option<LinkCommand>,
+    /// What asks the equipment for the cause of a disconnection.
+    cause: Option<String>,
     talk: &'a Talk,
     tell: &'a (dyn Fn(u64, u64) + Sync),
 }
@@ -435,7 +441,8 @@ impl Listener for Keeper<'_> {
             journal.add(entry)?;
         }
         if let Entry::Disconnection(lost) = entry {
-            self.talk.note(&format!("disconnected at {:.1} s: {}", lost.t, lost.evidence));
+            let (cause, evidence) = (lost.cause.words(), &lost.evidence);
+            self.talk.note(&format!("disconnected at {:.1} s, {cause}: {evidence}", lost.t));
         }
         if let Ok(mut entries) = self.entries.lock() {
             entries.push(entry.clone());
@@ -444,6 +451,12 @@ impl Listener for Keeper<'_> {
     }
     fn progress(&self, done: u64, all: u64) {
         (self.tell)(done, all);
+    }
+    fn lost(&self) -> Option<String> {
+        let mut shell = std::process::Command::new("/bin/sh");
+        let ran =
+            shell.arg("-c").arg(self.cause.as_ref()?).stdin(std::process::Stdio::null()).output().ok()?;
+        String::from_utf8_lossy(&ran.stdout).lines().next().map(|line| line.trim().to_owned())
     }
 }
 
@@ -477,6 +490,7 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
             entries: Mutex::default(),
             journal: journal.map(Mutex::new),
             before: before.clone(),
+            cause: args.cause.clone(),
             talk,
             tell,
         };
