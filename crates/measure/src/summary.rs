@@ -247,7 +247,8 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     let reports = runs.iter().all(|run| run.client.get("options") & OPTION_SACK != 0);
     let lossy = match (resent, unneeded) {
         (0, _) => Some(false),
-        // A receiver with SACK reports each duplicate (RFC 2883); reports may be lost, so a smaller number is inconclusive.
+        // A receiver with SACK reports each duplicate (RFC 2883). Reports may be lost, so a smaller number is
+        // inconclusive.
         (resent, unneeded) if reports && unneeded >= resent => Some(false),
         (_, 0) if reports => Some(true),
         _ => None,
