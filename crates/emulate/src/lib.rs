@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`driver`] | the real-time thread, its triggers and its CPU budget |
 //! | [`once`], [`play`] | one repetition: machines of commands, threads, results |
+//! | [`link_process`] | programs that serve links, under either clock |
 //! | [`wire`] | links between interfaces or serial lines of this host |
 //! | `sockets` | workloads over kernel sockets |
 //! | [`remote`] | nodes and flow ends at other hosts |
@@ -21,6 +22,8 @@ pub mod accuracy;
 pub mod agreement;
 #[cfg(target_os = "linux")]
 pub mod driver;
+#[cfg(unix)]
+pub mod link_process;
 pub mod remote;
 #[cfg(target_os = "linux")]
 mod run;
@@ -63,6 +66,9 @@ pub enum Error {
         /// Reason.
         why: String,
     },
+    /// A program that serves a link failed.
+    #[error("{0}")]
+    LinkProcess(String),
     /// An interface or line cannot be the end of a wire.
     #[error("{why}")]
     Wire {

@@ -226,8 +226,10 @@ impl<E: Endpoint> Host<E> {
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
             self.dispatch.counters.data_late += u64::from(packet.deadline() < cx.now());
-            // Of the peer's direction, by whichever network path it came.
-            if let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1) {
+            // Of the peer's direction, by whichever network path it came. What is discarded for its age did not arrive.
+            if !self.connection.discards(cx.now(), body)
+                && let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1)
+            {
                 ledger.received(packet.ordinal);
             }
         }

@@ -91,7 +91,11 @@ const GROUPS: &[Group] = &[
                 "segments sent again of which an earlier copy of every byte arrives",
                 "unnecessary or spurious retransmissions",
             ),
-            (M::UnneededLinkRatio, "the same for each data segment that reached the link", ""),
+            (
+                M::UnneededLinkRatio,
+                "those of them that no queue dropped, for each data segment that no queue dropped",
+                "",
+            ),
             (M::SegmentsDropped, "data segments dropped anywhere", "lost packets of the Seawind paper"),
             (
                 M::PacketsDropped,

@@ -356,6 +356,31 @@ fn streamed_captures_are_the_same_bytes() {
     }
 }
 
+/// Bearers without radio taps are streamed like any hop; those of a GPRS cell wait for the end.
+#[test]
+fn captures_over_bearers_are_streamed_but_for_gprs() {
+    let bearers = [
+        ("hscsd = { error = 0.05 }", true),
+        ("wcdma = { error = 0.1 }", true),
+        ("cdma2000 = { error = 0.05 }", true),
+        ("gprs = {}", false),
+    ];
+    for (bearer, is_streamed) in bearers {
+        let text = format!(
+            "williwaw = 1\n[[hop]]\nname = \"air\"\nbetween = [\"server\", \"phone\"]\nradio = {{ {bearer} }}\n\
+             [[flow]]\nname = \"f\"\nfrom = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"200 kB\" }} }}\n"
+        );
+        let model = common::model::<&str>(&text, &[]);
+        let files = streamed(&model, 0);
+        assert_eq!(files.is_some(), is_streamed, "{bearer}");
+        if let Some(files) = files {
+            let expected = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
+            assert!(files[""] == expected, "{bearer}: the file of all taps");
+            assert!(expected.len() > 200_000, "{bearer}: {}", expected.len());
+        }
+    }
+}
+
 /// A copy that the network makes has the number of its original: what is streamed is right whether it comes at once or
 /// half a minute later.
 #[test]

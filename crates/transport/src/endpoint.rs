@@ -175,4 +175,9 @@ pub trait Endpoint: Socket + Send + 'static {
     fn takes_stubs(&self) -> bool {
         false
     }
+    /// Whether it would discard a packet with data that it did not have: for the transport they do not arrive.
+    #[inline(always)]
+    fn discards(&self, _now: Time, _body: &Self::Body) -> bool {
+        false
+    }
 }

@@ -226,7 +226,8 @@ impl Connection {
             _ => None,
         };
         let [a, b] = self.ways;
-        let (a, b) = (a.finish(), b.finish());
+        let copied = self.twice.iter().find_map(Twice::lag);
+        let (a, b) = (a.finish(copied), b.finish(copied));
         let seen = [a.1, b.1];
         let mut ways = [a.0, b.0];
         for (side, way) in ways.iter_mut().enumerate() {

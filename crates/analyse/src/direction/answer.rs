@@ -299,6 +299,7 @@ impl Direction {
         }
         self.una = ack;
         self.acks.advanced = Some(t);
+        self.acks.lost_pauses = Span::ZERO;
         (self.dupacks.count, self.dupacks.overtaking) = (0, 0);
         match self.phase {
             Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => {
@@ -312,6 +313,7 @@ impl Direction {
     /// it was not seen.
     fn never_seen(&mut self, t: Time) {
         self.misses(t);
+        self.was_not_lost();
         let since = self.acks.advanced.unwrap_or_default();
         let recent = self.way.retransmissions.iter_mut().rev().take_while(|r| r.t >= since);
         for r in recent.filter(|r| r.evidence == Evidence::Unseen) {

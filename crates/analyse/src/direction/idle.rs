@@ -55,7 +55,22 @@ impl Direction {
         // The window update travels to the sender, and the data that it releases travel back here.
         let back = (opened + self.place.to_sender.unwrap_or_default()).min(t);
         self.tell_pause(opened, back, IdleCause::Congestion);
+        if lost {
+            self.acks.lost_pauses += t.since(back);
+        }
         self.tell_pause(back, t, if lost { IdleCause::Lost } else { IdleCause::Unknown });
+    }
+
+    /// What seemed lost before it came here is acknowledged: the capture has missed it, so why there was a pause is unknown.
+    pub(crate) fn was_not_lost(&mut self) {
+        let span = std::mem::take(&mut self.acks.lost_pauses);
+        if span.is_zero() {
+            return;
+        }
+        self.way.time.moved(IdleCause::Lost, IdleCause::Unknown, span);
+        let since = self.acks.advanced.unwrap_or_default();
+        let recent = self.way.idles.iter_mut().rev().take_while(|idle| idle.until > since);
+        recent.filter(|idle| idle.cause == IdleCause::Lost).for_each(|idle| idle.cause = IdleCause::Unknown);
     }
 
     fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {

@@ -1,6 +1,7 @@
 //! One direction of a connection: send side of the capture, its ACKs and its state. This file handles data
 //! segments, `answer.rs` their ACKs, `outcome.rs` the final findings.
 
+mod aged;
 pub(crate) mod answer;
 pub(crate) mod baseline;
 mod idle;
@@ -8,6 +9,7 @@ mod outcome;
 pub(crate) mod parts;
 mod reconcile;
 
+use self::aged::Aged;
 use self::baseline::Habits;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
@@ -49,6 +51,7 @@ pub(crate) struct Direction {
     pub(crate) missing: Ranges,
     /// Time when the capture was last found to lack packets.
     missed: Option<Time>,
+    aged: Aged,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
@@ -212,6 +215,7 @@ impl Direction {
             ack: o.head.ack,
             id: o.id.filter(|id| *id != 0),
             stamp: o.head.timestamps.map(|ts| ts.0),
+            echo: o.head.timestamps.map(|ts| ts.1),
         });
     }
 
@@ -251,6 +255,7 @@ impl Direction {
             flight,
             fate: Fate::Open,
         };
+        let seen = self.note_age(&copy);
         let again = if seq >= self.max || behind {
             if seq > self.max {
                 let gap = (self.max, seq);
@@ -267,7 +272,7 @@ impl Direction {
             None
         } else {
             self.trouble(self.peer.numbers.place());
-            self.resent(copy)
+            self.resent(copy, seen)
         };
         self.max = self.max.max(end);
         let result = again.map(|at| (at as usize, self.una));
@@ -327,11 +332,12 @@ impl Direction {
     }
 
     /// Processes a segment below the highest byte seen; returns its index if it is a retransmission.
-    fn resent(&mut self, mut copy: Copy) -> Option<u32> {
+    fn resent(&mut self, mut copy: Copy, (need, evidence): (Need, Evidence)) -> Option<u32> {
         let max = self.max;
         if self.missing.overlaps(copy.seq, copy.end.min(max)) && !self.was_seen(copy.seq, copy.end.min(max)) {
             return self.late(copy);
         }
+        self.late_original(&copy);
         let scene = self.scene(&copy);
         let original = self.copies.first_of(copy.seq).copied();
         let reason = match original {
@@ -340,7 +346,6 @@ impl Direction {
         };
         self.paused(copy.t, Some(reason), false);
         let at = self.way.retransmissions.len();
-        let sure = self.place.is_receiver();
         if self.room(at) {
             self.way.retransmissions.push(Retransmission {
                 t: copy.t,
@@ -352,8 +357,8 @@ impl Direction {
                 reason,
                 waited: scene.idle(),
                 duplicates: self.dupacks.count,
-                need: if sure { Need::Unneeded } else { Need::Unknown },
-                evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
+                need,
+                evidence,
                 answered: None,
                 answer_left: None,
                 likelihood: None,

@@ -82,6 +82,8 @@ pub(crate) struct ControlSegments {
 /// ACKs at the capture point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AckArrivals {
+    /// Pauses since the last one of new data that were put down to losses before the capture.
+    pub(crate) lost_pauses: Span,
     /// Time of the last one.
     pub(crate) heard: Option<Time>,
     /// Time of the last one that acknowledged new data.

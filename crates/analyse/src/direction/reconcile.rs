@@ -4,8 +4,9 @@
 //! ends. The more certain one is reported.
 
 use super::Direction;
-use crate::facts::copies::Evidence;
+use crate::facts::copies::{Copy, Evidence, later};
 use crate::facts::reason::Reason;
+use crate::findings::flow::Retransmission;
 use crate::hypotheses::hmm::{Past, Rates};
 use crate::hypotheses::receiver_model::EchoRule;
 use crate::hypotheses::timing::Pace;
@@ -20,9 +21,12 @@ const CERTAIN: f64 = 0.95;
 /// and timestamps. Below it the rules' verdict stays.
 const LIKELIER: f64 = 0.6;
 
+/// Most recent retransmissions that a late original is compared with.
+const LATE: usize = 64;
+
 /// Next to the receiver, arrival or absence of the first copy is observed.
 fn watched(evidence: Evidence, at_receiver: bool) -> bool {
-    evidence == Evidence::Seen || evidence == Evidence::Unseen && at_receiver
+    matches!(evidence, Evidence::Seen | Evidence::Aged) || evidence == Evidence::Unseen && at_receiver
 }
 
 /// Evidence that an uncertain posterior does not override.
@@ -114,6 +118,30 @@ impl Direction {
                 let told = if need == Need::Unknown { Evidence::Nothing } else { Evidence::Course };
                 (r.need, r.evidence) = (need, told);
             }
+        }
+    }
+
+    /// Next to the receiver: a packet with bytes that have arrived was sent before the packet that brought them. The
+    /// earlier arrival is then the retransmission, and this packet the delayed original.
+    pub(crate) fn late_original(&mut self, copy: &Copy) {
+        if !self.place.is_receiver() {
+            return;
+        }
+        let (seq, end) = (self.told(copy.seq), self.told(copy.end));
+        let counted = self.own.counts();
+        let copies = &self.copies;
+        let sent_after = |r: &Retransmission| {
+            let same = |c: &&Copy| c.t == r.t && copy.seq <= c.seq && c.end <= copy.end;
+            copies.of(copy.seq, copy.end).filter(same).any(|c| {
+                let by_number = c.id.zip(copy.id).is_some_and(|(a, b)| a != b && a.wrapping_sub(b) < 1 << 15);
+                let by_stamp = c.stamp.zip(copy.stamp).is_some_and(|(a, b)| later(a, b));
+                counted && by_number || by_stamp
+            })
+        };
+        let recent = self.way.retransmissions.iter_mut().rev().take(LATE);
+        let within = recent.filter(|r| r.evidence == Evidence::Unseen && seq <= r.seq && r.end <= end);
+        for r in within.filter(|r| sent_after(r)) {
+            (r.need, r.evidence) = (Need::Unneeded, Evidence::Seen);
         }
     }
 

@@ -35,6 +35,8 @@ base::named! {
         Seen = "seen-before",
         /// Next to the receiver: the bytes had not passed the capture before.
         Unseen = "not-seen-before",
+        /// Next to the receiver: the bytes had passed the capture before, with a timestamp too old for the receiver (PAWS).
+        Aged = "too-old-before",
         /// No evidence.
         Nothing = "nothing",
     }

@@ -319,6 +319,12 @@ impl TimeSpent {
     pub(crate) fn add(&mut self, cause: IdleCause, span: Span) {
         self.spans[cause as usize] += span;
     }
+    /// Moves time from one cause to another.
+    pub(crate) fn moved(&mut self, from: IdleCause, to: IdleCause, span: Span) {
+        let before = self.of(from);
+        self.spans[from as usize] = before - before.min(span);
+        self.add(to, before.min(span));
+    }
     /// Total time of a cause.
     pub fn of(&self, cause: IdleCause) -> Span {
         self.spans[cause as usize]

@@ -70,6 +70,10 @@ pub(crate) struct Twice {
     /// Packets whose identification another packet used within [`LIFETIME`]: the identification is then not
     /// unique.
     shared: u64,
+    /// How far apart most copies are that an identification has told, and by how many more than are not.
+    lag: (Span, u32),
+    /// Copies that an identification has told.
+    told: u32,
 }
 
 impl Mark {
@@ -105,10 +109,17 @@ impl Mark {
     }
 }
 
+/// Two distances are those of one place at which packets were captured again.
+pub(crate) fn is_near(a: Span, b: Span) -> bool {
+    a.max(b).as_nanos() - a.min(b).as_nanos() <= INSTANT.as_nanos()
+}
+
 impl Twice {
     /// Time since the original was captured, if this packet is a copy.
     pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
-        let mark = Mark::of(o);
+        let mut mark = Mark::of(o);
+        // Who counts has a 0 too, once in 65 536; where all are 0 it identifies nothing.
+        mark.id = mark.id.or(o.id.filter(|_| self.comes_round()));
         let ago = self.at_once(&mark).or_else(|| self.later(&mark)).or_else(|| self.lost_hops(&mark));
         if ago.is_some() {
             return ago;
@@ -121,6 +132,32 @@ impl Twice {
             self.next = (self.next + 1) % DEPTH;
         }
         None
+    }
+
+    /// The last identifications before 0 were seen not long ago. Several belong to a packet that a network card put together.
+    fn comes_round(&self) -> bool {
+        let last = self.by_id.range(u16::MAX - 63..);
+        { last }.any(|(_, last)| self.packets - last.place <= ROUND)
+    }
+
+    /// The distance at which what this sender sent was captured again, where identifications tell that it nearly always was.
+    pub(crate) fn lag(&self) -> Option<Span> {
+        let (lag, more) = self.lag;
+        (more >= 4 && more * 4 >= self.told * 3).then_some(lag)
+    }
+
+    /// A copy came so much later. Those of an instant tell no distance.
+    fn vote(&mut self, span: Span) {
+        if span <= INSTANT {
+            return;
+        }
+        let (lag, more) = self.lag;
+        self.told += 1;
+        self.lag = match more {
+            0 => (span, 1),
+            more if is_near(span, lag) => (lag, more + 1),
+            more => (lag, more - 1),
+        };
     }
 
     fn at_once(&mut self, mark: &Mark) -> Option<Span> {
@@ -139,6 +176,9 @@ impl Twice {
         // Of copies captured within [`MOMENT`], the one with the highest time to live need not come first.
         if let Some(known) = mark.id.and_then(|id| self.by_id.get_mut(&id)) {
             known.ttl = known.ttl.max(mark.ttl);
+        }
+        if mark.id.is_some() {
+            self.vote(ago);
         }
         Some(ago)
     }
@@ -166,6 +206,7 @@ impl Twice {
                 (false, ttl) => ttl < before.ttl || span <= TIMER && self.shared == 0,
             };
         if copy {
+            self.vote(span);
             self.hops = (mark.ttl < before.ttl).then(|| before.ttl - mark.ttl).or(self.hops);
             // A third copy is compared with the first, since the time to live falls hop by hop.
             self.by_id.insert(id, Last { t: mark.t, ..before });

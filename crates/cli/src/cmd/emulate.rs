@@ -1,15 +1,16 @@
 //! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
 
+use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, Found, Kept};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure, Why};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, lateness};
 use crate::input::agents_file::Listed;
-use crate::input::plan::{Plan, VERSION};
 use crate::input::{agents_file, nesting};
-use crate::output::artefacts::Store;
-use crate::output::captures;
+use crate::output::VERSION;
+use crate::player::artefacts::Store;
+use crate::player::captures;
 use crate::player::local_player::{self, Here};
 use crate::player::numbers;
 use crate::player::remote_player::Ordering;

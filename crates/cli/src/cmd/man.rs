@@ -1,6 +1,6 @@
 //! `williwaw man`: manual pages of the command line, one for each verb.
 
-use crate::console::args::Cli;
+use crate::cmd::cli::Cli;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::output::atomic_write;
@@ -56,7 +56,7 @@ fn program(all: &Command) -> Command {
     let about = all.get_about().cloned().unwrap_or_default();
     let after = all.get_after_help().cloned().unwrap_or_default();
     Command::new("williwaw")
-        .version(crate::input::plan::VERSION)
+        .version(crate::output::VERSION)
         .about(about)
         .after_help(after)
         .args(all.get_arguments().filter(|arg| arg.is_global_set()).cloned())

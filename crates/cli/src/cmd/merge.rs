@@ -3,15 +3,16 @@
 //! The tables of the merged folder (flows; users, cells, timeslots, seconds and radio blocks of networks) have the bytes
 //! of those that one unsharded run writes.
 
+use crate::cmd::run::plan::{Output, Place, Plan};
 use crate::cmd::run::{Found, Kept};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::{Output, Place, Plan, VERSION};
-use crate::output::captures::Wanted;
+use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::Choice;
+use crate::player::captures::Wanted;
 use lab::part::Shard;
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};

@@ -4,7 +4,7 @@ use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::table::Board;
 use crate::output::terminal;
 use crate::player::kernels::{self, Stage, Wish};

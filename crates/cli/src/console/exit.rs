@@ -85,7 +85,9 @@ impl Failure {
     /// A flow or a command with a real kernel, for a verb that has none.
     pub(crate) fn real(name: &str) -> Failure {
         Failure::usage(
-            format!("`{name}` is a command, or has the TCP of a real kernel, which this verb does not run"),
+            format!(
+                "`{name}` is a command, has the TCP of a real kernel or is served by a program, which this verb does not run"
+            ),
             format!(
                 "play it with `williwaw emulate` or `williwaw run`; or put a model in a flow's place: --set flow.{name}.transport=tcp"
             ),

@@ -98,7 +98,7 @@ impl Record {
             repetitions,
             shuffle_ties,
             shard: None,
-            version: crate::input::plan::VERSION.to_owned(),
+            version: crate::output::VERSION.to_owned(),
             host: Host {
                 os: std::env::consts::OS.to_owned(),
                 arch: std::env::consts::ARCH.to_owned(),

@@ -111,8 +111,14 @@ pub(crate) struct Stage {
 impl Stage {
     /// Sets up what the sweep needs; none, if no kernel takes part in it.
     pub(crate) fn of(sweep: &Sweep, wish: &Wish) -> Result<Option<Stage>, Failure> {
-        if sweep.cells.held().iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
+        if sweep.cells.held().iter().all(|cell| lab::sweep::guest(&cell.model).is_none()) {
             return Ok(None);
+        }
+        if let Some(hop) = sweep.cells.held().iter().find_map(|cell| lab::sweep::process(&cell.model)) {
+            return Err(Failure::usage(
+                format!("hop `{hop}` is served by a program and a kernel takes part: not in virtual time"),
+                "`williwaw emulate` plays both in real time; with models at all ends `run` plays it",
+            ));
         }
         Stage::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
     }

@@ -18,7 +18,7 @@ use crate::driver::{Driver, Gateway};
 use crate::remote::session::Ordered;
 use crate::sockets::endpoint::Report;
 use crate::wire::Ends as Wires;
-use crate::{Error, Options, Outcome, Surroundings};
+use crate::{Error, Options, Outcome, Surroundings, link_process};
 use base::trace::Tracer;
 use base::{Span, Time};
 use host::Door;
@@ -31,6 +31,7 @@ use netns::uplink;
 use path::ElementId;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
 /// Time from the end of the preparation to t = 0, for threads to start, also with several runs in parallel.
 const LEAD: Span = Span::from_millis(100);
@@ -60,11 +61,65 @@ pub fn play(
 ) -> Result<Outcome, Error> {
     let tracer = if options.capture { Tracer::of(&doors::RECORDED) } else { run::tracer(options.trace) };
     let mut clock = RealTime { options, around, stop, played: Played::default() };
-    let ran = run::run(model, repetition, tracer, &mut clock)?.ok_or(Error::Stopped)?;
+    let ran = if model.processes.is_empty() {
+        run::run(model, repetition, tracer, &mut clock)?
+    } else {
+        with_programs(model, repetition, tracer, &mut clock)?
+    };
+    let ran = ran.ok_or(Error::Stopped)?;
     let Played { facts, commands, written, wires, timing, capture } = clock.played;
     // Counters of the wire's ends include packets that arrived during the final simulation.
     let wires = wires.facts(model, &ran.world.network);
     Ok(Outcome { ran, facts, commands, written, wires, timing, capture })
+}
+
+/// Runs a repetition with programs that serve links. A fault of one stops the run.
+fn with_programs(
+    model: &Model,
+    repetition: u64,
+    tracer: Tracer,
+    clock: &mut RealTime<'_>,
+) -> Result<Option<run::Outcome>, Error> {
+    let (sender, faults) = link_process::faults();
+    let stop = clock.stop;
+    let (ran, first) = std::thread::scope(|scope| {
+        // The thread ends when all senders of faults are dropped.
+        let watch = scope.spawn(move || {
+            let first = faults.recv().ok();
+            stop.fetch_or(first.is_some(), Ordering::Relaxed);
+            first
+        });
+        let mut clock = Attached { clock, faults: sender };
+        let mut ran = run::run(model, repetition, tracer, &mut clock);
+        if let Ok(Some(outcome)) = &mut ran {
+            link_process::detach(&mut outcome.world);
+        }
+        drop(clock);
+        (ran, watch.join().ok().flatten())
+    });
+    match first {
+        Some(why) => Err(Error::LinkProcess(why)),
+        None => ran,
+    }
+}
+
+/// Real time with the programs of links.
+struct Attached<'a, 'b> {
+    clock: &'a mut RealTime<'b>,
+    faults: Sender<String>,
+}
+
+impl run::Clock for Attached<'_, '_> {
+    type Error = Error;
+
+    fn attach(&mut self, run: &mut Run<'_>) -> Result<(), Error> {
+        let (model, seed) = (run.model, run.seed);
+        link_process::attach(model, seed, &mut run.world, &self.faults).map_err(Error::LinkProcess)
+    }
+
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+        self.clock.drive(run)
+    }
 }
 
 /// Real time: the machine's clock, and real stacks at the ends of the network.

@@ -13,6 +13,7 @@ use path::hold::Hold;
 use path::loaded::LoadedLink;
 use path::loss::Loss;
 use path::meter::Meter;
+use path::outside::Outside;
 use path::qdisc::QueueSite;
 use path::rst_flush::RstWatch;
 
@@ -149,6 +150,11 @@ impl Builder<'_> {
     fn served(&mut self, index: usize) -> ElementId {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
+        if model.processes.iter().any(|process| process.links.contains(&index)) {
+            let id = self.add(link.name.clone(), Outside::default());
+            self.outsides.push((index, id));
+            return id;
+        }
         if link.channel.is_some() || !link.queue.is_plain() {
             return self.channel(index);
         }

@@ -42,6 +42,8 @@ pub struct Model {
     pub links: Vec<Link>,
     /// Radio bearers, one for each hop that has one.
     pub bearers: Vec<Bearer>,
+    /// Hops whose two links are served by a program.
+    pub processes: Vec<Process>,
     /// Gates. One that acts in both directions is one gate on two links: same weather for both.
     pub gates: Vec<Gate>,
     /// Changes of rate, likewise.
@@ -212,6 +214,17 @@ impl Link {
     pub(crate) fn channel_mut(&mut self) -> &mut channel::Channel {
         self.channel.get_or_insert_default()
     }
+}
+
+/// A program that serves the two links of a hop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The hop.
+    pub name: String,
+    /// What `/bin/sh` is given to run.
+    pub command: String,
+    /// Indexes of its links, down before up.
+    pub links: [usize; 2],
 }
 
 /// How fast a link serves.

@@ -43,6 +43,9 @@ impl Endpoint for Connection {
         let due = self.sender.tcb.rto.deadline() <= now && self.sender.flight() > 0;
         due.then(|| Expiring { flight: self.sender.flight(), established: self.sender.established() })
     }
+    fn discards(&self, now: Time, body: &Segment) -> bool {
+        Self::discards(self, now, body)
+    }
     fn report(&self) -> EndpointReport {
         EndpointReport { unit: self.config().mss, judged: self.sender.verdicts(), named: Vec::new() }
     }

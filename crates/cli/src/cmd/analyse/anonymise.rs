@@ -3,7 +3,7 @@
 use crate::console::exit::{End, Failure, Why};
 use crate::console::interrupt;
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::atomic_write;
 use capture::anonymise::{Key, Mapping, copy};
 use std::fs::{File, OpenOptions};

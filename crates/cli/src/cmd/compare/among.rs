@@ -7,11 +7,12 @@
 use super::side::{Named, Side};
 use super::text::better;
 use super::{Args, terms, unlike};
+use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
-use crate::input::plan::{VERSION, ask};
+use crate::output::VERSION;
 use crate::output::table::{self, Board, Face};
 use crate::output::terminal;
 use crate::player::kernels::Wish;

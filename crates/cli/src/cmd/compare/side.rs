@@ -8,7 +8,7 @@ use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::player::kernels::{Stage, Wish};
 use crate::player::numbers;

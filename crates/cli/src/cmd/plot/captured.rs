@@ -5,7 +5,7 @@ use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
 use analyse::{Flow, Keep, join};

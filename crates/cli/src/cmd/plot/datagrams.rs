@@ -6,7 +6,7 @@ use crate::cmd::analyse::source::Read;
 use crate::cmd::analyse::{datagrams, qlog};
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::terminal;
 use serde_json::{Value, json};
 use view::frame::Frame;

@@ -4,7 +4,7 @@ use super::output::Drawn;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::{labels, terminal};
 use crate::player::kernels::{Stage, Wish};

@@ -1,20 +1,25 @@
 //! `williwaw run`: a scenario, or its whole grid, in virtual time.
 
 mod expect;
+mod explore;
+pub(crate) mod page;
+pub(crate) mod plan;
 
 use self::expect::Verdict;
+use crate::cmd::run::plan::{Output, Place, Plan};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
-use crate::input::plan::{Output, Place, Plan, VERSION};
+use crate::output::VERSION;
+use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::scratch::Scratch;
 use crate::output::style::Style;
 use crate::output::table::{self, Board};
-use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
+use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
 use lab::part::{Part, Shard};
 use lab::sweep::{Control, Player, Progress, Sweep, SweepError};
@@ -74,23 +79,23 @@ pub(crate) struct Args {
     pub(crate) report: bool,
     /// Write packet captures of repetitions into the folder, at every host and both sides of every link
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) pcap: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) pcap: Option<crate::player::captures::Repetitions>,
     /// Keep so many bytes of each packet in captures; 0 keeps all
     #[arg(long, value_name = "BYTES", default_value_t = 96, requires = "pcap")]
     pub(crate) snap: u32,
     /// Write time-sequence pictures of repetitions for xplot into the folder
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) xplot: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) xplot: Option<crate::player::captures::Repetitions>,
     /// Write events.parquet into the folder: every event of these repetitions, `0,3,7-9` or `all`
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) events: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) events: Option<crate::player::captures::Repetitions>,
     /// Write series.parquet into the folder: window, RTT, queues, states and gates of these repetitions over time
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) series: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) series: Option<crate::player::captures::Repetitions>,
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,
@@ -117,6 +122,8 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let wish = Wish { linux: args.linux.clone(), look: args.look, patience: args.patience };
+    let again = [("--pcap", args.pcap.is_some()), ("--xplot", args.xplot.is_some())];
+    let again = again.into_iter().find_map(|(output, asked)| asked.then_some(output));
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
@@ -127,7 +134,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
+    let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let player = stage.as_ref().map(|stage| stage as &dyn Player);
+    let player = player.or(processes.as_ref().map(|processes| processes as &dyn Player));
     let run = |with: &mut dyn FnMut(&Control<'_>) -> Result<(), SweepError>| {
         progress::shown(talk, |tell| {
             let progress = |progress: Progress| tell(progress.done, progress.total);
@@ -416,7 +425,8 @@ impl Found<'_> {
             let Some(prepared) = self.sweep.cells.good(index) else { continue };
             let model = &prepared.model;
             let picture = match &self.stage {
-                _ if model.flows.is_empty() => None,
+                // The program of a hop is not run again.
+                _ if model.flows.is_empty() || !model.processes.is_empty() => None,
                 Some(stage) if lab::sweep::real(model).is_some() => {
                     stage.pictures(model, 0)?.into_iter().next().map(|(_, picture)| picture)
                 }

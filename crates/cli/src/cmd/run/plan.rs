@@ -2,23 +2,20 @@
 //!
 //! The scenario read, defaults filled in, contradictions refused before anything is made or started.
 
-use super::files::{self, Input};
-use crate::cmd::run::Args;
+use super::Args;
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
-use crate::output::captures::Wanted;
+use crate::input::files::{self, Input};
 use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::Choice;
+use crate::player::captures::Wanted;
 use crate::player::numbers;
 use lab::part::Shard;
 use scenario::Scenario;
 use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
 use std::path::{Path, PathBuf};
-
-/// The version that results are stamped with.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What to run and what to do with the results.
 #[derive(Debug)]
