@@ -1,6 +1,4 @@
 //! Summary of a measurement as document and table rows.
-//!
-//! The entries of a measurement as one document and as rows of a table.
 
 use crate::entry::{Begin, Disconnection, Entry, LinkCommand, Run};
 use crate::plan::Test;
@@ -9,77 +7,77 @@ use base::alternation::{Alternation, alternation};
 use results::Summary;
 use serde_json::{Map, Value, json};
 
-/// The shape of the document.
+/// Schema identifier of the document.
 pub const SCHEMA: &str = "williwaw-measure/1";
-/// A repetition in which more than this share of the segments was sent again counts as heavily retransmitted: the
-/// bound of the HSCSD and GPRS study.
+/// Share of retransmitted segments above which a repetition counts as heavily retransmitted, as in the HSCSD
+/// and GPRS study.
 const HEAVY: f64 = 1.0 / 3.0;
 
-/// Values of one metric over the repetitions of a test.
+/// One metric over the repetitions of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Its name, with its unit at the end (`throughput_bps`).
+    /// Name, with its unit at the end (`throughput_bps`).
     pub name: &'static str,
     /// Mean, interval and percentiles.
     pub summary: Summary,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// One test.
+/// Results of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many repetitions were planned.
+    /// Planned repetitions.
     pub planned: u32,
-    /// How many came to their end.
+    /// Completed repetitions.
     pub done: usize,
-    /// How many connections were lost in the middle of one.
+    /// Connections lost during a repetition.
     pub broken: usize,
-    /// What was measured.
+    /// Metrics.
     pub metrics: Vec<Measured>,
-    /// Share of the repetitions in which over a third of the segments was sent again.
+    /// Share of repetitions with more than a third of the segments retransmitted.
     pub heavy: Option<f64>,
-    /// What a transfer with pauses tells of its path; none where no repetition paused, or no kernel spoke.
+    /// Path conditions from transfers with pauses; none without pauses or without kernel statistics.
     pub paused: Option<Paused>,
-    /// Round trips of small packets that go to and fro between two levels: the mean of the repetitions that do.
+    /// RTT of small packets that alternates between two levels: mean over the repetitions that show it.
     pub alternates: Option<Alternation>,
 }
 
-/// Transfers of which some had pauses, as the kernels of both ends saw them.
+/// Transfers with pauses, by the kernel statistics of both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paused {
-    /// Stretches without a byte, of all repetitions.
+    /// Number of pauses in all repetitions.
     pub pauses: usize,
-    /// Data were lost; none: kernels told neither that all retransmissions were unneeded nor that none was.
+    /// Data were lost; none: the retransmissions are neither all unneeded nor all needed.
     pub lossy: Option<bool>,
-    /// Throughput outside the pauses, bit/s: the greatest of the repetitions.
+    /// Throughput outside of the pauses, bit/s: maximum of the repetitions.
     pub rate_bps: Option<f64>,
-    /// The greatest window that a receiver offered at the end, segments.
+    /// Largest final receive window of the repetitions, segments.
     pub window_segments: Option<f64>,
 }
 
-/// A measurement, boiled down.
+/// Results of a measurement.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a> {
     begin: &'a Begin,
     runs: Vec<Run>,
-    /// Connections that were lost or could not be made.
+    /// Lost or failed connections.
     pub disconnections: Vec<&'a Disconnection>,
     /// Commands that set up and released the link.
     pub link: Vec<&'a LinkCommand>,
-    /// All of the plan was done.
+    /// The plan was completed.
     pub complete: bool,
     end: Value,
-    /// The tests of the plan.
+    /// Results by test of the plan.
     pub tests: Vec<Tested>,
 }
 
 impl<'a> Outcome<'a> {
-    /// Boils entries down; none where the first is not a beginning.
+    /// Summarises entries; None if the first is not [`Entry::Begin`].
     pub fn of(entries: &'a [Entry]) -> Option<Outcome<'a>> {
         let Some(Entry::Begin(begin)) = entries.first() else { return None };
         let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
@@ -182,7 +180,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
             );
             add("download_time_s", each(|run| run.seconds));
         }
-        // Whole transactions of a sequence that was cut off count.
+        // Complete transactions of an interrupted sequence count.
         Test::Transactions { .. } => {
             add("response_time_s", runs.iter().flat_map(|run| run.response_s.iter().copied()).collect());
         }
@@ -216,7 +214,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
     }
 }
 
-/// Two levels, where at least half of the repetitions that are long enough have them.
+/// Alternation, if at least half of the sufficiently long repetitions show it.
 fn alternates(runs: &[&Run]) -> Option<Alternation> {
     let in_order = |run: &&Run| {
         let mut sent: Vec<(f64, f64)> = run.rtt_t.iter().copied().zip(run.rtt_s.iter().copied()).collect();
@@ -249,7 +247,8 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     let reports = runs.iter().all(|run| run.client.get("options") & OPTION_SACK != 0);
     let lossy = match (resent, unneeded) {
         (0, _) => Some(false),
-        // A receiver with SACK reports each copy (RFC 2883); some reports are lost, so a part says nothing.
+        // A receiver with SACK reports each duplicate (RFC 2883). Reports may be lost, so a smaller number is
+        // inconclusive.
         (resent, unneeded) if reports && unneeded >= resent => Some(false),
         (_, 0) if reports => Some(true),
         _ => None,
@@ -262,7 +261,7 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     let window = |run: &&Run| {
         let of = |get: &dyn Fn(&str) -> u64| match (get("snd_wnd"), get("snd_mss")) {
             (0, _) | (_, 0) => None,
-            // The end that sends the data is the one that has sent more segments with data.
+            // The data sender is the end with more data segments sent.
             (window, mss) => Some((get("data_segs_out"), window as f64 / mss as f64)),
         };
         let ends = [of(&|name| run.client.get(name)), of(&|name| run.server.kernel.get(name))];
@@ -276,7 +275,7 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     })
 }
 
-/// Data segments that both ends sent, and how many of them again, by their kernels.
+/// Data segments sent by both ends, and retransmissions, by kernel statistics.
 fn segments(run: &Run) -> (f64, f64) {
     let both = |name: &str| (run.client.get(name) + run.server.kernel.get(name)) as f64;
     (both("data_segs_out"), both("total_retrans"))

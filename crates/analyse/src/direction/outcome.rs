@@ -11,11 +11,11 @@ use crate::verdict::Need;
 use base::Span;
 
 impl Direction {
-    /// What was captured twice without an identification looks as if it had been sent again: at the distance at which copies of
-    /// the peer's packets were captured, neither is known.
+    /// A packet captured twice without an identification looks like a retransmission. Retransmissions at the distance
+    /// of the capture's duplicates therefore get no verdict.
     fn doubt_copies(&mut self, copied: Option<Span>) {
         let Some(lag) = copied.filter(|_| !self.own.counts()) else { return };
-        // Of what had been acknowledged the first copy is no longer known.
+        // The first copy of acknowledged bytes is no longer in the send log.
         let apart = |r: &Retransmission| match r.original {
             Some(t) => is_near(r.t.since(t), lag),
             None => r.end <= r.acked,
@@ -26,8 +26,8 @@ impl Direction {
         }
     }
 
-    /// Settles what is open when the capture ends, and returns the findings and the profile of the sender. `copied`: the distance
-    /// at which packets of either end were captured twice, as identifications tell.
+    /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile. `copied`: time
+    /// between duplicates made by the capture, from IP identifications.
     pub(crate) fn finish(mut self, copied: Option<Span>) -> (Way, Seen) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();

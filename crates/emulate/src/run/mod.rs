@@ -1,8 +1,8 @@
 //! One repetition in real time: namespaces, devices and sockets around the network of the model.
 //!
-//! As in virtual time, but for the clock: each end of a real flow and each machine gets a namespace with a device, and
-//! the driver runs until every workload is done. What is still under way then is run through without waiting, so that
-//! the truth about every packet is known ([`lab::run`]).
+//! As in virtual time, except for the clock. Each real flow end and each machine gets a namespace with a
+//! device, and the driver runs until all workloads are done. Remaining packets are then simulated without
+//! waiting, so that every packet's fate is known ([`lab::run`]).
 
 mod commands;
 pub(crate) mod ends;
@@ -33,22 +33,22 @@ use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
+/// Time from the end of the preparation to t = 0, for threads to start, also with several runs in parallel.
 const LEAD: Span = Span::from_millis(100);
-/// The same where other hosts have to hear of it.
+/// Time from the end of the preparation to t = 0 with remote hosts.
 const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
 
-/// Plays repetition `repetition` of a model in real time. Flows of the model TCP run beside the kernel's, at
-/// their exact logical times. `stop`, once set, ends it early.
+/// Plays repetition `repetition` of a model in real time. Flows of the model TCP share the network at their
+/// exact logical times. `stop`, once set, ends the run early.
 ///
 /// # Errors
-/// [`netns::Error::Rights`] if there are flows of the kernel's TCP and the process may not make namespaces or devices;
-/// else what the kernel refused.
+/// [`netns::Error::Rights`] if there are kernel flows and the process may not create namespaces or devices;
+/// other errors of the kernel.
 pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
     play(model, repetition, options, &Surroundings::default(), stop)
 }
 
-/// As [`once`], for a model with commands too: `around` says what they need of the process that plays them.
+/// As [`once`], for a model with commands; `around` is their environment.
 ///
 /// # Errors
 /// As of [`once`].
@@ -68,12 +68,12 @@ pub fn play(
     };
     let ran = ran.ok_or(Error::Stopped)?;
     let Played { facts, commands, written, wires, timing, capture } = clock.played;
-    // Counters of the wire's ends include what arrived while the network was run through.
+    // Counters of the wire's ends include packets that arrived during the final simulation.
     let wires = wires.facts(model, &ran.world.network);
     Ok(Outcome { ran, facts, commands, written, wires, timing, capture })
 }
 
-/// The same with programs that serve links. A fault of one stops the run.
+/// Runs a repetition with programs that serve links. A fault of one stops the run.
 fn with_programs(
     model: &Model,
     repetition: u64,
@@ -83,7 +83,7 @@ fn with_programs(
     let (sender, faults) = link_process::faults();
     let stop = clock.stop;
     let (ran, first) = std::thread::scope(|scope| {
-        // It ends when nobody can tell a fault any more.
+        // The thread ends when all senders of faults are dropped.
         let watch = scope.spawn(move || {
             let first = faults.recv().ok();
             stop.fetch_or(first.is_some(), Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl run::Clock for Attached<'_, '_> {
     }
 }
 
-/// The machine's clock, and the stacks at the ends of the network.
+/// Real time: the machine's clock, and real stacks at the ends of the network.
 struct RealTime<'a> {
     options: &'a Options,
     around: &'a Surroundings,
@@ -130,7 +130,7 @@ struct RealTime<'a> {
     played: Played,
 }
 
-/// What a repetition in real time leaves beside the numbers of its flows.
+/// Results of a repetition in real time, beside the measurements of its flows.
 #[derive(Default)]
 struct Played {
     facts: Vec<Option<FlowFacts>>,
@@ -141,16 +141,16 @@ struct Played {
     capture: Option<Capture>,
 }
 
-/// What stands outside the network: stacks, machines and the ends of wires, here and at other hosts.
+/// Resources outside of the network: stacks, machines and ends of wires, local and remote.
 struct Outside<'a> {
     ordered: Ordered<'a>,
     reals: Vec<Real>,
-    /// Models with a real stack at the other end of their flow.
+    /// Models opposite a real stack.
     wired: Vec<ElementId>,
     stage: Stage,
     wires: Wires,
     gateways: Vec<Gateway>,
-    /// Kept until the end: dropped, it parts the networks again.
+    /// Kept until the end; dropping it disconnects the networks.
     _uplink: Option<Keeper>,
 }
 
@@ -266,7 +266,7 @@ impl RealTime<'_> {
     }
 }
 
-/// The place of a gateway in captures.
+/// Position of a gateway in captures.
 fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> Spot {
     let framing = wires.framing(run.model, gateway.door);
     Spot { name: run.name_of(gateway.door), element: gateway.door, framing }
