@@ -1,6 +1,5 @@
 //! Option words of a TCP.
 //!
-//! One sum an axis.
 
 use base::named;
 

@@ -1,18 +1,18 @@
 //! Inflight bounds of BBRv3 from losses (section 5.5.10.2).
 //!
-//! While it is probed: where the loss rate passed 2 %, that much in flight was too much (section 5.5.10.2).
-//! Otherwise: slow down toward what is delivered now (section 5.5.10.3). A loss that was none gives back what it took
-//! (section 5.5.11).
+//! While ProbeBW probes, the flight at which the loss rate passed 2 % becomes the upper bound (section
+//! 5.5.10.2). Otherwise a loss reduces the bounds toward the present delivery rate (section 5.5.10.3). A
+//! spurious loss restores them (section 5.5.11).
 
 use super::{BETA, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample, State, Undo};
 use crate::tcp::cc::{Loss, Window};
 use base::Time;
 
-/// At so many instants losses are told apart: far more than a round trip has.
+/// Times of loss remembered, far more than one RTT has.
 const REMEMBERED: usize = 1024;
 
 impl State {
-    /// Bytes lost since something was sent at `sent` (`C.lost - P.lost`).
+    /// Bytes lost after the transmission at `sent` (`C.lost - P.lost`).
     pub(super) fn lost_since(&self, sent: Time) -> u64 {
         let before = self.losses.iter().rev().find(|(at, _)| *at <= sent);
         self.lost - before.map_or(self.lost_before, |(_, lost)| *lost)
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// What is sent from now on was sent after so much had been lost.
+    /// Records the total lost by `now`; later transmissions compare with it.
     fn count_loss(&mut self, now: Time, lost: u64) {
         self.lost = lost;
         match self.losses.back_mut() {
@@ -49,7 +49,7 @@ impl State {
     }
 
     // draft-ietf-ccwg-bbr section 3.7: CE marks must be treated as congestion; how is left open
-    /// A mark: like a loss outside of probing; while more is tried, like more losses than are borne.
+    /// An ECN mark counts as a loss outside of probing, and as excessive loss while probing.
     pub(super) fn hear_mark(&mut self, window: &Window) {
         self.note_loss();
         if self.mode == Mode::Startup {
