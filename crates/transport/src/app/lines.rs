@@ -1,7 +1,7 @@
 //! Connection set of an application, numbered in order of opening.
 //!
-//! Its lines, by number, in the order in which they were opened; both ends call a line by the same number. A model's
-//! connections or a kernel's sockets stand behind them.
+//! Connections are numbered in order of opening; both ends use the same number for a connection. They may be
+//! connections of a model or kernel sockets.
 
 use super::band::Known;
 use super::seen::Seen;
@@ -12,40 +12,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The connections of one end.
 pub trait Lines {
-    /// Opens one more, at the end that opens connections; its number.
+    /// Opens one more connection, at the active end; returns its number.
     fn open(&mut self) -> usize;
-    /// The connection with this number; none once it was given up.
+    /// The connection with this number; none once it was aborted.
     fn line(&mut self, number: usize) -> Option<&mut dyn Socket>;
-    /// Gives a connection up at once, whatever is under way on it (RFC 9293 section 3.10.5).
+    /// Aborts a connection at once, with data in progress (RFC 9293 section 3.10.5).
     fn abort(&mut self, number: usize);
 }
 
 /// An application over any number of connections.
 pub trait Workload: Send {
-    /// The time to start has come.
+    /// The start time has come.
     fn started(&mut self, now: Time, lines: &mut dyn Lines);
-    /// More was received or acknowledged on this line.
+    /// More was received or acknowledged on this connection.
     fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines);
-    /// The peer gave this line up.
+    /// The peer aborted this connection.
     fn broken(&mut self, _now: Time, _line: usize) {}
-    /// The time it asked for has come.
+    /// The deadline of [`Workload::next_timeout`] has passed.
     fn timeout(&mut self, now: Time, lines: &mut dyn Lines);
-    /// When it wants to run; [`Time::NEVER`] if not.
+    /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time;
-    /// When its work was done, if it is, as seen from here.
+    /// Time at which the work was done, if it is, as seen from this end.
     fn finished(&self) -> Option<Time>;
-    /// What it has seen so far.
+    /// Statistics so far.
     fn seen(&self) -> &Seen;
 }
 
-/// An application of one connection, over the first line.
+/// Adapter for an application of one connection, over the first one.
 pub struct Alone<A> {
     app: A,
     seen: Seen,
 }
 
 impl<A: App> Alone<A> {
-    /// One that has not started.
+    /// An adapter before its start.
     pub fn new(app: A) -> Self {
         Alone { app, seen: Seen::default() }
     }

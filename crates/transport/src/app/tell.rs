@@ -1,8 +1,8 @@
 //! Message workloads at their own pace: CBR, on-off, news ticker.
 //!
-//! Voice at a constant rate, bursts with silences between, a news ticker: messages are made when it is time for them,
-//! whatever the transport does with them (catalogue RT-09, ME-05, NS-01). Over TCP they wait in its send buffer; over
-//! datagrams they leave at once.
+//! Voice at a constant rate, bursts with silences, a news ticker: messages are created on schedule,
+//! regardless of the transport (catalogue RT-09, ME-05, NS-01). Over TCP they wait in the send buffer; as
+//! datagrams they are sent at once.
 
 use super::lines::{Letter, Letters, Lines, Workload};
 use super::seen::Seen;
@@ -11,37 +11,37 @@ use base::rng::Seed;
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// When to say how much.
+/// Message plan: sizes, intervals and bursts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telling {
-    /// Bytes of a message.
+    /// Size of a message, bytes.
     pub size: Dist,
-    /// From one to the next, nanoseconds.
+    /// Interval between messages, nanoseconds.
     pub every: Dist,
-    /// Bursts, and the silences between them, nanoseconds; none: one burst without end.
+    /// Durations of bursts and of the silences between them, nanoseconds; none: one endless burst.
     pub bursts: Option<(Dist, Dist)>,
-    /// So many messages; none: without end.
+    /// Number of messages; none: unlimited.
     pub count: Option<u64>,
-    /// For so long; none: without end.
+    /// Duration; none: unlimited.
     pub lasts: Option<Span>,
-    /// How long a message is of use.
+    /// Useful life of a message.
     pub useful: Useful,
 }
 
-/// How long a message is of use to who hears it.
+/// Useful life of a message at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Useful {
-    /// Whenever it comes.
+    /// Unlimited.
     Always,
-    /// Until the next one is made.
+    /// Until the next message is created.
     UntilNext,
-    /// For so long after it was made: the delay of a playout buffer.
+    /// For this time after creation: the delay of a playout buffer.
     For(Span),
 }
 
 impl Useful {
-    /// Whether a message is too late that took `delay`; `newer`: another one was made meanwhile.
+    /// Whether a message with this `delay` is late; `newer`: the next one was already created.
     pub fn late(self, delay: Span, newer: bool) -> bool {
         match self {
             Useful::Always => false,
@@ -51,7 +51,7 @@ impl Useful {
     }
 }
 
-/// The messages of a [`Telling`], one after the other.
+/// Schedule of the messages of a [`Telling`].
 #[derive(Clone, Debug)]
 pub struct Pace {
     size: Sampler,
@@ -59,12 +59,12 @@ pub struct Pace {
     bursts: Option<(Sampler, Sampler)>,
     left: u64,
     ends: Span,
-    /// When the next message is made, after the start.
+    /// Creation time of the next message, relative to the start.
     at: Span,
     silent_from: Span,
 }
 
-/// Bursts without length in a row, after which nothing more is expected.
+/// Upper bound of consecutive empty bursts, after which the schedule ends.
 const EMPTY_BURSTS: u32 = 10_000;
 
 impl Pace {
@@ -83,7 +83,7 @@ impl Pace {
         }
     }
 
-    /// When the next message is made, after the start, and its bytes; none: that was all.
+    /// Creation time of the next message, relative to the start, and its bytes; none: the schedule has ended.
     pub fn message(&mut self) -> Option<(Span, u64)> {
         if let Some((on, off)) = &mut self.bursts {
             let mut empty = 0;
@@ -110,7 +110,7 @@ fn span(sampler: &mut Sampler) -> Span {
     Span::from_nanos(sampler.draw() as u64)
 }
 
-/// Who speaks, over a connection.
+/// Message source over a connection.
 pub struct Teller {
     pace: Pace,
     letters: Letters,
@@ -123,7 +123,7 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Speaks at this pace.
+    /// A source with this schedule.
     pub fn new(mut pace: Pace, letters: Letters) -> Self {
         let next = pace.message();
         let (start, seen) = (Time::NEVER, Seen::default());
@@ -182,7 +182,7 @@ impl Workload for Teller {
     }
 }
 
-/// Who listens, over a connection.
+/// Message sink over a connection.
 pub struct Listener {
     letters: Letters,
     useful: Useful,
@@ -191,7 +191,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Hears what `letters` tell; see [`Telling::useful`].
+    /// Sink for the messages announced in `letters`; see [`Telling::useful`].
     pub fn new(letters: Letters, useful: Useful) -> Self {
         Listener { letters, useful, read: 0, seen: Seen::default() }
     }

@@ -1,62 +1,62 @@
 //! Options of the shared floor: RTO estimator, back-off and adaptation, TCB sharing (RFC 9040).
 //!
-//! A protocol fills them from its own options; nothing here knows which protocol that is.
+//! A protocol fills them from its own options; this module is independent of any protocol.
 
 use base::{Span, named};
 
-/// The retransmission timer.
+/// Retransmission timer options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtoConfig {
-    /// Least value.
+    /// Minimum RTO.
     pub min: Span,
-    /// Greatest value, back-off included.
+    /// Maximum RTO, back-off included.
     pub max: Span,
-    /// Before the first sample.
+    /// RTO before the first sample.
     pub initial: Span,
     /// Clock granularity.
     pub tick: Span,
     /// K in SRTT + K RTTVAR.
     pub k: u32,
-    /// How it is computed.
+    /// RTO estimator.
     pub estimator: Estimator,
-    /// Whether the least value bounds the timeout before the back-off multiplies it (RFC 6298).
+    /// Whether the minimum applies before the back-off multiplies the timeout (RFC 6298).
     pub clamp_before_backoff: bool,
-    /// What ends the back-off.
+    /// Event that ends the back-off.
     pub backoff_reset: BackoffReset,
     /// Adaptation after a spurious timeout.
     pub adapt: Adapt,
-    /// Whether partial acknowledgements in recovery give samples.
+    /// Whether partial ACKs in recovery give RTT samples.
     pub sample_partial_acks: bool,
-    /// Whether reports of what was sent once give samples.
+    /// Whether SACKed segments that were sent once give RTT samples.
     pub sample_reports: bool,
-    /// Which segments are timed without timestamps.
+    /// Segments that are timed without timestamps.
     pub timing: Timing,
-    /// From when a restarted timer runs.
+    /// Start of a restarted timer's interval.
     pub restart: RtoRestart,
-    /// Which duplicates restart it.
+    /// Duplicate ACKs that restart the timer.
     pub restart_on_duplicates: DuplicateRestart,
-    /// Which round trip is the first sample.
+    /// RTT that seeds the estimator.
     pub seed: RtoSeed,
-    /// Timers expire in the slots of a wheel (`recovery::wheel`).
+    /// Timers expire at the granularity of Linux's timer wheel (`recovery::wheel`).
     pub wheel: bool,
-    /// Percent of the computed timeout that is used; other than 100 is a fault.
+    /// Percentage of the computed timeout that is used; other than 100 models a faulty sender.
     pub percent: u32,
 }
 
-/// What a connection shares with the next ones to the same destination (RFC 9040 section 6).
+/// Values shared with later connections to the same destination (RFC 9040 section 6).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ShareConfig {
     /// SRTT and RTTVAR.
     pub rtt: Share,
-    /// The least round trip.
+    /// Minimum RTT.
     pub min_rtt: bool,
-    /// The slow-start threshold.
+    /// Slow-start threshold.
     pub ssthresh: Share,
-    /// The congestion window.
+    /// Congestion window.
     pub cwnd: bool,
-    /// What the timer has learned from spurious timeouts.
+    /// State that the timer adapted after spurious timeouts.
     pub rto: bool,
-    /// How old it may be; zero: as old as it likes.
+    /// Maximum age; zero: unlimited.
     pub age: Span,
 }
 

@@ -1,5 +1,4 @@
 //! Window sizes in segments, bytes, or by an RFC's rule.
-//!
 
 use super::options::Setting;
 use base::units::parse_bytes;

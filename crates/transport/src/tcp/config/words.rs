@@ -1,5 +1,4 @@
 //! Option words of a TCP.
-//!
 
 use base::named;
 
