@@ -1,13 +1,13 @@
 //! Header compression with delta encoding (RFC 1144) and desynchronisation after a loss.
 //!
-//! RFC 1144: the decompressor adds each difference to the header before; after a loss all of its headers are wrong,
-//! the receiver discards the segments for their checksums, until a packet comes with its whole header. The compressor
-//! sends one when data are sent again (RFC 1144 section 4.1). Catalogue PR-09.
+//! With RFC 1144 the decompressor adds each difference to the previous header. After a loss all its headers
+//! are wrong, and the receiver discards the segments by their checksums until a packet with a full header
+//! arrives. The compressor sends one with a retransmission (RFC 1144 section 4.1). Catalogue PR-09.
 //!
-//! Two elements stand around what loses packets: [`Numbering`] behind the link, [`Decompressor`] behind the
-//! losses. Only this desynchronisation is modelled: sizes stay as they are, and acknowledgements, whose
-//! differences matter less, are not compressed. A flow with timestamps is not either: the scheme cannot
-//! compress options that change.
+//! Two elements enclose the lossy part: [`Numbering`] behind the link, [`Decompressor`] behind the losses.
+//! Only the desynchronisation is modelled: sizes stay unchanged, and ACKs, whose differences matter less, are
+//! not compressed. Flows with timestamps are not compressed either: the scheme cannot compress changing
+//! options.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -19,7 +19,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// For so many ledgers.
+    /// Numbering for `ledgers` ledgers.
     pub fn new(ledgers: usize) -> Self {
         Numbering { next: vec![0; ledgers] }
     }
@@ -44,7 +44,7 @@ impl Element for Numbering {
     }
 }
 
-/// What the far end knows of one flow.
+/// Decompressor state of one flow.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     compressed: bool,
@@ -52,13 +52,13 @@ struct Flow {
     wrong: bool,
 }
 
-/// Discards what it can only restore wrongly.
+/// Discards packets with wrongly restored headers.
 pub struct Decompressor {
     flows: Vec<Flow>,
 }
 
 impl Decompressor {
-    /// For these ledgers: which of them are compressed.
+    /// `compressed`: whether the flow is compressed, by ledger.
     pub fn new(compressed: &[bool]) -> Self {
         let flow = |&compressed: &bool| Flow { compressed, ..Flow::default() };
         Decompressor { flows: compressed.iter().map(flow).collect() }
