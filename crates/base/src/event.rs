@@ -1,7 +1,7 @@
 //! Event table of traces.
 //!
-//! THE table of events. Each is declared once, with the name that logs and plots use and one sentence; the Rust type,
-//! the reference page and every exporter come from it.
+//! The only table of events. Each event is declared once, with its name in logs and plots and one sentence;
+//! the Rust type, the reference page and every exporter are generated from it.
 //!
 //! A record is small and `Copy`; recording one is a store, formatting happens after the run.
 
@@ -101,7 +101,7 @@ pub use crate::truth::Cause;
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $cat:ident { $($field:ident : $ty:ty = $unit:literal),* $(,)? }),+ $(,)?) => {
-        /// One thing that happened.
+        /// One event.
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub enum Event {
             $($(#[doc = $doc])+ $variant {
@@ -109,11 +109,11 @@ macro_rules! events {
             }),+
         }
         impl Event {
-            /// Its name in logs: `category:name`.
+            /// Name in logs: `category:name`.
             pub const fn name(&self) -> &'static str {
                 match self { $(Event::$variant { .. } => $name),+ }
             }
-            /// Its category.
+            /// Category.
             pub const fn category(&self) -> Category {
                 match self { $(Event::$variant { .. } => Category::$cat),+ }
             }
@@ -122,22 +122,22 @@ macro_rules! events {
                 match *self { $(Event::$variant { $($field),* } => { $(field(stringify!($field), Value::from($field));)* }),+ }
             }
         }
-        /// The reference: name, what it means, and (field, unit) pairs.
+        /// Reference: name, documentation, and (field, unit) pairs.
         pub const REFERENCE: &[(&str, &str, &[(&str, &str)])] =
             &[$(($name, concat!($($doc),+), &[$((stringify!($field), $unit)),*])),+];
     };
 }
 
-/// A field's value, for exporters.
+/// Value of a field, for exporters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
-    /// A whole number.
+    /// Whole number.
     Int(u64),
-    /// A length or instant in seconds.
+    /// Duration or time, seconds.
     Seconds(f64),
-    /// A word.
+    /// Word.
     Word(&'static str),
-    /// Yes or no.
+    /// Boolean.
     Bool(bool),
 }
 impl From<u64> for Value {
@@ -261,18 +261,18 @@ events! {
     FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
 }
 
-/// Who recorded an event: a flow's endpoint or an element of the path.
+/// Recorder of an event: a flow's endpoint or an element of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source(pub u32);
 
-/// An event with its instant and source.
+/// An event with its time and source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
-    /// When it happened, which can be earlier than when it was noticed.
+    /// Time of the event, which may be earlier than the time of recording.
     pub t: Time,
-    /// Who says so.
+    /// Recorder.
     pub source: Source,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 

@@ -16,7 +16,7 @@ use base::wire::{self, fragment, icmp};
 
 /// Output port for ICMP errors at the entrance of a link.
 pub const ERRORS: Port = Port(1);
-/// Input of a host where ICMP errors arrive; its low ports are the paths of a multihomed end.
+/// Input port of a host for ICMP errors; its low ports are the paths of a multihomed end.
 pub const HOST_ERRORS: Port = Port(u16::MAX);
 
 /// IPv4 header without options, bytes; every fragment of a model's packet has one.

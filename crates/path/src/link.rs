@@ -506,8 +506,8 @@ impl Element for Link {
         self.take(cx, &packet);
     }
 
-    // The packet is looked at where it lies and copied once, into its slot: a copy of what was written just
-    // now, field by field, is not there yet when its first field is asked for.
+    // The packet is read in place and copied once, into its slot: reading a field right after a field-wise
+    // copy would stall on the store.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
         self.take(cx, packet);

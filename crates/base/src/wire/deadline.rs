@@ -1,9 +1,9 @@
 //! Deadlines in IPv4 headers: the encodings of Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time
 //! Transport", section III.F, in the timestamp option of RFC 791 section 3.1.
 //!
-//! The option has 8 bytes: type 68, length 8, pointer 9 (its one entry is filled), overflow and flag 0, and an entry of 32
-//! bits. Midnight UT is the start of the run here. The third encoding is the transport's own timestamp and has no bytes in
-//! this header; ATP's row 4 is one.
+//! The option has 8 bytes: type 68, length 8, pointer 9 (its one entry is filled), overflow and flag 0, and
+//! an entry of 32 bits. Midnight UT is the start of the run here. The third encoding is the transport's own
+//! timestamp, outside of this header; ATP's row 4 is one.
 
 use super::checksum::Sum;
 use crate::time::{Span, Time};
@@ -18,19 +18,19 @@ crate::named! {
     }
 }
 
-/// The option's type (RFC 791): copied no, class 2, number 4.
+/// Option type (RFC 791): not copied, class 2, number 4.
 const TYPE: u8 = 68;
-/// Bytes of the option.
+/// Length of the option, bytes.
 pub const OPTION: usize = 8;
-/// The entry is no standard time.
+/// Bit that marks a non-standard time.
 const CUSTOM: u32 = 1 << 31;
-/// Milliseconds of a day: entries are times of day.
+/// Milliseconds per day; entries are times of day.
 const DAY: u64 = 86_400_000;
-/// A unit of the TTL.
+/// Unit of the TTL, milliseconds.
 const UNIT_MS: u64 = 100;
 
 impl Encoding {
-    /// Whether it can say this lifetime.
+    /// Whether this lifetime is within the range of the encoding.
     pub fn holds(self, lifetime: Span) -> bool {
         let life = lifetime.as_nanos().div_ceil(1_000_000);
         match self {
@@ -44,9 +44,9 @@ fn millis(t: Time) -> u64 {
     t.as_nanos() / 1_000_000
 }
 
-/// Writes the deadline of a packet sent at `sent` that lives for `lifetime` into its header, which grows by
-/// [`OPTION`] bytes. False, and nothing is changed, if the bytes are no IPv4 packet, its header has no room, or the
-/// encoding's range does not hold the lifetime.
+/// Writes the deadline of a packet sent at `sent` with `lifetime` into its header, which grows by [`OPTION`]
+/// bytes. False, without a change, if the bytes are not an IPv4 packet, the header has no room, or the
+/// lifetime is out of range.
 pub fn write(bytes: &mut Vec<u8>, encoding: Encoding, sent: Time, lifetime: Span) -> bool {
     let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
     let fits = bytes.first().is_some_and(|b| b >> 4 == 4)
@@ -75,7 +75,7 @@ pub fn write(bytes: &mut Vec<u8>, encoding: Encoding, sent: Time, lifetime: Span
     true
 }
 
-/// Mends the checksum of the header.
+/// Recomputes the header checksum.
 fn sum(bytes: &mut [u8]) {
     let header = usize::from(bytes[0] & 15) * 4;
     bytes[10..12].fill(0);
@@ -83,8 +83,8 @@ fn sum(bytes: &mut [u8]) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The deadline that an IPv4 header states, as a router sees it at `now`; none without the option or with another use
-/// of it.
+/// Deadline in an IPv4 header, as a router interprets it at `now`; none without the option, or with another
+/// use of it.
 pub fn read(bytes: &[u8], now: Time) -> Option<Time> {
     let header = usize::from(bytes.first().filter(|b| **b >> 4 == 4)? & 15) * 4;
     let mut options = bytes.get(20..header)?;
@@ -112,7 +112,7 @@ pub fn read(bytes: &[u8], now: Time) -> Option<Time> {
     None
 }
 
-/// The instant nearest to `now` with this time of day.
+/// Time nearest to `now` with this time of day.
 fn nearest(of_day: u64, now: Time) -> Time {
     let now = millis(now);
     let ahead = (of_day % DAY + DAY - now % DAY) % DAY;
@@ -120,7 +120,7 @@ fn nearest(of_day: u64, now: Time) -> Time {
     Time::ZERO + Span::from_millis(at)
 }
 
-/// What a router without knowledge of deadlines does to a packet: one hop less. False if it has to drop it.
+/// Forwarding by a router without deadline support: decrements the TTL. False if the packet must be dropped.
 pub fn hop(bytes: &mut [u8]) -> bool {
     let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
     if header < 20 || bytes.len() < header || bytes[8] <= 1 {

@@ -92,8 +92,9 @@ impl ChannelConfig {
     }
 }
 
-/// Packets on one link beyond which background load is dropped and counted, though its queue has no limit: 1.5 GB of
-/// full-sized packets, more than any buffer of a network holds. It bounds the memory of a load above the link's rate.
+/// Upper bound of the packets on one link beyond which background load is dropped and counted, even if its
+/// queue has no limit. It equals 1.5 GB of full-sized packets, more than any network buffer, and bounds the
+/// memory of a load above the link's rate.
 pub(crate) const MOST_LOAD: usize = 1 << 20;
 
 /// The frame in service.

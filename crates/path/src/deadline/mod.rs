@@ -174,14 +174,14 @@ impl DeadlineLink {
                 let size = waiting.packet.size.min(self.policy.header);
                 self.bytes += u64::from(size);
                 let flags = waiting.packet.flags.with(Flags::STUB);
-                // What is left needs no check again: it is of use to congestion control alone.
+                // The headers need no further check: only congestion control uses them.
                 let packet = Packet { size, flags, lives: Packet::ALWAYS, ..waiting.packet };
                 self.low.push_back(Waiting { packet, ..waiting });
             }
         }
     }
 
-    /// The place of the packet that is sent next, among those in time.
+    /// Position of the packet to send next, among those not expired.
     fn choose(&self) -> Option<usize> {
         let ready = |w: &Waiting| self.policy.units != Units::Collect || self.is_collected(&w.packet);
         let mut candidates = self.waiting.iter().enumerate().filter(|(_, w)| ready(w));
