@@ -91,7 +91,7 @@ mod tests {
         (0..n).map(|_| stream.uniform()).collect()
     }
 
-    /// TA-15: every second one takes longer, with noise, an outlier and one that is missing.
+    /// TA-15: every second value is larger, with noise, an outlier and a missing value.
     #[test]
     fn two_levels_are_found_in_noise() {
         let mut pings: Vec<f64> =
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(alternation(&pings[..10]), None, "ten pings say nothing");
     }
 
-    /// C121's other half: what does not alternate is not called so.
+    /// C121, second part: series without alternation are not reported.
     #[test]
     fn noise_ramps_and_steps_are_not_two_levels() {
         let found = noise(20_000).chunks(20).filter(|c| alternation(c).is_some()).count();

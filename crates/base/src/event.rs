@@ -23,61 +23,61 @@ pub enum Category {
 }
 
 crate::named! {
-    /// What a radio block is used for.
+    /// Use of a radio block.
     pub enum BlockUse {
-        /// RLC data for the first time.
+        /// New RLC data.
         New = "new",
-        /// RLC data that were reported missing.
+        /// RLC data reported missing.
         Missing = "missing",
-        /// RLC data repeated because nothing else could be sent (pre-emptive).
+        /// RLC data retransmitted pre-emptively, since nothing else could be sent.
         Idle = "idle",
-        /// A block without user data that keeps a TBF.
+        /// A block without user data that keeps a TBF alive.
         Dummy = "dummy",
-        /// A report or an assignment.
+        /// A report or an assignment (control message).
         Control = "control",
     }
 }
 
 crate::named! {
-    /// A step in the life of a temporary block flow (3GPP TS 44.060).
+    /// Step in the life of a temporary block flow (3GPP TS 44.060).
     pub enum TbfStep {
         /// Access or assignment begins.
         Requested = "requested",
-        /// Its timeslots can be used.
+        /// Timeslots are assigned.
         Assigned = "assigned",
-        /// Nothing is left to send, and it is kept.
+        /// No data left to send; the TBF is kept.
         Kept = "kept",
         /// It ended.
         Released = "released",
-        /// It was lost with its cell, or given up.
+        /// Lost with its cell, or abandoned.
         Lost = "lost",
     }
 }
 
 crate::named! {
-    /// What became of an LLC frame.
+    /// Fate of an LLC frame.
     pub enum FrameFate {
-        /// It joined the queue of the PCU or of the mobile.
+        /// Joined the queue of the PCU or of the mobile.
         Queued = "queued",
-        /// It arrived whole.
+        /// Delivered whole.
         Delivered = "delivered",
-        /// It was discarded with a cell, a buffer or a lifetime.
+        /// Discarded with a cell, a buffer or a lifetime.
         Discarded = "discarded",
-        /// It arrived again and was discarded.
+        /// Duplicate, discarded.
         Duplicate = "duplicate",
-        /// Acknowledged LLC sent it again.
+        /// Retransmitted by acknowledged LLC.
         Repeated = "repeated",
     }
 }
 
 crate::named! {
-    /// A step of a change of cell (3GPP TS 44.060, 24.008, 48.018), or another interruption of a bearer.
+    /// Step of a cell change (3GPP TS 44.060, 24.008, 48.018), or of another interruption of a bearer.
     pub enum CellStep {
         /// The mobile leaves the old cell.
         Decision = "decision",
-        /// It has read the system information of the new one.
+        /// The system information of the new cell has been read.
         Synchronised = "synchronised",
-        /// It has access to the new cell.
+        /// Access to the new cell is granted.
         Access = "access",
         /// The SGSN knows the new cell.
         CellUpdate = "cell-update",
@@ -91,7 +91,7 @@ crate::named! {
         Resumed = "resumed",
         /// The new cell was not reached; the mobile starts again.
         Failed = "failed",
-        /// A voice call takes the mobile, or the timeslots.
+        /// A voice call preempts the mobile or the timeslots.
         Preempted = "pre-empted",
     }
 }

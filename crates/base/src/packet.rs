@@ -136,35 +136,35 @@ impl Packet {
 const _: () = assert!(size_of::<Packet>() == 48);
 
 crate::named! {
-    /// Why a packet ended before its destination.
+    /// Cause of a packet's drop.
     pub enum DropReason {
         /// The queue was full.
         QueueFull = "queue-full",
-        /// The queue's manager spoke up before it was full.
+        /// Active queue management dropped it before the queue was full.
         Early = "early",
-        /// The scenario asked for this very packet.
+        /// Listed in the scenario.
         Scripted = "scripted",
-        /// Chance: a link error.
+        /// Random link error.
         Loss = "loss",
-        /// A closed gate that does not store.
+        /// Closed gate that does not store.
         Outage = "outage",
-        /// It waited too long, or its deadline was over.
+        /// Maximum sojourn time or deadline exceeded.
         Expired = "expired",
-        /// The link repeated it as often as it may, or as long.
+        /// The link's ARQ reached its limit of attempts or time.
         GivenUp = "given-up",
-        /// A change of state emptied the link.
+        /// A state change flushed the link.
         Flushed = "flushed",
-        /// Bits were wrong, and its checksum told.
+        /// Bit errors, detected by the checksum.
         Corrupt = "corrupt",
         /// No route to its destination.
         NoRoute = "no-route",
-        /// It exceeds the MTU of a link and must not be cut up.
+        /// Larger than a link's MTU, with DF set.
         TooBig = "too-big",
-        /// Others of its fragments had not come when the time for reassembly was over.
+        /// The reassembly timer expired before all of its fragments had arrived.
         Incomplete = "incomplete",
-        /// Its header was restored wrongly after a loss before it.
+        /// Its compressed header was restored wrongly after an earlier loss.
         Desynchronised = "desynchronised",
-        /// The run ended, or its connection is gone.
+        /// The run ended, or the connection no longer exists.
         Unclaimed = "unclaimed",
     }
 }

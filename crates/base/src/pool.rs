@@ -492,7 +492,7 @@ mod tests {
                     prop_assert_eq!(pool.peek::<Vec<u8>>(*at), plain.then_some(bytes));
                 }
             }
-            // A body that is asked for as another kind is gone.
+            // A body taken as another type is discarded.
             for (at, plain, _) in held {
                 let none = if plain { pool.take(at).is_none() } else { pool.fetch::<Vec<u8>>(at).is_none() };
                 prop_assert!(none);

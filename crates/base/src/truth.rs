@@ -12,33 +12,33 @@ use crate::time::Time;
 use std::collections::VecDeque;
 
 crate::named! {
-    /// Why a data segment was sent.
+    /// Cause of a data segment's transmission.
     pub enum Cause {
-        /// For the first time.
+        /// First transmission.
         New = "new",
-        /// The retransmission timer expired: the oldest outstanding segment.
+        /// Retransmission of the oldest outstanding segment at a timeout.
         Timeout = "timeout",
-        /// Go-back-N after a timeout: a segment sent before.
+        /// Go-back-N retransmission after a timeout.
         GoBackN = "go-back-n",
-        /// Again, for a reason that only its sender knows: seen from outside.
+        /// Retransmission of unknown cause, seen from outside.
         Resent = "resent",
-        /// Duplicate acknowledgements.
+        /// Fast retransmit after duplicate ACKs.
         Fast = "fast-retransmit",
-        /// A partial acknowledgement, or a hole shown by SACK, during recovery.
+        /// Retransmission in recovery, at a partial ACK or a hole shown by SACK.
         Recovery = "recovery",
-        /// The peer's window is closed: its next byte, to make it say how things stand.
+        /// Zero-window probe with the next byte.
         WindowProbe = "window-probe",
     }
 }
 
 crate::named! {
-    /// Why a timeout was spurious.
+    /// Cause of a spurious timeout.
     pub enum SpuriousCause {
-        /// The data were on their way.
+        /// The data were still in flight.
         Delayed = "delayed",
-        /// The data had arrived; their acknowledgement was lost.
+        /// The data had arrived; their ACK was lost.
         AckLost = "ack_lost",
-        /// The data had arrived; their acknowledgement was on its way.
+        /// The data had arrived; their ACK was in flight.
         AckDelayed = "ack_delayed",
     }
 }

@@ -33,15 +33,15 @@ pub const DCCP: u8 = 33;
 pub const SCTP: u8 = 132;
 
 crate::named! {
-    /// Why bytes are no IP packet.
+    /// Defect that makes bytes not an IP packet.
     pub enum Malformed {
         /// Fewer bytes than the smallest header.
         Short = "shorter than its header",
         /// Neither version 4 nor version 6.
         Version = "of no known version",
-        /// The header says it is shorter than a header can be.
+        /// The stated header length is too small.
         Header = "of a wrong header length",
-        /// The length it tells is not the length it has.
+        /// The stated length differs from the actual length.
         Length = "cut off",
     }
 }

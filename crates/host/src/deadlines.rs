@@ -74,7 +74,7 @@ mod tests {
         bytes
     }
 
-    /// AT-32: a door writes what another one reads, by either encoding, whatever the time of day.
+    /// AT-32: one door reads the deadlines that another one writes, with both encodings, at any time of day.
     #[test]
     fn a_door_reads_what_another_one_wrote() {
         for (encoding, unit) in [(Encoding::Expiration, 1_000), (Encoding::TimestampAndTtl, 100_000)] {
@@ -88,11 +88,12 @@ mod tests {
                 let (same, left) = reads.apply(sent + Span::from_secs(1), &stamped);
                 assert!(same == stamped, "what has an option leaves as it came");
                 assert!(left.abs_diff(2_000_000) <= unit, "{encoding} at {day}: {left}");
-                // Twice stamped is stamped once, and with the newer deadline: what a kernel echoes is its peer's.
+                // A second stamp replaces the first with the newer deadline: a kernel echoes its peer's
+                // option.
                 assert!(writes.apply(sent, &stamped).0 == stamped);
                 let (again, left) = writes.apply(sent + Span::from_secs(9), &stamped);
                 assert_eq!((left, again.len()), (3_000_000, stamped.len()));
-                // What has expired is of no use.
+                // An expired packet has no lifetime left.
                 assert_eq!(reads.apply(sent + Span::from_secs(9), &stamped).1, 0);
             }
         }

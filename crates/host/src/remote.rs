@@ -242,7 +242,7 @@ mod tests {
     use base::Span;
     use transport::app::seen::Seen;
 
-    /// Opens two lines, asks on both, closes the one that is answered and gives up the other.
+    /// Opens two connections, sends requests on both, closes the one that is answered and aborts the other.
     #[derive(Default)]
     struct Both(Seen, Vec<usize>);
 
@@ -279,7 +279,7 @@ mod tests {
         let orders = |remote: &mut Remote| std::iter::from_fn(|| remote.next_order()).collect::<Vec<_>>();
         let opened = [Order::Open(0), Order::Open(1), Order::Write(0, 10), Order::Write(1, 10)];
         assert_eq!(orders(&mut remote), opened);
-        // A line that nobody opened, and bytes that were not written, are a stack's own invention.
+        // A connection never opened, and bytes never written, may be reported by a faulty stack.
         remote.hear(Time::ZERO, Standing { line: 7, received: 1, acknowledged: 0, broken: false });
         remote.hear(Time::ZERO, Standing { line: 0, received: 0, acknowledged: 99, broken: false });
         assert_eq!(remote.lines[0].acknowledged, 10);
@@ -289,8 +289,8 @@ mod tests {
         assert_eq!((orders(&mut remote).len(), remote.received(), remote.connections()), (0, 5, 2));
     }
 
-    /// TB-23: what has come is read in pieces of a tenth of a second, and never more than is there; once nothing holds the
-    /// reader back, all that comes.
+    /// TB-23: received data are read in pieces of a tenth of a second, never more than available; without a
+    /// limit everything is read.
     #[test]
     fn what_is_read_becomes_orders() {
         use transport::app::Reading;

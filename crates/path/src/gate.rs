@@ -238,7 +238,7 @@ mod tests {
         Closures::Process { first: First::Drawn(every.clone()), every, from: From::Start, lasts }
     }
 
-    /// Interruptions longer than the time between them close the gate for good; that is known at once.
+    /// Interruptions longer than their distance close the gate for good; this is known at once.
     #[test]
     fn a_gate_that_never_opens_again_says_so() {
         let s = |x| Time::ZERO + Span::from_secs(x);
@@ -248,13 +248,13 @@ mod tests {
         assert_eq!(gate.open_from(s(1), s(1)), Time::NEVER);
         assert_eq!(gate.phase(s(5), s(5)), (true, Time::NEVER));
         assert_eq!(gate.closures_before(s(1000)), [(s(1), Time::NEVER)]);
-        // Another one on the same link is asked what it does then; that must not take for ever.
+        // Another gate of the same link is queried at that time; the query must end.
         let mut other = Gate::new(&reselections(), "other", SEED);
         assert_eq!(other.open_from(s(5), Time::NEVER), Time::NEVER);
         assert_eq!(other.phase(s(5), Time::NEVER), (false, Time::NEVER));
     }
 
-    /// Those drawn that overlap are one, whoever asks when, and the ones that do not stay apart.
+    /// Overlapping drawn intervals are merged for any order of queries; others stay apart.
     #[test]
     fn drawn_closures_that_overlap_are_one() {
         let lasts = Dist::Uniform(0.1e9, 1.7e9);

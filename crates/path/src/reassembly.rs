@@ -253,7 +253,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, pieces lie in order and do not overlap.
+        /// For any fragments, pieces are ordered and do not overlap.
         #[test]
         fn pieces_never_overlap(list in proptest::collection::vec((0u32..64, 0u32..24, any::<bool>()), 0..60)) {
             let mut datagram = empty();

@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the plainest queue there is: a list that is searched.
+        /// Compared with a list that is searched.
         #[test]
         fn agrees_with_a_searched_list(n in 1usize..600, ops in proptest::collection::vec((0usize..600, 0u64..50), 1..300)) {
             let mut schedule = Schedule::new(n);

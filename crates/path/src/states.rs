@@ -180,7 +180,7 @@ mod tests {
         Arc::new(Plan { name: "mobility".into(), states, first: 0, script })
     }
 
-    /// SW-42: a share of time in each state that follows from the mean lengths and the weights.
+    /// SW-42: the fraction of time in each state follows from the mean durations and the weights.
     #[test]
     fn sw_42_time_is_shared_as_the_chain_says() {
         // From a: b with 3/4, c with 1/4; both back to a. Means 10, 4 and 20 s.
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// SW-42: copies agree however often they are asked, and time only goes forward.
+    /// SW-42: copies agree regardless of the number of queries, and time only increases.
     #[test]
     fn sw_42_copies_change_at_the_same_instants() {
         let u = Some(Dist::Uniform(1e9, 5e9));

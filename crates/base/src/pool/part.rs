@@ -145,7 +145,7 @@ mod tests {
         }
         let none = pool.put_part(BodyRef::NONE, part(0, false));
         assert_eq!((pool.join_part(none), pool.live()), (BodyRef::NONE, 0));
-        // Asked for as another kind, a part is gone.
+        // A part taken as another type is discarded.
         let body = pool.put(&Segment::default());
         let at = pool.put_part(body, part(0, false));
         assert!(pool.take(at).is_none() && pool.live() == 0);

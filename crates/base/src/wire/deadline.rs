@@ -9,11 +9,11 @@ use super::checksum::Sum;
 use crate::time::{Span, Time};
 
 crate::named! {
-    /// How an IPv4 header says when its packet is of no use any more.
+    /// Encoding of a packet's deadline in an IPv4 header.
     pub enum Encoding {
-        /// When it was sent, and the lifetime in units of 100 ms in the TTL: 100 ms to 25.5 s.
+        /// Time of transmission, and the lifetime in units of 100 ms in the TTL: 100 ms to 25.5 s.
         TimestampAndTtl = "timestamp-and-ttl",
-        /// When it expires, with the high bit set, which marks an entry of no standard format: up to 12 h ahead.
+        /// Time of expiry, with the high bit set, which marks a non-standard entry: up to 12 h ahead.
         Expiration = "expiration",
     }
 }
@@ -168,8 +168,8 @@ mod tests {
         }
     }
 
-    /// AT-32: routers that know nothing take one unit a hop: the packet is dropped by none of fewer than its units, and
-    /// its deadline comes earlier by 100 ms a hop, never later.
+    /// AT-32: routers without deadline support decrement the TTL. A packet survives fewer hops than its
+    /// units, and its deadline is 100 ms earlier per hop, never later.
     #[test]
     fn a_router_that_knows_nothing_drops_none_too_early() {
         let mut b = packet();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read back, rounded up to its unit; midnight does not matter.
+        /// A written deadline is read back, rounded up to its unit, also across midnight.
         #[test]
         fn what_is_written_is_read_back(sent in 0.0..200_000.0_f64, life in 0.001..25.0_f64, later in 0.0..20.0_f64, which in 0_usize..2) {
             let encoding = Encoding::ALL[which];

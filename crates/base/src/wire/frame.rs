@@ -110,7 +110,7 @@ mod tests {
         packet[40] = 128; // an echo is a packet like others
         assert!(!is_between_neighbours(&packet));
         packet[40] = 135;
-        packet[7] = 64; // from beyond a router: not what it says
+        packet[7] = 64; // forwarded by a router: not from a neighbour
         assert!(!is_between_neighbours(&packet));
     }
 

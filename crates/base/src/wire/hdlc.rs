@@ -77,15 +77,15 @@ pub fn put(frame: &[u8], line: &mut Vec<u8>) {
 }
 
 crate::named! {
-    /// Why what stood between two flags is no frame.
+    /// Defect of an invalid frame.
     pub enum Wrong {
-        /// The check sequence is another one's.
+        /// Wrong frame check sequence.
         Check = "a wrong check sequence",
-        /// No frame has so many bytes.
+        /// Longer than the largest frame.
         Long = "too long",
-        /// The sender gave it up: an escape before the flag (RFC 1662 section 4.3).
+        /// Aborted by the sender: an escape before the flag (RFC 1662 section 4.3).
         Aborted = "given up by its sender",
-        /// Fewer bytes than the smallest frame.
+        /// Shorter than the smallest frame.
         Short = "too short",
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a line brings, talk joined.
+    /// Frames, errors and joined talk of a line.
     fn all(pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
         let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
         let mut deframer = Deframer::default();
@@ -183,7 +183,7 @@ mod tests {
         frame
     }
 
-    /// Bit by bit, as the polynomial says it: the sequence is the remainder, its lowest bit first.
+    /// Bitwise polynomial division: the check sequence is the remainder, lowest bit first.
     fn by_division(bytes: &[u8]) -> u16 {
         let bits = bytes.iter().flat_map(|b| (0..8).map(move |k| b >> k & 1));
         !bits.fold(INITIAL, |fcs, bit| {
@@ -192,8 +192,8 @@ mod tests {
         })
     }
 
-    /// The check value that catalogues of such sequences give for this one (CRC-16/X-25), and a request of LCP without
-    /// options as PPP implementations print it.
+    /// The catalogued check value of this sequence (CRC-16/X-25), and an LCP request without options as PPP
+    /// implementations print it.
     #[test]
     fn sequences_are_those_of_others() {
         assert_eq!(u16::from_le_bytes(check_of(b"123456789")), 0x906e);
@@ -231,7 +231,7 @@ mod tests {
             prop_assert!(is_good(&framed(&bytes)));
         }
 
-        /// What is put is found, and no byte that a line may keep for itself goes on it.
+        /// Encoded frames are found, and reserved bytes never appear on the line.
         #[test]
         fn put_and_found(inners in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 2..80), 0..8)) {
             let frames: Vec<Vec<u8>> = inners.iter().map(|inner| framed(inner)).collect();
@@ -241,7 +241,7 @@ mod tests {
             prop_assert_eq!(all(&[&line]), (frames, vec![], vec![]));
         }
 
-        /// However a line is cut into pieces, it says the same.
+        /// The result does not depend on the division into pieces.
         #[test]
         fn pieces_do_not_matter(
             bytes in proptest::collection::vec(prop_oneof![Just(FLAG), Just(ESCAPE), any::<u8>()], 0..400),

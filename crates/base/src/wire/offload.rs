@@ -137,7 +137,7 @@ mod tests {
         [&[9; 14], &packet[..]].concat()
     }
 
-    /// True if all sums of a frame are right: over what they cover, themselves included, they are 0.
+    /// Whether all checksums of a frame are right: summed with themselves they are 0.
     fn sums_are_right(frame: &[u8]) -> bool {
         let packet = &frame[14..];
         let ip = IpHead::read(packet, 0).unwrap();
@@ -177,7 +177,7 @@ mod tests {
             prop_assert_eq!(joined, payload);
         }
 
-        /// Cut into one piece, or completed from the sum of its pseudo header, a packet is what it was.
+        /// A packet cut into one piece, or completed from the sum of its pseudo header, is unchanged.
         #[test]
         fn one_piece_is_the_whole(payload in proptest::collection::vec(any::<u8>(), 1..200), six: bool, datagrams: bool) {
             let (version, protocol) = (if six { 6 } else { 4 }, if datagrams { UDP } else { TCP });

@@ -4,59 +4,60 @@ use base::packet::Packet;
 use base::{Span, Time};
 
 base::named! {
-    /// When deadlines are looked at (catalogue AT-21).
+    /// Deadline checks (catalogue AT-21).
     pub enum Check {
-        /// Never: the router does not know deadlines.
+        /// Off: the router ignores deadlines.
         Off = "off",
-        /// Before each transmission, the packet at the head.
+        /// The packet at the head, before each transmission.
         Head = "head",
-        /// The whole queue, whenever a packet comes or goes.
+        /// The whole queue, at every arrival and departure.
         Queue = "queue",
     }
 }
 
 base::named! {
-    /// What becomes of a packet that cannot arrive in time.
+    /// Handling of packets that cannot arrive in time.
     pub enum Expired {
-        /// It is dropped.
+        /// Dropped.
         Drop = "drop",
-        /// It is sent when nothing else waits (catalogue AT-23).
+        /// Sent when no other packet waits (catalogue AT-23).
         Demote = "demote",
-        /// Its headers alone are sent (catalogue AT-27).
+        /// Only their headers are sent (catalogue AT-27).
         Headers = "headers",
     }
 }
 
 base::named! {
-    /// Which waiting packet is sent next.
+    /// Order of transmission.
     pub enum Order {
         /// First in, first out.
         Fifo = "fifo",
-        /// The one with the earliest deadline (catalogue AT-26).
+        /// Earliest deadline first (catalogue AT-26).
         EarliestDeadline = "earliest-deadline",
-        /// The one of the lowest class number, first in, first out within a class.
+        /// Lowest class number first, FIFO within a class.
         Priority = "priority",
     }
 }
 
 base::named! {
-    /// What the router does with the packets of one application data unit (ADU).
+    /// Handling of application data units (ADUs).
     pub enum Units {
-        /// It treats each packet alone.
+        /// Each packet is treated separately.
         Ignore = "ignore",
         /// After one drop the rest of the unit is dropped, unless its sender retransmits (catalogue AT-24).
         Drop = "drop",
-        /// It waits for the whole unit before it sends the first packet (catalogue AT-25).
+        /// The whole unit is collected before its first packet is sent (catalogue AT-25).
         Collect = "collect",
     }
 }
 
 base::named! {
-    /// Which packet makes room in a full queue.
+    /// Drop policy of a full queue.
     pub enum Overflow {
-        /// The one that comes.
+        /// The arriving packet.
         Tail = "tail",
-        /// The newest of the highest class number, if that is less important than the one that comes (catalogue AT-40).
+        /// The newest packet of the highest class number, if that exceeds the arriving packet's (catalogue
+        /// AT-40).
         LeastImportant = "least-important",
     }
 }

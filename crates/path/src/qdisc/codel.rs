@@ -158,7 +158,7 @@ mod tests {
         Span::from_millis(x)
     }
 
-    /// When packets, one a millisecond, all with this wait, are dropped.
+    /// Times at which packets, one per millisecond with constant sojourn time, are dropped.
     fn drops(wait: u64, until_ms: u64) -> Vec<u64> {
         let mut codel = CoDel::new(ms(5), ms(100), false);
         (0..until_ms)

@@ -100,23 +100,23 @@ impl Discipline for Options {
 }
 
 base::named! {
-    /// Which packet is dropped at the soft threshold.
+    /// Packet dropped at the soft threshold.
     pub enum Victim {
-        /// The one that comes.
+        /// The arriving packet.
         Arriving = "arriving",
-        /// The one that leaves next: its sender hears of the loss a queue's wait earlier.
+        /// The next packet to leave: its sender learns of the loss earlier, by the queueing delay.
         Head = "head",
     }
 }
 
 base::named! {
-    /// When the single drop is armed again.
+    /// Condition that rearms the single drop.
     pub enum Rearm {
-        /// The queue has fallen to half of the soft threshold.
+        /// The backlog has fallen to half of the soft threshold.
         Half = "half",
-        /// It has fallen below the soft threshold.
+        /// The backlog has fallen below the soft threshold.
         Below = "below",
-        /// It has been empty.
+        /// The queue has been empty.
         Empty = "empty",
     }
 }
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// With the head as victim what comes passes, and what leaves next is dropped.
+    /// With the head as victim the arriving packet passes, and the next departing one is dropped.
     #[test]
     fn the_head_goes_in_place_of_the_arrival() {
         let mut queue = dual(Victim::Head, Rearm::Half, None);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!((queue.leaves(View::default()), queue.leaves(View::default())), (Verdict::Drop, Verdict::Pass));
     }
 
-    /// Other flows lose one each after a count or a time, the same one never twice (QM-07).
+    /// Other flows lose one packet each after a count or a time, no flow twice (QM-07).
     #[test]
     fn another_flow_follows_by_counter_or_timer() {
         let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Packets(3)));

@@ -144,29 +144,29 @@ macro_rules! disciplines {
 
 // The only list of disciplines: word, options, documentation, schema and queue of each.
 disciplines! {
-    /// Everything waits.
+    /// Unlimited FIFO queue.
     Unlimited in unlimited;
-    /// First in, first out; what finds it full is dropped.
+    /// FIFO; the arriving packet is dropped when full.
     DropTail in drop_tail;
-    /// First in, first out; when full, the oldest waiting packet makes room.
+    /// FIFO; the oldest waiting packet is dropped when full.
     DropHead in drop_head;
-    /// First in, first out; when full, one of those that wait or the one that comes is dropped.
+    /// FIFO; a random packet, the arriving one included, is dropped when full.
     DropRandom in drop_random;
-    /// First in, first out; when full, the packet that was sent first is dropped.
+    /// FIFO; the packet that was sent first is dropped when full.
     DropOldest in drop_oldest;
-    /// First in, first out; packets whose deadline is over are dropped when it is full, and at the head.
+    /// FIFO; expired packets are dropped when full, and at the head.
     DropLate in drop_late;
     /// Random early detection (RED).
     Red in red;
     /// Marks above an instantaneous threshold.
     Threshold in threshold;
-    /// One packet is dropped at a soft threshold.
+    /// One drop at a soft threshold.
     Dual in dual_threshold;
     /// Flow queues with CoDel (RFC 8290).
     FqCoDel in fq_codel;
     /// Controlled delay (RFC 8289).
     CoDel in codel;
-    /// Knows the lifetimes of packets.
+    /// Deadline-aware queue.
     Deadline in deadline;
     /// Proportional integral controller, enhanced (RFC 8033).
     Pie in pie;

@@ -197,7 +197,7 @@ mod tests {
         PieConfig { target: ms(15), update: ms(15), burst: ms(150), ecn: true }
     }
 
-    /// What becomes of a packet a millisecond while the wait is always `wait_ms`.
+    /// Verdicts on one packet per millisecond with a constant queueing delay of `wait_ms`.
     fn fed(pie: &mut Pie, from: u64, until: u64, wait_ms: u64, ecn: u8) -> Vec<Verdict> {
         (from..until)
             .map(|t| {

@@ -15,15 +15,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::VecDeque;
 
 base::named! {
-    /// How long a connection is kept.
+    /// Lifetime of a connection.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Keep {
-        /// For one object: HTTP 1.0.
+        /// One object: HTTP 1.0.
         Object = "object",
-        /// For the objects of one page.
+        /// The objects of one page.
         Page = "page",
-        /// For all pages.
+        /// All pages.
         Session = "session",
     }
 }

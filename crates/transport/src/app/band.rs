@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(letters(nothing, &[&[2, 0, 0]]), Err(Nonsense));
     }
 
-    /// What a plan leaves to chance has to be said, and nothing else.
+    /// Only numbers that are not constant in the plan are encoded.
     #[test]
     fn a_plan_tells_what_is_known() {
         let plan = |request: Dist, reply: Dist, objects: f64, serve: Dist| Asking {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut, the other end reads what was written, and where each request ends.
+        /// For any division of the bytes, the other end decodes the requests and their ends.
         #[test]
         fn what_was_asked_is_read(
             asked in proptest::collection::vec((1u64..2000, any::<u64>(), any::<u64>()), 0..20),

@@ -152,7 +152,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// What happens, in its order: a message of so many bytes (or datagrams) is said, or some of what was said comes.
+    /// Events in order: a message is sent, or part of the sent data arrives.
     #[derive(Clone, Debug)]
     enum Step {
         Said(u64),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// A listener that was there and one that is told afterwards have seen the same.
+        /// Replay from logs gives the statistics of a live sink.
         #[test]
         fn told_afterwards_is_the_same_as_there(steps in steps(), useful in useful()) {
             let (letters, rows) = (Letters::default(), Letters::default());
@@ -203,7 +203,7 @@ mod tests {
                             came.push((at(now), received));
                             listener.progressed(at(now), LINE, &mut Heard(received));
                         }
-                        // Any datagram that was said, also again, or one that nobody said.
+                        // Any datagram sent, possibly repeated, or an unknown one.
                         let number = if end > 0 { value % (end + 1) } else { 0 };
                         numbers.push((at(now), number));
                         hearing.hear(at(now), number as u32, None);
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Where the listener's clock is behind, what came has been said all the same.
+    /// An arrival implies an earlier transmission even if the sink's clock is behind.
     #[test]
     fn what_came_was_said_before() {
         let said = [Letter { end: 10, made: at(5), reply: 10, wait: Span::ZERO }];

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(t.timeout(), Span::from_secs(1)); // 300 ms, rounded up
     }
 
-    /// FB-03: a timer set to a part of what was computed; its least value still holds.
+    /// FB-03: a timer set to a fraction of the computed timeout; the minimum still applies.
     #[test]
     fn a_premature_timer_is_a_part_of_the_computed_one() {
         let mut config = Config::default().rto;
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(t.timeout(), Span::from_secs(1));
     }
 
-    /// EI-18: what is left of the timeout of a segment sent earlier, at least two ticks.
+    /// EI-18: the RTO less the age of an earlier segment, at least two ticks.
     #[test]
     fn restarts_from_the_time_of_sending() {
         let mut config = Config::default().rto;

@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(rtt.timeout(&config), Some(Span::from_millis(2350)));
     }
 
-    /// TB-17, EI-18: a longer sequence, and the same with ten samples expected a window.
+    /// TB-17, EI-18: a longer sequence, and the sequence with ten samples expected per window.
     #[test]
     fn rfc_6298_and_rfc_7323_sequences_by_hand() {
         let mut config = Config::default().rto;

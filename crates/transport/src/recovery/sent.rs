@@ -471,7 +471,7 @@ mod tests {
         assert_eq!(sent.delivered(), 40);
     }
 
-    /// PR-05: a smaller segment cuts what is outstanding; what was lost of it stays lost.
+    /// PR-05: a smaller segment size splits outstanding records; their loss marks stay.
     #[test]
     fn records_become_smaller() {
         let mut sent = four();
@@ -500,8 +500,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list of bytes: whatever is sent, reported and acknowledged, records touch,
-        /// cover exactly what is outstanding, and count it right.
+        /// Compared with a plain list of bytes: for any transmissions, SACKs and ACKs, the records are
+        /// contiguous, cover exactly the outstanding data, and their counters are right.
         #[test]
         fn agrees_with_a_list_of_bytes(steps in proptest::collection::vec((0u8..6, 0u64..64, 1u64..16), 1..60)) {
             let mut sent = Sent::ordered();

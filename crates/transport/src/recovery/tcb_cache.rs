@@ -172,7 +172,8 @@ mod tests {
         }
     }
 
-    /// EI-27: the first connection's values as they are, then means; the least round trip is the lesser.
+    /// EI-27: the first connection's values are stored, later ones averaged; of the minimum RTT the smaller
+    /// one is kept.
     #[test]
     fn values_are_averaged_at_the_close() {
         let cache = TcbCache::default();
@@ -189,14 +190,14 @@ mod tests {
         let known = cache.recall(at(2.0), ms(0)).unwrap();
         assert_eq!((known.rtt, known.min_rtt), (Some((ms(600), ms(250))), Some(ms(200))));
         assert_eq!((known.ssthresh, known.cwnd), (Some(15_000.0), Some(20_000.0)));
-        // What the timer learned is that of the last one.
+        // The adapted timer state is that of the last connection.
         assert_eq!(known.lesson, Some(kept));
         // Without congestion there is no threshold to average.
         cache.merge(at(3.0), &share("rfc9040"), &closing(600, 250, f64::INFINITY, 20_000.0));
         assert_eq!(cache.recall(at(3.0), ms(0)).unwrap().ssthresh, Some(15_000.0));
     }
 
-    /// EI-27: what is too old is not taken over, nor averaged with.
+    /// EI-27: values that are too old are neither used nor averaged.
     #[test]
     fn values_age() {
         let cache = TcbCache::default();
@@ -225,7 +226,7 @@ mod tests {
         assert_eq!(cache.recall(at(3.0), ms(0)).unwrap().ssthresh, Some(15_000.0));
         cache.merge(at(4.0), &share, &closing(750, 100, 18_000.0, 4000.0));
         assert_eq!(cache.recall(at(4.0), ms(0)).unwrap().ssthresh, Some(18_000.0));
-        // No answer without the timer: nothing is known of the round trip.
+        // The last data needed a timeout: the RTT is cleared.
         cache.merge(at(5.0), &share, &Closing { backed_off: true, ..closing(750, 100, 8000.0, 4000.0) });
         assert_eq!(cache.recall(at(5.0), ms(0)).unwrap().rtt, None);
     }

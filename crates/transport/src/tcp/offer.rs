@@ -116,7 +116,7 @@ mod tests {
         let agreed = config.agreed(none);
         assert_eq!((agreed.mss, agreed.timestamps, agreed.window_scale), (536, false, false));
         assert!(!agreed.uses_sack() && !agreed.scales_windows());
-        // What it does not want itself, no offer makes it want.
+        // An option that is off stays off for any offer.
         let plain = Config { timestamps: false, sack: Sack::Off, window_scale: false, ..Config::default() };
         assert_eq!(plain.agreed(ALL), plain);
         assert_eq!(config.agreed(Offer { mss: Some(0), ..ALL }).mss, LEAST_MSS);

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::tcp::Config;
 
-    /// EI-17: the least timeout after delays of 3 s and 11 s, and after a genuine timeout.
+    /// EI-17: minimum RTO after delays of 3 s and 11 s, and after a genuine timeout.
     #[test]
     fn what_the_length_of_a_delay_teaches() {
         let least = |adapt| {

@@ -36,15 +36,15 @@ const LEAST_SEGMENTS: f64 = 4.0;
 const MARGIN: f64 = 0.99;
 
 named! {
-    /// What BBR is doing (section 4.3).
+    /// State of BBR (section 4.3).
     pub enum Mode {
-        /// Doubles the rate until it stops growing.
+        /// Startup: doubles the rate until it stops growing.
         Startup = "startup",
-        /// Empties the queue that this made.
+        /// Drain: empties the queue built in Startup.
         Drain = "drain",
-        /// Cruises, and looks for more every eight round trips.
+        /// ProbeBW: paces at the estimate, and probes for more every eight RTTs.
         ProbeBw = "probe-bw",
-        /// Keeps little in flight, to see the least round trip.
+        /// ProbeRTT: a small flight, to measure the minimum RTT.
         ProbeRtt = "probe-rtt",
     }
 }

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(window.cwnd, 40_000.0);
     }
 
-    /// Below the threshold the ninth round trip of a round ends slow start, whatever is being repaired.
+    /// Below ssthresh the ninth RTT sample of a round ends slow start, in recovery too.
     #[test]
     fn slow_start_may_end_in_recovery() {
         let mut config = Config::default();
@@ -300,7 +300,7 @@ mod tests {
         let reduction = Reduction { reason: Reason::Loss, outstanding: 0.0, half: 0.0 };
         window.cwnd = cubic.on_reduction(&super::tests::window(100.0), &reduction);
         window.ssthresh = window.cwnd;
-        // So many acknowledgements that the window always is where the curve wants it: 1000 a second.
+        // 1000 ACKs per second, so that the window always follows the curve.
         let mut seen = Vec::new();
         for i in 0..6000 {
             let t = 0.001 * f64::from(i);

@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_round_trip_that_has_grown_by_an_eighth_ends_it() {
-        // A round of one acknowledgement, 80 ms; in the next one eight are looked at, and the ninth tells:
-        // 90 ms is not more than 80 + 10, 91 ms is.
+        // A round of one ACK with 80 ms; in the next round eight samples are collected, and the ninth
+        // decides: 90 ms is not more than 80 + 10, 91 ms is.
         let second_round = |later: f64| {
             let mut window = Window::new(&Config { mss: 1000, ..Config::default() }, 1 << 30);
             window.cwnd = 20_000.0;

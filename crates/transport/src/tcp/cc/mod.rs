@@ -39,13 +39,13 @@ pub struct Acked {
 }
 
 named! {
-    /// Why the window is reduced.
+    /// Cause of a window reduction.
     pub enum Reason {
         /// Duplicate acknowledgements or SACK show a loss.
         Loss = "loss",
         /// The retransmission timer expired.
         Timeout = "timeout",
-        /// The network marked a packet (RFC 3168).
+        /// An ECN mark (RFC 3168).
         Mark = "mark",
     }
 }
@@ -169,7 +169,7 @@ macro_rules! controls {
         $(pub mod $module;)+
 
         named! {
-            /// Congestion control: how the window grows, and what a loss takes from it.
+            /// Congestion control: growth of the window, and its reduction at a loss.
             pub enum CongestionControl { $($(#[$meta])+ $variant = $word),+ }
         }
 
@@ -232,12 +232,12 @@ macro_rules! controls {
 
 // The only list of congestion controls: word, type and file of each.
 controls! {
-    /// A segment a round trip, half at a loss (RFC 5681).
+    /// One segment per RTT, halved at a loss (RFC 5681).
     Reno = "reno" in reno;
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic = "cubic" in cubic;
-    /// A model of the path's rate and round trip (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
+    /// Model of the path's bandwidth and RTT (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
     Bbr = "bbr" in bbr;
-    /// Likewise, bounded by what losses say (version 3, draft-ietf-ccwg-bbr).
+    /// Model of the path's bandwidth and RTT with loss-based bounds (version 3, draft-ietf-ccwg-bbr).
     Bbr3 = "bbr3" in bbr3;
 }

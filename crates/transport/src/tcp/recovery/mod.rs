@@ -72,7 +72,7 @@ trait Rules: Default {
 macro_rules! strategies {
     ($($(#[$doc:meta])+ $variant:ident = $word:literal $(| $alias:literal)* => $state:ty;)+) => {
         base::named! {
-            /// Loss recovery: what is resent on duplicate acknowledgements, and when it is over.
+            /// Loss recovery: retransmission on duplicate ACKs, and the end of recovery.
             pub enum Recovery { $($(#[$doc])+ $variant = $word $(| $alias)*),+ }
         }
 
@@ -164,17 +164,19 @@ strategies! {
     NewReno = "newreno" => newreno::NewReno;
     /// As `sack`, with a retransmission on every partial acknowledgement. Without SACK: `newreno`.
     NewRenoSack = "newreno-sack" => newreno_sack::NewRenoSack;
-    /// The pipe-based SACK sender of the simulators of 2001 (Fall and Floyd 1996). Without SACK: `newreno`.
+    /// Pipe-counting SACK sender of the simulators of 2001 (Fall and Floyd 1996). Without SACK: `newreno`.
     Sack = "sack" | "reno-sack" => sack::SackPipe;
-    /// Conservative SACK recovery as first written (RFC 3517). Without SACK: `newreno`.
+    /// Conservative SACK recovery in its first version (RFC 3517). Without SACK: `newreno`.
     Rfc3517 = "rfc3517" => rfc3517::Rfc3517;
     /// Conservative SACK recovery (RFC 6675). Without SACK: `newreno`.
     Rfc6675 = "rfc6675" => rfc6675::Rfc6675;
-    /// What lies below the highest report has left the network (Mathis and Mahdavi 1996). Without SACK: `newreno`.
+    /// Data below the highest SACKed byte have left the network (Mathis and Mahdavi 1996). Without SACK:
+    /// `newreno`.
     Fack = "fack" => fack::Fack;
-    /// FACK as the simulators of 2001 had it: one segment and slow start when recovery begins. Without SACK: `newreno`.
+    /// FACK of the simulators of 2001: one segment and slow start when recovery begins. Without SACK:
+    /// `newreno`.
     FackNs2 = "fack-ns2" => Box<fack_ns2::FackNs2>;
-    /// Lost is what was sent well before something that arrived (RFC 8985). Without SACK: `newreno`.
+    /// Segments sent well before an arrived one are lost (RFC 8985). Without SACK: `newreno`.
     Rack = "rack" => Box<rack::Rack>;
 }
 

@@ -48,7 +48,7 @@ macro_rules! responses {
         $(pub mod $module;)+
 
         base::named! {
-            /// What follows from the verdict "spurious".
+            /// Response to a spurious timeout.
             pub enum Response { $($(#[$doc])+ $name = $word),+ }
         }
 
@@ -83,20 +83,20 @@ macro_rules! responses {
 
 // The only list of responses: word, type and file of each.
 responses! {
-    /// Nothing but the verdict in the trace.
+    /// No response.
     None = "none" in none;
     /// The staged response of the original Eifel algorithm (Ludwig and Katz 2000).
     Staged = "staged" in staged;
-    /// RFC 4015: restore, without a burst, and adapt the timer.
+    /// Eifel response (RFC 4015): restoration without a burst, and an adapted timer.
     Rfc4015 = "rfc4015" in rfc4015;
-    /// Window and threshold not smaller than they were (Linux).
+    /// cwnd and ssthresh at least as large as before (Linux).
     Undo = "undo" in undo;
-    /// Threshold and window as they were ("Responding", option 1).
+    /// Full restoration of cwnd and ssthresh ("Responding", option 1).
     Restore1 = "restore-1" in restore_1;
-    /// Both half of the old window ("Responding", option 2).
+    /// cwnd and ssthresh half of the old window ("Responding", option 2).
     Restore2 = "restore-2" in restore_2;
-    /// Threshold half of the old window, slow start from one segment ("Responding", option 3).
+    /// ssthresh half of the old window, slow start from one segment ("Responding", option 3).
     Restore3 = "restore-3" in restore_3;
-    /// Both the old window ("Responding", option 4).
+    /// cwnd and ssthresh the old window ("Responding", option 4).
     Restore4 = "restore-4" in restore_4;
 }

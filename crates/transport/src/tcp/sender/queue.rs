@@ -260,7 +260,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// What a kernel for virtual time takes: 832 B a portion, room for segments of 2304 B.
+    /// Values of a kernel in virtual time: 832 B per portion, room for segments of 2304 B.
     fn queue() -> Queue {
         let mut queue = Queue::new(SendBuffer { portion: 832, segment: 2304, most: 4 << 20 }, 1448);
         queue.offered(65_160);
@@ -271,7 +271,7 @@ mod tests {
         1 + n * 1448
     }
 
-    /// As a kernel's trace has it: 22 segments, two of them leave and their place is taken, eight more leave and theirs, and the
+    /// As in a kernel's trace: 22 segments, two of them are sent and replaced, then eight more, and the
     /// buffer of 46 080 B is full.
     #[test]
     fn the_first_portion_is_filled_up_as_it_leaves() {
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(queue.write(1, end), Wrote::Full);
     }
 
-    /// A portion of one segment takes another from the next one, where two may leave.
+    /// A portion of one segment takes another one from the next portion, where two may be sent.
     #[test]
     fn a_portion_grows_by_what_follows() {
         let mut queue = queue();
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(queue.next + queue.first().unwrap(), queue.written());
     }
 
-    /// PSH is at the end of a group of several, and where the program asked for it; never within.
+    /// PSH ends a group of several segments and a pushed write; it is never set within.
     #[test]
     fn a_group_ends_with_push() {
         let mut queue = queue();
@@ -325,7 +325,7 @@ mod tests {
         assert!(queue.leave(written));
     }
 
-    /// The buffer wakes the program when a third of it is free, and not before.
+    /// The buffer wakes the program when a third of it is free, and not earlier.
     #[test]
     fn a_third_is_free_before_it_writes_again() {
         let mut queue = queue();

@@ -24,9 +24,9 @@ pub struct Episode {
 }
 
 base::named! {
-    /// What a verdict is about.
+    /// Subject of a verdict.
     pub enum Judged {
-        /// One expiration of the retransmission timer, or several in a row.
+        /// One timeout, or several in a row.
         Timeout = "timeout",
         /// A fast retransmit.
         FastRetransmit = "fast-retransmit",
@@ -130,7 +130,7 @@ macro_rules! detectors {
         $(pub mod $module;)+
 
         base::named! {
-            /// Who judges whether a timeout or a fast retransmit was spurious.
+            /// Detector of spurious timeouts and fast retransmits.
             pub enum Spurious { $($(#[$doc])+ $name = $word),+ }
         }
 
@@ -177,24 +177,24 @@ macro_rules! detectors {
 
 // The only list of detectors: word, type and file of each.
 detectors! {
-    /// Nobody: every timeout is a loss.
+    /// No detector: every timeout is a loss.
     None = "none" in none;
-    /// The echoed timestamp tells the original from the retransmission (RFC 3522).
+    /// The echoed timestamp distinguishes the original from the retransmission (RFC 3522).
     Eifel = "eifel" in eifel;
-    /// New data after the timeout, and what the second acknowledgement says: with SACK the variant for it
-    /// (RFC 5682 sections 2 and 3).
+    /// New data after the timeout, judged by the second ACK; with SACK its SACK variant (RFC 5682 sections 2
+    /// and 3).
     Frto = "frto" in frto;
-    /// The same without looking at SACK (RFC 5682 section 2).
+    /// F-RTO without SACK (RFC 5682 section 2).
     FrtoBasic = "frto-basic" in frto_basic;
-    /// The receiver reports that everything resent came twice (RFC 3708); late.
+    /// DSACK blocks report every retransmitted segment (RFC 3708); late verdict.
     Dsack = "dsack" in dsack;
-    /// The same, but copies are counted: what was resent twice is judged too (Linux).
+    /// DSACK with counted copies: segments retransmitted twice are judged too (Linux).
     DsackCount = "dsack-count" in dsack_count;
-    /// The acknowledgement came sooner than the least round trip after the retransmission (Allman and Paxson 1999).
+    /// The ACK arrived within less than the minimum RTT of the retransmission (Allman and Paxson 1999).
     MinRtt = "min-rtt" in min_rtt;
-    /// The receiver says whether it answers a retransmission: a flag in the segment, a proposal (Ludwig and Katz 2000).
+    /// A flag in the segment echoes whether a retransmission is answered, a proposal (Ludwig and Katz 2000).
     RetransmitFlag = "retransmit-flag" in retransmit_flag;
-    /// F-RTO, timestamps and duplicate SACK together: the first to say "spurious" is believed (Linux).
+    /// F-RTO, timestamps and DSACK combined: the first spurious verdict counts (Linux).
     Linux = "linux" in linux;
 }
 

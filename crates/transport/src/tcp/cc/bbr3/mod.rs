@@ -33,21 +33,21 @@ const STARTUP_LOSSES: u64 = 6;
 const EXTRA_ROUNDS: usize = 10;
 
 named! {
-    /// What BBR is doing (section 5.1).
+    /// State of BBR (section 5.1).
     pub enum Mode {
-        /// Doubles the rate until it stops growing, or too much is lost.
+        /// Startup: doubles the rate until it stops growing, or too much is lost.
         Startup = "startup",
-        /// Empties the queue that this made.
+        /// Drain: empties the queue built in Startup.
         Drain = "drain",
-        /// Probing for rate: less than the rate, until there is room.
+        /// ProbeBW_DOWN: paces below the estimate until the flight is low enough.
         Down = "down",
-        /// Just the rate, until it is time to probe.
+        /// ProbeBW_CRUISE: paces at the estimate until the next probe is due.
         Cruise = "cruise",
-        /// Just the rate, with all bounds but the long one lifted.
+        /// ProbeBW_REFILL: paces at the estimate, with the short-term bounds lifted.
         Refill = "refill",
-        /// More than the rate, until that shows.
+        /// ProbeBW_UP: paces above the estimate until a queue or losses appear.
         Up = "up",
-        /// Half of the product of rate and round trip, to see the least round trip.
+        /// ProbeRTT: half of the bandwidth-delay product in flight, to measure the minimum RTT.
         ProbeRtt = "probe-rtt",
     }
 }
