@@ -6,7 +6,7 @@ use lab::part::Part;
 use lab::sweep::{Control, Sweep, SweepError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule};
 use results::folder::RunFolder;
 use results::{Error, Header, Row, row};
 use serde_json::json;
@@ -140,6 +140,12 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         crate::arrow::of_rows(py, &self.header, &self.rows, short)
+    }
+
+    /// The bytes that `write_parquet` would write.
+    fn parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| results::parquet::flows_bytes(&self.header, &self.rows));
+        Ok(PyBytes::new(py, &bytes.map_err(|e| failed(&e))?))
     }
 
     /// Writes the Parquet table; the same rows give the same bytes.

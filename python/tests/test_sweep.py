@@ -125,6 +125,18 @@ def test_gaps_are_found_and_cut() -> None:
     assert _sweep._missing([_sweep.Task(0, 10)], 6, 4) == []
 
 
+def test_tasks_get_smaller_towards_the_end() -> None:
+    """All is covered once, no task is larger than asked for, and what the last ones leave to one worker is small."""
+    for total, size, width in [(10_000, 100, 2), (1_000, 100, 4), (50, 100, 8), (7, 3, 1)]:
+        tasks = _sweep._missing([], total, size, width)
+        assert [t.first for t in tasks] == [0, *(t.until for t in tasks)][:-1] and tasks[-1].until == total
+        sizes = [t.until - t.first for t in tasks]
+        assert max(sizes) <= size and sizes[-1] <= max(1, -(-size // 8))
+        assert all(later <= earlier for earlier, later in zip(sizes, sizes[1:]))
+    kept = [_sweep.Task(0, 40), _sweep.Task(60, 100)]
+    assert sum(t.until - t.first for t in _sweep._missing(kept, 100, 8, 2)) == 20
+
+
 def test_a_wrong_client_is_refused(small: williwaw.Scenario, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="executor of concurrent.futures"):
         williwaw.sweep(small, 2, folder=tmp_path / "s", client=object())

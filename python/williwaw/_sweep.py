@@ -13,7 +13,6 @@ import json
 import math
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -56,6 +55,7 @@ class Sweep:
     resumed: int = 0
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    busy_s: float = 0.0
     bytes: int = 0
     retries: int = 0
     _parts: list[Path] = field(default_factory=list, repr=False)
@@ -72,24 +72,23 @@ class Sweep:
 
     def content_hash(self) -> str:
         """SHA-256 of the table of all rows, which does not depend on how the sweep was cut."""
-        with tempfile.TemporaryDirectory(prefix="williwaw-") as folder:
-            path = Path(folder) / "flows.parquet"
-            self.run().write_parquet(path)
-            return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(self.run()._rows.parquet()).hexdigest()
 
 
-def work(scenario: Scenario, repetitions: int, seed: int, first: int, until: int, place: str | None) -> tuple[Any, float]:
-    """One task: the table as bytes, or its size where it was written to ``place``; and CPU seconds of this process."""
-    began = time.process_time()
+def work(
+    scenario: Scenario, repetitions: int, seed: int, first: int, until: int, place: str | None
+) -> tuple[Any, float, float]:
+    """One task: the table as bytes, or its size where it was written to ``place``; CPU and real seconds that it took."""
+    began, clock = time.process_time(), time.monotonic()
     rows = _core.run(scenario._scene, repetitions, seed, 1, (first, until), None, None)
     if place is not None:
         target = Path(place) / Task(first, until).name
         rows.write_parquet(os.fspath(target))
-        return target.stat().st_size, time.process_time() - began
-    with tempfile.TemporaryDirectory(prefix="williwaw-") as folder:
-        path = Path(folder) / "part.parquet"
-        rows.write_parquet(os.fspath(path))
-        return path.read_bytes(), time.process_time() - began
+        content: Any = target.stat().st_size
+    else:
+        # Nothing here waits for a disk.
+        content = rows.parquet()
+    return content, time.process_time() - began, time.monotonic() - clock
 
 
 class _Executor:
@@ -216,14 +215,26 @@ def _kept(dataset: Path) -> list[Task]:
     return sorted(tasks, key=lambda task: task.first)
 
 
-def _missing(kept: list[Task], total: int, size: int) -> list[Task]:
-    """What no file covers, in tasks of at most ``size`` repetitions."""
+def _missing(kept: list[Task], total: int, size: int, width: int | None = None) -> list[Task]:
+    """What no file covers, in tasks of at most ``size`` repetitions.
+
+    For ``width`` workers tasks get smaller towards the end, down to an eighth, so that all workers end together
+    (guided self-scheduling; Polychronopoulos and Kuck, 1987).
+    """
     gaps, at = [], 0
     for task in [*kept, Task(total, total)]:
         if task.first > at:
             gaps.append((at, min(task.first, total)))
         at = max(at, task.until)
-    return [Task(a, min(a + size, end)) for first, end in gaps for a in range(first, end, size)]
+    left = sum(end - first for first, end in gaps)
+    tasks = []
+    for first, end in gaps:
+        while first < end:
+            many = size if width is None else min(size, max(1, -(-size // 8), -(-left // (2 * width))))
+            tasks.append(Task(first, min(first + many, end)))
+            left -= tasks[-1].until - first
+            first = tasks[-1].until
+    return tasks
 
 
 def _size(scenario: Scenario, total: int, seconds: float) -> int:
@@ -279,7 +290,7 @@ def sweep(
     """Runs what is missing of a sweep on a cluster and keeps it as a partitioned Parquet dataset in ``folder``.
 
     ``client`` is a ``dask.distributed.Client``, the module ``ray``, an executor of ``concurrent.futures``, or None for
-    the cores of this machine. Tasks last about ``task_s`` seconds of one core, or hold ``task_repetitions``. Rows travel
+    the cores of this machine. Tasks last about ``task_s`` seconds of one core, less at the end, or hold ``task_repetitions``. Rows travel
     to this process, which writes the files; with ``shared``, workers write into ``folder``, which they must see under
     the same path. The rows are those of :func:`williwaw.run`, bit for bit, however the sweep was cut and resumed.
     """
@@ -293,14 +304,15 @@ def sweep(
     total = repetitions * scenario.cells
     kept = _kept(dataset)
     size = task_repetitions or _size(scenario, total, task_s)
-    todo = _missing(kept, total, size)
-    result = Sweep(folder, scenario.title, scenario.name, tasks=len(todo), resumed=len(kept))
+    result = Sweep(folder, scenario.title, scenario.name, resumed=len(kept))
     tell, close = _progress(progress, "repetitions")
     began = time.monotonic()
     try:
-        if todo:
-            args = (scenario, repetitions, seed, os.fspath(dataset) if shared else None)
-            _drive(_backend(client, args), todo, total, dataset, result, tell)
+        if _missing(kept, total, size):
+            backend = _backend(client, (scenario, repetitions, seed, os.fspath(dataset) if shared else None))
+            todo = _missing(kept, total, size, None if task_repetitions else backend.width)
+            result.tasks = len(todo)
+            _drive(backend, todo, total, dataset, result, tell)
     finally:
         close()
     result.wall_s = time.monotonic() - began
@@ -334,13 +346,14 @@ def _drive(
             if flying == 0:
                 break
             for task, outcome in backend.finished():
-                content, cpu = outcome()
+                content, cpu, busy = outcome()
                 if isinstance(content, bytes):
                     _put(dataset, task, content)
                     result.bytes += len(content)
                 else:
                     result.bytes += content
                 result.cpu_s += cpu
+                result.busy_s += busy
                 flying -= 1
                 done += task.until - task.first
                 if tell:

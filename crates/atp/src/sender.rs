@@ -91,6 +91,8 @@ pub(crate) struct Acked {
 pub(crate) struct Sender {
     payload: u32,
     units: VecDeque<Adu>,
+    /// A unit was written that has a lifetime, or the receiver has set one.
+    limited: bool,
     flying: VecDeque<Flying>,
     next_id: MessageId,
     next_tx: u64,
@@ -113,6 +115,7 @@ impl Sender {
         Sender {
             payload: payload.max(1),
             units: VecDeque::new(),
+            limited: false,
             flying: VecDeque::new(),
             next_id: 0,
             next_tx: 1,
@@ -143,6 +146,7 @@ impl Sender {
             return id;
         }
         let fragments = bytes.div_ceil(u64::from(self.payload)) as usize;
+        self.limited |= message.lifetime.is_some();
         self.units.push_back(Adu {
             id,
             bytes,
@@ -173,6 +177,7 @@ impl Sender {
     }
     /// The receiver sets the lifetime of all units from now on (catalogue RT-10).
     pub(crate) fn set_lifetime(&mut self, now: Time, lifetime: Span) {
+        self.limited = true;
         for unit in &mut self.units {
             unit.made = Some(now);
             unit.lifetime = Some(lifetime);
@@ -181,6 +186,9 @@ impl Sender {
 
     /// Gives up units whose lifetime is over, and those that cannot arrive within it; their numbers.
     pub(crate) fn expire(&mut self, now: Time, time_for: impl Fn(u64) -> Option<Span>) -> Vec<MessageId> {
+        if !self.limited {
+            return Vec::new();
+        }
         let payload = self.payload;
         let mut gone = Vec::new();
         let mut ahead = 0;
@@ -221,7 +229,8 @@ impl Sender {
     }
 
     pub(crate) fn next_expiry(&self) -> Time {
-        self.units.iter().map(Adu::deadline).min().unwrap_or(Time::NEVER)
+        let deadlines = self.units.iter().map(Adu::deadline);
+        if self.limited { deadlines.min().unwrap_or(Time::NEVER) } else { Time::NEVER }
     }
 
     /// The first fragment that waits to be sent.
@@ -314,7 +323,7 @@ impl Sender {
     /// Reports units of which everything is known.
     fn settle(&mut self) {
         let mut at = 0;
-        while let Some(unit) = self.units.get(at) {
+        while let Some(unit) = self.units.get(at).filter(|unit| unit.begun) {
             if !unit.is_settled() {
                 at += 1;
                 continue;
@@ -333,7 +342,7 @@ impl Sender {
     pub(crate) fn on_timeout(&mut self) -> u32 {
         let mut outstanding = 0;
         let mut first = true;
-        for unit in &mut self.units {
+        for unit in self.units.iter_mut().take_while(|u| u.begun) {
             let most = unit.retransmissions;
             for (standing, times) in &mut unit.fragments {
                 if matches!(standing, Standing::Flying(_)) {
@@ -356,7 +365,8 @@ impl Sender {
     /// Fragments on their way.
     pub(crate) fn outstanding(&self) -> u32 {
         let flying = |u: &Adu| u.fragments.iter().filter(|(s, _)| matches!(s, Standing::Flying(_))).count();
-        self.units.iter().map(flying).sum::<usize>() as u32
+        // The first unit that waits is begun first: behind it nothing is on its way.
+        self.units.iter().take_while(|u| u.begun).map(flying).sum::<usize>() as u32
     }
     /// Units that are being sent.
     pub(crate) fn len(&self) -> usize {

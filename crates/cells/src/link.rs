@@ -168,10 +168,18 @@ impl Link {
         if arrived { Fate::Arrived } else { Fate::Lost }
     }
 
-    /// The decision by average curves: `ci` is the mean C/I (linear), `u` the correlated uniform draw.
+    /// What [`Link::heard`] and [`Link::quality`] say of a radio block whose bursts are all alike.
+    #[inline]
+    pub(crate) fn steady(&self, sinr: f32) -> ([f32; BURSTS], f32) {
+        let information = self.tables.information(1, sinr * self.measured);
+        ([information; BURSTS], self.tables.effective(1, information))
+    }
+
+    /// The decision by average curves: `ci` is the mean C/I, linear and in dB, `u` the correlated uniform draw.
+    #[inline]
     pub(crate) fn data_average(
         &self,
-        ci: f32,
+        (ci, db): (f32, f32),
         scheme: Scheme,
         first: Scheme,
         soft: &mut Soft,
@@ -180,6 +188,7 @@ impl Link {
         if !self.combines {
             *soft = Soft::default();
         }
+        let alone = soft.units == 0;
         let (row, n) = soft.add(ci, scheme, first);
         let [x50, slope] = self.average[row];
         let (gain, narrower) = match n {
@@ -187,10 +196,17 @@ impl Link {
             2 => (self.gain[row][0], 0.72),
             _ => (self.gain[row][1], 0.60),
         };
-        // Accumulated C/I: the sum over transmissions, in units of the row's scheme.
-        let per_unit = soft.sum / f32::from(soft.units) * f32::from(n);
-        let error = logistic(to_db(per_unit) + gain, x50, slope * narrower);
-        if u >= error { Fate::Arrived } else { Fate::Lost }
+        // Accumulated C/I: the sum over transmissions, in units of the row's scheme. Of one transmission that counts once
+        // it is the block's own to the bit: its C/I was only multiplied and divided by 1 or 2.
+        let x =
+            if alone && n == 1 { db } else { to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain };
+        let slope = slope * narrower;
+        // Few draws are so near to the error rate that it must be computed.
+        let arrived = match self.tables.certain(x, x50, slope, u) {
+            Some(arrived) => arrived,
+            None => u >= logistic(x, x50, slope),
+        };
+        if arrived { Fate::Arrived } else { Fate::Lost }
     }
 }
 
@@ -247,6 +263,44 @@ mod tests {
         let mut config = Config::default();
         change(&mut config);
         Link::new(&config, &Curves::built_in())
+    }
+
+    /// EG-07: decisions by average curves are those of the logistic law, draw by draw, however often a block is repeated.
+    #[test]
+    fn eg_07_average_curves_decide_by_the_logistic_law() {
+        let link = link(|_| ());
+        let law = |ci: f32, scheme: Scheme, soft: &mut Soft, u: f32| {
+            let (row, n) = soft.add(ci, scheme, scheme);
+            let [x50, slope] = link.average[row];
+            let (gain, narrower) = match n {
+                0 | 1 => (0.0, 1.0),
+                2 => (link.gain[row][0], 0.72),
+                _ => (link.gain[row][1], 0.60),
+            };
+            let x = to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain;
+            u >= logistic(x, x50, slope * narrower)
+        };
+        let mut arrived = 0;
+        for i in 0..200_000 {
+            let scheme = Scheme::EGPRS[i as usize % SCHEMES];
+            let around = link.average[index(scheme)][0] + 24.0 * (crate::numeric::unit(mix(3 * i)) - 0.5);
+            let ci = from_db(around);
+            let (mut soft, mut plain) = (Soft::default(), Soft::default());
+            for k in 0..4 {
+                // Draws next to 0 and to 1 too.
+                let u = crate::numeric::unit(mix(3 * i + k));
+                let u = if i % 5 == 0 { u * u * u * u } else { u };
+                let fate = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, u);
+                assert_eq!(
+                    fate == Fate::Arrived,
+                    law(ci, scheme, &mut plain, u),
+                    "{scheme} {around} {k} {u}"
+                );
+                assert_eq!(soft, plain);
+                arrived += u32::from(fate == Fate::Arrived);
+            }
+        }
+        assert!((200_000..700_000).contains(&arrived), "{arrived}");
     }
 
     /// Block error rate under ideal hopping with one interferer, at a mean C/I in dB.

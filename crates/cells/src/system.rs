@@ -281,6 +281,15 @@ impl Cells {
 
     /// Gives slots to a TBF, or lets it wait for one.
     pub(crate) fn admit(&mut self, m: usize, way: usize, now: Tick) {
+        if !self.give_slots(m, way, now) {
+            let cell = self.motion.serving[m] as usize;
+            self.ways[m][way].tbf = Tbf::Queued;
+            self.slots[cell].waiting[way].push_back(m as u32);
+        }
+    }
+
+    /// Gives slots to a TBF; false if there are none.
+    fn give_slots(&mut self, m: usize, way: usize, now: Tick) -> bool {
         let cell = self.motion.serving[m] as usize;
         let other = &self.ways[m][1 - way];
         let near = (way == UP && other.tbf == Tbf::Active).then_some((other.first, other.slots));
@@ -288,18 +297,12 @@ impl Cells {
         let slots = self.ways[m][way].slots;
         let first = self.slots[cell].allocate(way, m as u32, slots, near, hash);
         let first = first.or_else(|| self.slots[cell].allocate(way, m as u32, slots, None, hash));
+        let Some(first) = first else { return false };
         let w = &mut self.ways[m][way];
-        match first {
-            Some(first) => {
-                (w.first, w.tbf) = (first, Tbf::Active);
-                self.meter.mobiles[m].ways[way].tbfs += 1;
-                self.note(m, now, Watched::TbfBegins { way, first });
-            }
-            None => {
-                w.tbf = Tbf::Queued;
-                self.slots[cell].waiting[way].push_back(m as u32);
-            }
-        }
+        (w.first, w.tbf) = (first, Tbf::Active);
+        self.meter.mobiles[m].ways[way].tbfs += 1;
+        self.note(m, now, Watched::TbfBegins { way, first });
+        true
     }
 
     /// Ends a TBF in any state and lets those that wait for its slots in.
@@ -318,8 +321,13 @@ impl Cells {
         w.tbf = Tbf::Idle;
         w.restart(self.config.mac.resegment, self.config.mac.poll);
         self.live -= 1;
-        let waiting = std::mem::take(&mut self.slots[cell].waiting[way]);
-        waiting.into_iter().for_each(|other| self.admit(other as usize, way, now));
+        // All mobiles ask for as many slots: where the first finds none, nobody behind it does.
+        while let Some(&first) = self.slots[cell].waiting[way].front() {
+            if !self.give_slots(first as usize, way, now) {
+                break;
+            }
+            self.slots[cell].waiting[way].pop_front();
+        }
     }
 
     /// A mobile leaves its cell.

@@ -231,6 +231,7 @@ impl Cells {
 
     /// Second pass: what each radio block met.
     fn meet(&mut self, way: usize, now: Tick, air: &[OnAir]) {
+        let average = self.config.interface == Interface::Average;
         self.met.clear();
         for on in air {
             let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
@@ -242,9 +243,14 @@ impl Cells {
             };
             let mean = 0.25 * (air.sinr[0] + air.sinr[1] + air.sinr[2] + air.sinr[3]);
             let mut air = air;
-            air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
-            let heard = self.link.heard(&air);
-            let quality = self.link.quality(&heard);
+            let (heard, quality) = if average {
+                air.sinr = [self.link.capped(air.sinr[0]); BURSTS];
+                self.link.steady(air.sinr[0])
+            } else {
+                air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
+                let heard = self.link.heard(&air);
+                (heard, self.link.quality(&heard))
+            };
             self.met.push(Met { air, mean, ci: to_db(mean), heard, quality });
         }
     }
@@ -272,7 +278,16 @@ impl Cells {
         let heard = average || self.link.header(&air, on.block.scheme, quality, hash);
         for (second, rlc) in on.block.units().enumerate() {
             let fate = if heard {
-                self.fate(way, now, on, (&air, &bursts), mean, second == 1, &rlc, hash >> (12 + 12 * second))
+                self.fate(
+                    way,
+                    now,
+                    on,
+                    (&air, &bursts),
+                    (mean, ci),
+                    second == 1,
+                    &rlc,
+                    hash >> (12 + 12 * second),
+                )
             } else {
                 Fate::NoHeader
             };
@@ -300,7 +315,7 @@ impl Cells {
         now: Tick,
         on: &OnAir,
         (air, bursts): (&Air, &[f32; 4]),
-        mean: f32,
+        mean: (f32, f32),
         second: bool,
         rlc: &Unit,
         hash: u64,

@@ -77,6 +77,8 @@ fn virtual_time_answers_every_output_option() {
             &["--report"],
             &["--pcap=0"],
             &["--xplot=all"],
+            &["--events"],
+            &["--series=all"],
         ]
         .iter()
         .enumerate()
@@ -90,7 +92,12 @@ fn virtual_time_answers_every_output_option() {
             let ended = desk.run(&args);
             sound(&ended, &args.join(" "));
             // Commands run in kernels of virtual time, where one has been built.
-            let possible: &[i32] = if kernels { &[0, 3] } else { &[0] };
+            let possible: &[i32] = match options.first() {
+                // Nothing of a kernel's events is known.
+                Some(&"--events" | &"--series=all") if kernels => &[2],
+                _ if kernels => &[0, 3],
+                _ => &[0],
+            };
             assert!(possible.contains(&ended.code), "{}: {}", args.join(" "), ended.err);
         }
         for options in [
@@ -116,6 +123,61 @@ fn virtual_time_answers_every_output_option() {
             sound(&desk.run(&args), &args.join(" "));
         }
     }
+}
+
+/// What is asked for of some repetitions is there, sorted and complete: events as `--pcap` would see them, samples that
+/// end where the metrics do.
+#[test]
+fn events_and_series_are_written_on_request() {
+    let desk = Desk::new();
+    let args = ["run", "small.toml", "--out", "kept", "--events=1,3", "--series=2", "--json"];
+    let ended = desk.run(&args);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("rows in kept/events.parquet"), "{}", ended.err);
+    let (columns, rows) = read(&desk.path("kept/events.parquet"));
+    assert_eq!(columns[..5], ["cell", "repetition", "t_s", "at", "event"]);
+    let mut asked: Vec<_> = rows.iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    asked.dedup();
+    let cells = ["0", "1", "2", "3"];
+    let expected: Vec<_> =
+        cells.iter().flat_map(|cell| ["1", "3"].map(|rep| ((*cell).to_owned(), rep.to_owned()))).collect();
+    assert_eq!(asked, expected);
+    // The tables say what the metrics say: segments sent again, timeouts, window at the end.
+    let flows = results::parquet::read_flows(&desk.path("kept/flows.parquet")).unwrap();
+    let at = |name: &str| flows.0.columns.iter().position(|column| column.name == name).unwrap();
+    let event = columns.iter().position(|name| name == "event").unwrap();
+    for row in flows.1.iter().filter(|row| [1, 3].contains(&row.repetition)) {
+        let of = |event_name: &str| {
+            let mine = |line: &&Vec<String>| {
+                line[0] == row.cell.to_string()
+                    && line[1] == row.repetition.to_string()
+                    && line[event] == format!("\"{event_name}\"")
+            };
+            rows.iter().filter(mine).count() as f64
+        };
+        assert_eq!(Some(of("transport:data_sent")), row.values[at("segments_sent")]);
+        let timeouts = [at("spurious_timeouts"), at("genuine_timeouts")].map(|at| row.values[at].unwrap());
+        assert_eq!(of("transport:rto_fired"), timeouts.iter().sum::<f64>());
+    }
+    let (columns, rows) = read(&desk.path("kept/series.parquet"));
+    assert_eq!(columns, ["cell", "repetition", "t_s", "series", "subject", "value"]);
+    assert!(rows.iter().all(|row| row[1] == "2"));
+    let known: std::collections::BTreeSet<_> = rows.iter().map(|row| row[3].as_str()).collect();
+    assert!(known.contains("\"cwnd_bytes\"") && known.contains("\"queue_packets\""), "{known:?}");
+    let refused = desk.run(&["run", "small.toml", "--out", "other", "--events=5"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("--events asks for repetition 5, but the run has 5"), "{}", refused.err);
+}
+
+/// Names of the columns and the rows of a Parquet file, each value as it is printed.
+fn read(path: &std::path::Path) -> (Vec<String>, Vec<Vec<String>>) {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let columns = schema.columns().iter().map(|column| column.name().to_owned()).collect();
+    let rows = reader.get_row_iter(None).unwrap();
+    let rows = rows.map(|row| row.unwrap().get_column_iter().map(|(_, field)| field.to_string()).collect());
+    (columns, rows.collect())
 }
 
 /// The caption of a flow of datagrams speaks of datagrams.

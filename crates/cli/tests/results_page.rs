@@ -42,6 +42,44 @@ fn every_column_of_a_table_is_defined() {
     }
 }
 
+/// The tables beside the flows: each column that a run can write is defined under the heading of its file, with its unit,
+/// and nothing else is.
+#[test]
+fn every_column_of_every_other_table_is_defined() {
+    let page = page();
+    let section = |heading: &str| names(&page, heading);
+    for table in lab::system::tables::all() {
+        let heading = match table.name {
+            "links" => "\n## Links".to_owned(),
+            name => format!("\n### {name}.parquet"),
+        };
+        let from = page.find(&heading).unwrap_or_else(|| panic!("no heading {heading}"));
+        let text = &page[from + 1..];
+        let until = text.find("\n#").unwrap_or(text.len());
+        let scheme = |name: &str| match name.strip_prefix("mcs_").and_then(|rest| rest.split_once('_')) {
+            Some((_, end)) => format!("mcs_K_{end}"),
+            None => name.to_owned(),
+        };
+        let columns: BTreeSet<String> = table.columns.iter().map(|column| scheme(&column.name)).collect();
+        assert_eq!(names(&page[..from + 1 + until], &heading), columns, "{heading}");
+        for column in table.columns.iter().filter(|_| table.name != "links") {
+            let unit = if column.unit.is_empty() { "1" } else { &column.unit };
+            let line = format!("| `{}` | {unit} | {} |", scheme(&column.name), column.combine);
+            assert!(text[..until].contains(&line), "{line}");
+        }
+    }
+    // What `--events` and `--series` write: the fields of events are defined on their own page.
+    let events =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.md")).unwrap();
+    for (name, _) in &lab::detail::event_columns()[2..] {
+        assert!(events.contains(&format!("`{name}`: ")), "{name}");
+    }
+    let defined = section("\n## Events and time series");
+    let keys = ["cell", "repetition", "t_s", "at", "event"].map(str::to_owned);
+    let series = lab::detail::SERIES_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    assert_eq!(defined, keys.into_iter().chain(series).collect());
+}
+
 #[test]
 fn every_statistic_of_a_document_is_defined() {
     let desk = Desk::new();

@@ -378,6 +378,7 @@ pub fn page() -> Result<String, String> {
         return Err(format!("crates/lab/src/dictionary.rs: `{}` has {n} entries", metric.name()));
     }
     out.push_str(OWN);
+    out.push_str(&crate::system::definitions::section()?);
     out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");
     for (name, unit, about) in SERIES {
         let unit = if unit.is_empty() { "1" } else { unit };

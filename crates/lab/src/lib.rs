@@ -1,6 +1,7 @@
 //! The virtual clock: runs, grids, repetitions, reproduced experiments.
 
 pub mod capture;
+pub mod detail;
 pub mod dictionary;
 pub mod film;
 pub mod forecast;

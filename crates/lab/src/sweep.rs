@@ -12,6 +12,7 @@ use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, Outcome, run_until_stopped};
 use crate::part::Part;
 use crate::system::tables::{self, Tables};
+use rayon::prelude::*;
 use report::Picture;
 use results::Error;
 use results::folder::RunFolder;
@@ -200,6 +201,22 @@ const BATCH: u64 = 8;
 /// Repetitions handed out at once: few enough that every thread gets several batches.
 fn batch(todo: u64, threads: usize) -> usize {
     (todo / (4 * threads.max(1) as u64)).clamp(1, BATCH) as usize
+}
+
+/// What `each` makes of all of these, in their order, on so many threads as [`Control::jobs`] says.
+pub(crate) fn on_all_threads<T: Sync, R: Send>(
+    jobs: usize,
+    all: &[T],
+    each: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    if jobs == 1 || all.len() < 2 {
+        return all.iter().map(each).collect();
+    }
+    match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+        Ok(pool) => pool.install(|| all.par_iter().with_max_len(1).map(&each).collect()),
+        // Without threads it takes longer, no more.
+        Err(_) => all.iter().map(each).collect(),
+    }
 }
 
 /// What [`Sweep::run_kept`] found and left in the folder.

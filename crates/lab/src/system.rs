@@ -1,6 +1,7 @@
 //! Measures of networks of cells: one row for each population; [`tables`] for users, cells, timeslots and radio.
 
 mod bearers;
+pub(crate) mod definitions;
 mod links;
 pub mod summary;
 pub mod tables;

@@ -1,7 +1,7 @@
 //! Benchmark of the result store: rows kept, read and summarised.
 
 use divan::counter::ItemsCount;
-use results::{Cell, Column, Combine, Header, Journal, Row, Summary, cells, journal, parquet};
+use results::{Cell, Column, Combine, Header, Journal, Row, Summary, journal, parquet, source};
 
 fn main() {
     divan::main();
@@ -53,7 +53,7 @@ fn write_table(bencher: divan::Bencher<'_, '_>) {
 #[divan::bench(sample_count = 10)]
 fn sum_up_cells(bencher: divan::Bencher<'_, '_>) {
     let (header, rows) = (header(), rows(MANY));
-    bencher.counter(ItemsCount::new(MANY)).bench(|| cells::summarise(&header, &rows).unwrap().len());
+    bencher.counter(ItemsCount::new(MANY)).bench(|| source::summarise(&header, &rows).unwrap().len());
 }
 
 #[divan::bench(args = [2, 100, 1000])]

@@ -5,9 +5,7 @@
 //! without a value takes no part in its repetition, and a repetition without a value none in its cell; the
 //! `n` of each [`Summary`] says how many did.
 
-use crate::error::Result;
 use crate::row::{self, Cell, Combine, Header, Row};
-use crate::source::Source;
 use crate::stats::Summary;
 
 /// The results of one cell.
@@ -21,21 +19,6 @@ pub struct CellSummary {
     pub metrics: Vec<Option<Summary>>,
     /// Each flow alone, by name.
     pub flows: Vec<(String, Vec<Option<Summary>>)>,
-}
-
-/// Sums up every cell of the header, in its order; also those of which nothing has finished. The result does
-/// not depend on the order of the rows.
-///
-/// # Errors
-/// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
-/// table.
-pub fn summarise(header: &Header, rows: &[Row]) -> Result<Vec<CellSummary>> {
-    let mut cells = Vec::with_capacity(header.cells.len());
-    Source::Rows(header, rows).each_cell(&mut |summary| {
-        cells.push(summary);
-        Ok(())
-    })?;
-    Ok(cells)
 }
 
 /// Sums up the rows of one cell, which are in the table's order.
@@ -71,6 +54,7 @@ pub(crate) fn together<F: Iterator<Item = Option<f64>>>(
 mod tests {
     use super::*;
     use crate::row::Column;
+    use crate::source::summarise;
 
     #[test]
     fn flows_are_combined_within_a_repetition() {

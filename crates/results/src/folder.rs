@@ -36,7 +36,7 @@ pub const RUN: &str = "run.json";
 /// The finished repetitions of an unfinished run.
 pub const JOURNAL: &str = "flows.journal";
 /// The table of a finished run.
-pub const TABLE: &str = "flows.parquet";
+pub const TABLE: &str = crate::parquet::FLOWS;
 /// The file whose lock says that a run is writing.
 const LOCK: &str = ".lock";
 

@@ -7,7 +7,29 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::row::Cell;
+/// One combination of grid values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The cell's place in the grid's order; rows refer to it.
+    pub index: u32,
+    /// Grid key and value as the scenario spells them, in the grid's order.
+    pub params: Vec<(String, String)>,
+}
+
+impl Cell {
+    /// The cell with that index and those grid values.
+    pub fn new<K: Into<String>, V: Into<String>>(
+        index: u32,
+        params: impl IntoIterator<Item = (K, V)>,
+    ) -> Cell {
+        Cell { index, params: params.into_iter().map(|(key, value)| (key.into(), value.into())).collect() }
+    }
+
+    /// The value of grid key `key` in this cell.
+    pub fn param(&self, key: &str) -> Option<&str> {
+        self.params.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+}
 
 /// The cells of a run. In JSON a list of cells, or an object with `axes`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,6 +18,7 @@
 //! its CRC-32 in hexadecimal: Parquet checks nothing by itself, and a flipped bit in a page is another
 //! number or worse. Other readers pass over it.
 
+pub mod long;
 mod table;
 
 use std::borrow::Cow;
@@ -46,6 +47,8 @@ pub use self::table::{Table, TableRows, read_flows};
 pub(crate) const GROUP: usize = 1 << 14;
 
 /// Metadata key of the whole header.
+/// File name of the flows' table.
+pub(crate) const FLOWS: &str = "flows.parquet";
 const HEADER_KEY: &str = "williwaw.header";
 
 /// Metadata key of the short names of grid keys.
@@ -77,7 +80,7 @@ pub fn write_flows(path: &Path, header: &Header, rows: &[Row]) -> Result<()> {
 pub fn flows_bytes(header: &Header, rows: &[Row]) -> Result<Vec<u8>> {
     header.check()?;
     let rows = row::in_order(header, rows)?.into_iter();
-    write_to(Vec::new(), Path::new(crate::folder::TABLE), header, &mut some_of(rows))
+    write_to(Vec::new(), Path::new(FLOWS), header, &mut some_of(rows))
 }
 
 /// Rows that are in order, some at a time.

@@ -10,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+pub use crate::grid::Cell;
 use crate::grid::Grid;
 
 /// The shape of what this crate writes; it changes when an older reader would go wrong.
@@ -74,30 +75,6 @@ impl Column {
     /// A column of that name, unit and combination.
     pub fn new(name: impl Into<String>, unit: impl Into<String>, combine: Combine) -> Column {
         Column { name: name.into(), unit: unit.into(), combine }
-    }
-}
-
-/// One combination of grid values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
-    /// The cell's place in the grid's order; rows refer to it.
-    pub index: u32,
-    /// Grid key and value as the scenario spells them, in the grid's order.
-    pub params: Vec<(String, String)>,
-}
-
-impl Cell {
-    /// The cell with that index and those grid values.
-    pub fn new<K: Into<String>, V: Into<String>>(
-        index: u32,
-        params: impl IntoIterator<Item = (K, V)>,
-    ) -> Cell {
-        Cell { index, params: params.into_iter().map(|(key, value)| (key.into(), value.into())).collect() }
-    }
-
-    /// The value of grid key `key` in this cell.
-    pub fn param(&self, key: &str) -> Option<&str> {
-        self.params.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
 

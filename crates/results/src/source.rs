@@ -20,6 +20,21 @@ pub enum Source<'a> {
     Table(&'a Table),
 }
 
+/// Sums up every cell of the header, in its order; also those of which nothing has finished. The result does
+/// not depend on the order of the rows.
+///
+/// # Errors
+/// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
+/// table.
+pub fn summarise(header: &Header, rows: &[Row]) -> Result<Vec<CellSummary>> {
+    let mut cells = Vec::with_capacity(header.cells.len());
+    Source::Rows(header, rows).each_cell(&mut |summary| {
+        cells.push(summary);
+        Ok(())
+    })?;
+    Ok(cells)
+}
+
 impl<'a> Source<'a> {
     /// The run's header.
     pub fn header(&self) -> &'a Header {

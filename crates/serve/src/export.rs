@@ -5,7 +5,7 @@ use crate::error::Problem;
 use crate::sets::{Which, commands};
 use crate::store::Set;
 use report::{Cell, Item, Page, Picture, Section, Table};
-use results::{cells, folder};
+use results::{folder, source};
 
 /// Pictures in the page at most.
 const PICTURES: u64 = 4;
@@ -17,7 +17,7 @@ pub(crate) fn page(
     draw: &mut dyn FnMut(Which) -> Result<Picture, Problem>,
 ) -> Result<String, Problem> {
     let (header, rows) = folder::read(&app.library.run(set.id))?;
-    let summaries = cells::summarise(&header, &rows)?;
+    let summaries = source::summarise(&header, &rows)?;
     let mut sections = Vec::new();
     for summary in &summaries {
         let params: Vec<String> = summary.cell.params.iter().map(|(k, v)| format!("{k} = {v}")).collect();

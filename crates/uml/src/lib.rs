@@ -29,6 +29,7 @@ mod memory;
 mod once;
 #[cfg(target_os = "linux")]
 mod pcu;
+mod post;
 #[cfg(target_os = "linux")]
 mod sys;
 

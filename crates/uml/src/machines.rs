@@ -3,7 +3,7 @@
 //! At machines, as in real time: each node that needs one is a kernel with an address that the others know by name, a
 //! root that is a folder of the host, and commands at their times.
 
-use crate::drive::Post;
+use crate::post::Post;
 use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;

@@ -4,9 +4,10 @@
 //! network until every workload is done, and tell what they counted.
 
 use crate::calendar::NEVER;
-use crate::drive::{Driver, Kind, Next, Post, speaks};
+use crate::drive::{Driver, Next};
 use crate::guest::{Guest, Setup};
 use crate::machines::{self, file, settings};
+use crate::post::{Kind, Post, speaks};
 use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, pcu};
 use base::rng::Seed;

@@ -3,7 +3,7 @@
 //! The guest's first process is the program's base station and SGSN by its sockets; what passes there comes from and
 //! goes to the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
 
-use crate::drive::Post;
+use crate::post::Post;
 use crate::task::{Card, Program, Task, Work};
 use crate::{Error, Kernels, machines};
 use base::Time;

@@ -137,6 +137,8 @@ impl Args {
             pcap: None,
             snap: 96,
             xplot: None,
+            events: None,
+            series: None,
         };
         Plan::of(args, talk)
     }

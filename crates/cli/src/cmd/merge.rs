@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         output: if args.json { Output::Json } else { Output::Table(args.table) },
         csv: None,
         report: false,
-        wanted: Wanted { pcap: None, snap: 0, xplot: None },
+        wanted: Wanted::default(),
         choice,
         input,
     };

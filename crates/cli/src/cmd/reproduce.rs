@@ -95,6 +95,14 @@ impl Args {
     }
 }
 
+/// Why not all experiments came to their end.
+enum Ended {
+    /// One could not be run.
+    Without(ReproduceError),
+    /// Its results could not be written.
+    Unheard(Failure),
+}
+
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let known = list().map_err(failure)?;
@@ -135,25 +143,28 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
         let each = ids.iter().zip(&parts).enumerate().map(|(i, (id, part))| {
             board.begin(&format!("{id} ({} of {})", i + 1, ids.len()), *part);
-            laboratory.reproduce(id)
+            let done = laboratory.reproduce(id).map_err(Ended::Without)?;
+            // Each is told when it is there: all together take minutes.
+            if !args.json {
+                board.above(|| show(&done, talk)).map_err(Ended::Unheard)?;
+            }
+            Ok(done)
         });
-        each.collect::<Result<Vec<Reproduced>, _>>()
+        each.collect::<Result<Vec<Reproduced>, Ended>>()
     });
     let all = match outcome {
         Ok(all) => all,
-        Err(ReproduceError::Stopped) => {
+        Err(Ended::Without(ReproduceError::Stopped)) => {
             talk.note("stopped");
             return Ok(End::Interrupted);
         }
-        Err(error) => return Err(failure(error)),
+        Err(Ended::Without(error)) => return Err(failure(error)),
+        Err(Ended::Unheard(failure)) => return Err(failure),
     };
     let totals = Totals::of(&all);
     if args.json {
         talk.document(&json::document(&all, args.seed, VERSION))?;
     } else {
-        for r in &all {
-            show(r, talk)?;
-        }
         talk.data(&crate::output::terminal::folded(&format!("{}\n", page::short(&totals)), talk.width))?;
     }
     let path = match (args.html, args.no_html, args.json) {

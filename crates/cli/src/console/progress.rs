@@ -4,7 +4,7 @@ use super::talk::Talk;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// What is quicker than this shows nothing.
@@ -24,10 +24,14 @@ pub(crate) fn of_bytes<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sy
 /// Parts of the whole are counted in this many steps.
 const STEPS: f64 = 10_000.0;
 
+/// Without a terminal a line is written so often.
+const SELDOM: Duration = Duration::from_secs(30);
+
 /// Progress through parts of unequal length, each with a name.
 pub(crate) struct Parts<'a> {
     tell: &'a (dyn Fn(u64, u64) + Sync),
     name: &'a Mutex<String>,
+    bar: &'a Mutex<Option<ProgressBar>>,
     /// Share of the whole before the present part, and that part's own.
     at: Mutex<(f64, f64)>,
 }
@@ -48,60 +52,101 @@ impl Parts<'_> {
         let share = at.0 + at.1 * (done as f64 / total.max(1) as f64).min(1.0);
         (self.tell)((STEPS * share) as u64, STEPS as u64);
     }
+
+    /// Writes what a part has brought, above the line.
+    pub(crate) fn above<R>(&self, write: impl FnOnce() -> R) -> R {
+        let bar = self.bar.lock().ok().and_then(|bar| bar.clone());
+        match bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
 }
 
-/// Runs `work`, which goes through parts with names.
+/// Runs `work`, which goes through parts with names and takes long: without a terminal, a line now and then says how far
+/// it is.
 pub(crate) fn of_parts<R>(talk: &Talk, work: impl FnOnce(&Parts<'_>) -> R) -> R {
-    let name = Mutex::new(String::new());
-    named(talk, "{bar:30} {msg}, {eta} left", &name, |tell| {
-        work(&Parts { tell, name: &name, at: Mutex::new((0.0, 0.0)) })
-    })
+    let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
+    let line = Line { template: "{bar:30} {msg}, {eta} left", name: &name, bar: &bar, seldom: true };
+    line.shown(talk, |tell| work(&Parts { tell, name: &name, bar: &bar, at: Mutex::new((0.0, 0.0)) }))
 }
 
 fn bar<R>(talk: &Talk, template: &str, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
-    named(talk, template, &Mutex::new(String::new()), work)
+    let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
+    Line { template, name: &name, bar: &bar, seldom: false }.shown(talk, work)
 }
 
-fn named<R>(
-    talk: &Talk,
-    template: &str,
-    name: &Mutex<String>,
-    work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R,
-) -> R {
-    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
-    let tell = |d: u64, t: u64| {
-        done.fetch_max(d, Ordering::Relaxed);
-        total.store(t, Ordering::Relaxed);
-    };
-    if !talk.shows_progress() {
-        return work(&tell);
-    }
-    std::thread::scope(|scope| {
-        let (finished, wait) = channel::<()>();
-        // The line is drawn by a thread of its own: repetitions may take longer than a moment.
-        let spawned = std::thread::Builder::new().spawn_scoped(scope, || {
-            let wait = wait;
-            if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
-                return;
-            }
-            let before = done.load(Ordering::Relaxed);
-            let bar = ProgressBar::new(total.load(Ordering::Relaxed)).with_position(before);
-            bar.reset_eta();
-            let style = ProgressStyle::with_template(template);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            while wait.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                bar.set_position(done.load(Ordering::Relaxed));
-                if let Ok(name) = name.lock() {
-                    bar.set_message(name.clone());
-                }
-            }
-            bar.finish_and_clear();
-        });
-        let result = work(&tell);
-        drop(finished);
-        if let Ok(thread) = spawned {
-            let _ = thread.join();
+/// A line of progress.
+struct Line<'a> {
+    template: &'a str,
+    name: &'a Mutex<String>,
+    /// While it is drawn.
+    bar: &'a Mutex<Option<ProgressBar>>,
+    /// Said now and then where no terminal shows it.
+    seldom: bool,
+}
+
+impl Line<'_> {
+    /// Runs `work`, which tells its progress (done, total) by the function it is given.
+    fn shown<R>(&self, talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+        let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+        let tell = |d: u64, t: u64| {
+            done.fetch_max(d, Ordering::Relaxed);
+            total.store(t, Ordering::Relaxed);
+        };
+        let drawn = talk.shows_progress();
+        let said = self.seldom && talk.takes_notes();
+        if !drawn && !said {
+            return work(&tell);
         }
-        result
-    })
+        std::thread::scope(|scope| {
+            let (finished, wait) = channel::<()>();
+            // The line is drawn by a thread of its own: repetitions may take longer than a moment.
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, || {
+                let wait = wait;
+                if drawn {
+                    self.draw(&wait, &done, &total);
+                } else {
+                    self.say(talk, &wait, &done, &total);
+                }
+            });
+            let result = work(&tell);
+            drop(finished);
+            if let Ok(thread) = spawned {
+                let _ = thread.join();
+            }
+            result
+        })
+    }
+
+    /// Draws the line until `wait` ends.
+    fn draw(&self, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
+        if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let before = done.load(Ordering::Relaxed);
+        let bar = ProgressBar::new(total.load(Ordering::Relaxed)).with_position(before);
+        bar.reset_eta();
+        let style = ProgressStyle::with_template(self.template);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        if let Ok(mut shown) = self.bar.lock() {
+            *shown = Some(bar.clone());
+        }
+        while wait.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            bar.set_position(done.load(Ordering::Relaxed));
+            if let Ok(name) = self.name.lock() {
+                bar.set_message(name.clone());
+            }
+        }
+        bar.finish_and_clear();
+    }
+
+    /// Says how far it is, now and then, until `wait` ends.
+    fn say(&self, talk: &Talk, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
+        while wait.recv_timeout(SELDOM) == Err(RecvTimeoutError::Timeout) {
+            let share = done.load(Ordering::Relaxed) as f64 / total.load(Ordering::Relaxed).max(1) as f64;
+            let name = self.name.lock().map(|name| name.clone()).unwrap_or_default();
+            talk.note(&format!("{:.0} % done: {name}", 100.0 * share));
+        }
+    }
 }

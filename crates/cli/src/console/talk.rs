@@ -134,6 +134,11 @@ impl Talk {
         !self.quiet && environment::stderr_is_terminal()
     }
 
+    /// Whether remarks are wanted.
+    pub(crate) fn takes_notes(&self) -> bool {
+        !self.quiet
+    }
+
     fn style(&self) -> Style {
         Style { colour: self.colour_err, width: self.width_err, ..Style::default() }
     }

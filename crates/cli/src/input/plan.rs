@@ -87,7 +87,13 @@ impl Plan {
             output,
             csv,
             report: args.report,
-            wanted: Wanted { pcap: args.pcap.clone(), snap: args.snap, xplot: args.xplot.clone() },
+            wanted: Wanted {
+                pcap: args.pcap.clone(),
+                snap: args.snap,
+                xplot: args.xplot.clone(),
+                events: args.events.clone(),
+                series: args.series.clone(),
+            },
             choice: Choice { metrics: args.metrics.clone(), flows: args.flows },
             input,
             place,
@@ -116,9 +122,19 @@ impl Plan {
             return Err(Failure::usage("a report needs a folder to lie in", "leave out --no-out"));
         }
         if !self.wanted.is_empty() && matches!(self.place, Place::None) {
-            return Err(Failure::usage("captures need a folder to lie in", "leave out --no-out"));
+            return Err(Failure::usage(
+                "captures and other files of repetitions need a folder to lie in",
+                "leave out --no-out",
+            ));
         }
         self.wanted.check(self.repetitions)?;
+        let recorded = self.wanted.events.is_some() || self.wanted.series.is_some();
+        if let Some(real) = lab::sweep::real(self.input.scenario.first()).filter(|_| recorded) {
+            return Err(Failure::usage(
+                format!("`{real}` takes part with a real kernel, of which no events are recorded"),
+                "ask for its packets with --pcap, or for its pictures with --xplot",
+            ));
+        }
         if let Some(csv) = &self.csv {
             let same = |a: &Path, b: &Path| {
                 a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)

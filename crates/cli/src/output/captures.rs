@@ -21,6 +21,10 @@ pub(crate) struct Wanted {
     pub(crate) snap: u32,
     /// Files for `xplot` of these repetitions.
     pub(crate) xplot: Option<Repetitions>,
+    /// Rows of `events.parquet` of these repetitions.
+    pub(crate) events: Option<Repetitions>,
+    /// Rows of `series.parquet` of these repetitions.
+    pub(crate) series: Option<Repetitions>,
 }
 
 /// Some of the repetitions.
@@ -47,7 +51,7 @@ impl Repetitions {
         ranges.map(Repetitions::Some).ok_or_else(|| "repetitions are written `0,3,7-9` or `all`".to_owned())
     }
 
-    fn has(&self, repetition: u32) -> bool {
+    pub(crate) fn has(&self, repetition: u32) -> bool {
         match self {
             Repetitions::All => true,
             Repetitions::Some(ranges) => ranges.iter().any(|(from, to)| (*from..=*to).contains(&repetition)),
@@ -66,12 +70,21 @@ impl Repetitions {
 impl Wanted {
     /// True if nothing is.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pcap.is_none() && self.xplot.is_none()
+        self.all().iter().all(|(_, asked)| asked.is_none())
+    }
+
+    fn all(&self) -> [(&'static str, &Option<Repetitions>); 4] {
+        [
+            ("--pcap", &self.pcap),
+            ("--xplot", &self.xplot),
+            ("--events", &self.events),
+            ("--series", &self.series),
+        ]
     }
 
     /// Refuses repetitions that the run does not have.
     pub(crate) fn check(&self, repetitions: u32) -> Result<(), Failure> {
-        for (option, asked) in [("--pcap", &self.pcap), ("--xplot", &self.xplot)] {
+        for (option, asked) in self.all() {
             if let Some(last) = asked.as_ref().and_then(Repetitions::last).filter(|last| *last >= repetitions)
             {
                 let message = format!("{option} asks for repetition {last}, but the run has {repetitions}");
@@ -144,7 +157,7 @@ impl Wanted {
         };
         tell(captures, "capture");
         tell(plots, "xplot file");
-        Ok(())
+        super::detail::write(self, sweep, repetitions, folder, talk)
     }
 
     /// Writes the captures of a repetition; their number.

@@ -3,6 +3,7 @@
 pub(crate) mod artefacts;
 pub(crate) mod atomic_write;
 pub(crate) mod captures;
+pub(crate) mod detail;
 pub(crate) mod explore;
 pub(crate) mod folder;
 pub(crate) mod kernel_state;

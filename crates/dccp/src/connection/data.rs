@@ -78,6 +78,8 @@ pub(super) struct Outbox {
     closed: bool,
     next_id: MessageId,
     waiting: VecDeque<Waiting>,
+    /// A message was written that has a lifetime.
+    limited: bool,
     /// Bytes of a stream without messages, as one message that grows.
     stream: bool,
     sent: VecDeque<Sent>,
@@ -117,6 +119,7 @@ impl Outbox {
         }
         let (from, to) = (self.written, self.written + bytes);
         self.written = to;
+        self.limited |= message.lifetime.is_some();
         self.waiting.push_back(Waiting { id, start: from, from, to, made: None, lifetime: message.lifetime });
         // A full buffer gives up the oldest message of which nothing was sent.
         while most > 0 && self.waiting.len() > most as usize {
@@ -144,6 +147,9 @@ impl Outbox {
 
     /// Gives up messages whose lifetime is over (catalogue AT-36).
     pub(super) fn expire(&mut self, now: Time) {
+        if !self.limited {
+            return;
+        }
         let mut at = 0;
         while let Some(waiting) = self.waiting.get(at).copied() {
             if waiting.deadline() > now {
@@ -165,7 +171,8 @@ impl Outbox {
     }
 
     pub(super) fn next_expiry(&self) -> Time {
-        self.waiting.iter().map(Waiting::deadline).min().unwrap_or(Time::NEVER)
+        let deadlines = self.waiting.iter().map(Waiting::deadline);
+        if self.limited { deadlines.min().unwrap_or(Time::NEVER) } else { Time::NEVER }
     }
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()

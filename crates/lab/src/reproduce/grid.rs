@@ -5,7 +5,7 @@ use super::ReproduceError;
 use super::claim::Cells;
 use super::experiment::{Axis, Case, Experiment};
 use crate::probe::{self, Readings};
-use crate::sweep::{Counters, Prepared, Sweep, real};
+use crate::sweep::{Counters, Prepared, Sweep, on_all_threads, real};
 use results::row::Row;
 use scenario::{Model, Scenario};
 use std::cell::RefCell;
@@ -27,19 +27,21 @@ pub(super) struct Measured {
     traces: Traces,
     /// What kernels counted, by cell, repetition and flow; empty without any.
     counted: Vec<Vec<Vec<Counters>>>,
+    /// Threads that take traces.
+    jobs: usize,
 }
 
 impl Measured {
     /// Sorts the rows of a sweep.
-    pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row]) -> Self {
+    pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row], jobs: usize) -> Self {
         let flows = scenario.first().subjects();
-        Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows)
+        Measured { jobs, ..Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows) }
     }
 
     /// The same cells with other results.
     pub(super) fn again(&self, sweep: Sweep, rows: &[Row], counted: Vec<Vec<Vec<Counters>>>) -> Self {
         let again = Measured::sorted(sweep, self.flows.clone(), self.overrides.clone(), rows);
-        Measured { counted, ..again }
+        Measured { counted, jobs: self.jobs, ..again }
     }
 
     fn sorted(sweep: Sweep, flows: Vec<String>, overrides: Vec<(String, String)>, rows: &[Row]) -> Self {
@@ -53,7 +55,7 @@ impl Measured {
             }
         }
         let (traces, counted) = (RefCell::default(), Vec::new());
-        Measured { sweep, overrides, values, metrics, flows, traces, counted }
+        Measured { sweep, overrides, values, metrics, flows, traces, counted, jobs: 1 }
     }
 
     /// A metric or probe of a cell, of the first flow or of the one named before a dot.
@@ -81,8 +83,8 @@ impl Measured {
             return Rc::clone(found);
         }
         let model = &self.sweep.cells.held()[cell].model;
-        let all = (0..u64::from(self.sweep.repetitions)).map(|r| probe::measure(model, r, flow)).collect();
-        let all: Rc<Vec<Readings>> = Rc::new(all);
+        let repetitions: Vec<u64> = (0..u64::from(self.sweep.repetitions)).collect();
+        let all = Rc::new(on_all_threads(self.jobs, &repetitions, |r| probe::measure(model, *r, flow)));
         self.traces.borrow_mut().insert((cell, flow), Rc::clone(&all));
         all
     }

@@ -60,8 +60,11 @@ impl<'a> Laboratory<'a> {
         let readings = self.readings(group, &experiment, &claims)?;
         let share = self.share(group, &experiment, &claims)?;
         let figures = figure::figures(&experiment, &claims, &grid)?;
-        let mut pictures =
-            if self.settings.pictures { pictures(&experiment, &grid, &claim_results)? } else { Vec::new() };
+        let mut pictures = if self.settings.pictures {
+            pictures(&experiment, &grid, &claim_results, self.control.jobs)?
+        } else {
+            Vec::new()
+        };
         if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
             pictures.extend(self.pictures_today(&experiment, today, &claim_results)?);
         }
@@ -100,7 +103,8 @@ impl<'a> Laboratory<'a> {
         Ok(all)
     }
 
-    /// The cells of an experiment; runs that were made already are not made again.
+    /// The cells of an experiment; runs that were made already are not made again. Those of all its cases are made
+    /// together, so that no thread waits for the last repetition of each case.
     fn grid(
         &mut self,
         group: &Group,
@@ -109,78 +113,79 @@ impl<'a> Laboratory<'a> {
         seed: u64,
         repetitions: u32,
     ) -> Result<Grid, ReproduceError> {
-        let mut parts = Vec::new();
+        let (mut keys, mut new) = (Vec::new(), Vec::<(String, Scenario, Sweep)>::new());
         for case in cases(experiment) {
             let Some(scenario) = case.scenario.as_ref().or(experiment.scenario.as_ref()) else { continue };
             let all: Vec<String> = experiment.set.iter().chain(&case.set).chain(set).cloned().collect();
-            parts.push(self.measured(group, scenario, &all, seed, repetitions)?);
+            let key = key(group, scenario, &all, seed, repetitions);
+            if !self.measured.contains_key(&key) && new.iter().all(|(other, ..)| *other != key) {
+                let scenario = read(group, scenario, &all)?;
+                let sweep = Sweep::whole(&scenario, Some(repetitions), Some(seed), self.version)?;
+                new.push((key.clone(), scenario, sweep));
+            }
+            keys.push(key);
         }
-        Grid::new(experiment, parts)
+        self.run(new.iter().map(|(_, _, sweep)| sweep))?;
+        for (key, scenario, sweep) in new {
+            let rows = self.rows(&sweep);
+            let measured = Rc::new(Measured::new(sweep, &scenario, &rows, self.control.jobs));
+            self.measured.insert(key, measured);
+        }
+        Grid::new(experiment, keys.iter().filter_map(|key| self.measured.get(key)).map(Rc::clone).collect())
     }
 
-    fn measured(
-        &mut self,
-        group: &Group,
-        scenario: &str,
-        set: &[String],
-        seed: u64,
-        repetitions: u32,
-    ) -> Result<Rc<Measured>, ReproduceError> {
-        let key = key(group, scenario, set, seed, repetitions);
-        if let Some(measured) = self.measured.get(&key) {
-            return Ok(Rc::clone(measured));
-        }
-        let scenario = read(group, scenario, set)?;
-        let sweep = Sweep::whole(&scenario, Some(repetitions), Some(seed), self.version)?;
-        let rows = self.rows(&sweep)?;
-        let measured = Rc::new(Measured::new(sweep, &scenario, &rows));
-        self.measured.insert(key, Rc::clone(&measured));
-        Ok(measured)
+    /// The run of a model with at least so many repetitions.
+    fn known(&self, model: &Model, repetitions: u32) -> Option<usize> {
+        self.runs.iter().position(|run| run.repetitions >= repetitions && run.model == *model)
     }
 
-    /// The rows of a sweep. A cell whose model was run already with at least as many repetitions is not run again,
-    /// whichever scenario file it came from.
-    fn rows(&mut self, sweep: &Sweep) -> Result<Vec<Row>, ReproduceError> {
-        let n = sweep.repetitions;
-        let known = |runs: &[Run], model: &Model| {
-            runs.iter().position(|run| run.repetitions >= n && run.model == *model)
-        };
+    /// Runs the cells of sweeps with equal repetitions. A cell whose model was run already with at least as many is not
+    /// run again, whichever scenario file it came from.
+    fn run<'s>(&mut self, sweeps: impl Iterator<Item = &'s Sweep>) -> Result<(), ReproduceError> {
         let mut new: Vec<Prepared> = Vec::new();
-        for cell in sweep.cells.held() {
-            if known(&self.runs, &cell.model).is_none() && !new.iter().any(|other| other.model == cell.model)
-            {
-                new.push(Prepared { params: Vec::new(), model: cell.model.clone() });
+        let mut like = None;
+        for sweep in sweeps {
+            for cell in sweep.cells.held() {
+                if self.known(&cell.model, sweep.repetitions).is_none()
+                    && !new.iter().any(|other| other.model == cell.model)
+                {
+                    new.push(Prepared { params: Vec::new(), model: cell.model.clone() });
+                    like.get_or_insert(sweep);
+                }
             }
         }
-        if !new.is_empty() {
-            let first = Sweep {
-                cells: new.into(),
-                repetitions: n,
-                part: sweep.part,
-                header: sweep.header.clone(),
-                tables: None,
-            };
-            let (rows, complete) = first.run(None, self.control)?;
-            if !complete {
-                return Err(ReproduceError::Stopped);
-            }
-            let mut by_cell: Vec<Vec<Row>> = first.cells.held().iter().map(|_| Vec::new()).collect();
-            for row in rows {
-                by_cell[row.cell as usize].push(row);
-            }
-            self.runs.extend(first.cells.into_held().into_iter().zip(by_cell).map(|(cell, rows)| Run {
-                model: cell.model,
-                repetitions: n,
-                rows,
-            }));
+        let Some(like) = like else { return Ok(()) };
+        let all = Sweep {
+            cells: new.into(),
+            repetitions: like.repetitions,
+            part: like.part,
+            header: like.header.clone(),
+            tables: None,
+        };
+        let (rows, complete) = all.run(None, self.control)?;
+        if !complete {
+            return Err(ReproduceError::Stopped);
         }
+        let mut by_cell: Vec<Vec<Row>> = all.cells.held().iter().map(|_| Vec::new()).collect();
+        for row in rows {
+            by_cell[row.cell as usize].push(row);
+        }
+        let repetitions = all.repetitions;
+        let runs = all.cells.into_held().into_iter().zip(by_cell);
+        self.runs.extend(runs.map(|(cell, rows)| Run { model: cell.model, repetitions, rows }));
+        Ok(())
+    }
+
+    /// The rows of a sweep whose cells were run.
+    fn rows(&self, sweep: &Sweep) -> Vec<Row> {
+        let n = sweep.repetitions;
         let mut all = Vec::new();
         for (i, cell) in sweep.cells.held().iter().enumerate() {
-            let Some(at) = known(&self.runs, &cell.model) else { continue };
+            let Some(at) = self.known(&cell.model, n) else { continue };
             let wanted = self.runs[at].rows.iter().filter(|row| row.repetition < u64::from(n));
             all.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
         }
-        Ok(all)
+        all
     }
 
     fn readings(

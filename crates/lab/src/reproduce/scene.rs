@@ -4,6 +4,7 @@ use super::experiment::Experiment;
 use super::grid::Grid;
 use super::{ClaimResult, ReproduceError};
 use crate::picture::picture;
+use crate::sweep::on_all_threads;
 use report::Picture;
 use scenario::Model;
 
@@ -36,13 +37,15 @@ pub(super) fn scenes<'a>(
     Ok(all)
 }
 
-/// Draws them.
+/// Draws them on this many threads.
 pub(super) fn pictures(
     experiment: &Experiment,
     grid: &Grid,
     claims: &[ClaimResult],
+    jobs: usize,
 ) -> Result<Vec<(String, Picture)>, ReproduceError> {
-    let draw =
-        |(title, model, repetition, flow): Scene<'_>| (title.to_owned(), picture(model, repetition, flow));
-    Ok(scenes(experiment, grid, claims)?.into_iter().map(draw).collect())
+    let draw = |(title, model, repetition, flow): &Scene<'_>| {
+        ((*title).to_owned(), picture(model, *repetition, *flow))
+    };
+    Ok(on_all_threads(jobs, &scenes(experiment, grid, claims)?, draw))
 }

@@ -3,7 +3,7 @@
 use super::config::IdleRepeat;
 use super::content::Sent;
 use super::user::User;
-use super::{Air, Direction, RESERVED, RRBP, Reservation, Side};
+use super::{Air, Direction, Reservation, Side};
 use crate::coding::Scheme;
 use crate::mac::tbf::State;
 use crate::rlc::Mode;
@@ -67,13 +67,14 @@ impl User {
             }
             flow.sender.settle_unacknowledged(complete);
         }
-        for (id, all) in whole.drain(..) {
+        for &(id, all) in &whole {
             if all {
                 self.arrived(direction, id, t, side);
             } else {
                 self.end(direction, id, DropReason::Loss, t, side);
             }
         }
+        whole.clear();
         self.arriving = whole;
     }
 }
@@ -201,18 +202,15 @@ fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) 
 /// Reserves an uplink block for a report; how many block periods later it is. `heard` if the mobile decoded the poll.
 /// Where all are reserved, the poll waits for the next block.
 fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick, heard: bool) -> Option<u32> {
-    let free = RRBP.map(|k| n + k).find(|t| air.reserved[slot][*t as usize % RESERVED].of == 0);
-    if let Some(at) = free {
-        air.reserved[slot][at as usize % RESERVED] = Reservation { of: user.me + 1, heard };
-        user.polls += 1;
-        user.poll_due = false;
-    }
-    free.map(|at| at - n)
+    let at = air.reserve(slot, n, Reservation { of: user.me + 1, heard })?;
+    user.polls += 1;
+    user.poll_due = false;
+    Some(at - n)
 }
 
 /// Sends the first control block that waits on a timeslot: an uplink report.
 pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
-    let Some(control) = air.control[slot].pop_front() else { return };
+    let Some(control) = air.dequeue(slot) else { return };
     air.down[slot].used += 1;
     let user = &mut users[usize::from(control.user)];
     user.ack_due = false;

@@ -36,11 +36,12 @@ impl Cell {
     /// Sends on what has come to its end, records events, ends packets.
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        for (packet, reason) in self.side.drops.drain(..) {
-            cx.drop(packet, reason);
+        // Most ticks leave nothing here, and to drain nothing has its cost.
+        if !self.side.drops.is_empty() {
+            self.side.drops.drain(..).for_each(|(packet, reason)| cx.drop(packet, reason));
         }
-        for (t, event) in self.side.events.drain(..) {
-            cx.record(Category::Radio, t, || event);
+        if !self.side.events.is_empty() {
+            self.side.events.drain(..).for_each(|(t, event)| cx.record(Category::Radio, t, || event));
         }
         for (i, user) in self.users.iter_mut().enumerate() {
             for (direction, out) in user.out.iter_mut().enumerate() {

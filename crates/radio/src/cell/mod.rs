@@ -101,17 +101,93 @@ struct Air {
     load: Vec<u32>,
     /// Control blocks for each timeslot, in order.
     control: Vec<VecDeque<Control>>,
-    /// Uplink blocks reserved by polls, by tick modulo the length.
-    reserved: Vec<[Reservation; RESERVED]>,
+    /// Uplink blocks reserved by polls, by tick modulo the length and timeslot.
+    reserved: [[Reservation; 8]; RESERVED],
+    /// Sets of timeslots, a bit each: those with a TBF down, with one up, with a control block that waits.
+    in_use: [u8; 2],
+    controlled: u8,
+    /// Those with a reservation, by tick modulo the length.
+    polled: [u8; RESERVED],
 }
 
 impl Air {
-    /// A downlink TBF is gone, and the uplink blocks that its polls reserved.
-    fn forget_polls(&mut self, user: u8) {
-        for at in self.reserved.iter_mut().flatten().filter(|at| at.of == user + 1) {
-            *at = Reservation::default();
+    /// Nobody uses the timeslots (1 to 8).
+    fn new(slots: usize) -> Air {
+        let slot = |_| Slot::default();
+        Air {
+            down: (0..slots).map(slot).collect(),
+            up: (0..slots).map(slot).collect(),
+            load: vec![0; slots],
+            control: vec![VecDeque::new(); slots],
+            reserved: Default::default(),
+            in_use: [0; 2],
+            controlled: 0,
+            polled: [0; RESERVED],
         }
     }
+
+    /// A TBF of the mobile has these timeslots from now on, and no others of its direction.
+    fn occupy(&mut self, direction: Direction, user: u8, slots: std::ops::Range<usize>) {
+        let way = usize::from(direction == Direction::Up);
+        let rings = if direction == Direction::Up { &mut self.up } else { &mut self.down };
+        self.in_use[way] = 0;
+        for (s, slot) in rings.iter_mut().enumerate() {
+            if slots.contains(&s) {
+                slot.ring.join(user);
+            } else {
+                slot.ring.leave(user);
+            }
+            self.in_use[way] |= u8::from(!slot.ring.is_empty()) << s;
+        }
+    }
+
+    /// A control block waits on a timeslot.
+    fn queue(&mut self, slot: usize, control: Control) {
+        self.control[slot].push_back(control);
+        self.controlled |= 1 << slot;
+    }
+
+    /// The control block whose turn it is on a timeslot.
+    fn dequeue(&mut self, slot: usize) -> Option<Control> {
+        let control = self.control[slot].pop_front();
+        self.controlled &= !(u8::from(self.control[slot].is_empty()) << slot);
+        control
+    }
+
+    /// Reserves the first free one of the uplink blocks that a poll may name; its tick.
+    fn reserve(&mut self, slot: usize, n: Tick, reservation: Reservation) -> Option<Tick> {
+        let free = |t: &Tick| self.polled[*t as usize % RESERVED] >> slot & 1 == 0;
+        let at = RRBP.map(|k| n + k).find(free)?;
+        self.reserved[at as usize % RESERVED][slot] = reservation;
+        self.polled[at as usize % RESERVED] |= 1 << slot;
+        Some(at)
+    }
+
+    /// The reservation of an uplink block, which is used up with it.
+    fn take_reservation(&mut self, slot: usize, n: Tick) -> Reservation {
+        let at = n as usize % RESERVED;
+        self.polled[at] &= !(1 << slot);
+        std::mem::take(&mut self.reserved[at][slot])
+    }
+
+    /// A downlink TBF is gone, and the uplink blocks that its polls reserved.
+    fn forget_polls(&mut self, user: u8) {
+        for (row, polled) in self.reserved.iter_mut().zip(&mut self.polled) {
+            for (s, at) in row.iter_mut().enumerate().filter(|(_, at)| at.of == user + 1) {
+                *at = Reservation::default();
+                *polled &= !(1 << s);
+            }
+        }
+    }
+}
+
+/// The timeslots of a set, in order.
+fn timeslots(mut set: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let slot = set.trailing_zeros() as usize;
+        set &= set.wrapping_sub(1);
+        (slot < 8).then_some(slot)
+    })
 }
 
 /// An uplink block that a poll reserved for a report.
@@ -178,14 +254,7 @@ impl Cell {
     /// A cell in which nothing has happened yet.
     pub fn new(config: &CellConfig, seed: Seed) -> Self {
         let slots = usize::from(config.slots.clamp(1, 8));
-        let slot = |_| Slot::default();
-        let mut air = Air {
-            down: (0..slots).map(slot).collect(),
-            up: (0..slots).map(slot).collect(),
-            load: vec![0; slots],
-            control: vec![VecDeque::new(); slots],
-            reserved: vec![[Reservation::default(); RESERVED]; slots],
-        };
+        let mut air = Air::new(slots);
         let bucket = config.bucket.map(CellBucket::new);
         let mut side = Side { bucket, log: false, content: None, events: Vec::new(), drops: Vec::new() };
         let mut users: Vec<User> = Vec::new();
@@ -228,7 +297,9 @@ impl Cell {
         for user in users.iter_mut().filter(|u| u.due <= n) {
             user.prepare(n, t, air, side);
         }
-        for s in 0..air.down.len() {
+        // Calls and other users take blocks of every timeslot.
+        let all = if load.is_some() { u8::MAX >> (8 - air.down.len()) } else { 0 };
+        for s in timeslots(all | air.in_use[0] | air.controlled) {
             let control = air.control[s].front().is_some_and(|c| c.ready <= n);
             if let Some(load) = load
                 && load.withholds(air, users, (s, false), n, control)
@@ -243,8 +314,8 @@ impl Cell {
                 down::block(&mut users[usize::from(m)], air, side, s, n);
             }
         }
-        for s in 0..air.up.len() {
-            let reserved = std::mem::take(&mut air.reserved[s][n as usize % RESERVED]);
+        for s in timeslots(all | air.in_use[1] | air.polled[n as usize % RESERVED]) {
+            let reserved = air.take_reservation(s, n);
             if let Some(load) = load
                 && load.withholds(air, users, (s, true), n, reserved.of > 0)
             {
@@ -262,15 +333,15 @@ impl Cell {
                 up::block(&mut users[usize::from(m)], air, side, s, n);
             }
         }
-        let pending = air.control.iter().flatten().map(|c| c.ready.max(n + 1)).min().unwrap_or(Tick::MAX);
-        let mut next = pending;
+        let waiting = timeslots(air.controlled).flat_map(|s| &air.control[s]);
+        let mut next = waiting.map(|c| c.ready.max(n + 1)).min().unwrap_or(Tick::MAX);
         for user in users.iter_mut() {
             if user.due <= n {
                 user.due = user.next_due(n);
             }
             next = next.min(user.due);
         }
-        if air.reserved.iter().flatten().any(|r| r.of > 0) {
+        if air.polled != [0; RESERVED] {
             next = n + 1;
         }
         self.next = (next < Tick::MAX).then_some(next);

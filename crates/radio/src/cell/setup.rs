@@ -55,20 +55,11 @@ impl User {
     /// A TBF has `slots` timeslots from now on.
     fn occupy(&mut self, direction: Direction, slots: u8, n: Tick, air: &mut Air) {
         let me = self.me;
-        let (flow, rings) = match direction {
-            Direction::Down => (&mut self.down, &mut air.down),
-            Direction::Up => (&mut self.up, &mut air.up),
-        };
+        let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         flow.account(n);
         flow.used = slots;
-        for (s, slot) in rings.iter_mut().enumerate() {
-            let s = s as u8;
-            if s >= flow.first && s < flow.first + slots {
-                slot.ring.join(me);
-            } else {
-                slot.ring.leave(me);
-            }
-        }
+        let first = usize::from(flow.first);
+        air.occupy(direction, me, first..first + usize::from(slots));
     }
 
     fn activate(&mut self, direction: Direction, n: Tick, whole: bool, air: &mut Air, side: &mut Side) {

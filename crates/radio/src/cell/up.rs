@@ -37,7 +37,7 @@ impl User {
             return;
         }
         let slot = usize::from(self.up.first).min(air.control.len() - 1);
-        air.control[slot].push_back(Control { user: self.me, ready });
+        air.queue(slot, Control { user: self.me, ready });
     }
 }
 

@@ -14,6 +14,11 @@ impl Association {
         if !self.peer.forward_tsn || !self.sent.iter().any(|sent| sent.message.is_some()) {
             return;
         }
+        // What is always of use is not looked through at each packet.
+        if !self.outbound.is_limited() {
+            self.advanced = self.advanced.max(self.una);
+            return;
+        }
         let over = |s: &super::Sent| {
             let used_up = s.fate == Fate::Resend && s.retransmissions.is_some_and(|n| s.transmissions > n);
             s.message

@@ -17,6 +17,9 @@ impl Association {
 
     /// When the next message is of no use any more.
     fn lifetime(&self) -> Time {
+        if !self.outbound.is_limited() {
+            return Time::NEVER;
+        }
         let sent =
             self.sent.iter().filter(|s| matches!(s.fate, Fate::Flight | Fate::Resend) && s.message.is_some());
         let sent = sent.map(|s| s.expires).min().filter(|_| self.peer.forward_tsn).unwrap_or(Time::NEVER);

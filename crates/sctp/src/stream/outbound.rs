@@ -1,7 +1,7 @@
 //! Outbound streams: messages wait in the order in which they were written, and are cut into fragments when they can be sent.
 
 use base::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use transport::app::message::{Message, MessageId};
 
 /// What becomes the user data of one DATA chunk.
@@ -40,12 +40,21 @@ impl Pending {
     fn expires(&self) -> Time {
         self.expires.unwrap_or(Time::NEVER)
     }
+    fn forget(&self, expiries: &mut BTreeSet<(Time, MessageId)>) {
+        if let Some(one) = self.expires.zip(self.id) {
+            expiries.remove(&one);
+        }
+    }
 }
 
 /// The send queue of all streams.
 #[derive(Clone, Debug)]
 pub struct Outbound {
     queue: VecDeque<Pending>,
+    /// Lifetimes of those that wait, the one that is over first at the front: lifetimes differ, so its order is not that of the queue.
+    expiries: BTreeSet<(Time, MessageId)>,
+    /// A message was written that may be given up.
+    limited: bool,
     /// Next stream sequence number of each stream.
     next: Vec<u64>,
     messages: MessageId,
@@ -57,7 +66,15 @@ impl Outbound {
     /// Empty, with this number of streams.
     pub fn new(streams: u16) -> Self {
         let next = vec![0; usize::from(streams.max(1))];
-        Outbound { queue: VecDeque::new(), next, messages: 0, written: 0, waiting: 0 }
+        Outbound {
+            queue: VecDeque::new(),
+            expiries: BTreeSet::new(),
+            limited: false,
+            next,
+            messages: 0,
+            written: 0,
+            waiting: 0,
+        }
     }
 
     /// Appends a message.
@@ -66,6 +83,7 @@ impl Outbound {
         self.messages += 1;
         let bytes = message.bytes.max(1);
         let message = Message { bytes, stream: message.stream.min(self.next.len() as u16 - 1), ..message };
+        self.limited |= message.lifetime.is_some() || message.retransmissions.is_some();
         let expires = if message.lifetime.is_some() { None } else { Some(Time::NEVER) };
         (self.written, self.waiting) = (self.written + bytes, self.waiting + bytes);
         self.queue.push_back(Pending { message, id: Some(id), left: bytes, begun: false, ssn: 0, expires });
@@ -76,6 +94,7 @@ impl Outbound {
     pub fn stamp(&mut self, now: Time) {
         for pending in self.queue.iter_mut().rev().take_while(|pending| pending.expires.is_none()) {
             pending.expires = pending.message.lifetime.map(|lifetime| now + lifetime);
+            self.expiries.extend(pending.expires.zip(pending.id));
         }
     }
 
@@ -130,39 +149,66 @@ impl Outbound {
             expires: pending.expires(),
             retransmissions,
         };
-        if pending.left == 0 {
-            self.queue.pop_front();
+        if pending.left == 0
+            && let Some(cut) = self.queue.pop_front()
+        {
+            cut.forget(&mut self.expiries);
         }
         Some(fragment)
     }
 
     /// Takes out messages of which nothing was sent and whose lifetime is over.
     pub fn expire(&mut self, now: Time, mut expired: impl FnMut(MessageId)) {
-        if self.queue.iter().all(|pending| pending.expires() > now) {
+        if self.next_expiry() > now {
             return;
         }
-        let waiting = &mut self.waiting;
-        self.queue.retain(|pending| {
-            let over = pending.expires() <= now && !pending.begun;
-            if over {
-                *waiting -= pending.left;
-                pending.id.into_iter().for_each(&mut expired);
-            }
-            !over
-        });
+        let begun = self.pop_if(|front| front.begun);
+        let mine = begun.and_then(|begun| begun.expires.zip(begun.id));
+        let over = self.expiries.iter().take_while(|(at, _)| *at <= now);
+        let mut left = over.filter(|one| Some(**one) != mine).count();
+        // Lifetimes are mostly equal: what is over stands at the front.
+        while left > 0
+            && let Some(gone) = self.pop_if(|front| front.expires() <= now)
+        {
+            left -= 1;
+            self.withdraw(&gone, &mut expired);
+        }
+        if left > 0 {
+            let all = std::mem::take(&mut self.queue).into_iter();
+            let (gone, kept): (VecDeque<_>, VecDeque<_>) = all.partition(|pending| pending.expires() <= now);
+            self.queue = kept;
+            gone.iter().for_each(|gone| self.withdraw(gone, &mut expired));
+        }
+        begun.into_iter().for_each(|begun| self.queue.push_front(begun));
+    }
+
+    fn pop_if(&mut self, is: impl Fn(&Pending) -> bool) -> Option<Pending> {
+        if self.queue.front().is_some_and(is) { self.queue.pop_front() } else { None }
+    }
+
+    fn withdraw(&mut self, gone: &Pending, expired: &mut impl FnMut(MessageId)) {
+        self.waiting -= gone.left;
+        gone.forget(&mut self.expiries);
+        gone.id.into_iter().for_each(expired);
     }
 
     /// Takes out the unsent rest of a message that was given up; true if there was one.
     pub fn abandon(&mut self, id: MessageId) -> bool {
-        let at = self.queue.iter().position(|pending| pending.id == Some(id));
-        let gone = at.and_then(|at| self.queue.remove(at));
-        self.waiting -= gone.map_or(0, |pending| pending.left);
-        gone.is_some()
+        // What was begun stands at the front until it is sent.
+        let Some(gone) = self.pop_if(|front| front.id == Some(id)) else { return false };
+        self.waiting -= gone.left;
+        gone.forget(&mut self.expiries);
+        true
+    }
+
+    /// Whether any message so far had a lifetime or a number of retransmissions.
+    pub fn is_limited(&self) -> bool {
+        self.limited
     }
 
     /// When the next lifetime of a message that waits is over.
     pub fn next_expiry(&self) -> Time {
-        self.queue.iter().map(Pending::expires).min().unwrap_or(Time::NEVER)
+        self.expiries.first().map_or(Time::NEVER, |(at, _)| *at)
     }
 
     /// Withdraws all that was not sent.
@@ -173,12 +219,20 @@ impl Outbound {
             self.waiting -= if keep { 0 } else { pending.left };
             keep
         });
+        self.list();
+    }
+
+    /// Lists the lifetimes of what waits.
+    fn list(&mut self) {
+        self.expiries = self.queue.iter().filter_map(|pending| pending.expires.zip(pending.id)).collect();
+        self.expiries.retain(|(at, _)| !at.is_never());
     }
 
     /// The association begins again: stream sequence numbers too. Of a message that was begun, the rest is lost.
     pub fn restart(&mut self) {
         self.queue.retain(|pending| !pending.begun || pending.id.is_none());
         self.waiting = self.queue.iter().map(|pending| pending.left).sum();
+        self.list();
         self.next.fill(0);
     }
 
@@ -197,5 +251,73 @@ impl Outbound {
     /// The peer takes fewer streams.
     pub fn limit(&mut self, streams: u16) {
         self.next.truncate(usize::from(streams.max(1)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Span;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn lives(ms: Option<u64>) -> Message {
+        Message { lifetime: ms.map(Span::from_millis), ..Message::of(10) }
+    }
+
+    /// Every lifetime of the queue by a look at all messages, as they were looked at before they were listed.
+    fn looked_at(outbound: &Outbound) -> Time {
+        outbound.queue.iter().map(Pending::expires).min().unwrap_or(Time::NEVER)
+    }
+
+    #[test]
+    fn lifetimes_in_any_order_are_over_in_their_time() {
+        let mut outbound = Outbound::new(1);
+        let mut state = 7u64;
+        let mut draw = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        let mut gone = Vec::new();
+        for ms in 0..5_000 {
+            match draw(6) {
+                0..3 => drop(outbound.push(lives((draw(3) > 0).then(|| draw(400))))),
+                3 => drop(outbound.cut(6)),
+                4 if draw(40) == 0 => outbound.clear(),
+                _ => {}
+            }
+            outbound.stamp(at(ms));
+            let begun = outbound.queue.front().filter(|front| front.begun).and_then(|front| front.id);
+            let due = |p: &&Pending| p.expires() <= at(ms) && p.id != begun;
+            let expected: Vec<_> = outbound.queue.iter().filter(due).filter_map(|p| p.id).collect();
+            let mut expired = Vec::new();
+            outbound.expire(at(ms), |id| expired.push(id));
+            assert_eq!(expired, expected);
+            assert_eq!(outbound.next_expiry(), looked_at(&outbound));
+            assert_eq!(outbound.waiting, outbound.queue.iter().map(|p| p.left).sum::<u64>());
+            if let Some(id) = begun.filter(|_| draw(20) == 0) {
+                assert!(outbound.abandon(id) && !outbound.abandon(id));
+                assert_eq!(outbound.next_expiry(), looked_at(&outbound));
+            }
+            gone.extend(expired);
+        }
+        assert!(gone.len() > 300, "{}", gone.len());
+    }
+
+    /// Half a million messages of 1 B behind a link that takes none: a look at each for each would be 10^11 looks.
+    #[test]
+    fn many_messages_that_wait_cost_nothing_each_time() {
+        let mut outbound = Outbound::new(1);
+        for ms in 0..500_000 {
+            outbound.push(lives((ms % 2 == 0).then_some(1_000_000)));
+            outbound.stamp(at(ms));
+            outbound.expire(at(ms), |_| ());
+            assert_eq!(outbound.next_expiry(), at(1_000_000));
+        }
+        let mut expired = 0;
+        outbound.expire(at(2_000_000), |_| expired += 1);
+        assert_eq!((expired, outbound.waiting), (250_000, 2_500_000));
     }
 }

@@ -97,9 +97,55 @@ pub struct Letter {
 #[derive(Clone, Default, Debug)]
 pub struct Letters(Arc<Mutex<Book>>);
 
+/// What makes the letters of a line once more, in the order in which they were written.
+pub type Redraw = Box<dyn FnMut() -> Option<Letter> + Send>;
+
+/// The letters of one line: those that are drawn again when they are taken, behind them those that are kept.
+#[derive(Default)]
+struct Row {
+    redraw: Option<Redraw>,
+    /// The first of those that are drawn again, once it was asked for.
+    first: Option<Letter>,
+    /// How many of them were written and not taken.
+    drawn: u64,
+    kept: VecDeque<Letter>,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Row").field("drawn", &self.drawn).field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
+
+impl Row {
+    fn take(&mut self, end: u64) -> Option<Letter> {
+        if self.drawn == 0 {
+            return self
+                .kept
+                .front()
+                .is_some_and(|letter| letter.end <= end)
+                .then(|| self.kept.pop_front())
+                .flatten();
+        }
+        let first = match self.first {
+            Some(first) => first,
+            None => *self.first.insert(self.redraw.as_mut()?()?),
+        };
+        if first.end > end {
+            return None;
+        }
+        self.drawn -= 1;
+        self.first.take()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.drawn == 0 && self.kept.is_empty()
+    }
+}
+
 #[derive(Default, Debug)]
 struct Book {
-    lines: BTreeMap<usize, VecDeque<Letter>>,
+    lines: BTreeMap<usize, Row>,
     over: Option<Time>,
     in_band: Option<Known>,
 }
@@ -122,17 +168,30 @@ impl Letters {
     }
     /// Writes one.
     pub fn post(&self, line: usize, letter: Letter) {
-        self.book().lines.entry(line).or_default().push_back(letter);
+        self.book().lines.entry(line).or_default().kept.push_back(letter);
+    }
+    /// Letters of this line that are counted ([`Letters::count`]) and not kept are drawn by `redraw` when they are taken.
+    pub fn redraws(&self, line: usize, redraw: Redraw) {
+        self.book().lines.insert(line, Row { redraw: Some(redraw), ..Row::default() });
+    }
+    /// Writes the one that `redraw` draws next; false, and nothing is written, if none can be drawn: another was kept
+    /// before, or [`Letters::redraws`] was not called.
+    pub fn count(&self, line: usize) -> bool {
+        let mut book = self.book();
+        let row = book.lines.get_mut(&line).filter(|row| row.redraw.is_some() && row.kept.is_empty());
+        row.map(|row| row.drawn += 1).is_some()
     }
     /// The next one of the line that ends by `end`; it is taken out.
     pub fn take(&self, line: usize, end: u64) -> Option<Letter> {
-        let mut book = self.book();
-        let letters = book.lines.get_mut(&line)?;
-        letters.front().is_some_and(|letter| letter.end <= end).then(|| letters.pop_front()).flatten()
+        self.book().lines.get_mut(&line)?.take(end)
     }
     /// Whether another one was written on this line.
     pub fn more(&self, line: usize) -> bool {
-        self.book().lines.get(&line).is_some_and(|letters| !letters.is_empty())
+        self.book().lines.get(&line).is_some_and(|row| !row.is_empty())
+    }
+    /// Letters kept, on all lines; those that are drawn again take no memory.
+    pub fn kept(&self) -> usize {
+        self.book().lines.values().map(|row| row.kept.len()).sum()
     }
     /// Nobody will read what is left on this line.
     pub fn forget(&self, line: usize) {

@@ -116,6 +116,10 @@ pub struct Teller {
     letters: Letters,
     start: Time,
     next: Option<(Span, u64)>,
+    /// The pace from its beginning, until it has started: the listener draws from it what was said.
+    again: Option<Pace>,
+    /// Each message was made at its time so far.
+    in_time: bool,
     line: usize,
     written: u64,
     finished: Option<Time>,
@@ -125,9 +129,20 @@ pub struct Teller {
 impl Teller {
     /// A source with this schedule.
     pub fn new(mut pace: Pace, letters: Letters) -> Self {
+        let again = Some(pace.clone());
         let next = pace.message();
         let (start, seen) = (Time::NEVER, Seen::default());
-        Teller { pace, letters, start, next, line: 0, written: 0, finished: None, seen }
+        Teller { pace, letters, start, next, again, in_time: true, line: 0, written: 0, finished: None, seen }
+    }
+
+    /// Says when a message was made. What falls due while nobody looks is made later than its time, in real time only: from
+    /// then on letters are kept. Without a bound on what waits, a letter for each message would be the memory of a run.
+    fn say(&mut self, at: Span, now: Time) {
+        self.in_time &= self.start + at == now;
+        if !(self.in_time && self.letters.count(self.line)) {
+            let letter = Letter { end: self.written, made: now, reply: 0, wait: Span::ZERO };
+            self.letters.post(self.line, letter);
+        }
     }
 
     fn done(&mut self, now: Time, lines: &mut dyn Lines) {
@@ -143,6 +158,15 @@ impl Workload for Teller {
     fn started(&mut self, now: Time, lines: &mut dyn Lines) {
         self.start = now;
         self.line = lines.open();
+        if let Some(mut pace) = self.again.take() {
+            let mut end = 0;
+            let redraw = move || {
+                let (at, bytes) = pace.message()?;
+                end += bytes;
+                Some(Letter { end, made: now + at, reply: 0, wait: Span::ZERO })
+            };
+            self.letters.redraws(self.line, Box::new(redraw));
+        }
         self.timeout(now, lines);
     }
 
@@ -151,11 +175,10 @@ impl Workload for Teller {
     }
 
     fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
-        while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
+        while let Some((at, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
             self.written += bytes;
             self.seen.sent += 1;
-            let letter = Letter { end: self.written, made: now, reply: 0, wait: Span::ZERO };
-            self.letters.post(self.line, letter);
+            self.say(at, now);
             self.next = self.pace.message();
             if let Some(socket) = lines.line(self.line) {
                 socket.write(bytes);
@@ -221,5 +244,109 @@ impl Workload for Listener {
     }
     fn seen(&self) -> &Seen {
         &self.seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::Socket;
+
+    /// A connection that takes what is written and acknowledges nothing; so many bytes have come at the other end.
+    #[derive(Default)]
+    struct Slow {
+        written: u64,
+        received: u64,
+    }
+
+    impl Socket for Slow {
+        fn write(&mut self, bytes: u64) {
+            self.written += bytes;
+        }
+        fn close(&mut self) {}
+        fn stop(&mut self) {}
+        fn acknowledged(&self) -> u64 {
+            0
+        }
+        fn received(&self) -> u64 {
+            self.received
+        }
+    }
+
+    impl Lines for Slow {
+        fn open(&mut self) -> usize {
+            0
+        }
+        fn line(&mut self, _number: usize) -> Option<&mut dyn Socket> {
+            Some(self)
+        }
+        fn abort(&mut self, _number: usize) {}
+    }
+
+    /// Messages of random sizes in random bursts; 1 000 bytes of them come each second.
+    fn telling(count: u64) -> Telling {
+        Telling {
+            size: Dist::Uniform(1.0, 9.0),
+            every: Dist::Uniform(0.0, 2e6),
+            bursts: Some((Dist::Constant(3e6), Dist::Uniform(1e5, 5e6))),
+            count: Some(count),
+            lasts: None,
+            useful: Useful::UntilNext,
+        }
+    }
+
+    /// Runs a teller that is called so much after each message is due, and the letters kept at most; what was heard.
+    fn run(count: u64, behind: Span) -> (Seen, usize) {
+        let letters = Letters::default();
+        let pace = Pace::new(&telling(count), "f", Seed { seed: 3, repetition: 0 });
+        let (mut teller, mut lines) = (Teller::new(pace, letters.clone()), Slow::default());
+        let mut listener = Listener::new(letters.clone(), Useful::UntilNext);
+        let (mut now, mut kept) = (Time::ZERO + Span::from_secs(1), 0);
+        teller.started(now, &mut lines);
+        while !teller.next_timeout().is_never() {
+            now = now.max(teller.next_timeout() + behind);
+            teller.timeout(now, &mut lines);
+            lines.received = lines.written.min(now.as_nanos() / 1_000_000);
+            listener.progressed(now, 0, &mut lines);
+            kept = kept.max(letters.kept());
+        }
+        lines.received = lines.written;
+        listener.progressed(now + Span::from_secs(1), 0, &mut lines);
+        (listener.seen().clone(), kept)
+    }
+
+    #[test]
+    fn messages_that_wait_for_a_slow_connection_take_no_memory() {
+        let (seen, kept) = run(100_000, Span::ZERO);
+        assert_eq!((seen.delays.len(), kept), (100_000, 0));
+    }
+
+    #[test]
+    fn letters_drawn_again_are_those_that_would_be_kept() {
+        let (drawn, none) = run(5_000, Span::ZERO);
+        // A nanosecond late, and every letter is kept with the time at which it was made.
+        let (kept, most) = run(5_000, Span::from_nanos(1));
+        assert!(none == 0 && most > 1_000, "{none} {most}");
+        assert_eq!((drawn.bytes, drawn.sent, drawn.late), (kept.bytes, kept.sent, kept.late));
+        for (drawn, kept) in drawn.delays.iter().zip(&kept.delays) {
+            assert!(drawn.as_nanos().abs_diff(kept.as_nanos()) <= 1_000_001, "{drawn:?} {kept:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_that_is_kept_stands_behind_those_drawn_again() {
+        let letters = Letters::default();
+        let mut end = 0;
+        let redraw = move || {
+            end += 1;
+            Some(Letter { end, made: Time::ZERO, reply: 0, wait: Span::ZERO })
+        };
+        letters.redraws(0, Box::new(redraw));
+        assert!(letters.count(0) && letters.count(0) && !letters.count(1));
+        letters.post(0, Letter { end: 7, made: Time::ZERO, reply: 0, wait: Span::ZERO });
+        assert!(!letters.count(0), "the next one would be out of turn");
+        assert_eq!(letters.take(0, 0), None);
+        let ends: Vec<u64> = std::iter::from_fn(|| letters.take(0, 9)).map(|letter| letter.end).collect();
+        assert_eq!((ends, letters.more(0)), (vec![1, 2, 7], false));
     }
 }

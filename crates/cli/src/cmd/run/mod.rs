@@ -83,6 +83,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
           value_parser = crate::output::captures::Repetitions::parse)]
     pub(crate) xplot: Option<crate::output::captures::Repetitions>,
+    /// Write events.parquet into the folder: every event of these repetitions, `0,3,7-9` or `all`
+    #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
+          value_parser = crate::output::captures::Repetitions::parse)]
+    pub(crate) events: Option<crate::output::captures::Repetitions>,
+    /// Write series.parquet into the folder: window, RTT, queues, states and gates of these repetitions over time
+    #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
+          value_parser = crate::output::captures::Repetitions::parse)]
+    pub(crate) series: Option<crate::output::captures::Repetitions>,
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,

@@ -1,0 +1,39 @@
+//! Files of repetitions in detail: `events.parquet` and `series.parquet` on request.
+
+use super::captures::{Repetitions, Wanted};
+use crate::console::exit::Failure;
+use crate::console::talk::Talk;
+use lab::detail;
+use lab::sweep::Sweep;
+use results::parquet::long::{self, Head, Kind, Push};
+use scenario::Model;
+use std::path::Path;
+
+/// Writes what is asked for beside the results.
+pub(crate) fn write(
+    wanted: &Wanted,
+    sweep: &Sweep,
+    repetitions: u32,
+    folder: &Path,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let table = |name: &str, asked: &Option<Repetitions>, columns: &[(&str, Kind)], of: Of| {
+        let Some(asked) = asked else { return Ok(()) };
+        let path = folder.join(format!("{name}.parquet"));
+        let head = Head { name, columns, of: &sweep.header };
+        let rows = long::write(&path, head, &mut |push| {
+            for (number, cell) in (0..sweep.cells.len()).filter_map(|at| Some((at, sweep.cells.good(at)?))) {
+                for rep in (0..repetitions).filter(|rep| asked.has(*rep)) {
+                    of(&cell.model, number as u32, u64::from(rep), push)?;
+                }
+            }
+            Ok(())
+        })?;
+        talk.note(&format!("{rows} rows in {}", path.display()));
+        Ok::<(), Failure>(())
+    };
+    table("events", &wanted.events, &detail::event_columns(), detail::events)?;
+    table("series", &wanted.series, detail::SERIES_COLUMNS, detail::samples)
+}
+
+type Of = fn(&Model, u32, u64, Push<'_>) -> results::Result<()>;

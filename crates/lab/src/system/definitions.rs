@@ -1,0 +1,126 @@
+//! Definitions of the columns of tables beside the flows: mobiles, cells, timeslots, seconds and decibels of C/I.
+
+use super::tables;
+
+/// Table, column, what it is. `mcs_K` stands for every coding scheme.
+const COLUMNS: &[(&str, &str, &str)] = &[
+    (
+        "users",
+        "x_m",
+        "place at the end of the repetition, east of the middle of the area. Empty for a bearer",
+    ),
+    ("users", "y_m", "the same, north"),
+    ("users", "serving_cell", "number of its cell at the end. Empty for a bearer"),
+    ("users", "transfers", "transfers that were complete. Empty for a bearer"),
+    ("users", "transfer_rate_bps", "mean over its transfers of bytes over time. Empty without one"),
+    (
+        "users",
+        "round_trip_s",
+        "mean way of a packet from its host to the mobile, and of one back. Empty without either, and for a bearer",
+    ),
+    ("users", "octets_down", "octets that arrived at the mobile"),
+    ("users", "octets_up", "octets that arrived from it"),
+    ("users", "radio_blocks_down", "radio blocks sent to it"),
+    ("users", "radio_blocks_up", "radio blocks that it sent"),
+    (
+        "users",
+        "block_error_rate_down",
+        "RLC blocks that could not be decoded, of those sent to it; for a bearer radio blocks, those of control among them. Empty without one",
+    ),
+    ("users", "block_error_rate_up", "the same of those that it sent"),
+    (
+        "users",
+        "ci_mean_down",
+        "mean C/I of its radio blocks in decibels. Empty without one, and for a bearer",
+    ),
+    ("users", "ci_mean_up", "the same at the base station"),
+    ("users", "tbfs_down", "temporary block flows that were set up towards it"),
+    ("users", "tbfs_up", "those that it asked for"),
+    ("users", "reselections", "changes of cell"),
+    (
+        "users",
+        "dropped_at_sgsn",
+        "packets that its full queue dropped; for a bearer also those that were too old",
+    ),
+    ("users", "lost_in_reselections", "packets that were discarded with the old cell"),
+    ("cells", "x_m", "place of its site, east of the middle of the area. Empty for the cell of bearers"),
+    ("cells", "y_m", "the same, north"),
+    ("cells", "erlang_down", "timeslots that carried a radio block, on average over the repetition"),
+    ("cells", "erlang_up", "the same, uplink"),
+    ("cells", "octets_down", "octets delivered to mobiles in it"),
+    ("cells", "octets_up", "octets delivered from mobiles in it"),
+    ("cells", "throughput_down_bps", "`octets_down` over the length of the repetition"),
+    ("cells", "throughput_up_bps", "`octets_up` over the same"),
+    (
+        "cells",
+        "block_error_rate_down",
+        "RLC blocks that could not be decoded, of those sent. Empty without one",
+    ),
+    ("cells", "block_error_rate_up", "the same, uplink"),
+    ("cells", "entered", "mobiles that came in by a change of cell"),
+    ("slots", "use_down", "share of block periods with a radio block; 1 is busy all the time"),
+    ("slots", "use_up", "the same, uplink"),
+    ("slots", "rlc_octets_down", "RLC octets delivered. Empty for a bearer"),
+    ("slots", "rlc_octets_up", "the same, uplink"),
+    (
+        "slots",
+        "throughput_down_bps",
+        "`rlc_octets_down` over the length of the repetition. Empty for a bearer",
+    ),
+    ("slots", "throughput_up_bps", "`rlc_octets_up` over the same"),
+    ("system", "t_s", "end of the stretch: from the row before, a second or more where nothing lived"),
+    ("system", "erlang_down", "busy timeslots of a cell in the stretch, mean over all cells"),
+    ("system", "erlang_up", "the same, uplink"),
+    ("system", "throughput_down_bps", "octets delivered in the stretch, all cells"),
+    ("system", "throughput_up_bps", "the same, uplink"),
+    (
+        "system",
+        "block_error_rate_down",
+        "RLC blocks not decoded in the stretch, of those sent. Empty without one",
+    ),
+    ("system", "block_error_rate_up", "the same, uplink"),
+    ("system", "sgsn_octets", "octets that wait at the SGSN at `t_s`, all mobiles"),
+    ("system", "sgsn_octets_largest", "those of the mobile with most"),
+    ("system", "mobiles_with_tbf", "mobiles with a downlink TBF at `t_s`"),
+    ("radio", "up", "0 downlink, 1 uplink"),
+    ("radio", "ci_db", "lower end of the decibel of C/I"),
+    ("radio", "radio_blocks", "radio blocks with this C/I"),
+    ("radio", "mcs_K_sent", "RLC blocks among them sent with the coding scheme MCS-K"),
+    ("radio", "mcs_K_lost", "those of them that could not be decoded"),
+];
+
+/// The tables of networks for docs/results.md. Links have a section of their own.
+///
+/// # Errors
+/// A column that has no definition here, or a definition that no table has.
+pub(crate) fn section() -> Result<String, String> {
+    let mut out = String::from(
+        "\n## Tables of networks\n\nA run with a network of cells fills five more tables ([egprs.md](egprs.md)); GPRS bearers fill the first three \
+         ([radio.md](radio.md)). All have the key columns of `flows.parquet`; `flow` is the name of what a row is about. \"Together\" says how a document \
+         takes rows together.\n",
+    );
+    let mut used = vec![false; COLUMNS.len()];
+    for table in tables::all().iter().filter(|table| table.name != "links") {
+        out.push_str(&format!(
+            "\n### {}.parquet\n\nA row is {}.\n\n| column | unit | together | definition |\n|---|---|---|---|\n",
+            table.name, table.row
+        ));
+        for column in &table.columns {
+            let word = match column.name.strip_prefix("mcs_").and_then(|rest| rest.split_once('_')) {
+                Some((_, end)) => format!("mcs_K_{end}"),
+                None => column.name.clone(),
+            };
+            let at = COLUMNS.iter().position(|(of, name, _)| *of == table.name && *name == word);
+            let at = at.ok_or_else(|| format!("{}.parquet: `{word}` is not defined", table.name))?;
+            if std::mem::replace(&mut used[at], true) {
+                continue;
+            }
+            let unit = if column.unit.is_empty() { "1" } else { &column.unit };
+            out.push_str(&format!("| `{word}` | {unit} | {} | {} |\n", column.combine, COLUMNS[at].2));
+        }
+    }
+    match COLUMNS.iter().zip(&used).find(|(_, used)| !**used) {
+        Some(((table, column, _), _)) => Err(format!("{table}.parquet has no column `{column}`")),
+        None => Ok(out),
+    }
+}
