@@ -116,9 +116,9 @@ pub struct Teller {
     letters: Letters,
     start: Time,
     next: Option<(Span, u64)>,
-    /// The pace from its beginning, until it has started: the listener draws from it what was said.
+    /// Copy of the schedule before its start, from which the log regenerates the records.
     again: Option<Pace>,
-    /// Each message was made at its time so far.
+    /// Whether all messages so far were created on schedule.
     in_time: bool,
     line: usize,
     written: u64,
@@ -135,8 +135,9 @@ impl Teller {
         Teller { pace, letters, start, next, again, in_time: true, line: 0, written: 0, finished: None, seen }
     }
 
-    /// Says when a message was made. What falls due while nobody looks is made later than its time, in real time only: from
-    /// then on letters are kept. Without a bound on what waits, a letter for each message would be the memory of a run.
+    /// Records a message. While messages are on schedule, records are regenerated: one record per message
+    /// could fill memory, since the backlog is unbounded. In real time a message may be late; from then on
+    /// records are kept.
     fn say(&mut self, at: Span, now: Time) {
         self.in_time &= self.start + at == now;
         if !(self.in_time && self.letters.count(self.line)) {
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
     use crate::app::Socket;
 
-    /// A connection that takes what is written and acknowledges nothing; so many bytes have come at the other end.
+    /// A connection without ACKs; `received` bytes have arrived at the other end.
     #[derive(Default)]
     struct Slow {
         written: u64,
@@ -283,7 +284,7 @@ mod tests {
         fn abort(&mut self, _number: usize) {}
     }
 
-    /// Messages of random sizes in random bursts; 1 000 bytes of them come each second.
+    /// Messages of random sizes in random bursts; 1 000 bytes arrive per second.
     fn telling(count: u64) -> Telling {
         Telling {
             size: Dist::Uniform(1.0, 9.0),
@@ -295,7 +296,8 @@ mod tests {
         }
     }
 
-    /// Runs a teller that is called so much after each message is due, and the letters kept at most; what was heard.
+    /// Runs a source that is called `behind` after each message is due; returns the sink's statistics and the
+    /// maximum number of records kept.
     fn run(count: u64, behind: Span) -> (Seen, usize) {
         let letters = Letters::default();
         let pace = Pace::new(&telling(count), "f", Seed { seed: 3, repetition: 0 });
@@ -324,7 +326,7 @@ mod tests {
     #[test]
     fn letters_drawn_again_are_those_that_would_be_kept() {
         let (drawn, none) = run(5_000, Span::ZERO);
-        // A nanosecond late, and every letter is kept with the time at which it was made.
+        // One nanosecond late: every record is kept, with its time of creation.
         let (kept, most) = run(5_000, Span::from_nanos(1));
         assert!(none == 0 && most > 1_000, "{none} {most}");
         assert_eq!((drawn.bytes, drawn.sent, drawn.late), (kept.bytes, kept.sent, kept.late));
