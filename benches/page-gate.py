@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How often the gate catches a slower page, and how often it cries wolf.
 
-    benches/page-gate.py run [--trials 50] [--program target/debug/williwaw] [--log page-gate.jsonl]
+    benches/page-gate.py run [--trials 50] [--minutes 60] [--program target/debug/williwaw] [--log page-gate.jsonl]
     benches/page-gate.py table page-gate.jsonl
 
 A trial is one `williwaw compare --emulate --no-worse=2.5%` of scenarios/real/browser.toml with itself, in which the second
 side holds the document back for a share of the page's load time: 0, 5, 10 and 20 %. The load time that the shares are
-of is measured first. Shares take turns, so that all of them meet the same machine; a log that is there is continued.
+of is measured first. Shares take turns, so that all of them meet the same machine; a log that is there is continued, also
+after the script was killed. With --minutes no trial begins after that time. The table is printed at the end.
 """
 
 import argparse
@@ -33,11 +34,18 @@ def compare(program, held, reps, most):
     return ended.returncode, json.loads(ended.stdout), time.monotonic() - began
 
 
+def read(path):
+    """The whole lines of a log: who was killed may have left a half."""
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
 def run(args):
-    log = []
+    began, log = time.monotonic(), []
     if os.path.exists(args.log):
-        with open(args.log, encoding="utf-8") as file:
-            log = [json.loads(line) for line in file]
+        log = read(args.log)
+        with open(args.log, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in log)
     with open(args.log, "a", encoding="utf-8") as file:
 
         def note(entry):
@@ -52,6 +60,8 @@ def run(args):
             note({"base_s": base})
         done = len([entry for entry in log if "share" in entry])
         for trial in range(done, args.trials * len(SHARES)):
+            if args.minutes is not None and time.monotonic() - began > 60 * args.minutes:
+                break
             share = SHARES[trial % len(SHARES)]
             code, document, seconds = compare(args.program, share * base, FIRST, MOST)
             load = document["cells"][0]["metrics"]["page_load_s"]
@@ -68,11 +78,11 @@ def run(args):
                 "seconds": round(seconds, 1),
                 "machine": os.getloadavg()[0],
             })
+    table(args)
 
 
 def table(args):
-    with open(args.log, encoding="utf-8") as file:
-        log = [json.loads(line) for line in file]
+    log = read(args.log)
     base = next(entry["base_s"] for entry in log if "base_s" in entry)
     trials = [entry for entry in log if "share" in entry]
     print(f"Load time of the page before the trials: {base:.2f} s (median of 8).\n")
@@ -86,6 +96,8 @@ def table(args):
         reps = statistics.mean(t["repetitions"] for t in own)
         shift = statistics.mean(t["difference"] / t["a"] for t in own if t["a"])
         print(f"| {share:.0%} | {len(own)} | {count[0]} | {count[1]} | {count[2]} | {reps:.1f} | {shift:+.1%} |")
+    if not trials:
+        return
     spread = statistics.median(t["stddev"] / t["a"] for t in trials if t["a"] and t["stddev"] is not None)
     load = statistics.mean(t["machine"] for t in trials)
     again = sum(t["again"] for t in trials)
@@ -100,6 +112,7 @@ def main():
     verbs = parser.add_subparsers(required=True)
     play = verbs.add_parser("run")
     play.add_argument("--trials", type=int, default=50, help="of each share")
+    play.add_argument("--minutes", type=float, help="begin no trial after so long")
     play.add_argument("--program", default="williwaw")
     play.add_argument("--log", default="page-gate.jsonl")
     play.set_defaults(do=run)

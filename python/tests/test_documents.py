@@ -1,9 +1,12 @@
 """Python blocks of docs/python.md, run in their order; and the notebook."""
 
+import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,32 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "table2.pdf").exists()
+
+
+def test_the_cells_of_the_notebook_are_those_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("marimo", reason="marimo is not installed")
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REPETITIONS", "300")
+    spec = importlib.util.spec_from_file_location("table2_notebook", NOTEBOOK)
+    assert spec and spec.loader
+    notebook = importlib.util.module_from_spec(spec)
+    began = time.monotonic()
+    spec.loader.exec_module(notebook)
+    _, cells = notebook.app.run()
+    print(f"first picture after {time.monotonic() - began:.1f} s")
+    assert (tmp_path / "table2.pdf").exists()
+
+    def told(*words: str) -> dict[str, object]:
+        done = subprocess.run([williwaw.program(), *words, "--json", "--quiet"], capture_output=True, text=True, check=False)
+        # A claim that does not hold is no failure of this test.
+        assert done.returncode in (0, 1), done.stderr
+        return json.loads(done.stdout)
+
+    table = told("reproduce", "gprs-eifel/table2", "--reps", "100")
+    assert table["experiments"] == cells["table"].document["experiments"]
+    scenario = cells["scenario"]
+    (tmp_path / "table2.toml").write_text(scenario.text)
+    changes = [word for change in scenario.overrides for word in ("--set", change)]
+    run = told("run", "table2.toml", *changes, "--reps", "300", "--no-out")
+    assert run["cells"] == cells["run"].document["cells"]

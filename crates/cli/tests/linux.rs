@@ -430,3 +430,32 @@ fn commands_call_names_by_either_clock() {
     }
     judge(real, "/repetitions/0");
 }
+
+/// A link of netem inside kernels in virtual time: `tc`, a web server and curl, the same download twice.
+#[test]
+fn netem_by_hand_is_played_in_virtual_time() {
+    let Some((cache, kernel)) = kernel() else { return };
+    let needed = ["/usr/sbin/tc", "/usr/bin/curl", "/usr/bin/python3"];
+    if !needed.iter().all(|program| Path::new(program).is_file()) {
+        return eprintln!("skipped: it needs {}", needed.join(", "));
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/linux/netem.toml");
+    let play = || {
+        let args = ["run", file.to_str().unwrap(), "--linux", &kernel, "--reps", "1", "--no-out", "--json"];
+        williwaw(&cache, &args)
+    };
+    let run = play();
+    let said = String::from_utf8_lossy(&run.stderr);
+    if ["has no overlay file system", "Unknown qdisc", "not supported"].iter().any(|why| said.contains(why)) {
+        return eprintln!("skipped: {said}");
+    }
+    assert_eq!(run.status.code(), Some(0), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    // 300 kB at 30 kbit/s take 80 s, and each pause at least 3 s and a timeout.
+    for cell in document["cells"].as_array().unwrap() {
+        let took = cell["metrics"]["completion_time_s"]["mean"].as_f64().unwrap();
+        assert!((85.0..400.0).contains(&took), "{took} s");
+    }
+    let again: serde_json::Value = serde_json::from_slice(&play().stdout).unwrap();
+    assert_eq!(document["cells"], again["cells"]);
+}

@@ -164,7 +164,9 @@ impl Table {
             self.rows.iter().filter_map(|r| r.get(column)).filter(|c| !c.text.is_empty()).peekable();
         filled.peek().is_some()
             && filled.all(|c| {
-                c.text.starts_with(|c: char| c.is_ascii_digit() || "-+\u{2212}\u{2013}<>~".contains(c))
+                let number = |c: char| c.is_ascii_digit() || "-+\u{2212}\u{2013}<>~".contains(c);
+                // The address of a host begins like one.
+                c.text.starts_with(number) && c.text.parse::<std::net::SocketAddr>().is_err()
             })
     }
 }

@@ -112,11 +112,33 @@ impl Case<'_> {
             // The first line names the connection, as the heading does.
             text: told
                 .lines()
-                .map(str::trim)
-                .filter(|line| !line.is_empty() && !line.starts_with("connection "))
+                .filter(|line| !line.trim().is_empty() && !line.starts_with("connection "))
+                .map(timed)
                 .collect::<Vec<_>>()
                 .join("\n\n"),
             items,
         })
+    }
+}
+
+/// A line of the terminal for a page: the instant at its beginning gets its unit.
+fn timed(line: &str) -> String {
+    match line.trim().split_once("  ") {
+        Some((instant, rest)) if instant.parse::<f64>().is_ok() => format!("{instant} s: {}", rest.trim()),
+        _ => line.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timed;
+
+    #[test]
+    fn an_instant_gets_its_unit() {
+        assert_eq!(
+            timed("    19.842  3 segments in a row were lost"),
+            "19.842 s: 3 segments in a row were lost"
+        );
+        assert_eq!(timed("            115.8 kB were outstanding"), "115.8 kB were outstanding");
     }
 }

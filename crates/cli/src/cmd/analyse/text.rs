@@ -97,9 +97,7 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> Board {
         let span = way.data_span.map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
         let ends = [f.client.to_string(), f.server.to_string()];
         let unknown = |n: u64| if n > 0 { format!(" ({n} unknown)") } else { String::new() };
-        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| {
-            (format!("{:.3} s", r.min_s), format!("{:.3} s", r.mean_s))
-        });
+        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| (length(r.min_s), length(r.mean_s)));
         board.rows.push(vec![
             number.to_string(),
             ends[main].clone(),
@@ -119,6 +117,11 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> Board {
     board
 }
 
+/// A length of time with three digits or more where it is short.
+fn length(seconds: f64) -> String {
+    if seconds < 0.1 { format!("{:.2} ms", seconds * 1e3) } else { format!("{seconds:.3} s") }
+}
+
 fn rate(bps: f64) -> String {
     match bps {
         b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
@@ -130,9 +133,13 @@ fn rate(bps: f64) -> String {
 pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize) -> String {
     let start = read.start;
     let mut lines: Vec<(Time, String)> = Vec::new();
-    for way in &flow.ways {
-        of_way(way, most, &mut lines);
-    }
+    let mut back: Vec<(Time, String)> = Vec::new();
+    of_way(&flow.ways[flow.main()], most, &mut lines);
+    of_way(&flow.ways[1 - flow.main()], most, &mut back);
+    // Where both sent, what happened to the smaller direction says so.
+    let client = flow.main() == 1;
+    let sender = if client { flow.client } else { flow.server };
+    lines.extend(back.into_iter().map(|(t, line)| (t, format!("{line} (data of {sender})"))));
     let main = &flow.ways[flow.main()];
     let mut out = String::new();
     let mut remarks: Vec<String> = Vec::new();
@@ -145,7 +152,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
             n => format!("{n} further copies of packets are"),
         };
         let apart = flow.copies_apart.as_secs_f64();
-        remarks.push(format!("{copies} in the capture, up to {apart:.3} s later, and left out"));
+        remarks.push(format!("{copies} in the capture, up to {} later, and left out", length(apart)));
     }
     if let Some(n) = main.replies_lost.filter(|n| *n > 0) {
         remarks.push(format!(
