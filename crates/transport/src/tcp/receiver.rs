@@ -1,7 +1,7 @@
 //! TCP receiver: reassembly, delayed ACKs, SACK blocks, window.
 //!
 //! The receiver reassembles segments and delays ACKs of in-order data (RFC 1122 section 4.2.3.2, RFC 5681
-//! section 4.2). Other segments are acknowledged at once. SACK blocks report data held out of order (RFC 2018)
+//! section 4.2). Other segments are acknowledged at once. SACK blocks report out-of-order data (RFC 2018)
 //! and duplicates (RFC 2883); timestamps are echoed.
 
 mod buffer;
