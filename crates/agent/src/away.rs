@@ -1,8 +1,5 @@
 //! Controller side of a path carried by another host: sends the scenario, then collects results repetition by
 //! repetition.
-//!
-//! A controller with a line to that host: it hands over what is to be played, and collects what came out, repetition
-//! by repetition.
 
 use crate::list::Host;
 use crate::message::{Lender, MOST, Message};
@@ -14,23 +11,23 @@ use netns::clock::monotonic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Until a host says that it can: lines to other hosts, and a look at how exact it is.
+/// Timeout of the preparation: connections to other hosts, and a timer calibration.
 const BEGINNING: Span = Span::from_secs(60);
-/// Who was told to stop has so long to say what came out.
+/// Timeout of the results after a stop.
 const STOPPING: Span = Span::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A host with the path, ready to play. Dropped, it is free for others.
+/// A host with the path, ready to play; drop releases it.
 #[derive(Debug)]
 pub struct Away {
     peer: Peer,
 }
 
 impl Away {
-    /// Has a host make ready what `task` says, with machines at these others. Gives what it tells.
+    /// Prepares `task` on a host, with machines at these others; returns its details.
     ///
     /// # Errors
-    /// [`Error::Agent`]: it is not to be had, or cannot.
+    /// [`Error::Agent`]: it is not available, or failed.
     pub fn begin(
         (host, token): &(Host, Token),
         others: &[(Host, Token)],
@@ -44,7 +41,7 @@ impl Away {
             token: token.clone(),
             machines: host.machines.clone(),
         };
-        // The other words of the message are short beside this.
+        // The other fields of the message are short.
         if task.len() > MOST / 2 {
             return Err(peer.fault(format!(
                 "takes scenarios with their files up to {} MiB, and this has {}",
@@ -67,10 +64,10 @@ impl Away {
         Err(peer.fault(format!("has not said within {BEGINNING} whether it can carry the path")))
     }
 
-    /// Has it play what `order` says; `piece` takes what came out, by kinds; what it tells at last is returned.
+    /// Plays `order`; `piece` receives results by kind; the final results are returned.
     ///
     /// # Errors
-    /// [`Error::Agent`]: it is gone, or could not; what `piece` says.
+    /// [`Error::Agent`]: it is lost, or failed; an error of `piece`.
     pub fn play(
         &self,
         order: &[u8],
@@ -97,7 +94,7 @@ impl Away {
         }
     }
 
-    /// What it is called.
+    /// Name of the host.
     pub fn name(&self) -> &str {
         &self.peer.name
     }

@@ -1,7 +1,7 @@
 //! Packet relay of a worker host: one thread between TUN devices and the UDP socket.
 //!
-//! One thread between the devices and a socket: what comes from the host with the path goes into the device of its
-//! way, what a device gives goes out at once.
+//! Packets from the host with the path go to the device of their tunnel; packets from a device are sent at
+//! once.
 
 use crate::line::Keys;
 use crate::message::Carried;
@@ -16,12 +16,12 @@ use std::os::fd::AsRawFd as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Packets read from one device before the others have their turn.
+/// Most packets read from one device in a turn.
 const DRAIN: usize = 32;
-/// Somebody may want it to end: how long until that is looked at, milliseconds.
+/// Poll interval of stop requests, ms.
 const LOOK: i32 = 50;
 
-/// Devices, their ways, and where the other end is.
+/// Devices with their tunnels, and the socket.
 pub(crate) struct Carrier {
     socket: UdpSocket,
     peer: SocketAddr,
@@ -32,12 +32,13 @@ pub(crate) struct Carrier {
 struct Stop {
     device: Device,
     way: Way,
-    /// Where its packets go: known when the other end has called.
+    /// Address of the peer, known after its first probe.
     to: Option<SocketAddr>,
 }
 
 impl Carrier {
-    /// For these devices, with ways numbered from `first`, to a host whose line comes from `peer`.
+    /// Relay for these devices, with tunnels numbered from `first`, to a host whose control connection comes
+    /// from `peer`.
     pub(crate) fn new(
         socket: UdpSocket,
         peer: SocketAddr,
@@ -51,7 +52,7 @@ impl Carrier {
         Ok(Carrier { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
     }
 
-    /// Carries until `over`. `start` is t = 0 by our clock, and by how much that is ahead of the other end's.
+    /// Relays until `over`. `start`: t = 0 on our clock, and the offset of our clock ahead of the peer's, ns.
     pub(crate) fn run(mut self, over: &AtomicBool, start: &OnceLock<(u64, i64)>) -> Carried {
         let realtime = worker::settle_in();
         let mut fds = vec![self.socket.as_raw_fd()];
@@ -100,7 +101,7 @@ impl Carrier {
         for _ in 0..DRAIN {
             let Ok(n) = stop.device.read(packet) else { return };
             let bytes = packet.get(..n).unwrap_or_default();
-            // What a stack says before anybody has called goes nowhere.
+            // Packets before the first probe are dropped.
             let Some(to) = stop.to else { continue };
             let sent = stop.way.seal(bytes, monotonic(), datagram);
             let sent =

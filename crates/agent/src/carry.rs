@@ -1,5 +1,5 @@
-//! Path of an emulation at an agent: a worker thread connects to the hosts that lend machines, plays repetitions and reports
-//! each result at once. The thread that reads the connection stays free.
+//! Path of an emulation at an agent: a worker thread connects to the lending hosts, plays repetitions and
+//! reports each result at once. The thread that reads the connection stays free.
 
 use crate::control::Control;
 use crate::line::Line;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// Who can play. What the words of an order mean is between him and the controller.
+/// A player of paths. The content of orders is opaque to the agent.
 pub trait Carries: Send + Sync {
-    /// Makes ready what `task` says, with machines at other hosts; gives who plays it, and what to tell of that.
+    /// Prepares `task`, with machines at other hosts; returns the player, and details for the controller.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Reason of the failure.
     fn begin(
         &self,
         task: &[u8],
@@ -24,13 +24,13 @@ pub trait Carries: Send + Sync {
     ) -> Result<(Box<dyn Plays + '_>, Vec<u8>), String>;
 }
 
-/// Somebody with everything ready.
+/// A prepared player.
 pub trait Plays {
-    /// Plays what `order` says; `out` takes what came out, by kinds; what is returned is told at last. `stop`, once set,
-    /// ends it early.
+    /// Plays `order`. `out` receives results by kind; the return value is reported last. `stop`, once set,
+    /// ends the repetition early.
     ///
     /// # Errors
-    /// Why it could not.
+    /// Reason of the failure.
     fn play(
         &mut self,
         order: &[u8],
@@ -39,10 +39,10 @@ pub trait Plays {
     ) -> Result<Vec<u8>, String>;
 }
 
-/// Bytes of one kind in one message.
+/// Most bytes of results in one message.
 const PIECE: usize = 1 << 20;
 
-/// A path at work. Dropped, everything of it ends.
+/// A running path; drop ends everything.
 pub(crate) struct Carrying {
     stop: Arc<AtomicBool>,
     playing: Arc<AtomicBool>,
@@ -51,7 +51,7 @@ pub(crate) struct Carrying {
 }
 
 impl Carrying {
-    /// Makes it ready; says `Ready` or `Refused` by itself.
+    /// Starts the preparation; its thread sends `Ready` or `Refused`.
     pub(crate) fn begin(
         line: Arc<Line>,
         carries: Arc<dyn Carries>,
@@ -69,7 +69,7 @@ impl Carrying {
             work.playing.store(false, Ordering::Relaxed);
             match begun {
                 Ok((plays, told)) => {
-                    // Whoever has gone hears nothing, and drops this.
+                    // If the controller has disconnected, the send fails and this is dropped.
                     let _ = work.line.say(&Message::Ready, &told);
                     work.run(plays, &ordered);
                 }
@@ -81,7 +81,7 @@ impl Carrying {
         Carrying { stop, playing, orders: Some(orders), thread: thread.map_err(refused).ok() }
     }
 
-    /// Has something played.
+    /// Queues a repetition.
     pub(crate) fn play(&self, order: Vec<u8>) {
         self.playing.store(true, Ordering::Relaxed);
         if let Some(orders) = &self.orders {
@@ -89,12 +89,12 @@ impl Carrying {
         }
     }
 
-    /// Nothing more is to be played, and what is, is to end.
+    /// Stops the current and all further repetitions.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is in the middle of something.
+    /// Whether a repetition is running.
     pub(crate) fn is_playing(&self) -> bool {
         self.playing.load(Ordering::Relaxed)
     }
@@ -131,10 +131,10 @@ struct Working {
 }
 
 impl Working {
-    /// Plays what is ordered until nobody orders any more, or something went wrong.
+    /// Plays repetitions until the queue is closed or an error occurs.
     fn run(&self, mut plays: Box<dyn Plays + '_>, orders: &Receiver<Vec<u8>>) {
         let out = |kind: &str, bytes: &[u8]| {
-            // Also that there is nothing in it is worth a word.
+            // An empty result is sent as well.
             let whole = bytes.is_empty().then_some(bytes);
             for some in whole.into_iter().chain(bytes.chunks(PIECE)) {
                 if self.line.say(&Message::Piece(kind.to_owned()), some).is_err() {

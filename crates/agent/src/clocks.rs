@@ -1,18 +1,18 @@
 //! Clock offset between two hosts, bounded by request-reply timestamps.
 //!
-//! A question that was sent at `sent` and answered by the time `there` at `back` says that it is ahead by at least
-//! `there - back` and at most `there - sent`, however long either way took. What all of a few questions in a row say
-//! at once is kept; half its width is what nobody can know.
+//! A query sent at `sent` and answered with time `there` at `back` bounds the offset: at least `there -
+//! back`, at most `there - sent`, whatever the one-way delays. The intersection over several queries is kept;
+//! half its width is the uncertainty.
 
 use base::Span;
 use emulate::accuracy::overhead::Compared;
 
-/// What a few questions said.
+/// Bounds of a clock offset from several queries, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     least: i64,
     most: i64,
-    /// How many there were.
+    /// Number of queries.
     pub looks: u64,
 }
 
@@ -28,26 +28,26 @@ fn difference(a: u64, b: u64) -> i64 {
 }
 
 impl Bounds {
-    /// Takes in one question, all in nanoseconds.
+    /// Adds a query, all times in ns.
     pub fn look(&mut self, sent: u64, there: u64, back: u64) {
         self.least = self.least.max(difference(there, back));
         self.most = self.most.min(difference(there, sent));
         self.looks += 1;
     }
 
-    /// How far it is ahead: in the middle.
+    /// Estimated offset: the middle of the bounds, ns.
     pub fn ahead(&self) -> i64 {
         ((i128::from(self.least) + i128::from(self.most)) / 2) as i64
     }
 
-    /// By how much `ahead` may be wrong at worst.
+    /// Largest error of `ahead`.
     fn off(&self, ahead: i64) -> Span {
         let far = |bound: i64| ahead.abs_diff(bound);
         Span::from_nanos(far(self.least).max(far(self.most)))
     }
 
-    /// What a run may have been wrong by that reckoned with these bounds, when `later` ones were found at its end: clocks
-    /// that run at another pace each have moved by then, and were no farther off in between.
+    /// Offset and uncertainty of a run that used these bounds, given `later` bounds from its end. With linear
+    /// drift, the error in between is no larger than at both ends.
     pub fn compared(&self, later: &Bounds) -> Compared {
         let ahead_ns = self.ahead();
         let uncertain = self.off(ahead_ns).max(later.off(ahead_ns));
@@ -61,7 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the ways took, the truth lies within what is said; also at the end, when clocks have drifted.
+        /// For any delays, the true offset is within the bounds, also at the end after drift.
         #[test]
         fn the_truth_is_within_the_uncertainty(
             truth in -1_000_000_000i64..1_000_000_000,
@@ -81,7 +81,7 @@ mod tests {
             let least = ways.iter().map(|(there, back)| there + back).min().unwrap();
             prop_assert!(compared.ahead_ns.abs_diff(truth) <= compared.uncertain.as_nanos());
             prop_assert!(compared.ahead_ns.abs_diff(truth + drift) <= compared.uncertain.as_nanos());
-            // And no more is said to be unknown than the fastest round trip and the drift explain.
+            // The uncertainty does not exceed the fastest round trip plus the drift.
             prop_assert!(compared.uncertain.as_nanos() <= least + drift.unsigned_abs() + 1);
         }
     }

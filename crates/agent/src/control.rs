@@ -1,7 +1,7 @@
 //! Controller of remote agents: connections, clock offsets, loss of an agent, returned results.
 //!
-//! The host that carries the path: it keeps a line to each of them for all repetitions of a run, knows how far their
-//! clocks are ahead, hears at once when one is gone, and collects what they return.
+//! Runs on the host with the path. It keeps a connection to each agent for all repetitions, tracks clock
+//! offsets, detects the loss of an agent, and collects results.
 
 use crate::clocks::Bounds;
 use crate::line::Keys;
@@ -27,17 +27,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Servers of a scenario have five seconds until they listen, one after the other.
+/// Timeout of the preparation; each server of a scenario may take five seconds to listen.
 const PREPARING: Duration = Duration::from_secs(60);
-/// What is returned comes within this.
+/// Timeout of the results.
 const RETURNING: Duration = Duration::from_secs(60);
-/// Calls on a way until the answer comes, and how long each is waited for.
+/// Probes of a tunnel until a reply, and the wait for each.
 const CALLS: u32 = 10;
 const CALL: Duration = Duration::from_millis(200);
-/// The greatest number of a way: 24 bits.
+/// Limit of tunnel numbers: 24 bits.
 const WAYS: u32 = 1 << 24;
 
-/// Agents, ready for a run. Dropped, they are free for others.
+/// Connected agents; drop releases them.
 #[derive(Debug)]
 pub struct Control {
     agents: Vec<Agent>,
@@ -48,7 +48,7 @@ pub struct Control {
 struct Agent {
     peer: Peer,
     machines: Vec<String>,
-    /// What it has of the present repetition.
+    /// State of the current repetition.
     part: Mutex<Part>,
 }
 
@@ -60,16 +60,16 @@ struct Part {
 }
 
 impl Control {
-    /// Connects to all of them.
+    /// Connects to all agents.
     ///
     /// # Errors
-    /// [`Error::Agent`] for the first that is not to be had.
+    /// [`Error::Agent`] for the first that fails.
     pub fn connect(hosts: &[(Host, Token)], clock_limit: Span) -> Result<Control, Error> {
         let connected = |(host, token): &(Host, Token)| Agent::connect(host, token);
         Ok(Control { agents: hosts.iter().map(connected).collect::<Result<_, _>>()?, clock_limit })
     }
 
-    /// Each agent: its name, where it is, and how well its clock is known at present.
+    /// Name, address and present clock offset of each agent.
     pub fn agents(&self) -> Vec<(String, SocketAddr, Compared)> {
         let told = |agent: &Agent| {
             let clock = held(&agent.part).clock;
@@ -91,7 +91,7 @@ impl Agent {
         self.peer.fault(why)
     }
 
-    /// Sends its part of the orders.
+    /// Sends the agent its part of the orders.
     fn order(&self, orders: &Orders) -> Result<(), Error> {
         let mine = |node: &String| self.machines.contains(node);
         let part = Orders {
@@ -116,7 +116,7 @@ impl Agent {
         self.peer.say(&Message::Prepare(first, part), &[])
     }
 
-    /// Waits until it has what was ordered.
+    /// Waits until the agent has prepared its orders.
     fn prepared(&self, stop: &AtomicBool) -> Result<(), Error> {
         let mut waited = Duration::ZERO;
         let step = Duration::from_millis(50);
@@ -138,7 +138,7 @@ impl Agent {
         }
     }
 
-    /// Opens the way of this number, and sees whether packets come through.
+    /// Opens a tunnel and checks that packets pass.
     fn way(&self, number: u32) -> Result<Device, Error> {
         let refused = |error: io::Error| self.fault(format!("cannot be sent packets: {error}"));
         let (ours, _) = self.peer.line.ends().map_err(refused)?;
@@ -150,14 +150,14 @@ impl Agent {
         let way = Arc::new(Mutex::new(Way::new(keys, number)));
         let mut pipe = Pipe { socket, way: way.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
-            // Refused where nobody listens yet, or any more.
+            // Refused while nobody listens.
             let _ = pipe.write(&[]);
             worker::readable(&[pipe.as_raw_fd()], CALL.as_millis() as i32);
             if pipe.answered() {
                 held(&self.part).ways.push(way);
                 return Ok(Device::tunnel(Box::new(pipe)));
             }
-            // Whoever has died since is not silent because of a filter.
+            // Distinguishes a dead agent from a packet filter.
             if self.peer.hear(Duration::from_millis(1))?.is_some() {
                 return Err(self.fault("sent a message out of order"));
             }
@@ -168,7 +168,7 @@ impl Agent {
         )))
     }
 
-    /// Collects what it returns.
+    /// Collects the results of the agent.
     fn collect(&self) -> Result<(Returned, Carried), Error> {
         let mut ends: BTreeMap<(usize, bool), Lists> = BTreeMap::new();
         let mut outputs: BTreeMap<(usize, u8), Vec<u8>> = BTreeMap::new();
@@ -203,7 +203,7 @@ impl Agent {
     }
 }
 
-/// This end of a way.
+/// Local end of a tunnel.
 #[derive(Debug)]
 struct Pipe {
     socket: UdpSocket,
@@ -212,7 +212,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Whether an answer to a call has come.
+    /// Whether a probe was answered.
     fn answered(&mut self) -> bool {
         while let Ok(n) = self.socket.recv(&mut self.datagram) {
             let bytes = self.datagram.get(..n).unwrap_or_default();
@@ -235,7 +235,7 @@ impl Tunnel for Pipe {
         loop {
             let n = match self.socket.recv(&mut self.datagram) {
                 Ok(n) => n,
-                // An agent that is gone is told by its line, with the reason.
+                // The loss of an agent is reported by its connection, with the reason.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
@@ -270,7 +270,7 @@ impl Elsewhere for Control {
         for agent in &self.agents {
             agent.prepared(stop)?;
         }
-        // Each agent numbers its own ways in the order of its own part.
+        // Each agent numbers its tunnels in the order of its own orders.
         let mut next: Vec<u32> = Vec::new();
         for agent in &self.agents {
             let mine = |node: &String| agent.machines.contains(node);

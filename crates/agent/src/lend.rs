@@ -15,10 +15,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes of what a command wrote in one message.
+/// Most bytes of command output in one message.
 const OUTPUT: usize = 1 << 20;
 
-/// A repetition at work. Dropped, everything of it ends.
+/// A running repetition; drop ends everything.
 pub(crate) struct Work {
     over: Arc<AtomicBool>,
     start: Sender<(u64, i64)>,
@@ -26,7 +26,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Makes ready what is ordered; says `Prepared` or `Refused` by itself.
+    /// Starts the preparation; its thread sends `Prepared` or `Refused`.
     pub(crate) fn begin(line: Arc<Line>, around: Arc<Surroundings>, first: u32, orders: Orders) -> Work {
         let over = Arc::new(AtomicBool::new(false));
         let (start, started) = channel();
@@ -35,7 +35,7 @@ impl Work {
             let work = Working { line: &line, around: &around, over: &ended };
             match work.run(first, orders, &started) {
                 Ok(()) => {}
-                // Whoever has gone hears nothing.
+                // Sending fails if the controller has disconnected.
                 Err(Failed::Early(error)) => _ = line.say(&Message::Refused(error.to_string()), &[]),
                 Err(Failed::Late(error)) => _ = line.say(&Message::Failed(error.to_string()), &[]),
             }
@@ -45,12 +45,12 @@ impl Work {
         Work { over, start, thread: thread.map_err(refused).ok() }
     }
 
-    /// Starts it: t = 0 by our clock, and how far that is ahead.
+    /// Starts the repetition: t = 0 on our clock, and the offset of our clock ahead of the controller's, ns.
     pub(crate) fn start(&self, origin: u64, ahead: i64) {
         let _ = self.start.send((origin, ahead));
     }
 
-    /// Ends it; what came out is told by itself.
+    /// Ends the repetition; its thread sends the results.
     pub(crate) fn finish(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -126,7 +126,7 @@ impl Working<'_> {
         Ok(())
     }
 
-    /// Until the start is known; none if it never comes.
+    /// Waits for the start; None if it is cancelled.
     fn wait(&self, started: &Receiver<(u64, i64)>) -> Option<(u64, i64)> {
         loop {
             match started.recv_timeout(Duration::from_millis(20)) {

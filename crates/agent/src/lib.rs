@@ -1,17 +1,17 @@
 //! Distributed emulation: one host carries the path, other hosts lend namespaces.
 //!
-//! | question | file |
+//! | part | file |
 //! |---|---|
-//! | who may ask, and who says so | [`token`] |
-//! | how is a line encrypted and cut into messages | [`line`] |
-//! | what is said on it | [`message`] |
-//! | how do packets travel beside it | [`way`] |
-//! | how far are two clocks apart | [`clocks`] |
-//! | which host has which node | [`list`] |
-//! | who asks for machines: the host with the path | [`control`] |
-//! | who orders where another host has the path | [`away`] |
-//! | who serves | [`serve`] |
-//! | how does it carry a path | [`carry`] |
+//! | authentication | [`token`] |
+//! | encryption and framing of the control connection | [`line`] |
+//! | messages | [`message`] |
+//! | packet tunnels between hosts | [`way`] |
+//! | clock offsets | [`clocks`] |
+//! | assignment of nodes to hosts | [`list`] |
+//! | controller: the host with the path | [`control`] |
+//! | controller where another host has the path | [`away`] |
+//! | agent: sessions | [`serve`] |
+//! | agent: path | [`carry`] |
 //!
 //! Linux only, as all of real time.
 
@@ -38,7 +38,7 @@ mod peer;
 #[cfg(target_os = "linux")]
 pub mod serve;
 
-/// Where agents listen unless they are told otherwise.
+/// Default port of an agent.
 pub const PORT: u16 = 7171;
-/// The version of what is said; both ends need the same.
+/// Protocol version; both ends must have the same.
 pub const PROTOCOL: u16 = 4;

@@ -17,74 +17,74 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What each end says first.
+/// First bytes of each end.
 const GREETING: &[u8; 14] = b"williwaw-agent";
 const HELLO: usize = GREETING.len() + 2;
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-/// A peer that is silent for so long is gone; a controller speaks every [`BEAT`].
+/// Time without a message after which a peer counts as lost; a controller sends every [`BEAT`].
 pub const SILENCE: Duration = Duration::from_secs(4);
-/// Between two questions for the time.
+/// Interval of clock queries.
 pub const BEAT: Duration = Duration::from_millis(500);
-/// A connection is made within this, or not.
+/// Timeout of a TCP connection attempt.
 pub const CONNECT: Duration = Duration::from_secs(4);
-/// Limit of the whole handshake once the connection is made.
+/// Deadline of the whole handshake after the TCP connection.
 pub const HANDSHAKE: Duration = Duration::from_secs(4);
-/// Bytes of both Noise messages: an X25519 key and the tag of an empty payload.
+/// Bytes of each Noise message: an X25519 key and the tag of an empty payload.
 const NOISE: usize = 32 + TAG;
-/// Bytes of the Poly1305 tag, which is all that the confirmation has.
+/// Bytes of the Poly1305 tag, the only content of the confirmation.
 const TAG: usize = 16;
-/// Messages on the line are numbered from here: 0 is the confirmation.
+/// Counter of the first message; 0 is the confirmation.
 const FIRST: u64 = 1;
 
-/// Why there is no line, or none any more.
+/// Reason why a connection failed or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Nobody is there, or the network does not lead there.
+    /// No listener, or no route.
     #[error("cannot be reached at {0}: {1}")]
     Unreachable(SocketAddr, io::Error),
-    /// Somebody else is there.
+    /// Another program listens.
     #[error("what listens at {0} is no williwaw agent")]
     Stranger(SocketAddr),
-    /// Another version.
+    /// Different protocol version.
     #[error(
         "speaks version {0} of the protocol, and this program version {PROTOCOL}: install the same williwaw at both"
     )]
     Version(u16),
-    /// It has another token.
+    /// Different token.
     #[error("has another token: copy the token file of one to the other")]
     Token,
-    /// The handshake was not completed with the keys that it began: a replay, or a damaged connection.
+    /// The handshake was not completed with its initial keys: a replay, or a damaged connection.
     #[error("did not prove that it has the token: the handshake was replayed or damaged on the way")]
     Unproven,
     /// The handshake exceeded its deadline.
     #[error("did not complete the handshake within {} s", HANDSHAKE.as_secs())]
     Slow,
-    /// More connections wait for their handshake than the agent has places for.
+    /// Evicted: too many connections are in their handshake.
     #[error("closed this connection for newer ones: too many connections wait for their handshake")]
     Crowded,
-    /// The agent ends.
+    /// The agent is stopping.
     #[error("is stopping")]
     Stopping,
-    /// It is at work for somebody else.
+    /// The agent serves another controller.
     #[error("is busy with a run of {0}")]
     Busy(String),
     /// The connection ended.
     #[error("was lost: {0}")]
     Lost(String),
-    /// What came is not what the protocol says.
+    /// Protocol violation.
     #[error("was lost: it sent {0}")]
     Nonsense(String),
 }
 
-/// The speaking half of a line. It may be used by several threads.
+/// Sending half of a connection, for use by several threads.
 #[derive(Debug)]
 pub struct Line {
     keys: Keys,
     out: Mutex<(TcpStream, u64)>,
 }
 
-/// The keys of a line, which ways share.
+/// Keys of a connection, shared with its tunnels.
 #[derive(Clone)]
 pub struct Keys(pub(crate) Arc<StatelessTransportState>);
 
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// The hearing half.
+/// Receiving half of a connection.
 #[derive(Debug)]
 pub struct Ear {
     keys: Keys,
@@ -118,8 +118,8 @@ fn write_frame(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(&frame)
 }
 
-/// Why an agent refuses a handshake: one byte in the clear in place of its Noise message. It is a hint only, for the
-/// message to the user.
+/// Reason of a refused handshake: one unencrypted byte in place of the Noise message. Not authenticated, for
+/// the error message only.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Refusal {
@@ -140,20 +140,20 @@ impl Refusal {
     }
 }
 
-/// Refuses a connection that is in its handshake; the peer may be gone already.
+/// Refuses a connection in its handshake; the peer may be gone.
 fn refuse(mut stream: &TcpStream, why: Refusal) {
     let _ = stream.write_all(&[0, 1, why as u8]);
 }
 
-/// Tells a controller in its handshake that its place went to a newer connection, or that the agent stops.
+/// Informs a controller in its handshake that it was evicted, or that the agent stops.
 pub(crate) fn evict(stream: &TcpStream, stopping: bool) {
     refuse(stream, if stopping { Refusal::Stopping } else { Refusal::Crowded });
 }
 
-/// The reading side of a connection in its handshake: one deadline for all reads.
+/// Reading side of a handshake, with one deadline for all reads.
 struct Handshake<'a> {
     stream: &'a mut TcpStream,
-    /// On the monotonic clock, nanoseconds.
+    /// Deadline on the monotonic clock, ns.
     until: u64,
     began: bool,
 }
@@ -170,7 +170,7 @@ impl<'a> Handshake<'a> {
             if left == 0 {
                 return Err(Fault::Slow);
             }
-            // A timeout of zero would mean none.
+            // A timeout of zero would disable it.
             self.stream.set_read_timeout(Some(Duration::from_nanos(left))).map_err(|e| lost(&e))?;
             match self.stream.read(into) {
                 Ok(0) => return Err(lost(&io::ErrorKind::UnexpectedEof.into())),
@@ -188,10 +188,10 @@ impl<'a> Handshake<'a> {
         Ok(())
     }
 
-    /// The other end's greeting.
+    /// Reads the peer's greeting.
     fn hello(&mut self, peer: SocketAddr) -> Result<(), Fault> {
         let mut theirs = [0; HELLO];
-        // Byte by byte where the greeting already differs: a stranger need not send all of it.
+        // Byte by byte, so that a differing greeting is detected early.
         for i in 0..HELLO {
             self.read(&mut theirs[i..=i])?;
             if i < GREETING.len() && theirs[i] != GREETING[i] {
@@ -202,7 +202,7 @@ impl<'a> Handshake<'a> {
         if version == PROTOCOL { Ok(()) } else { Err(Fault::Version(version)) }
     }
 
-    /// A frame of exactly `N` bytes, or a refusal of one byte.
+    /// Reads a frame of exactly `N` bytes, or a refusal of one byte.
     fn frame<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let (mut length, mut frame) = ([0; 2], [0; N]);
         self.read(&mut length)?;
@@ -225,7 +225,7 @@ fn read_frame(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
     stream.read_exact(into)
 }
 
-/// What an error of a connection means, for people.
+/// Translates an I/O error for the user.
 fn lost(error: &io::Error) -> Fault {
     Fault::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -241,7 +241,7 @@ fn lost(error: &io::Error) -> Fault {
 /// Connects to an agent.
 ///
 /// # Errors
-/// Each [`Fault`] but that of a busy one, which says so as its first message.
+/// Any [`Fault`] except a busy agent, which reports that in its first message.
 pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
     let unreachable = |error| Fault::Unreachable(to, error);
     let mut stream = TcpStream::connect_timeout(&to, CONNECT).map_err(unreachable)?;
@@ -250,13 +250,13 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
     let mut noise = initiator(token).map_err(|e| Fault::Nonsense(e.to_string()))?;
     let mut shake = Handshake::new(&mut stream, HANDSHAKE);
     shake.hello(to).map_err(|fault| match fault {
-        // A listener that accepts and never greets is another program.
+        // A listener that accepts and sends nothing is another program.
         Fault::Slow if !shake.began => Fault::Stranger(to),
         fault => fault,
     })?;
     let mut buffer = [0; NOISE];
     noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
-    // An agent that refuses may have closed its side already: its reason is still to be read.
+    // A refusing agent may have closed its side already; its reason is still readable.
     let _ = write_frame(shake.stream, &buffer);
     let answer = shake.frame::<NOISE>()?;
     if noise.read_message(&answer, &mut buffer).is_err() {
@@ -270,18 +270,18 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
     open(stream, keys)
 }
 
-/// Answers a controller: what is returned has proved that it has the token.
+/// Accepts a controller; the result has proved possession of the token.
 ///
 /// # Errors
-/// The peer is none, or has another token or version, or did not complete the handshake in time.
+/// The peer is another program, has another token or version, or exceeded the deadline.
 pub fn accept(stream: TcpStream, token: &Token) -> Result<(Line, Ear), Fault> {
     accept_within(stream, token, HANDSHAKE)
 }
 
-/// [`accept`] with another limit of the whole handshake.
+/// [`accept`] with another deadline.
 ///
 /// # Errors
-/// As there.
+/// As of [`accept`].
 pub fn accept_within(mut stream: TcpStream, token: &Token, limit: Duration) -> Result<(Line, Ear), Fault> {
     let peer = stream.peer_addr().map_err(|e| lost(&e))?;
     settle(&stream).map_err(|e| lost(&e))?;
@@ -337,10 +337,10 @@ fn open(stream: TcpStream, keys: Keys) -> Result<(Line, Ear), Fault> {
     Ok((line, ear))
 }
 
-/// Keys of both ends of a line that leads nowhere, for tests.
+/// Keys of both ends of a virtual connection, for tests.
 ///
 /// # Errors
-/// Those of the library, which are none.
+/// An error of the library, which does not occur.
 pub fn pair(token: &Token) -> Result<[Keys; 2], snow::Error> {
     let (mut a, mut b) = (initiator(token)?, responder(token)?);
     let (mut message, mut nothing) = (vec![0; PIECE], vec![0; PIECE]);
@@ -353,15 +353,15 @@ pub fn pair(token: &Token) -> Result<[Keys; 2], snow::Error> {
 }
 
 impl Line {
-    /// The keys, for ways beside it.
+    /// Keys for tunnels.
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }
 
-    /// Says something.
+    /// Sends a message.
     ///
     /// # Errors
-    /// The other end is gone.
+    /// The connection is lost.
     pub fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), Fault> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, next) = &mut *out;
@@ -376,16 +376,16 @@ impl Line {
         Ok(())
     }
 
-    /// Ends it: both ends hear no more.
+    /// Closes both directions.
     pub fn close(&self) {
         let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = out.0.shutdown(Shutdown::Both);
     }
 
-    /// The addresses of this end and of the other.
+    /// Local and remote address.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// The connection is lost.
     pub fn ends(&self) -> io::Result<(SocketAddr, SocketAddr)> {
         let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         Ok((out.0.local_addr()?, out.0.peer_addr()?))
@@ -393,10 +393,10 @@ impl Line {
 }
 
 impl Ear {
-    /// The next message, waited for as long as [`SILENCE`].
+    /// Waits for the next message, at most [`SILENCE`].
     ///
     /// # Errors
-    /// The other end is gone, or speaks nonsense.
+    /// The connection is lost, or the peer violated the protocol.
     pub fn hear(&mut self) -> Result<(Message, Vec<u8>), Fault> {
         loop {
             read_frame(&mut self.stream, &mut self.frame).map_err(|e| lost(&e))?;

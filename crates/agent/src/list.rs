@@ -1,6 +1,6 @@
 //! Agent list file: which host provides which node.
 //!
-//! A small file says so, beside the scenario and not in it: the scenario is the same on one host.
+//! The file is separate from the scenario, which is independent of hosts.
 //!
 //! ```toml
 //! token-file = "agents.token"     # looked for beside this file
@@ -22,27 +22,27 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// What the file says.
+/// Content of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
-    /// What the comparison of clocks may be wrong by.
+    /// Largest tolerated uncertainty of a clock offset.
     pub clock_limit: Span,
-    /// The hosts that lend machines, by name.
+    /// Hosts that lend machines.
     pub hosts: Vec<Host>,
-    /// The host that carries the path, if it is another one. Nodes that it has are made beside the path.
+    /// Host that carries the path, if it is not the controller. Its nodes are created there.
     pub path: Option<Host>,
 }
 
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What the user calls it.
+    /// Name given by the user.
     pub name: String,
-    /// Where its agent listens.
+    /// Address of its agent.
     pub address: SocketAddr,
-    /// The file with its token.
+    /// Token file.
     pub token_file: String,
-    /// The nodes that it has.
+    /// Nodes that it holds.
     pub machines: Vec<String>,
 }
 
@@ -65,38 +65,38 @@ struct Entry {
     machines: Option<Vec<String>>,
 }
 
-/// A text that is no address.
+/// An invalid address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no address such as 192.0.2.1, 192.0.2.1:{PORT} or [2001:db8::1]:{PORT}")]
 pub struct AddressError(String);
 
-/// One mistake in the file.
+/// An error in the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
-    /// TOML itself is broken: the message of its parser, with line and column.
+    /// Invalid TOML: the parser's message with line and column.
     #[error("{0}")]
     Toml(String),
-    /// The clock limit is no length of time.
+    /// The clock limit is no duration.
     #[error("clock-limit: {0}")]
     ClockLimit(#[source] UnitError),
-    /// The agent of this name has no usable address.
+    /// The agent has no valid address.
     #[error("agent.{0}.address: {1}")]
     Address(String, #[source] AddressError),
-    /// The agent of this name has no token.
+    /// The agent has no token.
     #[error("agent.{0}: no token-file, neither here nor above")]
     NoToken(String),
-    /// The agent of this name has nothing to do.
+    /// The agent holds no node and carries no path.
     #[error(
         "agent.{0}: no machines, which say what it is there for; or `path = true`, and it carries the path"
     )]
     NoMachines(String),
-    /// The scenario lacks a node that an agent is to have.
+    /// A node of an agent is not in the scenario.
     #[error("agent.{agent}.machines: the scenario has no node `{node}`; it has {}", nodes.join(", "))]
     NoNode {
         /// Name of the agent.
         agent: String,
-        /// What its list says.
+        /// Node in the list.
         node: String,
         /// Nodes of the scenario.
         nodes: Vec<String>,
@@ -106,28 +106,28 @@ pub enum ListError {
     SecondOwner {
         /// Name of the later agent.
         agent: String,
-        /// The node.
+        /// Node.
         node: String,
-        /// Name of the agent that has it.
+        /// Name of the agent that already holds it.
         other: String,
     },
     /// Two agents carry the path.
     #[error("agent.{second}.path: `{first}` carries the path already, and there is one path")]
     SecondPath {
-        /// Name of the agent that carries it.
+        /// Name of the agent that already carries it.
         first: String,
         /// Name of the later agent.
         second: String,
     },
-    /// No agent at all.
+    /// No agents.
     #[error("it names no agent: [agent.NAME] with address and machines")]
     Empty,
 }
 
-/// An address with or without a port.
+/// Parses an address with optional port.
 ///
 /// # Errors
-/// It is none.
+/// The address is invalid.
 pub fn address(text: &str) -> Result<SocketAddr, AddressError> {
     let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
     if let Ok(ip) = bare.parse::<IpAddr>() {
@@ -136,10 +136,10 @@ pub fn address(text: &str) -> Result<SocketAddr, AddressError> {
     text.parse().map_err(|_| AddressError(text.to_owned()))
 }
 
-/// Reads the file's text; `nodes` are those of the scenario.
+/// Parses the file; `nodes` are those of the scenario.
 ///
 /// # Errors
-/// All that is wrong with it; where TOML itself is broken, with line and column.
+/// All errors in the file; for invalid TOML the first one, with line and column.
 pub fn read(text: &str, nodes: &[&str]) -> Result<List, Vec<ListError>> {
     let text: Text = toml::from_str(text)
         .map_err(|error| vec![ListError::Toml(error.to_string().trim_end().to_owned())])?;

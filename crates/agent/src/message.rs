@@ -1,7 +1,7 @@
 //! Message framing on the control connection.
 //!
-//! A message is a line of JSON and bytes behind it: four bytes with the length of the JSON, the JSON, the bytes. It
-//! is cut into pieces that a frame of the line can hold, each with a byte before it: 1 if more follow.
+//! A message is a 4-byte length, JSON of that length, and bytes. It is split into pieces that fit a frame of
+//! the connection, each preceded by a byte: 1 if more pieces follow.
 
 use emulate::accuracy::lateness::Packed;
 use serde::{Deserialize, Serialize};
@@ -15,106 +15,106 @@ use emulate::remote::results::List;
 #[cfg(target_os = "linux")]
 use std::net::SocketAddr;
 
-/// What one end says.
+/// A message on the control connection.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// Agent: at your service. Its version, for people.
+    /// Agent: accepts the controller. Version, for display.
     Welcome(String),
-    /// Agent: at somebody else's service already: whose, for people.
+    /// Agent: occupied by another controller. Its address, for display.
     Busy(String),
-    /// Controller: make this ready. Packets travel in ways numbered from here, a way a device.
+    /// Controller: prepare these resources. Each device gets a tunnel, numbered from here.
     Prepare(u32, Orders),
-    /// Agent: it is.
+    /// Agent: prepared.
     Prepared,
-    /// Agent: it could not be made.
+    /// Agent: preparation failed.
     Refused(String),
-    /// Controller: t = 0 is this instant of your clock; and it is so far ahead of mine, nanoseconds.
+    /// Controller: t = 0 on the agent's clock, and its offset ahead of the controller's clock, ns.
     Start(u64, i64),
-    /// Agent: an end or a command that is waited for is done.
+    /// Agent: an awaited end or command is done.
     Done,
-    /// Controller: end everything and tell.
+    /// Controller: end everything and report.
     Finish,
-    /// Agent: more of a list of an end of this flow: who opens, or who waits; the bytes hold some of it as JSON.
+    /// Agent: a part of a list of a flow end: flow index, whether it is the active end; the bytes are JSON.
     List(usize, bool, List),
-    /// Agent: more of what a command wrote: its number, and 0 for its output or 1 for that for errors.
+    /// Agent: a part of a command's output: its index, and 0 for standard output or 1 for standard error.
     Output(usize, u8),
-    /// Agent: what came out, after all lists and outputs.
+    /// Agent: results, after all lists and outputs.
     Returned(Returned, Carried),
-    /// Agent: it went wrong.
+    /// Agent: the run failed.
     Failed(String),
-    /// Controller: carry the path, with machines at these hosts, whose clocks may be known so badly, nanoseconds. The bytes
-    /// say what the path is; they are for whoever plays it.
+    /// Controller: carry the path, with machines at these hosts; the limit of clock uncertainty, ns. The
+    /// bytes describe the path for its player.
     Carry(Vec<Lender>, u64),
-    /// Agent: it can; the bytes tell about it.
+    /// Agent: ready to play; the bytes are details.
     Ready,
-    /// Controller: play what the bytes say.
+    /// Controller: play a repetition, described in the bytes.
     Play,
-    /// Controller: play no further.
+    /// Controller: stop playing.
     Stop,
-    /// Agent: more of what came out, and of which kind.
+    /// Agent: a part of the results of this kind.
     Piece(String),
-    /// Agent: it has been played; the bytes tell the rest.
+    /// Agent: the repetition is done; the bytes are the remaining results.
     Played,
-    /// Controller: what time is it?
+    /// Controller: clock query with a sequence number.
     Ping(u64),
-    /// Agent: the number of the question, and the instant of its clock, nanoseconds.
+    /// Agent: sequence number of the query, and its clock, ns.
     Pong(u64, u64),
 }
 
-/// A host that lends machines, as the host with the path is told of it.
+/// A host that lends machines, as described to the host with the path.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lender {
-    /// What the user calls it.
+    /// Name given by the user.
     pub name: String,
-    /// Where its agent listens.
+    /// Address of its agent.
     pub address: SocketAddr,
-    /// What its agent wants to see.
+    /// Token of its agent.
     pub token: Token,
-    /// The nodes that it has.
+    /// Nodes that it holds.
     pub machines: Vec<String>,
 }
 
-/// What one end of the ways between two hosts saw.
+/// Tunnel statistics of one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
-    /// How long packets took that came here.
+    /// Transit times of received packets.
     pub took: Packed,
-    /// Packets that never came here.
+    /// Packets lost on the way to this host.
     pub lost: u64,
-    /// Packets that others overtook.
+    /// Packets reordered on the way to this host.
     pub overtaken: u64,
-    /// Packets that the device here would not take.
+    /// Packets refused by the devices of this host.
     pub refused: u64,
-    /// The thread that carried them had real-time priority.
+    /// The relay thread had real-time priority.
     pub realtime: bool,
 }
 
-/// The most bytes of a message: what a hostile peer can make the other end hold.
+/// Largest message, bytes; bounds the memory that a peer can occupy.
 pub const MOST: usize = 16 << 20;
-/// The most bytes of a piece, with the one before it: Noise frames hold 65 535 with their tag of 16.
+/// Largest piece with its leading byte: a Noise frame has at most 65 535 bytes with a tag of 16.
 pub const PIECE: usize = 65_535 - 16;
 
-/// Why bytes are no message.
+/// Reason why bytes are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Longer than [`MOST`].
     #[error("a message of more than {MOST} B")]
     Long,
-    /// An empty piece, or one that says neither that more follow nor that none do.
+    /// An empty piece, or an invalid leading byte.
     #[error("a piece that is none")]
     Piece,
-    /// No message.
+    /// Invalid content.
     #[error("a message that cannot be read")]
     Unread,
 }
 
-/// Writes a message as its pieces.
+/// Serialises a message into pieces.
 #[cfg(target_os = "linux")]
 pub fn write(message: &Message, bytes: &[u8]) -> Vec<Vec<u8>> {
-    // A plain structure without maps of foreign keys always becomes JSON.
+    // Serialising this structure cannot fail.
     let json = serde_json::to_vec(message).unwrap_or_default();
     let mut whole = (json.len() as u32).to_be_bytes().to_vec();
     whole.extend(json);
@@ -128,15 +128,15 @@ pub fn write(message: &Message, bytes: &[u8]) -> Vec<Vec<u8>> {
     whole.chunks(PIECE - 1).enumerate().map(more).collect()
 }
 
-/// Pieces that have come, until they are a message.
+/// Pieces of an incomplete message.
 #[derive(Clone, Debug, Default)]
 pub struct Pieces(Vec<u8>);
 
 impl Pieces {
-    /// Adds one; gives the message and its bytes when that was the last.
+    /// Adds a piece; returns the message and its bytes if it was the last one.
     ///
     /// # Errors
-    /// Nothing that follows can be read either.
+    /// The stream is not usable afterwards.
     #[cfg(target_os = "linux")]
     pub fn add(&mut self, piece: &[u8]) -> Result<Option<(Message, Vec<u8>)>, Fault> {
         let Some((more, rest)) = piece.split_first().filter(|(more, _)| **more < 2) else {

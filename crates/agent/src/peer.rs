@@ -1,5 +1,5 @@
-//! Controller's end of a connection to one agent: a receiving thread, and clock queries twice a second that keep both ends
-//! aware of each other.
+//! Controller's connection to one agent: a receiving thread, and clock queries twice a second that also serve
+//! as keep-alives.
 
 use crate::clocks::Bounds;
 use crate::line::{self, BEAT, Ear, Fault, Line};
@@ -14,14 +14,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Questions for the time, at the start and at the end of a repetition.
+/// Clock queries at the start and at the end of a repetition.
 const LOOKS: u64 = 32;
 
 pub(crate) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An agent at the other end. Dropped, it is free for others.
+/// A connected agent; drop releases it.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) name: String,
@@ -29,12 +29,12 @@ pub(crate) struct Peer {
     pub(crate) line: Arc<Line>,
     shared: Arc<Shared>,
     inbox: Mutex<Receiver<(Message, Vec<u8>)>>,
-    /// Dropped, the heart stops.
+    /// Ends the thread of clock queries on drop.
     beating: Option<Sender<()>>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
-/// What the hearing thread tells the others.
+/// State written by the receiving thread.
 #[derive(Debug, Default)]
 struct Shared {
     clock: Mutex<(Bounds, BTreeMap<u64, u64>)>,
@@ -43,10 +43,10 @@ struct Shared {
 }
 
 impl Peer {
-    /// Connects to it.
+    /// Connects to the agent.
     ///
     /// # Errors
-    /// [`Error::Agent`]: it is not to be had.
+    /// [`Error::Agent`]: it is not available.
     pub(crate) fn connect(host: &Host, token: &Token) -> Result<Peer, Error> {
         let refused = |fault: Fault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
         let (line, mut ear) = line::connect(host.address, token).map_err(refused)?;
@@ -69,7 +69,7 @@ impl Peer {
             beating: Some(beating),
             threads: Vec::new(),
         };
-        // Should the second thread fail, dropping `peer` ends the first one.
+        // If the second thread cannot start, dropping `peer` ends the first one.
         peer.start(move || hear(&mut ear, &hearing.0, &hearing.1, &tell))?;
         peer.start(move || {
             while let Err(RecvTimeoutError::Timeout) = beats.recv_timeout(BEAT) {
@@ -90,7 +90,7 @@ impl Peer {
         Error::Agent { name: self.name.clone(), why: why.into() }
     }
 
-    /// That it is gone, if it is.
+    /// Error, if the agent is lost.
     fn gone(&self) -> Option<Error> {
         held(&self.shared.lost).clone().map(|why| self.fault(why))
     }
@@ -101,7 +101,7 @@ impl Peer {
             .map_err(|fault| self.gone().unwrap_or_else(|| self.fault(fault.to_string())))
     }
 
-    /// Asks for the time a few times.
+    /// Determines the clock offset by several queries.
     pub(crate) fn compare(&self) -> Result<Bounds, Error> {
         let mut clock = held(&self.shared.clock);
         clock.0 = Bounds::default();
@@ -121,7 +121,7 @@ impl Peer {
         Ok(clock.0)
     }
 
-    /// The next message, waited for.
+    /// Waits for the next message.
     pub(crate) fn hear(&self, patience: Duration) -> Result<Option<(Message, Vec<u8>)>, Error> {
         match held(&self.inbox).recv_timeout(patience) {
             Ok(heard) => Ok(Some(heard)),
@@ -141,13 +141,13 @@ impl Drop for Peer {
     }
 }
 
-/// Asks for the time; whether an answer can come is seen by who hears.
+/// Sends a clock query; the receiving thread processes the reply.
 fn ask(line: &Line, shared: &Shared) {
     let number = {
         let mut clock = held(&shared.clock);
         let number = clock.1.last_key_value().map_or(0, |(last, _)| last + 1);
         clock.1.insert(number, monotonic());
-        // An answer that never came is forgotten.
+        // Unanswered queries expire.
         if clock.1.len() > 64 {
             clock.1.pop_first();
         }
@@ -156,14 +156,14 @@ fn ask(line: &Line, shared: &Shared) {
     let _ = line.say(&Message::Ping(number), &[]);
 }
 
-/// Hears until the agent is gone.
+/// Receives messages until the agent is lost.
 fn hear(ear: &mut Ear, shared: &Shared, line: &Line, tell: &Sender<(Message, Vec<u8>)>) {
     loop {
         match ear.hear() {
             Ok((Message::Pong(number, there), _)) => {
                 let back = monotonic();
                 let mut clock = held(&shared.clock);
-                // The last question stays, so that numbers go on.
+                // The last entry stays, since it determines the next sequence number.
                 let sent = clock.1.get(&number).copied();
                 if let Some(sent) = sent.filter(|sent| *sent > 0) {
                     clock.0.look(sent, there, back);

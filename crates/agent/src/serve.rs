@@ -18,28 +18,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Connections in their handshake at the same time; newer ones evict older ones.
+/// Most connections in their handshake; newer ones evict older ones.
 const WAITING: usize = 64;
-/// Between two looks at whether it should end.
+/// Poll interval of stop requests.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// An agent that listens.
+/// A listening agent.
 pub struct Agent {
     listener: TcpListener,
     token: Token,
     around: Arc<Surroundings>,
     carries: Arc<dyn Carries>,
     version: String,
-    /// Whom it serves.
+    /// Controller being served.
     busy: Mutex<Option<String>>,
     lobby: Lobby,
 }
 
 impl Agent {
-    /// Listens. `around` is what commands need; `carries` can play a path; `version` is for people.
+    /// Opens the listener. `around`: environment of commands; `carries`: player of paths; `version`: for
+    /// display.
     ///
     /// # Errors
-    /// The address is somebody else's, or none of this host.
+    /// The address is in use, or not of this host.
     pub fn listen(
         at: SocketAddr,
         token: Token,
@@ -60,15 +61,15 @@ impl Agent {
         })
     }
 
-    /// Where it listens.
+    /// Listening address.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`; what happens is said to `tell`.
+    /// Serves until `stop` is set; `tell` receives log messages.
     pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(&str) + Sync)) {
         std::thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
@@ -129,14 +130,14 @@ impl Agent {
             (_, true) if stop.load(Ordering::Relaxed) => {
                 tell(&format!("{peer}: this agent stops; everything of its run was stopped"));
             }
-            // Closing between repetitions is how a controller leaves.
+            // A controller leaves by closing the connection between repetitions.
             (fault, true) => tell(&format!("{peer}: it {fault}; everything of its run was stopped")),
             (_, false) => tell(&format!("{peer}: its run has ended")),
         }
     }
 
-    /// Serves a controller until it is gone; why, and whether that was in the middle of something. All that was started
-    /// has ended when this returns.
+    /// Serves a controller until it disconnects; returns the reason, and whether a repetition was running.
+    /// All its resources are released on return.
     fn session(&self, line: &Arc<Line>, ear: &mut Ear, stop: &AtomicBool) -> (Fault, bool) {
         let mut work = At::Rest;
         if let Err(fault) = line.say(&Message::Welcome(self.version.clone()), &[]) {
@@ -153,7 +154,7 @@ impl Agent {
             let said = match (message, &mut work) {
                 (Message::Ping(number), _) => line.say(&Message::Pong(number, monotonic()), &[]),
                 (Message::Prepare(first, orders), At::Rest | At::Lending(_, false)) => {
-                    // The last one has told all that it had to tell.
+                    // The previous repetition has sent its results.
                     drop(std::mem::replace(&mut work, At::Rest));
                     let lent = Work::begin(line.clone(), self.around.clone(), first, orders);
                     work = At::Lending(lent, true);
@@ -190,10 +191,10 @@ impl Agent {
     }
 }
 
-/// What is at work for a controller.
+/// Current work for a controller.
 enum At {
     Rest,
-    /// Machines, and whether they are in the middle of a repetition.
+    /// Machines, and whether a repetition is running.
     Lending(Work, bool),
     Carrying(Carrying),
 }

@@ -1,13 +1,13 @@
 //! Pre-shared token that authenticates controller and agent.
 //!
-//! Whoever has its token: 32 random bytes, written as 64 digits of a file that both ends hold. It is the key of the
-//! line too, so it has to be random: a word that people choose could be guessed by whoever listens.
+//! The token is 32 random bytes, stored as 64 hexadecimal digits in a file at both ends. It also keys the
+//! encryption, so it must be random: an eavesdropper could guess a chosen password.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-/// The secret that both ends share.
+/// Shared secret of both ends.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Token(pub(crate) [u8; 32]);
@@ -18,22 +18,22 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// How many digits it has.
+/// Hexadecimal digits of a token.
 const DIGITS: usize = 64;
 
-/// A text that is no token; its digits are not told.
+/// An invalid token; the digits are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has {DIGITS} hexadecimal digits, and this has {characters} characters")]
 pub struct TokenError {
-    /// Characters of its first line.
+    /// Number of characters in its first line.
     characters: usize,
 }
 
 impl Token {
-    /// Reads the first line of a file's text.
+    /// Parses the first line of a file.
     ///
     /// # Errors
-    /// What is wrong with it, without its text.
+    /// The problem, without the text.
     pub fn parse(text: &str) -> Result<Token, TokenError> {
         let line = text.lines().next().unwrap_or_default().trim();
         let digits: Option<Vec<u8>> =
@@ -48,10 +48,10 @@ impl Token {
         Ok(Token(bytes))
     }
 
-    /// Makes a new one in a file that must not be there yet, for its owner's eyes only.
+    /// Creates a random token in a new file readable by its owner only.
     ///
     /// # Errors
-    /// The file's, or that of the system's randomness.
+    /// An error of the file, or of the system's random source.
     pub fn make(path: &Path) -> io::Result<()> {
         let mut bytes = [0; DIGITS / 2];
         std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -63,7 +63,7 @@ impl Token {
     }
 }
 
-/// Its digits: for a file, and for the host that speaks to others in the place of whoever knows them.
+/// Hexadecimal digits, for a file and for the host that connects to lenders on behalf of the controller.
 impl From<Token> for String {
     fn from(Token(bytes): Token) -> String {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,8 +1,8 @@
 //! Encrypted datagram encapsulation of packets between hosts.
 //!
-//! As a datagram: eight bytes of a number that is never used twice, then, encrypted, the instant of sending and the
-//! packet. The upper 24 bits of the number are the way's, the lower 40 count. Nothing is repeated and nothing put in
-//! order: what a network between hosts loses or turns round is counted, and how long it took is measured.
+//! Each datagram has a nonce of eight bytes, then encrypted send time and packet. The upper 24 bits of the
+//! nonce are the tunnel number, the lower 40 a counter. There is no retransmission and no reordering buffer:
+//! losses and reordering between hosts are counted, transit times measured.
 
 use crate::message::Carried;
 use base::Span;
@@ -10,46 +10,46 @@ use emulate::accuracy::lateness::Histogram;
 use snow::StatelessTransportState;
 use std::sync::Arc;
 
-/// The bits of the number that count.
+/// Bits of the counter.
 const COUNT_BITS: u32 = 40;
-/// The number before a datagram.
+/// Bytes of the nonce.
 const NUMBER: usize = 8;
-/// The instant of sending.
+/// Bytes of the send time.
 const STAMP: usize = 8;
-/// What ChaCha20-Poly1305 adds.
+/// Bytes of the ChaCha20-Poly1305 tag.
 const TAG: usize = 16;
-/// What a datagram has beside its packet, bytes.
+/// Overhead of a datagram, bytes.
 pub const AROUND: usize = NUMBER + STAMP + TAG;
-/// Larger than any datagram.
+/// Buffer size, bytes; larger than any datagram.
 pub const BUFFER: usize = 1 << 16;
 
-/// The number of a message on the line itself, which is way 0.
+/// Nonce of a message on the control connection, which is tunnel 0.
 #[cfg(target_os = "linux")]
 pub(crate) fn number(way: u32, count: u64) -> u64 {
     u64::from(way) << COUNT_BITS | count
 }
 
-/// The way of a datagram.
+/// Tunnel number of a datagram.
 pub fn of(datagram: &[u8]) -> Option<u32> {
     let number = u64::from_be_bytes(*datagram.first_chunk::<NUMBER>()?);
     u32::try_from(number >> COUNT_BITS).ok().filter(|way| *way > 0)
 }
 
-/// Which of the last numbers have come: a window of 64 that moves on (as in RFC 4303, section 3.4.3).
+/// Replay window of 64 counters (as in RFC 4303 section 3.4.3).
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The next number beyond the greatest seen.
+    /// One past the highest counter received.
     next: u64,
-    /// A bit for each of the 64 before it; the lowest is the greatest seen.
+    /// Bitmap of the last 64 counters; the lowest bit is the highest counter.
     bits: u64,
-    /// How many have come.
+    /// Number of counters received.
     pub count: u64,
-    /// How many came after a greater one.
+    /// Number received after a higher one.
     pub overtaken: u64,
 }
 
 impl Seen {
-    /// A number has come; false if it had come already, or is too old to tell.
+    /// Records a counter; false if it is a repeat, or too old.
     pub fn add(&mut self, number: u64) -> bool {
         if number >= self.next {
             let step = number - self.next + 1;
@@ -67,21 +67,21 @@ impl Seen {
         true
     }
 
-    /// Numbers below the greatest that have not come.
+    /// Counters below the highest that were not received.
     pub fn lost(&self) -> u64 {
         self.next - self.count
     }
 }
 
-/// One end of a way.
+/// One end of a tunnel.
 pub struct Way {
     keys: Arc<StatelessTransportState>,
     way: u32,
     next: u64,
     seen: Seen,
     took: Histogram,
-    /// By how much the other end's clock is ahead of ours, and the instant of ours from which on packets count,
-    /// nanoseconds.
+    /// Offset of the peer's clock ahead of ours, and the time on our clock from which transit times are
+    /// measured, ns.
     clock: Option<(i64, u64)>,
     clear: Vec<u8>,
 }
@@ -93,24 +93,25 @@ impl std::fmt::Debug for Way {
 }
 
 impl Way {
-    /// The way of this number (24 bits, not 0), on a line with these keys.
+    /// Tunnel with this number (24 bits, not 0) and the keys of a connection.
     pub fn new(keys: Arc<StatelessTransportState>, way: u32) -> Way {
         let clear = Vec::with_capacity(BUFFER);
         Way { keys, way, next: 0, seen: Seen::default(), took: Histogram::default(), clock: None, clear }
     }
 
-    /// Its number.
+    /// Tunnel number.
     pub fn number(&self) -> u32 {
         self.way
     }
 
-    /// It is measured how long packets take that are sent from `since` on, by our clock.
+    /// Starts measuring transit times of packets sent from `since` on, on our clock; `ahead`: offset of the
+    /// peer's clock.
     pub fn reckon(&mut self, ahead: i64, since: u64) {
         self.clock = Some((ahead, since));
     }
 
-    /// Makes a datagram of a packet, at this instant of our clock; an empty packet is a call that wants an empty answer.
-    /// Gives its length; none where the packet is too large, or numbers have run out.
+    /// Encrypts a packet at time `now` into `out`; an empty packet requests an empty reply. Returns the
+    /// length; None if the packet is too large, or the counter is exhausted.
     pub fn seal(&mut self, packet: &[u8], now: u64, out: &mut [u8]) -> Option<usize> {
         if self.next >> COUNT_BITS > 0 || packet.len() + AROUND > out.len() {
             return None;
@@ -126,8 +127,7 @@ impl Way {
         Some(NUMBER + length)
     }
 
-    /// Opens a datagram that came at this instant of our clock. None where it is not for this way, forged, or had come
-    /// already.
+    /// Decrypts a datagram received at `now`. None if it is of another tunnel, forged or a repeat.
     pub fn open(&mut self, datagram: &[u8], now: u64) -> Option<&[u8]> {
         let (head, rest) = datagram.split_first_chunk::<NUMBER>()?;
         let number = u64::from_be_bytes(*head);
@@ -143,7 +143,7 @@ impl Way {
         if let Some((ahead, since)) = self.clock.filter(|_| !packet.is_empty()) {
             let sent = i128::from(u64::from_be_bytes(*stamp)) - i128::from(ahead);
             if sent >= i128::from(since) {
-                // Less than nothing where the clocks are known less well than the way is short.
+                // Clock uncertainty can make the transit time negative.
                 let took = (i128::from(now) - sent).max(0);
                 self.took.add(Span::from_nanos(u64::try_from(took).unwrap_or(u64::MAX)));
             }
@@ -151,7 +151,7 @@ impl Way {
         Some(packet)
     }
 
-    /// What was seen so far.
+    /// Statistics so far.
     pub fn carried(&self) -> Carried {
         Carried {
             took: self.took.pack(),
@@ -169,7 +169,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set that forgets nothing: what is new and near is taken, and nothing twice.
+        /// Compared with an unbounded set: new counters in the window are accepted, and none twice.
         #[test]
         fn nothing_is_taken_twice(numbers in proptest::collection::vec(0u64..200, 0..300)) {
             let (mut seen, mut all, mut greatest) = (Seen::default(), BTreeSet::new(), 0);

@@ -18,24 +18,10 @@ use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-fn inputs() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/agent");
-    let mut inputs: Vec<_> = std::fs::read_dir(&folder)
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    inputs.sort();
-    assert!(inputs.len() >= 10, "the corpus is missing");
-    inputs.iter().map(|path| std::fs::read(path).expect("an input")).collect()
-}
-
 /// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).
 #[test]
 fn the_corpus_is_harmless() {
-    for input in inputs() {
-        eprintln!("{:?}", String::from_utf8_lossy(&input)); // shown when it fails
-        fuzz::agent(&input);
-    }
+    testkit::corpus::replay("agent", 10, fuzz::agent);
 }
 
 /// The words among them are those of today: what is not understood would reach nothing.
@@ -65,7 +51,7 @@ fn any_stranger_is_refused() {
     let at = listener.local_addr().unwrap();
     let token = Token::parse(&"5a".repeat(32)).unwrap();
     let hello = [b"williwaw-agent".as_slice(), &agent::PROTOCOL.to_be_bytes()].concat();
-    for input in inputs() {
+    for input in testkit::corpus::inputs("agent", 10) {
         for greeting in [&[][..], &hello] {
             let mut stranger = TcpStream::connect(at).unwrap();
             stranger.write_all(&[greeting, &input].concat()).unwrap();

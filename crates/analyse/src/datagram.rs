@@ -1,8 +1,8 @@
 //! UDP flows of a capture: rate, gaps and silences of each direction; of QUIC (RFC 9000) the spin bit's round trips.
 //!
-//! A QUIC flow is known by the invariants of its long headers (RFC 8999 section 5.1) and a version that is known. The spin
-//! bit (RFC 9000 section 17.4) of short headers is believed only where the edges of both directions interlock, as a server
-//! that reflects and a client that inverts make them: an end may set it at random or leave it, and then nothing is told.
+//! QUIC is recognised by the invariants of its long header (RFC 8999 section 5.1) and a known version. The
+//! spin bit (RFC 9000 section 17.4) is used only if the edges of both directions interlock: the server
+//! reflects, the client inverts. Ends may also disable it or set it at random.
 
 use crate::Endpoint;
 use base::wire::UDP;
@@ -10,39 +10,39 @@ use base::{Span, Time};
 use capture::{Frame, Transport};
 use std::collections::BTreeMap;
 
-/// Flows that are followed, at most; datagrams of further ones are counted.
+/// Most flows that are followed; datagrams of further ones are counted.
 const MOST: usize = 4096;
-/// Datagrams of one direction that are kept as points, at most.
+/// Most datagrams of one direction stored as points.
 const MOST_POINTS: usize = 200_000;
-/// Edges of the spin bit that are kept, both directions together.
+/// Most spin bit edges stored, both directions together.
 const MOST_EDGES: usize = 100_000;
-/// The longest gaps that are kept of a direction.
+/// Number of longest gaps stored per direction.
 const GAPS: usize = 8;
-/// Less is no gap: times between datagrams of one direction.
+/// Shortest time between datagrams of one direction that counts as a gap.
 const LEAST_GAP: Span = Span::from_millis(200);
-/// Nothing in either direction for so long is a silence.
+/// Shortest time without datagrams in either direction that counts as a silence.
 const SILENCE: Span = Span::from_secs(1);
-/// Edges that are needed to believe the bit, and the share of them that interlock.
+/// Least number of edges, and least share of interlocking ones, for a valid spin bit.
 const EDGES: usize = 8;
 const SHARE: f64 = 0.9;
 
-/// A time without datagrams.
+/// A time without datagrams in one direction or in both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// The last datagram before it.
+    /// Time of the last datagram before it.
     pub from: Time,
-    /// Until the next one.
+    /// Its duration.
     pub lasts: Span,
 }
 
-/// One direction.
+/// Statistics of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Way {
-    /// Datagrams.
+    /// Number of datagrams.
     pub packets: u64,
-    /// Bytes of their payloads.
+    /// Payload bytes.
     pub bytes: u64,
-    /// The first and the last.
+    /// Times of the first and last datagram.
     pub span: Option<(Time, Time)>,
     /// The longest gaps, longest first.
     pub gaps: Vec<Gap>,
@@ -51,7 +51,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Bits a second of payload, from the first datagram to the last; none of fewer than two.
+    /// Payload rate from the first datagram to the last, bit/s; None with fewer than two.
     pub fn rate_bps(&self) -> Option<f64> {
         let (from, until) = self.span?;
         let seconds = until.since(from).as_secs_f64();
@@ -59,33 +59,33 @@ impl Way {
     }
 }
 
-/// Round trips by the spin bit.
+/// RTT by the spin bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spin {
-    /// When each was complete, and how long it took, seconds.
+    /// Completion time and RTT of each sample, seconds.
     pub samples: Vec<(Time, f64)>,
-    /// The least, the median and the greatest, seconds.
+    /// Minimum, s.
     pub min_s: f64,
-    /// Their median.
+    /// Median, s.
     pub median_s: f64,
-    /// The greatest.
+    /// Maximum, s.
     pub max_s: f64,
-    /// Median from the place of the capture to the server and back, seconds.
+    /// Median RTT between the capture point and the server, s.
     pub to_server_s: f64,
 }
 
-/// What the spin bit of a QUIC flow tells.
+/// State of the spin bit of a QUIC flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpinBit {
-    /// It spins.
+    /// The spin bit is valid.
     Spins(Spin),
-    /// It changes, but not as round trips would: set at random, or one direction only was captured.
+    /// The edges do not interlock: random values, or only one direction was captured.
     Random,
-    /// It never changes: the ends leave it.
+    /// Constant: the ends do not use it.
     Constant,
 }
 
-/// What is known of a flow of QUIC.
+/// Facts about a QUIC flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quic {
     /// Version of its long headers: 1 is RFC 9000.
@@ -96,10 +96,10 @@ pub struct Quic {
     pub spin: SpinBit,
 }
 
-/// A flow: datagrams between two ends.
+/// UDP datagrams between two endpoints.
 #[derive(Clone, Debug)]
 pub struct DatagramFlow {
-    /// Its ends: the one that was seen to send first, first.
+    /// Endpoints; the source of the first captured datagram is first.
     pub ends: [Endpoint; 2],
     /// First and last datagram.
     pub first: Time,
@@ -124,14 +124,14 @@ impl DatagramFlow {
     }
 }
 
-/// A flow that is followed.
+/// State of a followed flow.
 struct Follow {
     flow: DatagramFlow,
     version: Option<u32>,
     long_headers: u64,
-    /// The last value of the bit of each direction.
+    /// Last spin bit of each direction.
     bit: [Option<bool>; 2],
-    /// Edges: when, in which direction, to what.
+    /// Spin bit edges: time, direction, new value.
     edges: Vec<(Time, usize, bool)>,
 }
 
@@ -167,17 +167,17 @@ fn quic_version(payload: &[u8]) -> Option<u32> {
 }
 
 impl Datagrams {
-    /// `points`: keeps each datagram, to be drawn.
+    /// `points`: stores each datagram for plots.
     pub fn new(points: bool) -> Datagrams {
         Datagrams { keep: points, packets: 0, flows: BTreeMap::new(), left_out: 0 }
     }
 
-    /// Datagrams of UDP so far.
+    /// Number of UDP datagrams so far.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Takes a frame; what is no datagram is passed over.
+    /// Processes a frame; frames without UDP are ignored.
     pub fn push(&mut self, frame: &Frame<'_>) {
         let Ok(packet) = frame.decode() else { return };
         let Transport::Udp { source, destination } = packet.transport else { return };
@@ -204,7 +204,8 @@ impl Datagrams {
         );
     }
 
-    /// The flows, in the order of their first datagrams; of one that passed several interfaces the busiest.
+    /// The flows by time of their first datagram. A flow seen at several interfaces is reported at the
+    /// busiest one.
     pub fn finish(self) -> (Vec<DatagramFlow>, u64) {
         let mut best: BTreeMap<(Endpoint, Endpoint), DatagramFlow> = BTreeMap::new();
         for ((a, b, _), follow) in self.flows {
@@ -237,7 +238,7 @@ impl Follow {
     }
 
     fn push(&mut self, t: Time, way: usize, length: u32, payload: &[u8], keep: bool) {
-        // Captures of several queues may step back a little.
+        // Capture times of several queues may step back slightly.
         let t = t.max(self.flow.last);
         let quiet = t.since(self.flow.last);
         if quiet >= SILENCE {
@@ -280,12 +281,13 @@ impl Follow {
     }
 }
 
-/// What the edges tell. The first end is the client: it sent the first datagram that was seen.
+/// Evaluates the edges. The first end is the client, which sent the first captured datagram.
 fn spin(edges: &[(Time, usize, bool)]) -> SpinBit {
     if edges.is_empty() {
         return SpinBit::Constant;
     }
-    // An edge of the server repeats that of the client before; one of the client inverts that of the server before.
+    // An edge of the server repeats the client's last one; an edge of the client inverts the server's last
+    // one.
     let follows = |a: &(Time, usize, bool), b: &(Time, usize, bool)| {
         a.1 != b.1 && if b.1 == 1 { a.2 == b.2 } else { a.2 != b.2 }
     };
@@ -345,7 +347,7 @@ mod tests {
         assert!((rate - 32_000.0 / 2.1).abs() < 1e-6, "{rate}");
     }
 
-    /// A client that inverts and a server that reflects: 60 ms beyond the place of the capture, 20 ms on this side.
+    /// A client that inverts and a server that reflects: 60 ms RTT beyond the capture point, 20 ms before it.
     #[test]
     fn a_spinning_bit_gives_round_trips() {
         let mut follow = Follow::new(ends(), at(0), 0);
@@ -402,7 +404,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Any payloads at any times: counted, bounded.
+        /// Arbitrary payloads at arbitrary times are counted within bounds.
         #[test]
         fn any_datagrams_are_followed(all in proptest::collection::vec((0_u64..5000, 0_usize..2, proptest::collection::vec(proptest::num::u8::ANY, 0..40)), 0..60)) {
             let mut follow = Follow::new(ends(), at(0), 0);

@@ -1,19 +1,19 @@
 //! TCP capture analysis: verdicts on retransmissions and timeouts, causes of idle time, evidence.
 //!
-//! Packets that were seen go in, connections with verdicts come out: which retransmission was needed, which timeout
-//! spurious, what the sender waited for, and how each is known.
+//! Observed packets in, connections with verdicts out: needed and unneeded retransmissions, spurious
+//! timeouts, causes of idle time, each with its evidence.
 //!
-//! Nothing here reads a file or knows a clock: whoever reads a capture makes an [`Observation`] of every TCP
-//! segment and hands it to an [`Analyser`]. Memory hangs on the connections that are open and on what went wrong in
-//! them, not on the number of packets.
+//! The crate does no I/O and reads no clock. The caller turns each TCP segment of a capture into an
+//! [`Observation`] for an [`Analyser`]. Memory grows with open connections and their episodes, not with
+//! packets.
 //!
-//! | part | what it holds |
+//! | part | content |
 //! |---|---|
 //! | `association` | associations of SCTP: chunks sent again, timeouts, gap reports |
 //! | `datagram` | flows of UDP: rate, gaps, silences; the spin bit of QUIC |
 //! | `intake` | observations, duplicate frames of the capture, the capture point |
 //! | `connection` | connections by four-tuple, their two directions |
-//! | `direction` | one direction of a connection as it is seen: what is sent, what comes back, what follows |
+//! | `direction` | one direction of a connection: data segments, their ACKs, idle time, outcome |
 //! | `facts` | send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
 //! | `verdict` | needed or not: rules of order, fates of copies, reconciliation with the inference |
 //! | `hypotheses` | event courses that explain an episode: HMM search, receiver model, transitions, ACK timing |

@@ -4,17 +4,10 @@
 mod fuzz;
 
 use proptest::prelude::*;
-use std::path::Path;
 
 #[test]
 fn the_corpus_is_replayed() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/observations");
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        fuzz::observations(&std::fs::read(entry.unwrap().path()).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs >= 10, "{}: {inputs} inputs", folder.display());
+    testkit::corpus::replay("observations", 10, fuzz::observations);
 }
 
 proptest! {

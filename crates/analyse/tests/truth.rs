@@ -55,6 +55,25 @@ fn verdicts_meet_the_truth() {
     assert!(neither.precision() >= 0.98 && neither.wrong * 2 <= neither.untold, "{neither:?}");
 }
 
+/// What the receiver discards for its age (RFC 7323 section 5) did not arrive: so say the truth and the verdict from both captures.
+#[test]
+fn what_paws_discards_did_not_arrive() {
+    let mut alone = Tally::default();
+    for number in 0..1500 {
+        let case = case(number);
+        if case.order != "overtaking" || !case.options.contains("timestamps") {
+            continue;
+        }
+        let meeting = meet(&case);
+        let both = &meeting.both;
+        let wrong = both.misses + both.false_alarms + both.unknown[0] + both.unknown[1];
+        assert_eq!((wrong, both.wrong, both.untold), (0, 0, 0), "scenario {number}: {both:?}");
+        alone.add(&meeting.alone);
+    }
+    println!("recall {} precision {}: {alone:?}", alone.recall(), alone.precision());
+    assert!(alone.truths > 2000 && alone.recall() >= 0.98, "{alone:?}");
+}
+
 /// The same from receivers that do not number what they send: more is unknown, not more is wrong.
 #[test]
 fn what_has_no_numbers_is_called_unknown() {

@@ -51,6 +51,8 @@ impl Flags {
     /// ABR bit of ATP: the sender has abandoned the application data unit; waiting packets of it may be
     /// dropped.
     pub const ABORT: Flags = Flags(1 << 14);
+    /// Routers may cut it up, although its sender keeps other packets of the flow whole.
+    pub const DIVISIBLE: Flags = Flags(1 << 15);
 
     /// True if every flag of `other` is set here.
     pub const fn has(self, other: Flags) -> bool {

@@ -1,13 +1,13 @@
 //! Anonymisation of captures: prefix-preserving addresses, no payload.
 //!
-//! As a copy that has kept what transports are judged by and lost the rest: addresses are mapped so that those of one
-//! network stay in one network, payloads, link headers, unknown options, comments and names are gone, checksums are
-//! right for a payload of zeros. Ports, times, lengths, sequence numbers and timestamps stay: who holds the same
-//! traffic can still recognise it by them.
+//! The copy keeps everything by which transports are judged. Addresses are mapped with their prefixes.
+//! Payloads, link headers, unknown options, comments and names are removed; checksums match a payload of
+//! zeros. Ports, times, lengths, sequence numbers and timestamps stay, so an owner of the same traffic can
+//! still recognise it.
 //!
-//! The mapping is that of Crypto-PAn (Xu, Fan, Ammar, Moon 2002): each bit is turned or not by what a keyed function
-//! says of the bits before it. The key makes it the same in several files, and nobody without it can turn it back. The
-//! first four bits of an IPv4 address and eight of an IPv6 address stay, so that multicast stays multicast.
+//! The mapping is Crypto-PAn (Xu, Fan, Ammar, Moon 2002): each bit is flipped by a keyed function of the
+//! preceding bits. One key gives equal mappings in several files, and only its owner can invert them. The
+//! first four bits of IPv4 and eight of IPv6 addresses stay, so that multicast stays multicast.
 
 use crate::packet::{Packet, Transport};
 use crate::reader::Reader;
@@ -20,32 +20,32 @@ use std::hash::Hasher as _;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What makes a mapping of addresses one's own.
+/// Key of an address mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub [u8; 16]);
 
-/// So many addresses are remembered; whoever has more is asked anew.
+/// Most addresses cached; further ones are computed again.
 const REMEMBERED: usize = 1 << 16;
 
-/// Maps addresses, prefixes to prefixes.
+/// Prefix-preserving address mapping.
 pub struct Mapping {
     key: Key,
     known: BTreeMap<IpAddr, IpAddr>,
 }
 
 impl Mapping {
-    /// With a key of the caller's.
+    /// A mapping with this key.
     pub fn new(key: Key) -> Mapping {
         Mapping { key, known: BTreeMap::new() }
     }
 
-    /// What stands in place of an address.
+    /// The replacement of an address.
     pub fn map(&mut self, address: IpAddr) -> IpAddr {
         if let Some(&known) = self.known.get(&address) {
             return known;
         }
         let mapped = match address {
-            // Nobody's own, and everybody's.
+            // Unspecified and broadcast addresses stay.
             IpAddr::V4(Ipv4Addr::UNSPECIFIED | Ipv4Addr::BROADCAST) | IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
                 address
             }
@@ -62,14 +62,14 @@ impl Mapping {
         mapped
     }
 
-    /// Turns bits `from` to `until`, counted from the highest, each by what stands before it.
+    /// Flips bits `from` to `until`, counted from the highest, each by a hash of the preceding bits.
     fn turn(&self, bits: u128, from: u32, until: u32) -> u128 {
         let mut turned = bits;
         for at in from..until {
             let before = bits >> (128 - at) << (128 - at);
             let mut hasher = SipHasher24::new_with_key(&self.key.0);
             hasher.write(&before.to_be_bytes());
-            // Prefixes of other lengths, and of the other version, are other prefixes.
+            // Prefixes of different length or IP version are hashed differently.
             hasher.write(&[at as u8, until as u8]);
             turned ^= u128::from(hasher.finish() & 1) << (127 - at);
         }
@@ -77,19 +77,19 @@ impl Mapping {
     }
 }
 
-/// What became of a file's frames.
+/// Counters of a copy.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Packets that are in the copy.
+    /// Packets in the copy.
     pub written: u64,
-    /// Frames that are not, since they are no IP packets, or none that can be read.
+    /// Frames without a readable IP packet, which are omitted.
     pub left_out: u64,
 }
 
-/// Writes an anonymised copy of what the reader still has, as pcapng of bare IP packets.
+/// Writes an anonymised copy of the reader's remaining frames, as pcapng of bare IP packets.
 ///
 /// # Errors
-/// Those of either file.
+/// Errors of either file.
 pub fn copy<R: Read, W: Write>(
     reader: &mut Reader<R>,
     out: W,
@@ -122,7 +122,7 @@ pub fn copy<R: Read, W: Write>(
     Ok(tally)
 }
 
-/// Copies the headers of a packet that say nothing about anybody.
+/// Copies the header fields that identify nobody.
 fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Mapping) {
     let ip = &packet.ip;
     let header = ip.header as usize;
@@ -133,11 +133,12 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             out[12..16].copy_from_slice(&source.octets());
             out[16..20].copy_from_slice(&destination.octets());
-            // What the layer below told of its length is not in the copy. (A length of 0 stands for a longer one.)
+            // The length from the link layer is not in the copy. (A length field of 0 stands for a longer
+            // packet.)
             if u32::from(u16::from_be_bytes([out[2], out[3]])) > ip.size {
                 out[2..4].copy_from_slice(&(ip.size as u16).to_be_bytes());
             }
-            // Options can tell routes.
+            // Options may contain routes.
             out[20..].fill(option::NOTHING);
             out[10..12].fill(0);
             if out.len() == header {
@@ -153,7 +154,7 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
             }
             blank_extensions(out);
         }
-        // One packet has one version.
+        // Both addresses have one IP version.
         _ => {}
     }
     if out.len() < header {
@@ -169,7 +170,7 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
             out.extend_from_slice(inner.get(..8).unwrap_or(inner));
             6
         }
-        // Its checksum covers the chunks, which are gone.
+        // The checksum covers the removed chunks.
         Transport::Sctp { .. } => {
             out.extend_from_slice(inner.get(..8).unwrap_or(inner));
             return;
@@ -178,7 +179,7 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
     };
     let length = ip.size - ip.header;
     let Some(place) = out.get(header + checksum..header + checksum + 2) else { return };
-    // A datagram may have none (RFC 768).
+    // UDP checksums are optional (RFC 768).
     if packet.transport_is_udp() && place == [0, 0] {
         return;
     }
@@ -195,7 +196,7 @@ impl Packet<'_> {
     }
 }
 
-/// Extension headers keep kind and length; a fragment's place and number stay too.
+/// Extension headers keep type and length; fragments keep offset and identification.
 fn blank_extensions(out: &mut [u8]) {
     let (mut kind, mut at) = (out[6], 40);
     while at + 2 <= out.len() {
@@ -208,7 +209,7 @@ fn blank_extensions(out: &mut [u8]) {
         let end = (at + length).min(out.len());
         match kind {
             44 => {}
-            // Options: one that fills up (RFC 8200 section 4.2), as long as there is room.
+            // Options are replaced by PadN (RFC 8200 section 4.2) where there is space.
             0 | 60 => {
                 let mut from = at + 2;
                 while from < end {
@@ -226,12 +227,12 @@ fn blank_extensions(out: &mut [u8]) {
     }
 }
 
-/// Copies the header of a segment; options that are not judged by become fillers.
+/// Copies a TCP header; options without a role in the analysis become padding.
 fn tcp_header(out: &mut Vec<u8>, segment: &[u8]) {
     let start = out.len();
     let header = segment.get(12).map_or(20, |b| usize::from(b >> 4) * 4);
     out.extend_from_slice(segment.get(..header).unwrap_or(segment));
-    // Three bits that nobody has defined.
+    // Three reserved bits.
     if let Some(reserved) = out.get_mut(start + 12) {
         *reserved &= 0xf1;
     }
@@ -259,7 +260,7 @@ fn tcp_header(out: &mut Vec<u8>, segment: &[u8]) {
         }
         at += length;
     }
-    // Behind the end, or behind what cannot be, anything may stand.
+    // Bytes behind the end of options, or behind an invalid option, are arbitrary.
     if let Some(rest) = out.get_mut(at..) {
         rest.fill(option::END);
     }

@@ -1,27 +1,27 @@
 //! Sliding read buffer of bounded size.
 //!
-//! Through one window that moves over it: large reads, and no copy of a byte but the rest that is moved to the front
-//! before the next one.
+//! A window moves over the stream with large reads. Bytes are copied only when the rest of the window moves
+//! to its front.
 
 use std::io::{self, Read};
 
-/// The window's room at first, which is enough for a small file.
+/// Initial window size, bytes; sufficient for a small file.
 const FIRST: usize = 16 << 10;
-/// From this room on it grows only where a frame needs it.
+/// Window size above which it only grows for a larger frame, bytes.
 const CHUNK: usize = 256 << 10;
-/// The window never grows beyond this; whoever asks for more gets what there is.
+/// Largest window, bytes; larger requests get what fits.
 pub(crate) const LARGEST: usize = 16 << 20;
 
-/// A window over a stream.
+/// Sliding window over a stream.
 pub(crate) struct Buffer<R> {
     from: R,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// Where in the stream the window starts.
+    /// Offset of the window in the stream.
     offset: u64,
     ended: bool,
-    /// Why it ended before its end: what was packed is damaged or cut off.
+    /// Error of a damaged or truncated compressed stream.
     broken: Option<io::Error>,
 }
 
@@ -30,22 +30,22 @@ impl<R: Read> Buffer<R> {
         Buffer { from, bytes: Vec::new(), start: 0, end: 0, offset: 0, ended: false, broken: None }
     }
 
-    /// Where in the stream the window starts, in bytes.
+    /// Offset of the window in the stream, bytes.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Why the stream ended before its end, if it did; to be told once.
+    /// Takes the error of a prematurely ended stream, if any.
     pub(crate) fn broken(&mut self) -> Option<io::Error> {
         self.broken.take()
     }
 
-    /// The bytes of the window that are here.
+    /// Available bytes of the window.
     pub(crate) fn window(&self) -> &[u8] {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Sees to it that `n` bytes are here, if the stream has as many; says how many are.
+    /// Reads until `n` bytes are available, or the stream ends; returns the number available.
     pub(crate) fn fill(&mut self, n: usize) -> io::Result<usize> {
         if self.end - self.start >= n {
             return Ok(self.end - self.start);
@@ -76,8 +76,8 @@ impl<R: Read> Buffer<R> {
         Ok(self.end - self.start)
     }
 
-    /// Moves what is left to the front, if less is left than was consumed: a byte is moved once at most. Otherwise
-    /// there must be more room; it grows with what has come, not with what a damaged length asks for.
+    /// Moves the rest to the front if it is shorter than the consumed part, so that each byte moves at most
+    /// once. Otherwise the window grows, in proportion to the data read and not to a possibly damaged length.
     fn make_room(&mut self) {
         let left = self.end - self.start;
         if self.bytes.len() >= CHUNK && left <= self.start {
@@ -88,7 +88,7 @@ impl<R: Read> Buffer<R> {
         }
     }
 
-    /// Moves the window on over bytes that are here.
+    /// Advances the window over available bytes.
     pub(crate) fn consume(&mut self, n: usize) {
         let n = n.min(self.end - self.start);
         self.start += n;

@@ -1,8 +1,8 @@
-//! Captures in and out. [`Reader`] streams the frames of a pcap or pcapng file of any length through one buffer;
-//! [`decode`] says what the headers of a frame say, whatever the link below was.
+//! Capture reader, writer and header decoder. [`Reader`] streams the frames of a pcap or pcapng file of any
+//! length through one buffer; [`decode`] parses the headers of a frame for all supported link types.
 //!
-//! Nothing here trusts what it reads. What is damaged, cut off or unknown becomes a [`Notice`], and reading goes on as
-//! far as it is sound; no file makes it panic, hang, or take memory without bound.
+//! Input is not trusted. Damaged, truncated or unknown parts become a [`Notice`], and reading continues as
+//! far as possible. No file causes a panic, an endless loop or unbounded memory use.
 
 pub mod anonymise;
 mod buffer;

@@ -1,38 +1,38 @@
 //! Link-layer headers of captures (LINKTYPE values), down to the IP packet.
 //!
-//! That hangs on the link type (the LINKTYPE_ values of draft-ietf-opsawg-pcaplinktype) and on what stands between it
-//! and IP: VLAN tags, MPLS labels, PPPoE, SNAP.
+//! The decoding depends on the link type (LINKTYPE_ values of draft-ietf-opsawg-pcaplinktype) and on layers
+//! below IP: VLAN tags, MPLS labels, PPPoE, SNAP.
 
 use crate::packet::Unread;
 use crate::wrapped;
 
-/// Where an IP packet stands in a frame.
+/// Position of an IP packet in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Its first byte.
+    /// Offset of its first byte.
     pub at: usize,
-    /// As many bytes the layer below says that it has at most: what IP tells beyond that is padding or a mistake.
+    /// Upper bound of its length, from the layer below; a longer IP length is padding or an error.
     pub most: u32,
 }
 
 impl Place {
-    /// From there on, as long as it says itself.
+    /// Position without a bound.
     fn at(at: usize) -> Place {
         Place { at, most: u32::MAX }
     }
 
-    /// In a frame of which this is told from `before` on.
+    /// Shifts a position that is relative to offset `before` of the frame.
     pub(crate) fn behind(self, before: usize) -> Place {
         Place { at: self.at + before, ..self }
     }
 }
 
-/// A link type as captures number it.
+/// Link type (LINKTYPE_ value).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Link(pub u16);
 
 impl Link {
-    /// Four bytes with an address family, in the byte order of whoever captured.
+    /// BSD loopback: address family of four bytes, in the byte order of the capturing host.
     pub const NULL: Link = Link(0);
     /// Ethernet.
     pub const ETHERNET: Link = Link(1);
@@ -40,48 +40,49 @@ impl Link {
     pub const PPP: Link = Link(9);
     /// FDDI.
     pub const FDDI: Link = Link(10);
-    /// PPP in HDLC framing, or Cisco's.
+    /// PPP with HDLC framing, or Cisco HDLC.
     pub const PPP_HDLC: Link = Link(50);
-    /// PPPoE, from its header on.
+    /// PPPoE, from the PPPoE header on.
     pub const PPP_ETHER: Link = Link(51);
-    /// Bare IP, either version.
+    /// Bare IPv4 or IPv6.
     pub const RAW: Link = Link(101);
-    /// Cisco's HDLC.
+    /// Cisco HDLC.
     pub const C_HDLC: Link = Link(104);
-    /// IEEE 802.11, from the frame's control field on.
+    /// IEEE 802.11, from the frame control field on.
     pub const IEEE802_11: Link = Link(105);
-    /// Four bytes with an address family in network order.
+    /// OpenBSD loopback: address family of four bytes in network order.
     pub const LOOP: Link = Link(108);
-    /// Linux, any interface.
+    /// Linux cooked capture.
     pub const LINUX_SLL: Link = Link(113);
-    /// IEEE 802.11 behind what the card measured, in Prism's form.
+    /// IEEE 802.11 with a Prism header.
     pub const PRISM: Link = Link(119);
-    /// The same in the form of radiotap.
+    /// IEEE 802.11 with a radiotap header.
     pub const RADIOTAP: Link = Link(127);
-    /// The same in the form of AVS.
+    /// IEEE 802.11 with an AVS header.
     pub const AVS: Link = Link(163);
-    /// Any link type, named in a header before it.
+    /// Per-packet information: a header with the link type of the frame.
     pub const PPI: Link = Link(192);
-    /// Packets that Linux's packet filter logged, with its remarks.
+    /// Linux netfilter log.
     pub const NFLOG: Link = Link(239);
-    /// Any link type behind Apple's header, as `tcpdump -i any` of macOS and remote captures of phones write it.
+    /// Apple PKTAP header with the link type of the frame, as written by `tcpdump -i any` of macOS and by
+    /// remote captures of phones.
     pub const PKTAP: Link = Link(258);
-    /// The same under the number it had before.
+    /// PKTAP under its former number.
     pub const PKTAP_TOO: Link = Link(149);
-    /// PPP behind a byte that says which way.
+    /// PPP with a leading direction byte.
     pub const PPP_PPPD: Link = Link(166);
-    /// The same, otherwise numbered.
+    /// PPP with a leading direction byte, under another number.
     pub const PPP_WITH_DIR: Link = Link(204);
-    /// Bare IP version 4.
+    /// Bare IPv4.
     pub const IPV4: Link = Link(228);
-    /// Bare IP version 6.
+    /// Bare IPv6.
     pub const IPV6: Link = Link(229);
-    /// Linux, any interface, second version.
+    /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Link = Link(276);
-    /// Bare IP, numbered as some systems do.
+    /// Bare IP under other numbers of some systems.
     const RAW_TOO: [Link; 2] = [Link(12), Link(14)];
 
-    /// A name for it; `None` if its frames are not read.
+    /// Name of the link type; `None` if it is not decoded.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Link::NULL | Link::LOOP => "loopback",
@@ -103,13 +104,13 @@ impl Link {
         })
     }
 
-    /// Where in the frame the IP packet begins.
+    /// Finds the IP packet in a frame.
     ///
     /// # Errors
-    /// Why there is none, or none that can be found.
+    /// Reason why there is none.
     pub fn network(self, frame: &[u8]) -> Result<Place, Unread> {
         match self {
-            // The first, because most are.
+            // First, since it is the most frequent.
             Link::ETHERNET => by_ethertype(frame, 12),
             Link::NULL | Link::LOOP => family(frame),
             Link::PPP | Link::PPP_HDLC => ppp(frame, 0),
@@ -132,22 +133,22 @@ impl Link {
     }
 }
 
-/// Ethertypes, which several link types use.
+/// EtherTypes used by several link types.
 pub(crate) mod ethertype {
     pub(crate) const IPV4: u16 = 0x0800;
     pub(crate) const IPV6: u16 = 0x86dd;
     pub(crate) const VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
     pub(crate) const MPLS: [u16; 2] = [0x8847, 0x8848];
     pub(crate) const PPP_SESSION: u16 = 0x8864;
-    /// A frame of Ethernet in a tunnel.
+    /// Ethernet frame in a tunnel (transparent Ethernet bridging).
     pub(crate) const BRIDGED: u16 = 0x6558;
-    /// Linux cooked: what follows is LLC.
+    /// Linux cooked capture: an LLC frame follows.
     pub(crate) const LLC: u16 = 4;
-    /// From here on it is an ethertype, below it is a length (IEEE 802.3).
+    /// Smallest EtherType; below it the field is a length (IEEE 802.3).
     pub(crate) const FIRST: u16 = 0x0600;
 }
 
-/// More tags or labels than this nobody stacks.
+/// Most nested tags or labels.
 const DEPTH: usize = 16;
 
 pub(crate) fn u16_at(frame: &[u8], at: usize) -> Result<u16, Unread> {
@@ -157,14 +158,14 @@ pub(crate) fn u16_at(frame: &[u8], at: usize) -> Result<u16, Unread> {
     }
 }
 
-/// An ethertype or length stands at `at`, and what it speaks of behind it.
+/// Decodes from an EtherType or length field at `at`.
 #[inline]
 fn by_ethertype(frame: &[u8], at: usize) -> Result<Place, Unread> {
     let protocol = u16_at(frame, at)?;
     behind(frame, at + 2, protocol)
 }
 
-/// What is of type `protocol` begins at `at`.
+/// Decodes from a header of type `protocol` at `at`.
 #[inline]
 pub(crate) fn behind(frame: &[u8], mut at: usize, mut protocol: u16) -> Result<Place, Unread> {
     for _ in 0..DEPTH {
@@ -184,11 +185,11 @@ pub(crate) fn behind(frame: &[u8], mut at: usize, mut protocol: u16) -> Result<P
     Err(Unread::NotIp(protocol))
 }
 
-/// IEEE 802.2, and SNAP behind it (RFC 1042).
+/// IEEE 802.2 LLC, with SNAP (RFC 1042).
 pub(crate) fn llc(frame: &[u8], at: usize) -> Result<Place, Unread> {
     match frame.get(at..at + 3).ok_or(Unread::Short)? {
         [0xaa, 0xaa, 3] => match frame.get(at + 3..at + 8).ok_or(Unread::Short)? {
-            // Of the organisation that numbers ethertypes; the other is that of bridges.
+            // OUI of EtherTypes, or that of bridges.
             [0, 0, 0 | 0xf8, high, low] => match u16::from_be_bytes([*high, *low]) {
                 length if length < ethertype::FIRST => Err(Unread::NotIp(length)),
                 protocol => behind(frame, at + 8, protocol),
@@ -200,7 +201,7 @@ pub(crate) fn llc(frame: &[u8], at: usize) -> Result<Place, Unread> {
     }
 }
 
-/// Labels of four bytes, the last one marked (RFC 3032); then IP, as the first half byte says.
+/// MPLS labels of four bytes up to the bottom of the stack (RFC 3032), then IP, by its version field.
 fn mpls(frame: &[u8], mut at: usize) -> Result<Place, Unread> {
     for _ in 0..DEPTH {
         let label = frame.get(at..at + 4).ok_or(Unread::Short)?;
@@ -215,13 +216,13 @@ fn mpls(frame: &[u8], mut at: usize) -> Result<Place, Unread> {
     Err(Unread::NotIp(ethertype::MPLS[0]))
 }
 
-/// Version and type, code, session, length, then PPP (RFC 2516).
+/// PPPoE session header: version and type, code, session, length; then PPP (RFC 2516).
 fn ppp_session(frame: &[u8], at: usize) -> Result<Place, Unread> {
     match frame.get(at + 1).ok_or(Unread::Short)? {
         0 => {
             let place = ppp_protocol(frame, at + 6)?;
-            // Its own length tells from the protocol on. Boxes are seen that carry the padding of short frames over and
-            // count it as IP.
+            // The PPPoE length counts from the protocol field on. Some devices count the padding of short
+            // frames in the IP length.
             let told = u32::from(u16_at(frame, at + 4)?);
             let before = (place.at - at - 6) as u32;
             Ok(Place { most: if told > before { told - before } else { u32::MAX }, ..place })
@@ -230,7 +231,7 @@ fn ppp_session(frame: &[u8], at: usize) -> Result<Place, Unread> {
     }
 }
 
-/// PPP, perhaps with address and control of HDLC (RFC 1662), which may also be Cisco's.
+/// PPP, with or without HDLC address and control fields (RFC 1662), or Cisco HDLC.
 pub(crate) fn ppp(frame: &[u8], at: usize) -> Result<Place, Unread> {
     match frame.get(at..at + 2).ok_or(Unread::Short)? {
         [0xff, 3] => ppp_protocol(frame, at + 2),
@@ -239,7 +240,7 @@ pub(crate) fn ppp(frame: &[u8], at: usize) -> Result<Place, Unread> {
     }
 }
 
-/// The protocol, in one byte or two: the last one is odd (RFC 1661 section 2).
+/// PPP protocol field of one or two bytes: the last one is odd (RFC 1661 section 2).
 fn ppp_protocol(frame: &[u8], at: usize) -> Result<Place, Unread> {
     let first = *frame.get(at).ok_or(Unread::Short)?;
     let (protocol, at) =
@@ -251,7 +252,7 @@ fn ppp_protocol(frame: &[u8], at: usize) -> Result<Place, Unread> {
     }
 }
 
-/// An address family in either byte order: 2 is IPv4 everywhere, IPv6 differs between systems.
+/// Address family in either byte order: 2 is IPv4 on all systems, IPv6 differs between systems.
 fn family(frame: &[u8]) -> Result<Place, Unread> {
     let b = frame.first_chunk::<4>().ok_or(Unread::Short)?;
     let (big, little) = (u32::from_be_bytes(*b), u32::from_le_bytes(*b));

@@ -1,53 +1,53 @@
 //! Loss reasons: retransmissions of a capture joined with the packet comments that tell each packet's fate.
 //!
-//! Captures that `run --pcap` and `emulate --captures` write carry the event log as comments (`packet=29 sent=new
-//! dropped=loss at=gsm.down t=4.860505600`). The join names, for every retransmission, what became of the latest earlier
-//! copy of its bytes: where and why it was dropped, or that it was not dropped at all.
+//! Captures of `run --pcap` and `emulate --captures` carry the event log as comments (`packet=29 sent=new
+//! dropped=loss at=gsm.down t=4.860505600`). For each retransmission, the join finds the fate of the latest
+//! earlier copy of its bytes: the place and reason of its drop, or that it was not dropped.
 
 use crate::{Frame, Reader};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::IpAddr;
 
-/// A retransmission and why it was sent.
+/// A retransmission and its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retransmission {
-    /// When it left its host, nanoseconds on the capture's clock.
+    /// Send time at its host, ns on the capture's clock.
     pub time_ns: i64,
-    /// From which port.
+    /// Source port.
     pub source: u16,
-    /// First byte, as numbered in the header.
+    /// Sequence number.
     pub seq: u32,
-    /// Bytes.
+    /// Payload bytes.
     pub length: u32,
-    /// What made the sender send it: `timeout`, `fast-retransmit`...
+    /// Cause: `timeout`, `fast-retransmit`...
     pub cause: String,
-    /// When the latest earlier copy had left.
+    /// Send time of the latest earlier copy, ns.
     pub earlier_ns: i64,
-    /// What became of that copy.
+    /// Fate of that copy.
     pub fate: Fate,
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was dropped.
+    /// Dropped on the path.
     Dropped {
-        /// Why: `queue-full`, `loss`...
+        /// Reason: `queue-full`, `loss`...
         reason: String,
-        /// The link.
+        /// Name of the link.
         at: String,
     },
-    /// It was not: it arrived, or was still on its way.
+    /// Not dropped: arrived, or still in flight.
     Kept,
 }
 
-/// What a comment says of a packet.
+/// Value of a key in a comment.
 fn word<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
     comment.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
 }
 
-/// A copy that left its host.
+/// A copy sent by its host.
 #[derive(Clone, Debug)]
 struct Sent {
     time_ns: i64,
@@ -59,13 +59,13 @@ struct Sent {
 /// Addresses and ports of a direction.
 type Way = (IpAddr, u16, IpAddr, u16);
 
-/// The retransmissions of a capture in the order of time; none where no packet has a comment of ours.
+/// Retransmissions of a capture, ascending in time; None if no packet has such a comment.
 ///
 /// # Errors
-/// The file cannot be read any further.
+/// The file cannot be read further.
 pub fn retransmissions<R: Read>(reader: &mut Reader<R>) -> io::Result<Vec<Retransmission>> {
     let mut sent: BTreeMap<Way, Vec<Sent>> = BTreeMap::new();
-    // One packet is seen at several taps: the first sight is at its host.
+    // A packet is captured at several taps, first at its host.
     let mut seen: BTreeMap<Way, u64> = BTreeMap::new();
     let mut all = Vec::new();
     while let Some(frame) = reader.next()? {
@@ -95,7 +95,7 @@ pub fn retransmissions<R: Read>(reader: &mut Reader<R>) -> io::Result<Vec<Retran
     Ok(all)
 }
 
-/// The segment in a frame with its comment: direction, copy, cause, packet number.
+/// TCP segment of a frame with its comment: direction, copy, cause, packet number.
 fn copy(frame: &Frame<'_>) -> Option<(Way, Sent, String, u64)> {
     let packet = frame.decode().ok()?;
     let head = *packet.tcp()?;

@@ -1,44 +1,44 @@
 //! Notices about damaged capture files: first positions and counts per kind.
 //!
-//! The first places of each kind, and how often it was: a damaged file can have as many mistakes as bytes.
+//! Only the first positions of each kind are stored, since a damaged file may have as many errors as bytes.
 
 base::named! {
-    /// What a notice is about.
+    /// Kind of a notice.
     pub enum NoticeKind {
-        /// The file ends in the middle of a packet or block.
+        /// The file ends within a packet or block.
         CutOff = "cut-off",
-        /// A length or magic number that cannot be.
+        /// An impossible length or magic number.
         Damaged = "damaged",
-        /// Reading went on behind damage.
+        /// Reading resumed behind damage.
         Resumed = "resumed",
-        /// Reading ended at damage behind which nothing is certain.
+        /// Reading stopped at damage without a safe point to resume.
         Stopped = "stopped",
-        /// A packet of an interface that was not described.
+        /// A packet of an undescribed interface.
         NoInterface = "no-interface",
-        /// Packets without a time; they get that of the packet before them.
+        /// Packets without a timestamp; they get that of the previous packet.
         NoTime = "no-time",
-        /// A time that does not fit into 64 bits of nanoseconds.
+        /// A timestamp outside of 64-bit nanoseconds.
         TimeRange = "time-range",
-        /// A link type that is not read; its packets are counted only.
+        /// An undecoded link type; its packets are only counted.
         UnknownLink = "unknown-link",
     }
 }
 
-/// One thing that was not as it should be.
+/// A notice about a damaged or unsupported part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
-    /// What it is.
+    /// Kind.
     pub kind: NoticeKind,
-    /// Where in the file, in bytes; of a compressed file, where in what it holds.
+    /// Offset in the file, bytes; for a compressed file, in the decompressed data.
     pub offset: u64,
-    /// In words.
+    /// Description.
     pub what: String,
 }
 
-/// How many of each kind are kept.
+/// Most notices stored per kind.
 const KEPT: usize = 8;
 
-/// The notices of a file.
+/// Notices of a file.
 #[derive(Clone, Default, Debug)]
 pub struct Notices {
     kept: Vec<Notice>,
@@ -46,7 +46,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Adds one; what it says is asked for only if it is kept.
+    /// Adds a notice; the description is built only if it is stored.
     pub fn add(&mut self, kind: NoticeKind, offset: u64, what: impl FnOnce() -> String) {
         let count = &mut self.counts[kind as usize];
         *count += 1;
@@ -54,15 +54,15 @@ impl Notices {
             self.kept.push(Notice { kind, offset, what: what() });
         }
     }
-    /// The first of each kind, in the order of the file.
+    /// Stored notices in file order.
     pub fn kept(&self) -> &[Notice] {
         &self.kept
     }
-    /// How many of a kind there were, kept or not.
+    /// Number of notices of a kind, stored or not.
     pub fn count(&self, kind: NoticeKind) -> u64 {
         self.counts[kind as usize]
     }
-    /// True if all was as it should be.
+    /// Whether there are no notices.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }

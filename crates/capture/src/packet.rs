@@ -1,79 +1,79 @@
 //! Decoder of link, IP and transport headers in one pass.
 //!
-//! Link, IP and transport in one pass, no byte copied; lengths are those that IP tells, so that a capture of headers
-//! only counts the same bytes as a whole one.
+//! No byte is copied. Lengths are those of the IP header, so a capture of headers only counts the same bytes
+//! as a full one.
 
 use crate::link::{Link, Place};
 use crate::tunnel;
 use base::wire::{IpHead, Malformed, SCTP, TCP, TcpHead, UDP};
 
-/// Why a frame has no packet that can be read.
+/// Reason why a frame has no readable packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {
-    /// The link type is not known.
+    /// Unknown link type.
     #[error("a link type that is not read")]
     Link,
-    /// It carries something else: ethertype, PPP protocol or address family; 0 if not even that is known.
+    /// Other payload: EtherType, PPP protocol or address family; 0 if unknown.
     #[error("no IP packet: protocol {0:#06x}")]
     NotIp(u16),
-    /// The capture kept too little of it, or the frame was too short.
+    /// The frame, or its captured part, is too short.
     #[error("too short for its headers")]
     Short,
-    /// The header of IP says what cannot be.
+    /// Invalid IP header.
     #[error("an IP packet {0}")]
     Malformed(Malformed),
 }
 
-/// What an IP packet carries.
+/// Transport header of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// A TCP segment.
     Tcp(TcpHead),
     /// A UDP datagram.
     Udp {
-        /// From which port.
+        /// Source port.
         source: u16,
-        /// To which.
+        /// Destination port.
         destination: u16,
     },
     /// An SCTP packet.
     Sctp {
-        /// From which port.
+        /// Source port.
         source: u16,
-        /// To which.
+        /// Destination port.
         destination: u16,
         /// Verification tag (RFC 9260 section 3.1).
         tag: u32,
     },
-    /// A later fragment: the transport's header is in the first one. Its protocol is in the head.
+    /// A later fragment, without a transport header; the IP header has the protocol.
     Fragment,
-    /// Another protocol, which is in the head.
+    /// Another protocol; see the IP header.
     Other,
-    /// Too little of the transport's header is here, or it is shorter than one can be. Its protocol is in the head.
+    /// The transport header is truncated or invalid; the IP header has the protocol.
     Unreadable,
 }
 
-/// What the headers of a packet say.
+/// Decoded headers of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// The header of IP.
+    /// IP header.
     pub ip: IpHead,
-    /// What it carries.
+    /// Transport header.
     pub transport: Transport,
-    /// Bytes behind the transport's header, by the lengths that IP tells; behind that of IP where the transport's is
-    /// not read.
+    /// Payload bytes behind the transport header, by the IP length; behind the IP header if the transport
+    /// header is not decoded.
     pub payload_len: u32,
-    /// As many of them as were captured.
+    /// Captured part of the payload.
     pub payload: &'a [u8],
-    /// Where in the frame the header of IP begins: of a packet in a tunnel, the inner one.
+    /// Offset of the IP header in the frame; in a tunnel, of the inner one.
     pub network: usize,
-    /// Fewer bytes of the packet were captured than it had.
+    /// The packet was truncated by the capture.
     pub cut: bool,
 }
 
 impl Packet<'_> {
-    /// The head of the segment, if it is one.
+    /// The TCP header, if any.
     pub fn tcp(&self) -> Option<&TcpHead> {
         match &self.transport {
             Transport::Tcp(head) => Some(head),
@@ -82,11 +82,11 @@ impl Packet<'_> {
     }
 }
 
-/// Reads the headers of a frame that had `wire_len` bytes on the wire, of which `frame` were captured. Of a packet in a
-/// tunnel it is the inner one that is told, as far as it can be read.
+/// Decodes a frame of `wire_len` bytes on the wire, of which `frame` was captured. In a tunnel, the innermost
+/// readable packet is returned.
 ///
 /// # Errors
-/// Why there is no packet, or none that can be read.
+/// Reason why there is no readable packet.
 #[inline]
 pub fn decode(link: Link, frame: &[u8], wire_len: u32) -> Result<Packet<'_>, Unread> {
     let (packet, behind) = read(frame, link.network(frame)?, wire_len)?;
@@ -96,12 +96,12 @@ pub fn decode(link: Link, frame: &[u8], wire_len: u32) -> Result<Packet<'_>, Unr
     }
 }
 
-/// The packet that a packet carries, however deep; else itself.
+/// Innermost packet of nested tunnels, or the packet itself.
 fn innermost<'a>(frame: &'a [u8], mut packet: Packet<'a>, mut behind: usize) -> Packet<'a> {
     for _ in 0..tunnel::DEPTH {
         let Some(place) = tunnel::inside(&packet.ip, &packet.transport, packet.payload) else { break };
         let place = place.behind(behind);
-        // What it carries ends where it ends.
+        // The inner packet ends within the outer one.
         let end = (behind as u32).saturating_add(packet.payload_len);
         let kept = frame.get(..behind + packet.payload.len()).unwrap_or(frame);
         match read(kept, place, end) {
@@ -114,7 +114,7 @@ fn innermost<'a>(frame: &'a [u8], mut packet: Packet<'a>, mut behind: usize) -> 
     packet
 }
 
-/// Reads the packet at that place, and where in the frame stands what it carries.
+/// Decodes the packet at `place`; also returns the offset of its payload in the frame.
 #[inline]
 fn read(frame: &[u8], place: Place, wire_len: u32) -> Result<(Packet<'_>, usize), Unread> {
     let network = place.at;
@@ -127,7 +127,7 @@ fn read(frame: &[u8], place: Place, wire_len: u32) -> Result<(Packet<'_>, usize)
     if place.most < ip.size && place.most >= ip.header {
         ip.size = place.most;
     }
-    // What stands behind the packet's end is padding or a trailer.
+    // Bytes behind the packet's end are padding or a trailer.
     let size = ip.size as usize;
     let cut = bytes.len() < size;
     let inner = bytes.get(ip.header as usize..size.min(bytes.len())).unwrap_or_default();
@@ -143,7 +143,7 @@ fn read(frame: &[u8], place: Place, wire_len: u32) -> Result<(Packet<'_>, usize)
     Ok((packet, network + (ip.header + header) as usize))
 }
 
-/// What an IP packet carries, and how long its header is.
+/// Transport header of an IP packet, and its length.
 fn transport(ip: &IpHead, inner: &[u8]) -> (Transport, u32) {
     if !ip.is_first() {
         return (Transport::Fragment, 0);
@@ -152,7 +152,7 @@ fn transport(ip: &IpHead, inner: &[u8]) -> (Transport, u32) {
     let ports = port(0).zip(port(2));
     match (ip.protocol, ports) {
         (TCP, _) => match TcpHead::read(inner) {
-            // A header longer than its packet is none.
+            // A header longer than its packet is invalid.
             Some((head, length)) if length as u32 <= ip.size - ip.header => {
                 (Transport::Tcp(head), length as u32)
             }

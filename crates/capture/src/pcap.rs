@@ -1,6 +1,6 @@
-//! The classic format: a header of 24 bytes, then records (draft-ietf-opsawg-pcap). Both byte orders, micro- and
-//! nanoseconds, and the longer records that Linux once wrote. A record whose length cannot be ends the reading: nothing in the file
-//! says where the next one begins.
+//! Classic pcap format (draft-ietf-opsawg-pcap): a header of 24 bytes, then records. Supports both byte
+//! orders, microseconds and nanoseconds, and the longer records of old Linux tools. An impossible record
+//! length ends the reading, since the next record cannot be found.
 
 use crate::buffer::LARGEST;
 use crate::link::Link;
@@ -8,25 +8,25 @@ use crate::notice::NoticeKind;
 use crate::reader::{Clock, Error, Interface, Located, State};
 use std::io::{self, Read};
 
-/// Bytes of the file's header.
+/// Bytes of the file header.
 const HEADER: usize = 24;
-/// Whatever the header says, a record may have as many bytes as this.
+/// Record size that is always accepted, whatever the snap length, bytes.
 const USUAL: usize = 256 << 10;
 
-/// What the header said.
+/// Parameters from the file header.
 pub(crate) struct Pcap {
     big: bool,
-    /// Bytes of a record's header.
+    /// Bytes of a record header.
     header: usize,
-    /// Nanoseconds of a unit below the second.
+    /// Nanoseconds per unit of the sub-second field.
     unit: i64,
-    /// The two lengths of a record stand the other way round.
+    /// Order of the two lengths in a record.
     swapped: Swapped,
-    /// No record has more bytes.
+    /// Largest record, bytes.
     largest: usize,
 }
 
-/// Which length comes first: writers before version 2.3 had the other order, and those of 2.3 either.
+/// Order of the lengths: swapped by writers before version 2.3, either order in 2.3.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Swapped {
     No,
@@ -35,13 +35,13 @@ enum Swapped {
 }
 
 impl Pcap {
-    /// Reads the header; `None` if the magic number is another's.
+    /// Parses the file header; `None` for another magic number.
     pub(crate) fn open<R: Read>(state: &mut State<R>, magic: [u8; 4]) -> Result<Option<Pcap>, Error> {
         let (little, turned) = (u32::from_le_bytes(magic), u32::from_be_bytes(magic));
         let known = |magic: u32| match magic {
             0xa1b2_c3d4 => Some((16, 1000)),
             0xa1b2_3c4d => Some((16, 1)),
-            // Records with interface, protocol and kind of packet behind the lengths.
+            // Records with interface, protocol and packet type behind the lengths.
             0xa1b2_cd34 => Some((24, 1000)),
             _ => None,
         };
@@ -64,7 +64,7 @@ impl Pcap {
             _ => Swapped::No,
         };
         let snap = word(16);
-        // What stands above the link type speaks of frame check sequences, which IP's lengths leave out anyway.
+        // The upper bits of the link type describe frame check sequences, which IP lengths exclude.
         let link = Link(word(20) as u16);
         let clock = Clock { units: 1_000_000_000, offset: 0 };
         state.buffer.consume(HEADER);

@@ -1,9 +1,9 @@
-//! The next generation (draft-ietf-opsawg-pcapng): blocks that tell their length at both ends. Several sections, each
-//! with its byte order and interfaces; enhanced, simple and obsolete packet blocks; interface statistics; the others are
-//! stepped over.
+//! pcapng format (draft-ietf-opsawg-pcapng): blocks with their length at both ends. Supports several
+//! sections, each with its byte order and interfaces; enhanced, simple and obsolete packet blocks; interface
+//! statistics. Other blocks are skipped.
 //!
-//! A length that cannot be is damage. Reading goes on at the next packet block or section whose two lengths agree and
-//! whose own fields fit into it; there is seldom another pattern like it by chance.
+//! An impossible length is damage. Reading resumes at the next packet block or section header with equal
+//! lengths and consistent fields, a pattern that seldom occurs by chance.
 
 use crate::buffer::LARGEST;
 use crate::link::Link;
@@ -30,38 +30,38 @@ mod code {
     pub(super) const OFFSET: u16 = 14;
 }
 
-/// Written in the byte order of its section.
+/// Byte-order magic.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// Kind and the two lengths.
+/// Bytes of block type and both lengths.
 const FRAME: usize = 12;
-/// More interfaces than this are not described in any honest file.
+/// Most interfaces of a file.
 const INTERFACES: usize = 1 << 16;
-/// A name may be as long as this.
+/// Longest interface name, bytes.
 const NAME: usize = 256;
-/// Blocks at which reading goes on behind damage are no longer than this.
+/// Longest block at which reading resumes behind damage, bytes.
 const RESUME: usize = 512 << 10;
 
-/// Where in the file it is.
+/// Parser state.
 pub(crate) struct Pcapng {
     big: bool,
-    /// The number of this section, and of the next one's first interface.
+    /// Index of this section, number of sections so far, and index of this section's first interface.
     section: u32,
     sections: u32,
     first: usize,
 }
 
-/// What a block turned out to be.
+/// Result of a block.
 enum Block {
-    /// All right and done with.
+    /// Valid, without a frame.
     Passed,
     Frame(Located),
-    /// It cannot be as it says.
+    /// Damaged, with the reason.
     Damaged(&'static str),
     End,
 }
 
 impl Pcapng {
-    /// True if a file that begins so is one.
+    /// Whether a file with this magic is pcapng.
     pub(crate) fn begins_with(magic: [u8; 4]) -> bool {
         u32::from_le_bytes(magic) == kind::SECTION
     }
@@ -74,7 +74,7 @@ impl Pcapng {
         Ok(Pcapng { big, section: 0, sections: 0, first: 0 })
     }
 
-    /// True if numbers stand in network order.
+    /// Whether numbers are big-endian.
     pub(crate) fn big(&self) -> bool {
         self.big
     }
@@ -97,7 +97,7 @@ impl Pcapng {
         }
     }
 
-    /// Reads the block at which the window starts.
+    /// Parses the block at the start of the window.
     #[inline]
     fn block<R: Read>(&mut self, state: &mut State<R>) -> io::Result<Block> {
         let here = state.buffer.fill(FRAME)?;
@@ -163,7 +163,7 @@ impl Pcapng {
         Ok(Block::Passed)
     }
 
-    /// The file ends before the block does; or the length is damaged and tells too much, if another block follows.
+    /// The file ends within the block; or, if another block follows, the length is damaged.
     #[cold]
     fn cut_off<R: Read>(&mut self, state: &mut State<R>, here: usize) -> Block {
         if here == 0 {
@@ -177,7 +177,7 @@ impl Pcapng {
         Block::End
     }
 
-    /// An enhanced packet block, or the obsolete one, whose interface has half the bits and a count of drops beside it.
+    /// Enhanced packet block, or the obsolete one with a 16-bit interface and a drop count.
     #[inline]
     fn packet<R: Read>(&mut self, state: &mut State<R>, kind: u32, length: usize) -> Block {
         let big = self.big;
@@ -215,7 +215,7 @@ impl Pcapng {
         })
     }
 
-    /// A simple packet block: of the section's first interface, without a time.
+    /// Simple packet block: of the section's first interface, without a timestamp.
     fn simple<R: Read>(&mut self, state: &mut State<R>, length: usize) -> Block {
         let offset = state.buffer.offset();
         let Some(wire_len) = u32_at(state.buffer.window(), 8, self.big).filter(|_| length >= 16) else {
@@ -240,7 +240,7 @@ impl Pcapng {
         })
     }
 
-    /// Moves on to the next block that is one beyond doubt.
+    /// Resumes at the next block that is certainly valid.
     #[cold]
     fn resume<R: Read>(&mut self, state: &mut State<R>) -> io::Result<bool> {
         let from = state.buffer.offset();
@@ -266,7 +266,7 @@ impl Pcapng {
     }
 }
 
-/// The byte order of a section.
+/// Byte order of a section.
 fn order(magic: &[u8]) -> Option<bool> {
     match (u32_at(magic, 0, false)?, u32_at(magic, 0, true)?) {
         (ORDER, _) => Some(false),
@@ -275,7 +275,7 @@ fn order(magic: &[u8]) -> Option<bool> {
     }
 }
 
-/// The first place before `until` where a block stands that is one beyond doubt.
+/// Offset below `until` of the first block that is certainly valid.
 fn find(bytes: &[u8], big: bool, until: usize) -> Option<usize> {
     (0..until.min(bytes.len())).find(|&at| {
         let block = bytes.get(at..).unwrap_or_default();
@@ -298,7 +298,7 @@ fn find(bytes: &[u8], big: bool, until: usize) -> Option<usize> {
     })
 }
 
-/// What the description of an interface says.
+/// Parses an interface description block.
 fn interface(block: &[u8], big: bool, section: u32) -> Result<Interface, &'static str> {
     let (Some(link), Some(snap)) = (block.get(8..10), u32_at(block, 12, big)) else {
         return Err("too short to describe an interface");
@@ -310,7 +310,7 @@ fn interface(block: &[u8], big: bool, section: u32) -> Result<Interface, &'stati
         let name = name.get(..NAME).unwrap_or(name);
         String::from_utf8_lossy(name).into_owned()
     });
-    // Microseconds unless it says otherwise; the highest bit tells powers of two from powers of ten.
+    // Timestamp resolution, microseconds by default; the highest bit selects powers of two, otherwise of ten.
     let resolution = options.find(code::RESOLUTION).and_then(|v| v.first().copied()).unwrap_or(6);
     let exponent = u32::from(resolution & 0x7f);
     let units = if resolution & 0x80 != 0 { 1u64.checked_shl(exponent) } else { 10u64.checked_pow(exponent) };
@@ -339,7 +339,7 @@ impl<'a> Options<'a> {
         }
         None
     }
-    /// The next option, which is no longer in it then.
+    /// Takes the next option.
     fn take(&mut self) -> Option<(u16, &'a [u8])> {
         let head = self.bytes.first_chunk::<4>()?;
         let half = |at: usize| {
@@ -362,13 +362,13 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The comments on a frame, one after the other.
+/// Comments on a frame.
 #[derive(Clone, Debug)]
 pub struct Comments<'a>(Options<'a>);
 
 impl<'a> Iterator for Comments<'a> {
     type Item = &'a str;
-    /// The next one, as far as it is UTF-8.
+    /// Next comment; invalid UTF-8 is cut off.
     fn next(&mut self) -> Option<&'a str> {
         loop {
             let (code, value) = self.0.take()?;

@@ -1,9 +1,9 @@
 //! Header printer: one line per packet in the format of tcpdump.
 //!
-//! The lines are those of `tcpdump -nn -tt` (4.99): link, addresses, ports, flags, numbers relative to the first ones of a
-//! connection, options, lengths. Contents of applications are not decoded; what tcpdump puts behind `length N` (HTTP, SSH)
-//! and in place of `UDP, length N` (DNS) is left out, and an option of Multipath TCP is told by its subtype only.
-//! A printer of another protocol is plugged in by its IP protocol number ([`Printer::plug`]).
+//! The format is that of `tcpdump -nn -tt` (4.99): link, addresses, ports, flags, relative sequence numbers,
+//! options, lengths. Application data are not decoded. Text of tcpdump behind `length N` (HTTP, SSH) and in
+//! place of `UDP, length N` (DNS) is omitted; of Multipath TCP options only the subtype is printed. A printer
+//! of another protocol is added by its IP protocol number ([`Printer::plug`]).
 
 use crate::{Frame, Link};
 use base::wire::{IpHead, SCTP, TCP, UDP};
@@ -11,28 +11,28 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What a printer of a protocol is given.
+/// Input of a protocol printer.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'a> {
-    /// The head of the IP packet around it.
+    /// IP header.
     pub ip: &'a IpHead,
-    /// Its bytes, as many as were captured.
+    /// Captured bytes of the IP payload.
     pub bytes: &'a [u8],
-    /// As many as it had.
+    /// Length of the IP payload, bytes.
     pub length: u32,
 }
 
-/// Writes what stands behind `IP ` in a line.
+/// Protocol printer: writes the text behind `IP `.
 pub type Protocol = fn(&mut Conversations, Inside<'_>, &mut String);
 
-/// Prints frames one after the other: numbers are relative to the first that a connection was seen with.
+/// Printer with relative sequence numbers.
 #[derive(Clone, Debug)]
 pub struct Printer {
     conversations: Conversations,
     protocols: BTreeMap<u8, Protocol>,
 }
 
-/// The first sequence and acknowledgement number of each connection, by its ends in order.
+/// Initial sequence and acknowledgement number of each connection, by its sorted endpoints.
 #[derive(Clone, Debug, Default)]
 pub struct Conversations(BTreeMap<[(IpAddr, u16); 2], (u32, u32)>);
 
@@ -44,12 +44,12 @@ impl Default for Printer {
 }
 
 impl Printer {
-    /// Prints a protocol with `printer` from now on.
+    /// Sets the printer of a protocol.
     pub fn plug(&mut self, protocol: u8, printer: Protocol) {
         self.protocols.insert(protocol, printer);
     }
 
-    /// The line of a frame.
+    /// Formats a frame as one line.
     pub fn line(&mut self, frame: &Frame<'_>) -> String {
         let micros = frame.time_ns.div_euclid(1000);
         let mut out = format!("{}.{:06} ", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
@@ -131,7 +131,7 @@ fn sctp(_: &mut Conversations, inside: Inside<'_>, out: &mut String) {
     }
 }
 
-/// Flags in the order of their bits.
+/// TCP flags in bit order.
 const FLAGS: [char; 8] = ['F', 'S', 'R', 'P', '.', 'U', 'E', 'W'];
 const SYN: u8 = 2;
 const RST: u8 = 4;
@@ -200,7 +200,7 @@ fn tcp(conversations: &mut Conversations, inside: Inside<'_>, out: &mut String) 
 }
 
 impl Conversations {
-    /// Makes the numbers relative; gives what numbers of the other direction are relative to, for SACK blocks.
+    /// Makes the numbers relative; returns the base of the other direction's numbers, for SACK blocks.
     fn relative(
         &mut self,
         (ip, from, to): (&IpHead, u16, u16),
@@ -212,7 +212,7 @@ impl Conversations {
         }
         let (seq, ack) = numbers;
         let (here, there) = ((ip.source, from), (ip.destination, to));
-        // The ends in order of port, then of address, as tcpdump keeps them.
+        // Endpoints are sorted by port, then by address, as in tcpdump.
         let turned = (from, ip.source) > (to, ip.destination);
         let key = if turned { [there, here] } else { [here, there] };
         let known = self.0.get(&key).copied().filter(|_| flags & SYN == 0);
@@ -232,14 +232,14 @@ impl Conversations {
     }
 }
 
-/// How a list of options ended.
+/// End of an option list.
 enum Options {
     Whole,
     Bad,
     Cut,
 }
 
-/// Writes options: `length` octets by the header, `bytes` as captured.
+/// Writes options: `length` bytes by the header, `bytes` as captured.
 fn options(bytes: &[u8], length: usize, base: u32, out: &mut String) -> Options {
     let mut at = 0;
     while at < length {

@@ -1,7 +1,7 @@
 //! Capture reader for pcap and pcapng.
 //!
-//! One reader for pcap and pcapng, which looks at the first bytes to know which it is. Memory hangs on the largest
-//! frame and the number of interfaces, never on how long the file is.
+//! The format is detected from the first bytes. Memory depends on the largest frame and the number of
+//! interfaces, not on the length of the file.
 
 use crate::buffer::Buffer;
 use crate::link::Link;
@@ -11,28 +11,28 @@ use crate::pcap::Pcap;
 use crate::pcapng::{Comments, Options, Pcapng};
 use std::io::{self, Read};
 
-/// Why a file cannot be read at all.
+/// Reason why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file's own trouble.
+    /// I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is another kind of file.
+    /// Another file format.
     #[error("neither pcap nor pcapng: it begins with {0}; editcap can convert many other kinds of capture")]
     Unknown(String),
-    /// It is packed in a way that is not unpacked here.
+    /// An unsupported compression.
     #[error("the file is packed; unpack it first: {0}")]
     Packed(&'static str),
-    /// Nothing in it.
+    /// Empty file.
     #[error("the file is empty")]
     Empty,
-    /// The header of the file is not all there.
+    /// Truncated file header.
     #[error("the file ends in its own header")]
     NoHeader,
 }
 
-/// How packed files begin, and who unpacks them.
+/// Magic numbers of compressed files, and the command that decompresses them.
 const PACKED: [(&[u8], &str); 5] = [
     (&[0x1f, 0x8b], "gzip -dc"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd -dc"),
@@ -42,42 +42,42 @@ const PACKED: [(&[u8], &str); 5] = [
 ];
 
 base::named! {
-    /// How a file is written.
+    /// Format of a capture file.
     pub enum Format {
-        /// The classic one.
+        /// Classic pcap.
         Pcap = "pcap",
-        /// The next generation (draft-ietf-opsawg-pcapng).
+        /// pcapng (draft-ietf-opsawg-pcapng).
         Pcapng = "pcapng",
     }
 }
 
-/// Where frames were captured.
+/// Interface of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// What its frames begin with.
+    /// Link type of its frames.
     pub link: Link,
-    /// No more bytes of a frame than this were kept; 0 if all.
+    /// Snap length, bytes; 0: unlimited.
     pub snap: u32,
-    /// Its name, if it is said.
+    /// Name, if known.
     pub name: Option<String>,
-    /// Which section of the file it belongs to, from 0.
+    /// Index of its section in the file.
     pub section: u32,
-    /// Frames that the capture itself lost, if it is said.
+    /// Frames dropped by the capture, if known.
     pub lost: Option<u64>,
     pub(crate) clock: Clock,
 }
 
-/// What a unit of time is, and when it is 0.
+/// Unit and offset of an interface's timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Clock {
-    /// Units of a second.
+    /// Units per second.
     pub(crate) units: u64,
-    /// Seconds to be added.
+    /// Offset, s.
     pub(crate) offset: i64,
 }
 
 impl Clock {
-    /// Nanoseconds since 1970; `None` if 64 bits cannot hold them.
+    /// Nanoseconds since 1970; `None` if they exceed 64 bits.
     #[inline]
     pub(crate) fn nanos(self, units: u64) -> Option<i64> {
         const SECOND: u64 = 1_000_000_000;
@@ -93,34 +93,34 @@ impl Clock {
     }
 }
 
-/// A captured frame. Its bytes are those of the reader's buffer.
+/// A captured frame; its bytes are in the reader's buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Nanoseconds since 1970, or since whatever the capturing clock counted from.
+    /// Timestamp, nanoseconds since 1970 or since the origin of the capturing clock.
     pub time_ns: i64,
-    /// Which of [`Reader::interfaces`].
+    /// Index in [`Reader::interfaces`].
     pub interface: u32,
-    /// What it begins with.
+    /// Link type.
     pub link: Link,
-    /// How many bytes it had.
+    /// Length on the wire, bytes.
     pub wire_len: u32,
-    /// Those that were kept.
+    /// Captured bytes.
     pub bytes: &'a [u8],
-    /// Where in the file its record begins.
+    /// Offset of its record in the file.
     pub offset: u64,
     options: Options<'a>,
 }
 
 impl<'a> Frame<'a> {
-    /// What its headers say.
+    /// Decodes its headers.
     ///
     /// # Errors
-    /// Why there is no packet, or none that can be read.
+    /// Reason why there is no readable packet.
     #[inline]
     pub fn decode(&self) -> Result<Packet<'a>, Unread> {
         decode(self.link, self.bytes, self.wire_len)
     }
-    /// The comments on it.
+    /// Comments on the frame.
     pub fn comments(&self) -> Comments<'a> {
         self.options.comments()
     }
@@ -130,30 +130,30 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Where in the buffer's window a frame is.
+/// Position of a frame in the buffer's window.
 pub(crate) struct Located {
     pub(crate) time_ns: i64,
     pub(crate) interface: usize,
     pub(crate) wire_len: u32,
-    /// Its bytes.
+    /// Range of its bytes.
     pub(crate) bytes: (usize, usize),
-    /// Its options; empty if there are none.
+    /// Range of its options; empty if there are none.
     pub(crate) options: (usize, usize),
-    /// Where its record ends.
+    /// End of its record.
     pub(crate) end: usize,
 }
 
-/// What both formats share.
+/// State shared by both formats.
 pub(crate) struct State<R> {
     pub(crate) buffer: Buffer<R>,
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) notices: Notices,
-    /// Time of the frame before.
+    /// Timestamp of the previous frame.
     pub(crate) time_ns: i64,
 }
 
 impl<R> State<R> {
-    /// The time of a frame; what does not fit is told and becomes that of the frame before.
+    /// Timestamp of a frame. One out of range is reported and replaced by that of the previous frame.
     pub(crate) fn time(&mut self, nanos: Option<i64>, offset: u64) -> i64 {
         match nanos {
             Some(nanos) => self.time_ns = nanos,
@@ -164,7 +164,7 @@ impl<R> State<R> {
         self.time_ns
     }
 
-    /// Adds an interface, and says so if its link is not known.
+    /// Adds an interface, and reports an unknown link type.
     pub(crate) fn add_interface(&mut self, interface: Interface, offset: u64) {
         let link = interface.link;
         if link.name().is_none() {
@@ -185,18 +185,18 @@ enum Kind {
     Pcapng(Pcapng),
 }
 
-/// Reads a capture from anything that can be read.
+/// Capture reader over any byte stream.
 pub struct Reader<R> {
     state: State<R>,
     kind: Kind,
-    /// Bytes of the window that the frame given last takes.
+    /// Bytes of the window occupied by the last frame returned.
     pending: usize,
     frames: u64,
     done: bool,
 }
 
 impl<R: Read> Reader<R> {
-    /// Looks at the beginning of a file.
+    /// Detects the format of a stream.
     ///
     /// # Errors
     /// It cannot be read, or is no capture.
@@ -221,10 +221,10 @@ impl<R: Read> Reader<R> {
         Ok(Reader { state, kind, pending: 0, frames: 0, done: false })
     }
 
-    /// The next frame; `None` at the end, which may come early: see [`Reader::notices`].
+    /// Next frame; `None` at the end, which may be premature: see [`Reader::notices`].
     ///
     /// # Errors
-    /// The file's own, not those of what it holds.
+    /// I/O errors; damaged content is reported as notices.
     #[inline]
     #[expect(
         clippy::should_implement_trait,
@@ -267,26 +267,26 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// How the file is written.
+    /// Format of the file.
     pub fn format(&self) -> Format {
         match self.kind {
             Kind::Pcap(_) => Format::Pcap,
             Kind::Pcapng(_) => Format::Pcapng,
         }
     }
-    /// The interfaces described so far, of all sections.
+    /// Interfaces described so far, of all sections.
     pub fn interfaces(&self) -> &[Interface] {
         &self.state.interfaces
     }
-    /// What was not as it should be so far.
+    /// Notices about damage so far.
     pub fn notices(&self) -> &Notices {
         &self.state.notices
     }
-    /// How many frames were given.
+    /// Number of frames returned.
     pub fn frames(&self) -> u64 {
         self.frames
     }
-    /// How far it has come, in bytes of the file.
+    /// Current offset in the file, bytes.
     pub fn position(&self) -> u64 {
         self.state.buffer.offset() + self.pending as u64
     }

@@ -1,32 +1,32 @@
 //! Tunnel decapsulation: GTP-U, L2TP, PPTP, VXLAN, Geneve, IP in IP, GRE.
 //!
-//! Tunnels of mobile cores (GTP-U), of access lines (L2TP, PPTP), of data centres (VXLAN, Geneve) and of everybody
-//! (IP in IP, GRE) hide the connection that is asked about in a packet of their own ends.
+//! Tunnels of mobile cores (GTP-U), access lines (L2TP, PPTP), data centres (VXLAN, Geneve) and general use
+//! (IP in IP, GRE) hide the inner connection.
 
 use crate::link::{Link, Place, behind, ethertype, ppp, u16_at};
 use crate::packet::Transport;
 use base::wire::IpHead;
 
-/// Tunnels within tunnels deeper than this nobody builds.
+/// Most nested tunnels.
 pub(crate) const DEPTH: usize = 6;
 
-/// Protocol numbers of tunnels.
+/// IP protocol numbers of tunnels.
 mod protocol {
     pub(super) const IPV4: u8 = 4;
     pub(super) const IPV6: u8 = 41;
     pub(super) const GRE: u8 = 47;
 }
 
-/// Ports of tunnels.
+/// UDP ports of tunnels.
 mod port {
     pub(super) const L2TP: u16 = 1701;
     pub(super) const GTP_U: u16 = 2152;
-    /// As it is assigned, and as Linux numbered it before.
+    /// Assigned port, and the former default of Linux.
     pub(super) const VXLAN: [u16; 2] = [4789, 8472];
     pub(super) const GENEVE: u16 = 6081;
 }
 
-/// Where in what a packet carries the header of another IP packet stands.
+/// Position of an inner IP packet in a payload.
 pub(crate) fn inside(ip: &IpHead, transport: &Transport, payload: &[u8]) -> Option<Place> {
     match *transport {
         Transport::Other => match ip.protocol {
@@ -47,12 +47,12 @@ pub(crate) fn inside(ip: &IpHead, transport: &Transport, payload: &[u8]) -> Opti
     }
 }
 
-/// A frame of Ethernet from `at` on.
+/// Ethernet frame at offset `at`.
 fn ethernet(payload: &[u8], at: usize) -> Option<Place> {
     Some(Link::ETHERNET.network(payload.get(at..)?).ok()?.behind(at))
 }
 
-/// RFC 2784 with key and number (RFC 2890); version 1 carries PPP (RFC 2637).
+/// GRE (RFC 2784) with key and sequence number (RFC 2890); version 1 carries PPP (RFC 2637).
 fn gre(payload: &[u8]) -> Option<Place> {
     let (flags, kind) = (u16_at(payload, 0).ok()?, u16_at(payload, 2).ok()?);
     let has = |bit: u16| usize::from(flags & bit != 0) * 4;
@@ -61,7 +61,7 @@ fn gre(payload: &[u8]) -> Option<Place> {
             let at = 8 + has(0x1000) + has(0x0080);
             Some(ppp(payload.get(at..)?, 0).ok()?.behind(at))
         }
-        // Routes in the header are of an older kind (RFC 1701), which nobody writes.
+        // Source routes of RFC 1701 are obsolete.
         (0, _) if flags & 0x4000 == 0 => {
             let at = 4 + has(0x8000) + has(0x2000) + has(0x1000);
             match kind {
@@ -73,10 +73,10 @@ fn gre(payload: &[u8]) -> Option<Place> {
     }
 }
 
-/// 3GPP TS 29.281 section 5.1: what the user sent, with number and extension headers or without.
+/// GTP-U (3GPP TS 29.281 section 5.1): G-PDU with optional sequence number and extension headers.
 fn gtp(payload: &[u8]) -> Option<Place> {
     let [flags, kind] = *payload.first_chunk::<2>()?;
-    // Version 1, not of charging; a message that carries a packet.
+    // Version 1, protocol type GTP (not GTP'), message type G-PDU.
     if flags & 0xf0 != 0x30 || kind != 255 {
         return None;
     }
@@ -84,7 +84,8 @@ fn gtp(payload: &[u8]) -> Option<Place> {
     if flags & 7 != 0 {
         let mut next = *payload.get(11)?;
         at = 12;
-        // 3GPP TS 29.281 section 5.2.1: a length in words, the last byte is the kind of the next one
+        // 3GPP TS 29.281 section 5.2.1: length in words; the last byte is the type of the next extension
+        // header.
         while flags & 4 != 0 && next != 0 {
             let length = usize::from(*payload.get(at)?) * 4;
             if length == 0 {
@@ -97,7 +98,7 @@ fn gtp(payload: &[u8]) -> Option<Place> {
     Some(Link::RAW.network(payload).ok()?.behind(at))
 }
 
-/// RFC 7348 section 5: a flag that the network's number is there, the number, a frame of Ethernet.
+/// VXLAN (RFC 7348 section 5): I flag, VNI, Ethernet frame.
 fn vxlan(payload: &[u8]) -> Option<Place> {
     if payload.first()? & 8 == 0 {
         return None;
@@ -105,7 +106,7 @@ fn vxlan(payload: &[u8]) -> Option<Place> {
     ethernet(payload, 8)
 }
 
-/// RFC 8926 section 3.4: options of so many words, and the kind of what follows them.
+/// Geneve (RFC 8926 section 3.4): option length in words, protocol type of the payload.
 fn geneve(payload: &[u8]) -> Option<Place> {
     let first = *payload.first()?;
     if first >> 6 != 0 {
@@ -118,7 +119,8 @@ fn geneve(payload: &[u8]) -> Option<Place> {
     }
 }
 
-/// RFC 2661 section 3.1: version 2, no control message; length, numbers and offset are there or not; then PPP.
+/// L2TP (RFC 2661 section 3.1): version 2, data message; optional length, sequence numbers and offset; then
+/// PPP.
 fn l2tp(payload: &[u8]) -> Option<Place> {
     let flags = u16_at(payload, 0).ok()?;
     if flags & 0x800f != 2 {

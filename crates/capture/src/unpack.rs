@@ -1,6 +1,6 @@
 //! gzip decompression of capture files in bounded memory.
 //!
-//! gzip is unpacked on the way, in as little memory as the file itself needs; the reader never knows.
+//! Decompression is transparent to the reader.
 
 use crate::reader::{Error, Reader};
 use flate2::read::MultiGzDecoder;
@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
-/// A stream whose first bytes have been looked at.
+/// A stream with its first bytes, which have been read ahead.
 type Seen<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// A stream as it is, or what a packed one holds.
+/// A plain stream, or a decompressed one.
 pub struct Unpacked<R>(Kind<R>);
 
 enum Kind<R> {
@@ -20,10 +20,10 @@ enum Kind<R> {
 }
 
 impl<R: Read> Unpacked<R> {
-    /// Looks at the first bytes.
+    /// Detects gzip from the first bytes.
     ///
     /// # Errors
-    /// The stream's.
+    /// An error of the stream.
     pub fn new(mut from: R) -> io::Result<Self> {
         let mut magic = Vec::new();
         from.by_ref().take(2).read_to_end(&mut magic)?;
@@ -43,7 +43,7 @@ impl<R: Read> Read for Unpacked<R> {
 }
 
 impl Reader<Unpacked<File>> {
-    /// Opens a file, packed with gzip or not.
+    /// Opens a file, gzip-compressed or not.
     ///
     /// # Errors
     /// It cannot be read, or is no capture.

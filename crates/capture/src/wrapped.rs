@@ -1,7 +1,7 @@
 //! Pseudo-headers of captures: IEEE 802.11 with radiotap, PPI, PKTAP, NFLOG.
 //!
-//! Lengths and numbers of these headers are those of the machine that captured: little-endian nearly always; where both
-//! are possible, the one that fits the frame is taken.
+//! Header fields have the byte order of the capturing machine, nearly always little-endian. Where both are
+//! possible, the one consistent with the frame is used.
 
 use crate::link::{Link, Place, llc, u16_at};
 use crate::packet::Unread;
@@ -14,16 +14,16 @@ fn le32(frame: &[u8], at: usize) -> Result<u32, Unread> {
     Ok((le16(frame, at)? | le16(frame, at + 2)? << 16) as u32)
 }
 
-/// What follows a header of `length` bytes.
+/// Bytes behind a header of `length` bytes.
 fn after(frame: &[u8], length: usize) -> Result<&[u8], Unread> {
     frame.get(length..).ok_or(Unread::Short)
 }
 
-/// A frame of IEEE 802.11, with or without what the card measured.
+/// IEEE 802.11 frame, with or without a capture header.
 pub(crate) fn wireless(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     let (length, padded) = match link {
         Link::RADIOTAP => radiotap(frame)?,
-        // A card may write the one form under the number of the other.
+        // Some drivers write one header under the other's link type.
         Link::PRISM | Link::AVS => match frame.get(..4).ok_or(Unread::Short)? {
             [0x80, 0x21, 0x10, 1 | 2] => (u16_at(frame, 6)?.into(), false),
             _ => (144, false),
@@ -33,34 +33,34 @@ pub(crate) fn wireless(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     Ok(data(after(frame, length)?, padded)?.behind(length))
 }
 
-/// The header of radiotap: its length, and whether the frame's header is filled up to words.
+/// Radiotap header: its length, and whether the 802.11 header is padded to 32 bits.
 fn radiotap(frame: &[u8]) -> Result<(usize, bool), Unread> {
     let length = le16(frame, 2)?;
     if length < 8 {
         return Err(Unread::NotIp(0));
     }
-    // Words that say what is in it, as long as their highest bit is set.
+    // Present words; the highest bit announces another one.
     let (mut at, first) = (4, le32(frame, 4)?);
     while le32(frame, at)? >> 31 == 1 && at < length {
         at += 4;
     }
     at += 4;
     if first & 1 != 0 {
-        // The card's clock, of eight bytes at a place that eight divides.
+        // TSFT field: eight bytes, aligned to eight.
         at = at.next_multiple_of(8) + 8;
     }
     let flags = if first & 2 != 0 && at < length { *frame.get(at).ok_or(Unread::Short)? } else { 0 };
     Ok((length, flags & 0x20 != 0))
 }
 
-/// A frame of IEEE 802.11 (section 9.2): only data that are there in clear carry IP.
+/// IEEE 802.11 frame (section 9.2): only unencrypted data frames carry IP.
 fn data(frame: &[u8], padded: bool) -> Result<Place, Unread> {
     let (kind, flags) = match frame.get(..2).ok_or(Unread::Short)? {
         [kind, flags] => (*kind, *flags),
         _ => return Err(Unread::Short),
     };
     let (carries, quality) = (kind & 0x4f == 0x08, kind & 0x80 != 0);
-    // Encrypted.
+    // Protected frame.
     if !carries || flags & 0x40 != 0 {
         return Err(Unread::NotIp(0));
     }
@@ -77,13 +77,13 @@ fn data(frame: &[u8], padded: bool) -> Result<Place, Unread> {
         at = at.next_multiple_of(4);
     }
     if several {
-        // Of several in one frame the first is read: two addresses and a length.
+        // A-MSDU: the first subframe is decoded, behind two addresses and a length.
         at += 14;
     }
     llc(frame, at)
 }
 
-/// A header that names the link type of what follows.
+/// Header with the link type of the frame.
 pub(crate) fn named(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     let (length, next) = match link {
         Link::PPI => (le16(frame, 2)?, le32(frame, 4)?),
@@ -92,7 +92,7 @@ pub(crate) fn named(link: Link, frame: &[u8]) -> Result<Place, Unread> {
             let told = le32(frame, 0)?;
             let read =
                 |at: usize| Ok(if told < 1 << 16 { le32(frame, at)? } else { le32(frame, at)?.swap_bytes() });
-            // Before all else it says whether anything follows.
+            // The record type shows whether a packet follows.
             if read(4)? != 1 {
                 return Err(Unread::NotIp(0));
             }
@@ -103,22 +103,23 @@ pub(crate) fn named(link: Link, frame: &[u8]) -> Result<Place, Unread> {
         return Err(Unread::NotIp(0));
     }
     let next = u16::try_from(next).map(Link).map_err(|_| Unread::Link)?;
-    // One within the other nobody writes, and an end there must be.
+    // These headers are never nested; the check bounds the recursion.
     if matches!(next, Link::PPI | Link::NFLOG | Link::PKTAP | Link::PKTAP_TOO) {
         return Err(Unread::Link);
     }
     Ok(next.network(after(frame, length)?)?.behind(length))
 }
 
-/// Remarks of the packet filter, each with length and kind, in words; one is the packet.
+/// Netfilter log: TLVs padded to words, one of which is the packet.
 fn logged(frame: &[u8]) -> Result<Place, Unread> {
     const PACKET: usize = 9;
     let mut at = 4;
-    // Each is four bytes long at least, so this ends.
+    // Each TLV has at least four bytes, so the loop ends.
     loop {
         let big = u16_at(frame, at)?;
         let (mut length, mut kind) = (le16(frame, at)?, le16(frame, at + 2)?);
-        // What reaches beyond the frame is in the other order, unless it is the packet, which a snap length may have cut.
+        // A TLV beyond the frame has the other byte order, unless it is the packet, which a snap length may
+        // have truncated.
         if at + length > frame.len() && kind & 0x7fff != PACKET && at + usize::from(big) <= frame.len() {
             (length, kind) = (usize::from(big), usize::from(u16_at(frame, at + 2)?));
         }

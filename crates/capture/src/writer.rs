@@ -1,26 +1,25 @@
 //! Capture writer: pcapng with one interface per tap, classic pcap.
 //!
-//! As pcapng with an interface per tap, nanoseconds, and comments on packets; or as classic pcap for programs that
-//! know nothing else.
+//! pcapng has nanosecond timestamps and packet comments; classic pcap is for programs without pcapng support.
 
 use crate::link::Link;
 use std::io::{self, Write};
 
-/// Where frames are captured.
+/// A capture tap.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tap {
-    /// What its frames begin with.
+    /// Link type of its frames.
     pub link: Link,
-    /// Keep no more bytes of a frame; 0 keeps all.
+    /// Snap length, bytes; 0: unlimited.
     pub snap: u32,
-    /// Its name; empty if it has none.
+    /// Name; may be empty.
     pub name: String,
-    /// What it is, in words; empty if that is not said.
+    /// Description; may be empty.
     pub description: String,
 }
 
 impl Tap {
-    /// A tap of bare IP packets that keeps them whole.
+    /// A tap of bare IP packets without snap length.
     pub fn ip(name: &str) -> Tap {
         Tap { link: Link::RAW, snap: 0, name: name.into(), description: String::new() }
     }
@@ -29,27 +28,27 @@ impl Tap {
     }
 }
 
-/// A frame to be written.
+/// A frame to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Shot<'a> {
-    /// Nanoseconds since 1970.
+    /// Timestamp, nanoseconds since 1970.
     pub time_ns: u64,
-    /// Which of the taps, from 0.
+    /// Index of the tap.
     pub tap: u32,
-    /// Bytes that it had.
+    /// Length on the wire, bytes.
     pub wire_len: u32,
-    /// Those that are at hand; the tap may keep fewer.
+    /// Available bytes; the tap may truncate them.
     pub bytes: &'a [u8],
-    /// Said of it; empty if nothing is.
+    /// Comment; may be empty.
     pub comment: &'a str,
 }
 
-/// The first byte of a section says how the others are ordered.
+/// Byte-order magic of a section.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// No option can be longer.
+/// Longest option, bytes.
 const OPTION: usize = u16::MAX as usize - 3;
 
-/// Writes pcapng (draft-ietf-opsawg-pcapng), one section.
+/// pcapng writer (draft-ietf-opsawg-pcapng) with one section.
 pub struct PcapngWriter<W> {
     out: W,
     taps: Vec<Tap>,
@@ -57,15 +56,15 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Writes what stands before the packets.
+    /// Writes section header and interfaces.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn new(mut out: W, taps: Vec<Tap>, application: &str) -> io::Result<Self> {
         let mut body = Vec::new();
         body.extend(ORDER.to_le_bytes());
         body.extend([1, 0, 0, 0]); // version 1.0
-        body.extend(u64::MAX.to_le_bytes()); // how long the section is: not said
+        body.extend(u64::MAX.to_le_bytes()); // section length: unspecified
         option(&mut body, 4, application.as_bytes());
         end_of_options(&mut body);
         block(&mut out, 0x0a0d_0d0a, &body)?;
@@ -76,10 +75,10 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes a further tap; frames may have been written before.
+    /// Adds a tap; frames may have been written before.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn add_tap(&mut self, tap: Tap) -> io::Result<()> {
         let body = &mut self.body;
         body.clear();
@@ -88,17 +87,17 @@ impl<W: Write> PcapngWriter<W> {
         body.extend(tap.snap.to_le_bytes());
         option(body, 2, tap.name.as_bytes());
         option(body, 3, tap.description.as_bytes());
-        option(body, 9, &[9]); // times are nanoseconds
+        option(body, 9, &[9]); // timestamp resolution: 1 ns
         end_of_options(body);
         block(&mut self.out, 1, body)?;
         self.taps.push(tap);
         Ok(())
     }
 
-    /// Writes a frame. Readers want them in the order of time. One of no tap is left out.
+    /// Writes a frame. Readers expect frames in order of time. Frames of an unknown tap are dropped.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn write(&mut self, shot: &Shot<'_>) -> io::Result<()> {
         let Some(tap) = self.taps.get(shot.tap as usize) else { return Ok(()) };
         let kept = tap.kept(shot.bytes);
@@ -117,41 +116,41 @@ impl<W: Write> PcapngWriter<W> {
         block(&mut self.out, 6, body)
     }
 
-    /// Gives the writer back, flushed.
+    /// Flushes and returns the underlying writer.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 }
 
-/// Writes pcap with nanoseconds: one interface, no comments.
+/// pcap writer with nanosecond timestamps: one interface, no comments.
 pub struct PcapWriter<W> {
     out: W,
     tap: Tap,
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Writes the header.
+    /// Writes the file header.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn new(mut out: W, tap: Tap) -> io::Result<Self> {
         out.write_all(&0xa1b2_3c4du32.to_le_bytes())?;
         out.write_all(&[2, 0, 4, 0])?; // version 2.4
-        out.write_all(&[0; 8])?; // times are UTC, their accuracy is not said
+        out.write_all(&[0; 8])?; // UTC, accuracy unspecified
         let snap = if tap.snap == 0 { 256 << 10 } else { tap.snap };
         out.write_all(&snap.to_le_bytes())?;
         out.write_all(&u32::from(tap.link.0).to_le_bytes())?;
         Ok(PcapWriter { out, tap })
     }
 
-    /// Writes a frame. Its tap and its comment do not matter; seconds beyond 2106 wrap.
+    /// Writes a frame; tap index and comment are ignored. Seconds wrap in 2106.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn write(&mut self, shot: &Shot<'_>) -> io::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         let kept = self.tap.kept(shot.bytes);
@@ -162,10 +161,10 @@ impl<W: Write> PcapWriter<W> {
         self.out.write_all(kept)
     }
 
-    /// Gives the writer back, flushed.
+    /// Flushes and returns the underlying writer.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -176,7 +175,7 @@ fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// Adds an option, unless it is empty; a longer one than can be loses its end.
+/// Adds an option unless it is empty; too long values are truncated.
 fn option(to: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = value.get(..OPTION).unwrap_or(value);
     if value.is_empty() {

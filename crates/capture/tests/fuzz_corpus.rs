@@ -2,34 +2,24 @@
 
 mod fuzz;
 
-use std::path::Path;
-
-fn replay(target: &str, body: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        body(&std::fs::read(entry.unwrap().path()).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs >= 10, "{}: {inputs} inputs", folder.display());
-}
+use testkit::corpus::replay;
 
 #[test]
 fn pcap() {
-    replay("pcap", fuzz::pcap);
+    replay("pcap", 10, fuzz::pcap);
 }
 
 #[test]
 fn pcapng() {
-    replay("pcapng", fuzz::pcapng);
+    replay("pcapng", 10, fuzz::pcapng);
 }
 
 #[test]
 fn frames() {
-    replay("frame", fuzz::frame);
+    replay("frame", 10, fuzz::frame);
 }
 
 #[test]
 fn tcp_options() {
-    replay("tcp_options", fuzz::tcp_options);
+    replay("tcp_options", 10, fuzz::tcp_options);
 }

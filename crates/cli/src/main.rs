@@ -25,7 +25,7 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = console::args::Cli::parse();
+    let cli = cmd::cli::Cli::parse();
     let talk = console::talk::Talk::new(&cli.everywhere);
     let own = cli.verb.own_fault();
     let end = match cli.verb.run(&talk) {

@@ -3,35 +3,22 @@
 
 use assert_cmd::Command;
 use serde_json::Value;
+use testkit::Download;
 
 fn williwaw(args: &[&str]) -> assert_cmd::assert::Assert {
     Command::cargo_bin("williwaw").unwrap().args(args).env("NO_COLOR", "1").assert()
 }
 
-const SCENARIO: &str = r#"
-williwaw = 1
-[[hop]]
-name = "radio"
-between = ["server", "phone"]
-rate = "100 kbit/s"
-delay = "100 ms"
-queue = { drop-tail = { limit = "30 packets" } }
-[[hop.gate]]
-name = "handover"
-spikes = [["4 s", "6 s"]]
-[[flow]]
-name = "download"
-from = "server"
-to = "phone"
-transport = { tcp = { profile = "rfc", recovery = "reno", window = "8 kB", mss = "1000 B" } }
-app = { bulk = { bytes = "100 kB" } }
-"#;
+fn scenario() -> Download {
+    let tcp = r#"profile = "rfc", recovery = "reno", window = "8 kB", mss = "1000 B""#;
+    Download::over("100 kbit/s", "100 ms").drop_tail(30).spikes("handover", r#"[["4 s", "6 s"]]"#).tcp(tcp)
+}
 
 #[test]
 fn a_capture_of_a_run_is_judged() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    std::fs::write(at("s.toml"), scenario().text()).unwrap();
     williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
     let (server, phone) = (at("out/rep0.server.pcapng"), at("out/rep0.phone.pcapng"));
     let text = williwaw(&["analyse", &server]).success().get_output().stdout.clone();
@@ -97,7 +84,7 @@ fn verdicts_of(args: &[&str]) -> Value {
 fn an_anonymised_copy_gets_the_same_verdicts() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    std::fs::write(at("s.toml"), scenario().text()).unwrap();
     williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
     let server = at("out/rep0.server.pcapng");
     let copy = |name: &str| {
@@ -128,7 +115,7 @@ fn an_anonymised_copy_gets_the_same_verdicts() {
 fn an_anonymised_copy_of_a_pipe_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    std::fs::write(at("s.toml"), scenario().text()).unwrap();
     williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
     let server = at("out/rep0.server.pcapng");
     assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
@@ -152,7 +139,7 @@ fn an_interrupted_anonymised_copy_leaves_nothing() {
     use std::process::{Command, Stdio};
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    std::fs::write(at("s.toml"), scenario().text()).unwrap();
     williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
     let capture = std::fs::read(at("out/rep0.server.pcapng")).unwrap();
     let mut long = std::fs::File::create(at("long.pcapng")).unwrap();
@@ -196,7 +183,7 @@ fn what_is_no_capture_is_said() {
 fn a_page_holds_the_whole_case() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    std::fs::write(at("s.toml"), scenario().text()).unwrap();
     williwaw(&["run", &at("s.toml"), "--pcap", "--out", &at("out"), "--quiet"]).success();
     let server = at("<b>case.pcapng");
     std::fs::copy(at("out/rep0.server.pcapng"), &server).unwrap();

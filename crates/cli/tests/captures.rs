@@ -4,25 +4,13 @@ mod common;
 
 use common::Desk;
 use serde_json::Value;
+use testkit::Download;
 
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "400 kbit/s"
-    delay = "150 ms"
-    queue = { drop-tail = { limit = "40 packets" } }
-    [[hop.gate]]
-    name = "reselection"
-    spikes = [["6 s", "4 s"]]
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { tcp = { profile = "rfc", recovery = "newreno", timestamps = true } }
-    app = { bulk = { bytes = "400 kB" } }
-"#;
+fn scenario() -> Download {
+    let path =
+        Download::over("400 kbit/s", "150 ms").drop_tail(40).spikes("reselection", r#"[["6 s", "4 s"]]"#);
+    path.tcp(r#"profile = "rfc", recovery = "newreno", timestamps = true"#).bytes("400 kB")
+}
 
 fn run(desk: &Desk, args: &[&str]) -> (i32, String, String) {
     let ended = desk.run(args);
@@ -34,7 +22,7 @@ fn run(desk: &Desk, args: &[&str]) -> (i32, String, String) {
 fn a_capture_is_drawn_in_every_format() {
     let desk = Desk::new();
     let at = &desk;
-    desk.write("s.toml", SCENARIO);
+    desk.write("s.toml", &scenario().text());
     assert_eq!(run(at, &["run", "s.toml", "--reps", "1", "--out", "out", "--pcap"]).0, 0);
     assert_eq!(run(at, &["plot", "s.toml", "--layers-out", "gates.csv", "--json"]).0, 0);
     let (server, phone) = ("out/rep0.server.pcapng", "out/rep0.phone.pcapng");
@@ -73,8 +61,8 @@ fn a_capture_is_drawn_in_every_format() {
     // What is wrong is one error with its place.
     desk.write("bad.csv", "time_s,event\nsoon,x\n");
     for (args, word) in [
-        (&["plot", server, "-o", "a.gif"][..], "does not say how"),
-        (&["plot", server, "--rep", "1"], "--rep means nothing for a capture"),
+        (&["plot", server, "-o", "a.gif"][..], "names no picture format"),
+        (&["plot", server, "--rep", "1"], "--rep does not apply to a capture"),
         (&["plot", "s.toml", "--from", "1"], "--from is for captures"),
         (&["plot", server, "--layers", "bad.csv"], "`bad.csv`, line 2"),
         (&["plot", server, "--from", "5", "--until", "5"], "--until 5 is not after"),

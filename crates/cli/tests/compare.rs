@@ -130,7 +130,7 @@ fn runs_that_were_made_are_compared_as_they_are() {
     assert_eq!(desk.run(&["run", "small.toml", "--seed", "2", "--out", "c"]).code, 0);
     let other = desk.run(&["compare", "a", "c"]);
     assert_eq!(other.code, 2);
-    assert!(other.err.contains("different weather"), "{}", other.err);
+    assert!(other.err.contains("different seeds"), "{}", other.err);
     assert_eq!(desk.run(&["compare", "a", "small.toml", "--seed", "2"]).code, 2);
 }
 
@@ -146,14 +146,14 @@ fn what_is_kept_is_continued() {
     assert_eq!(document(&more.out)["cells"], document(&at_once.out)["cells"]);
     let other = desk.run(&["compare", "small.toml", "--set-b", "run.limit=2 h", "--out", "kept"]);
     assert_eq!(other.code, 2);
-    assert!(other.err.contains("holds the run of something else"), "{}", other.err);
+    assert!(other.err.contains("holds the run of another scenario or seed"), "{}", other.err);
     // Nor is the run of another version.
     let mut record = document(&desk.read("kept/b/run.json"));
     record["version"] = "0.0.1".into();
     desk.write("kept/b/run.json", &record.to_string());
     let older = desk.run(&[DETECTORS, &["--out", "kept", "--reps", "8"]].concat());
     assert_eq!(older.code, 2, "{}", older.err);
-    assert!(older.err.contains("was begun by williwaw 0.0.1"), "{}", older.err);
+    assert!(older.err.contains("was started by williwaw 0.0.1"), "{}", older.err);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
     let desk = Desk::new();
     desk.write("other.toml", &common::SMALL.replace("\"reno\", \"sack\"", "\"tahoe\", \"fack\""));
     for (args, said) in [
-        (&["compare", "small.toml"][..], "nothing to compare with"),
+        (&["compare", "small.toml"][..], "the second side is missing"),
         (&["compare", "small.toml", "small.toml"], "both sides are the same"),
         (&["compare", "small.toml", "nosuch.toml"], "there is no file `nosuch.toml`"),
         (&["compare", "small.toml", "--set-b", "hop.radio.rte=1"], "rte"),
@@ -189,11 +189,11 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
             &["compare", "small.toml", "--set-b", "run.limit=2 h", "--metrics", "speed"],
             "there is no metric `speed`",
         ),
-        (&["compare", "-", "-"], "stdin can be read once only"),
+        (&["compare", "-", "-"], "stdin can be read only once"),
         (&["compare", ".", "small.toml"], "holds no run"),
         (
             &["compare", "small.toml", "--set-a", "run.seed=1", "--set-b", "run.seed=2"],
-            "cannot be said of one side",
+            "cannot be set for one side only",
         ),
         (
             &[
@@ -205,7 +205,7 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
                 "--metrics",
                 "gate_closures",
             ],
-            "no side is the better one",
+            "has no better direction",
         ),
         (&["compare", "small.toml", "other.toml"], "no cell of the one grid has the values"),
     ] {
@@ -408,10 +408,10 @@ fn what_cannot_be_ranked_is_said() {
     let desk = Desk::new();
     desk.write("news.toml", NEWS);
     for (metric, carriers, more, said) in [
-        ("units_in_time", &CARRIERS[..1], &[][..], "one variant makes no ranking"),
+        ("units_in_time", &CARRIERS[..1], &[][..], "a ranking needs at least two variants"),
         ("units_in_time", &CARRIERS[..2], &["--set-b", "run.limit=1 h"], "compares two"),
         ("units_in_time", &["tcp", "tpc"], &[], "tpc"),
-        ("segments_delivered", &CARRIERS[..2], &[], "no side is the better one"),
+        ("segments_delivered", &CARRIERS[..2], &[], "has no better direction"),
         ("all", &CARRIERS[..2], &[], "ranked by one metric"),
         ("units_in_time", &CARRIERS[..2], &["--among", "run.seed=2"], "one seed"),
     ] {
@@ -423,7 +423,11 @@ fn what_cannot_be_ranked_is_said() {
     desk.write("news.toml", &format!("{NEWS}\n[grid]\n\"hop.radio.delay\" = [\"100 ms\", \"200 ms\"]\n"));
     let args = among("units_in_time", &CARRIERS[..2], &[]);
     let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(ended.code == 2 && ended.err.contains("has 2 cells, and variants have one"), "{}", ended.err);
+    assert!(
+        ended.code == 2 && ended.err.contains("has 2 cells, and a variant must have one"),
+        "{}",
+        ended.err
+    );
 }
 
 /// The same workload over sockets of a kernel, by the same key; skipped aloud without a kernel.

@@ -6,28 +6,15 @@ mod common;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::process::{Command, Output};
+use testkit::Download;
 
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "1 Mbit/s"
-    delay = "20 ms"
-    queue = "unlimited"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = "linux"
-    app = { bulk = { bytes = "30 kB" } }
-    [run]
-    limit = "20 s"
-"#;
+fn scenario() -> Download {
+    Download::over("1 Mbit/s", "20 ms").unlimited().transport("\"linux\"").bytes("30 kB").limit("20 s")
+}
 
 fn emulate(folder: &tempfile::TempDir, args: &[&str]) -> Output {
     let file = folder.path().join("s.toml");
-    std::fs::write(&file, SCENARIO).unwrap();
+    std::fs::write(&file, scenario().text()).unwrap();
     Command::new(cargo_bin("williwaw")).arg("emulate").arg(&file).args(args).output().unwrap()
 }
 
@@ -80,7 +67,7 @@ fn late_packets_make_a_run_unfaithful() {
 fn plot_and_run_without_a_kernel_refuse_a_real_transport() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
-    std::fs::write(&file, SCENARIO).unwrap();
+    std::fs::write(&file, scenario().text()).unwrap();
     for verb in ["run", "plot"] {
         let output = Command::new(cargo_bin("williwaw"))
             .current_dir(folder.path())
@@ -109,7 +96,7 @@ fn plot_and_run_without_a_kernel_refuse_a_real_transport() {
 fn a_killed_run_leaves_no_namespace() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
-    std::fs::write(&file, SCENARIO.replace("30 kB", "100 MB")).unwrap();
+    std::fs::write(&file, scenario().bytes("100 MB").text()).unwrap();
     let script = r#"
         echo 4 > /proc/sys/user/max_net_namespaces || exit 77
         for i in 1 2 3 4 5 6; do
@@ -234,7 +221,7 @@ fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
         assert!(encoding == "expiration" || units >= 21, "{text}");
     }
     // A link that stands still for longer than packets live, and drops them.
-    let text = SCENARIO.replace(
+    let text = scenario().text().replace(
         "queue = \"unlimited\"",
         "queue = { deadline = { limit = \"100 packets\", check = \"queue\" } }\n[[hop.gate]]\nname = \"pause\"\n\
          start = \"100 ms\"\nlasts = \"1 s\"\ndirections = \"down\"",

@@ -100,7 +100,7 @@ fn every_exit_code_of_a_gate_is_met() {
         "score",
     ]);
     assert_eq!(wrong.code, 2, "{}", wrong.err);
-    assert!(wrong.err.contains("no side is the better one"), "{}", wrong.err);
+    assert!(wrong.err.contains("has no better direction"), "{}", wrong.err);
     let machine =
         desk.run(&["compare", "s.toml", "--set-b", "command.load.start=1 ms", "--linux", "./no-such-kernel"]);
     assert_eq!(machine.code, 3, "{}", machine.err);

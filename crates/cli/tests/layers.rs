@@ -10,25 +10,13 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use testkit::Download;
 
-const SCENARIO: &str = r#"
-williwaw = 1
-[[hop]]
-name = "radio"
-between = ["server", "phone"]
-rate = "100 kbit/s"
-delay = "100 ms"
-queue = { drop-tail = { limit = "30 packets" } }
-[[hop.gate]]
-name = "reselection"
-spikes = [["4 s", "6 s"], ["30 s", "5 s"]]
-[[flow]]
-name = "download"
-from = "server"
-to = "phone"
-transport = { tcp = { profile = "rfc", window = "8 kB", mss = "1000 B" } }
-app = { bulk = { bytes = "6 MB" } }
-"#;
+fn scenario() -> Download {
+    let spikes = r#"[["4 s", "6 s"], ["30 s", "5 s"]]"#;
+    let path = Download::over("100 kbit/s", "100 ms").drop_tail(30).spikes("reselection", spikes);
+    path.tcp(r#"profile = "rfc", window = "8 kB", mss = "1000 B""#).bytes("6 MB")
+}
 
 /// The file of a test of the analyser, unpacked.
 fn unpacked(name: &str) -> Vec<u8> {
@@ -49,7 +37,7 @@ fn document(desk: &Desk, args: &[&str]) -> Value {
 #[test]
 fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
     let desk = Desk::new();
-    desk.write("s.toml", SCENARIO);
+    desk.write("s.toml", &scenario().text());
     assert_eq!(desk.run(&["run", "s.toml", "--pcap", "--out", "out", "--quiet"]).code, 0);
     assert_eq!(desk.run(&["plot", "s.toml", "--layers-out", "path.csv", "--json"]).code, 0);
     // Beside the reselections something that happens all the time, and something that never touches the connection.

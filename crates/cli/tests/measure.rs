@@ -70,7 +70,7 @@ fn a_client_measures_and_keeps_it() {
         (&["--token", "word"], 2, "nothing to measure"),
         (&["--token", "word", "--bulk", "up", "--bytes", "0 B"], 2, "at least 1 B"),
         (&["--token", "word", "--bulk", "up", "--seconds", "0 s"], 2, "longer than nothing"),
-        (&["--token", "word", "--echo", "--out", "measure-1.jsonl"], 2, "is there already"),
+        (&["--token", "word", "--echo", "--out", "measure-1.jsonl"], 2, "already exists"),
     ] {
         let out = client(more);
         assert_eq!(out.code, code, "{}", out.err);

@@ -8,33 +8,15 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use testkit::Download;
 
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "400 kbit/s"
-    delay = "50 ms"
-    queue = "unlimited"
-    [[hop.gate]]
-    name = "spike"
-    directions = "down"
-    start = "1.5 s"
-    lasts = "0 s"
-    [[hop.loss]]
-    name = "noise"
-    directions = "down"
-    packets = "100000"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = "sctp"
-    app = { bulk = { bytes = "100 kB" } }
-    [run]
-    limit = "30 s"
-"#;
+fn scenario() -> Download {
+    let path = Download::over("400 kbit/s", "50 ms").unlimited();
+    let faults = path
+        .faults("[[hop.gate]]\nname = \"spike\"\ndirections = \"down\"\nstart = \"1.5 s\"\nlasts = \"0 s\"")
+        .faults("[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\npackets = \"100000\"");
+    faults.transport("\"sctp\"").limit("30 s")
+}
 
 /// The peer's program, built in `folder`; none, and a word about it, where that cannot be.
 fn peer(folder: &Path) -> Option<PathBuf> {
@@ -58,7 +40,7 @@ fn peer(folder: &Path) -> Option<PathBuf> {
 }
 
 fn williwaw(folder: &Path, verb: &str, set: &[&str], more: &[&str]) -> Output {
-    std::fs::write(folder.join("s.toml"), SCENARIO).unwrap();
+    std::fs::write(folder.join("s.toml"), scenario().text()).unwrap();
     let mut command = Command::new(cargo_bin("williwaw"));
     command.current_dir(folder).args([verb, "s.toml", "--json"]).args(more);
     set.iter().for_each(|set| _ = command.args(["--set", set]));
@@ -189,11 +171,11 @@ fn sctp_of_the_kernel_is_refused_with_the_way_to_have_it() {
     let program = "flow.download.transport={ from = \"tcp\", to = { linux = { program = \"true\" } } }";
     let kernel = "flow.download.transport={ from = \"tcp\", to = \"linux\" }";
     for (set, said) in [
-        (vec![alone], "a program speaks SCTP opposite the model"),
+        (vec![alone], "the SCTP peer of the model"),
         (vec![both], "the other end is a model"),
         (vec![empty], "an empty command is no end of a flow"),
         (vec![program, asks], "a program at an end carries bulk data"),
-        (vec![kernel, asks], "a model opposite a kernel carries bulk data"),
+        (vec![kernel, asks], "a flow between a model and a kernel must be bulk"),
     ] {
         let output = williwaw(folder.path(), "emulate", &set, &["--no-out"]);
         let text = String::from_utf8_lossy(&output.stderr);

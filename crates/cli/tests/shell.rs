@@ -286,8 +286,8 @@ fn without_rights_it_says_what_to_do() {
 #[test]
 fn a_link_is_interrupted_from_the_command_line() {
     for (args, said) in [
-        (&["--outage", "5 s"][..], "`5 s` does not say how long and when"),
-        (&["--handover", "1 s at"], "`1 s at` does not say"),
+        (&["--outage", "5 s"][..], "`5 s` lacks a length or a time"),
+        (&["--handover", "1 s at"], "`1 s at` lacks"),
         (&["--outage", "much at 3 s"], "much"),
     ] {
         let refused = run(&[args, &["--", "true"]].concat());

@@ -5,29 +5,16 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
+use testkit::Download;
 
 /// 232 packets of data and their acknowledgements.
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "2 Mbit/s"
-    delay = "20 ms"
-    queue = "unlimited"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = "linux"
-    app = { bulk = { bytes = "335 kB" } }
-    [run]
-    limit = "20 s"
-"#;
+fn scenario() -> Download {
+    Download::over("2 Mbit/s", "20 ms").unlimited().transport("\"linux\"").bytes("335 kB").limit("20 s")
+}
 
 fn emulate(folder: &Path, args: &[&str]) -> Command {
     let file = folder.join("s.toml");
-    std::fs::write(&file, SCENARIO).unwrap();
+    std::fs::write(&file, scenario().text()).unwrap();
     let mut command = Command::new(cargo_bin("williwaw"));
     command.current_dir(folder).arg("emulate").arg(file).args(args);
     command

@@ -184,7 +184,7 @@ fn what_is_not_there_is_told_with_what_may_be_meant() {
         (&["plot", "nope.pcap"], "there is no file `nope.pcap`\n  help: give a capture"),
         (&["script", "nope.toml"], "error: there is no file `nope.toml`"),
         (&["script", "junk.bin"], "`junk.bin` is no text"),
-        (&["measure", "show", "small.toml"], "`small.toml` is no file of results"),
+        (&["measure", "show", "small.toml"], "`small.toml` is not a results file"),
         (&["run", "small.toml", "--seed", "-1"], "invalid value '-1' for '--seed <S>'"),
         (&["run", "small.toml", "--reps", "-1"], "invalid value '-1' for '--reps <N>'"),
     ] {

@@ -6,20 +6,20 @@
 //!     cargo run -p williwaw-emulate --example agreement -- live CASE       the same with the kernel played now
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
-use emulate::agreement::{self, CASES, Case, Deed};
+use emulate::agreement::{self, AgreementError, CASES, Case, Deed};
 use std::path::Path;
 
 /// Repetitions of each case that are recorded.
 const REPETITIONS: usize = 3;
 
-fn main() -> Result<(), String> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let cases = agreement::cases(CASES)?;
     let named =
         |name: &String| cases.iter().find(|c| c.name == *name).ok_or(format!("there is no case `{name}`"));
     match words.first().map(String::as_str) {
         Some("record") => record(&cases, words.get(1)),
-        Some("table") => table(&cases),
+        Some("table") => Ok(table(&cases)?),
         Some("diff") => {
             let case = named(words.get(1).ok_or("diff CASE")?)?;
             let lines = agreement::facts()?.lines(&case.name);
@@ -38,9 +38,9 @@ fn main() -> Result<(), String> {
 }
 
 /// All repetitions of all cases at once: each waits for its own slow link.
-fn record(cases: &[Case], only: Option<&String>) -> Result<(), String> {
+fn record(cases: &[Case], only: Option<&String>) -> Result<(), Box<dyn std::error::Error>> {
     let chosen: Vec<&Case> = cases.iter().filter(|c| only.is_none_or(|name| c.name == *name)).collect();
-    let played: Vec<(&Case, Result<Vec<Deed>, String>)> = std::thread::scope(|scope| {
+    let played: Vec<(&Case, Result<Vec<Deed>, AgreementError>)> = std::thread::scope(|scope| {
         let workers: Vec<_> = chosen
             .into_iter()
             .map(|case| {
@@ -49,23 +49,22 @@ fn record(cases: &[Case], only: Option<&String>) -> Result<(), String> {
                 (case, each)
             })
             .collect();
-        let join = |w: std::thread::ScopedJoinHandle<'_, _>| w.join().unwrap_or(Err("it panicked".into()));
+        let join = |w: std::thread::ScopedJoinHandle<'_, _>| w.join().expect("a case does not panic");
         workers.into_iter().map(|(case, each)| (case, each.into_iter().map(join).collect())).collect()
     });
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("agreement");
     let mut facts = agreement::facts()?;
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").map_err(|e| e.to_string())?;
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
     // What a distribution adds to the version says nothing to others.
     facts.kernel = release.trim().split('-').next().unwrap_or_default().to_owned();
     for (case, deeds) in played {
         let deeds = deeds.map_err(|e| format!("{}: {e}", case.name))?;
         println!("{}", row(&case.name, &deeds[0]));
         let lines = agreement::write_lines(&deeds[0].lines);
-        std::fs::write(folder.join("traces").join(format!("{}.txt", case.name)), lines)
-            .map_err(|e| e.to_string())?;
+        std::fs::write(folder.join("traces").join(format!("{}.txt", case.name)), lines)?;
         facts.put(&case.name, deeds);
     }
-    std::fs::write(folder.join("facts.toml"), facts.write(cases)).map_err(|e| e.to_string())
+    Ok(std::fs::write(folder.join("facts.toml"), facts.write(cases))?)
 }
 
 fn row(name: &str, d: &Deed) -> String {
@@ -80,7 +79,7 @@ fn row(name: &str, d: &Deed) -> String {
     )
 }
 
-fn table(cases: &[Case]) -> Result<(), String> {
+fn table(cases: &[Case]) -> Result<(), AgreementError> {
     print!("{}", agreement::table(cases, &agreement::facts()?));
     Ok(())
 }

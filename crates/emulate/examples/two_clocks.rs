@@ -26,7 +26,7 @@ fn main() -> Result<(), String> {
         "{:<18} {:>10} {:>10} {:>11} {:>11} {:>11}",
         "scenario", "virtual s", "real s", "later us", "explained", "p99 us"
     );
-    for (name, model) in self_check::scenarios(recorded.as_deref())? {
+    for (name, model) in self_check::scenarios(recorded.as_deref()).map_err(|e| e.to_string())? {
         if only.is_some_and(|wanted| *wanted != name) {
             continue;
         }

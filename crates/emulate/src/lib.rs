@@ -1,26 +1,29 @@
 //! Real-time emulation: the network of a scenario under the machine's clock, with real stacks at its ends.
 //!
-//! The elements between the ends are those of virtual time, built by the same builder from the same file. Each end gets a
-//! port to a kernel ([`netns`]: an anonymous network namespace with one TUN device), and one thread reads, advances
-//! the model and writes ([`driver`]). Logical time consists of arrival stamps, never of the moment of a look, so a late
-//! wake-up delays a packet and changes nothing after it. The lateness of each packet is measured ([`accuracy`]).
+//! The elements between the ends are those of virtual time, from the same scenario and builder. Each real end
+//! gets an anonymous network namespace with one TUN device ([`netns`]). One thread reads packets, advances
+//! the model and writes packets ([`driver`]). Logical time follows arrival stamps only, so a late wake-up
+//! delays one packet without further effects. The lateness of each packet is measured ([`accuracy`]).
 //!
-//! | part | what it holds |
+//! | part | content |
 //! |---|---|
 //! | [`driver`] | the real-time thread, its triggers and its CPU budget |
 //! | [`once`], [`play`] | one repetition: machines of commands, threads, results |
+//! | [`link_process`] | programs that serve links, under either clock |
 //! | [`wire`] | links between interfaces or serial lines of this host |
 //! | `sockets` | workloads over kernel sockets |
 //! | [`remote`] | nodes and flow ends at other hosts |
 //! | [`accuracy`] | lateness and faithfulness of a run |
-//! | [`agreement`], [`self_check`] | the Linux model held against Linux; one model under both clocks |
+//! | [`agreement`], [`self_check`] | the Linux model compared with Linux; one model under both clocks |
 //!
-//! Linux only. Elsewhere everything compiles and [`once`] returns an error.
+//! Linux only. Elsewhere the crate compiles and [`once`] returns an error.
 
 pub mod accuracy;
 pub mod agreement;
 #[cfg(target_os = "linux")]
 pub mod driver;
+#[cfg(unix)]
+pub mod link_process;
 pub mod remote;
 #[cfg(target_os = "linux")]
 mod run;
@@ -45,30 +48,33 @@ use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 
-/// Why nothing could be emulated.
+/// Reason why an emulation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system lacks or refused something.
+    /// The system lacks something or refused an operation.
     #[error(transparent)]
     Kernel(#[from] netns::Error),
-    /// It was told to stop before it began.
+    /// Stopped before it began.
     #[error("stopped before it began")]
     Stopped,
-    /// A host that lends machines did not do as it was asked.
+    /// A remote host failed or refused its orders.
     #[error("agent `{name}`: {why}")]
     Agent {
-        /// What the user calls it.
+        /// Name of the agent, as given by the user.
         name: String,
-        /// What it did instead.
+        /// Reason.
         why: String,
     },
-    /// A wire cannot end there.
+    /// A program that serves a link failed.
+    #[error("{0}")]
+    LinkProcess(String),
+    /// An interface or line cannot be the end of a wire.
     #[error("{why}")]
     Wire {
-        /// What is wrong with the end.
+        /// Problem of the end.
         why: String,
-        /// What would help; may be empty.
+        /// Remedy; may be empty.
         mend: String,
     },
 }
@@ -82,18 +88,18 @@ impl Error {
     }
 }
 
-/// How to emulate.
+/// Options of an emulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Keep the events of path and transport.
+    /// Record the events of path and transport.
     pub trace: bool,
-    /// Keep the packets that cross the doors, and what every tap of the path needs.
+    /// Capture the packets at the doors, and the data that every tap of the path needs.
     pub capture: bool,
-    /// Ask for real-time priority; without rights the run goes on without.
+    /// Request real-time priority; without the right to it the run continues without.
     pub realtime: bool,
-    /// So long before a packet is due the driver stops sleeping and spins, if it has real-time priority.
+    /// Time before a due packet at which the driver stops sleeping and spins, if it has real-time priority.
     pub spin: Span,
-    /// A run in which more than one packet in a hundred is later than this is not faithful.
+    /// Lateness that at most 1 % of packets may exceed in a faithful run.
     pub lateness_limit: Span,
 }
 
@@ -109,43 +115,43 @@ impl Default for Options {
     }
 }
 
-/// Told what the ends of a wire are.
+/// Callback that receives the opened ends of a wire.
 #[cfg(target_os = "linux")]
 pub type Opened = Box<dyn Fn(&[wire::WireFacts]) + Send + Sync>;
 
-/// What commands need of the process that plays them.
+/// Environment of the commands, from the calling process.
 #[cfg(target_os = "linux")]
 #[derive(Default)]
 pub struct Surroundings {
-    /// This program, to be started as a keeper (see [`keeper`]); without it no command can be played.
+    /// Path of this program, started as a keeper (see [`keeper`]); without it no command can run.
     pub program: Option<PathBuf>,
-    /// Whose the commands are; none: they stay whose the process is.
+    /// User of the commands; none: the user of this process.
     pub user: Option<netns::user::User>,
-    /// How many links there are around this one, below [`lab::machines::LEVELS`].
+    /// Number of nested emulations around this one, below [`lab::machines::LEVELS`].
     pub level: u8,
-    /// Variables of their environment.
+    /// Environment variables.
     pub variables: Vec<(String, std::ffi::OsString)>,
-    /// The text of their `/etc/resolv.conf`.
+    /// Content of `/etc/resolv.conf`.
     pub resolver: String,
-    /// The node by which the world outside is reached, if it is.
+    /// Node of the uplink to the outside, if any.
     pub uplink: Option<usize>,
-    /// Where it goes what they write.
+    /// Destination of their output.
     pub outputs: netns::output::Outputs,
-    /// The command in front of the user, if one is: the run ends with it.
+    /// Foreground command, if any: the run ends with it.
     pub foreground: Option<netns::foreground::Foreground>,
-    /// What `williwaw trigger` calls it; none: it is not to be called.
+    /// Name for `williwaw trigger`; none: no trigger socket.
     pub called: Option<String>,
-    /// Where the driver notes how exact it is, while it runs.
+    /// Counters that the driver updates during the run.
     pub live: Option<Arc<crate::accuracy::live::Live>>,
-    /// What is to be done when the ends of a wire are open, just before the run begins: it is told what they are.
+    /// Callback when the ends of a wire are open, just before the run begins.
     pub opened: Option<Opened>,
-    /// Other hosts that hold nodes of the model, if there are.
+    /// Remote hosts that hold nodes of the model, if any.
     pub elsewhere: Option<Arc<dyn crate::remote::hosts::Elsewhere>>,
 }
 
 #[cfg(target_os = "linux")]
 impl Surroundings {
-    /// Those who may call it: whose the process is, and whose the commands are.
+    /// Users that may trigger it: root, the user of the process and that of the commands.
     fn users(&self) -> Vec<u32> {
         let mut users = vec![0, netns::sys::process::ids().0];
         users.extend(self.user.as_ref().map(|user| user.uid));
@@ -159,40 +165,40 @@ impl Surroundings {
     }
 }
 
-/// A repetition that has been played.
+/// Result of one repetition.
 pub struct Outcome {
-    /// What was measured, as in virtual time.
+    /// Measurements, as in virtual time.
     pub ran: lab::once::Outcome,
-    /// What the kernels say of the flows that are theirs, by position in the model.
+    /// Kernel facts of real flows, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
-    /// What became of the commands, by position in the model.
+    /// Results of the commands, by index in the model.
     #[cfg(target_os = "linux")]
     pub commands: Vec<netns::job::CommandFacts>,
-    /// What each wrote, as of [`netns::output::NAMES`], where that was to be kept in memory.
+    /// Output of each command, in the order of [`netns::output::NAMES`], if kept in memory.
     #[cfg(target_os = "linux")]
     pub written: Vec<[Vec<u8>; 2]>,
-    /// What there is to tell of the ends of a wire, if there is one.
+    /// Facts about the ends of a wire, if there is one.
     #[cfg(target_os = "linux")]
     pub wires: Vec<wire::WireFacts>,
-    /// How exact it was.
+    /// Timing accuracy.
     pub timing: Timing,
-    /// What crossed the doors, if that was wanted.
+    /// Packets at the doors, if captured.
     pub capture: Option<Capture>,
 }
 
 impl Outcome {
-    /// What was seen at every tap of the path, if packets were kept.
+    /// Packets at every tap of the path, if captured.
     pub fn at_all_taps(&self, model: &scenario::Model) -> Option<lab::capture::Capture<'_>> {
         Some(self.capture.as_ref()?.at_all_taps(model, &self.ran.world))
     }
 
-    /// Why it does not count, if it does not.
+    /// Reason why the run is not faithful, if it is not.
     pub fn unfaithful(&self, options: &Options) -> Option<String> {
         self.timing.fault(options.lateness_limit)
     }
 }
 
-/// Plays one repetition: not here.
+/// Plays one repetition: not supported on this system.
 ///
 /// # Errors
 /// Always [`Error::System`].

@@ -1,7 +1,7 @@
 //! The claim: the model of Linux does what Linux does, in the number of retransmissions, in what it makes of
 //! them and, within a tenth, in the time of a download. Held against recorded facts where nobody has rights.
 
-use emulate::agreement::{self, CASES, Deed, Kind};
+use emulate::agreement::{self, AgreementError, CASES, Deed, Kind};
 
 /// The model against what was recorded. A case whose options this build lacks is said, not counted.
 #[test]
@@ -64,7 +64,7 @@ fn this_kernel_does_what_was_recorded() {
     }
     let facts = agreement::facts().unwrap();
     let cases = agreement::cases(CASES).unwrap();
-    let played: Vec<Result<Deed, String>> = std::thread::scope(|scope| {
+    let played: Vec<Result<Deed, AgreementError>> = std::thread::scope(|scope| {
         let all: Vec<_> = cases.iter().map(|case| scope.spawn(|| agreement::by_kernel(case))).collect();
         all.into_iter().map(|w| w.join().unwrap()).collect()
     });

@@ -8,35 +8,17 @@ use emulate::{Error, Options, Outcome};
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles};
 use std::sync::atomic::AtomicBool;
+use testkit::Download;
 
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "1 Mbit/s"
-    delay = "50 ms"
-    queue = "unlimited"
-    [[hop.loss]]
-    name = "noise"
-    directions = "down"
-    packets = "100000"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { linux = { cc = "cubic" } }
-    app = { bulk = { bytes = "100 kB" } }
-    [run]
-    limit = "10 s"
-"#;
+fn scenario() -> Download {
+    let path = Download::over("1 Mbit/s", "50 ms")
+        .unlimited()
+        .faults("[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\npackets = \"100000\"");
+    path.transport("{ linux = { cc = \"cubic\" } }").limit("10 s")
+}
 
 fn model(set: &[&str]) -> Model {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    match scenario::read_with("test.toml", SCENARIO.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
+    testkit::model(&scenario().text(), set)
 }
 
 /// Slow links make real stacks robust: what is asserted here does not hang on milliseconds.
@@ -191,8 +173,7 @@ fn kernels_and_a_model_share_a_link() {
              app = {{ bulk = {{ bytes = \"50 kB\" }} }}\n"
         )
     };
-    let text =
-        SCENARIO.to_owned() + &flow("reno", "{ linux = { cc = \"reno\" } }") + &flow("model", "\"tcp\"");
+    let text = scenario().text() + &flow("reno", "{ linux = { cc = \"reno\" } }") + &flow("model", "\"tcp\"");
     let model = match scenario::read("test.toml", text.as_bytes(), &NoFiles) {
         Ok(scenario) => scenario.first().clone(),
         Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),

@@ -5,32 +5,17 @@
 use base::Span;
 use base::wire;
 use emulate::{Options, Outcome};
+use scenario::Model;
 use scenario::metric::Metric;
-use scenario::{Model, NoFiles};
 use std::sync::atomic::AtomicBool;
+use testkit::Download;
 
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "400 kbit/s"
-    delay = "50 ms"
-    queue = "unlimited"
-    [[hop.gate]]
-    name = "spike"
-    directions = "down"
-    start = "1 s"
-    lasts = "0 s"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = "linux"
-    app = { bulk = { bytes = "60 kB" } }
-    [run]
-    limit = "20 s"
-"#;
+fn scenario() -> Download {
+    let path = Download::over("400 kbit/s", "50 ms")
+        .unlimited()
+        .faults("[[hop.gate]]\nname = \"spike\"\ndirections = \"down\"\nstart = \"1 s\"\nlasts = \"0 s\"");
+    path.transport("\"linux\"").bytes("60 kB").limit("20 s")
+}
 
 const MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1460 B\" } }";
 const SIX: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1440 B\" } }";
@@ -38,10 +23,7 @@ const SIX: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1440 B\" } }";
 fn model(from: &str, to: &str, set: &[&str]) -> Model {
     let ends = format!("flow.download.transport={{ from = {from}, to = {to} }}");
     let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).chain([ends]).collect();
-    match scenario::read_with("test.toml", SCENARIO.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
+    testkit::model(&scenario().text(), &set)
 }
 
 /// Plays it; none where the process lacks rights, which is said.

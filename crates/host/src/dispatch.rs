@@ -56,6 +56,12 @@ impl<E: Endpoint> Dispatch<E> {
         }
     }
 
+    /// The network path of packets that bear this number.
+    pub(crate) fn path_of(&self, number: FlowId) -> u8 {
+        let beside = number.0.checked_sub(self.other_paths.0).filter(|_| number != self.flow);
+        beside.map_or(0, |k| u8::try_from(k + 1).unwrap_or(0))
+    }
+
     #[inline(always)]
     pub(crate) fn send(&mut self, cx: &mut Cx<'_>, outgoing: &Outgoing<E::Body>) {
         let body = &outgoing.body;

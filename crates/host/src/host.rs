@@ -226,8 +226,10 @@ impl<E: Endpoint> Host<E> {
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
             self.dispatch.counters.data_late += u64::from(packet.deadline() < cx.now());
-            // Ledger of the peer's direction, for any network path.
-            if let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1) {
+            // Ledger of the peer's direction, for any network path. Data discarded for its age does not count as received.
+            if !self.connection.discards(cx.now(), body)
+                && let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1)
+            {
                 ledger.received(packet.ordinal);
             }
         }
@@ -249,10 +251,11 @@ impl<E: Endpoint> Host<E> {
         self.connection.handle_packet(&mut io, body, packet);
     }
 
-    /// Processes an ICMP "fragmentation needed" for a packet of this end.
+    /// Processes an ICMP "fragmentation needed" for a packet of this end; `error` carries its number.
     #[cold]
-    pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, mtu: u32) {
-        self.run(cx, |connection, io| connection.handle_too_big(io, mtu));
+    pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
+        let path = self.dispatch.path_of(error.flow);
+        self.run(cx, |connection, io| connection.handle_too_big(io, path, mtu));
     }
 
     /// Processes a packet of bytes.
@@ -352,7 +355,7 @@ impl<E: Endpoint> Element for Host<E> {
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
         if port == HOST_ERRORS {
             if let Some(error) = cx.absorb::<TooBig>(packet) {
-                self.too_big(cx, error.mtu);
+                self.too_big(cx, packet, error.mtu);
             }
         } else if self.dispatch.codec.is_some() {
             self.take_bytes(cx, packet);

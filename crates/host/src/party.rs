@@ -305,10 +305,10 @@ impl Party {
 
     /// Processes an ICMP "fragmentation needed": applies to all connections of the path, later ones too.
     #[cold]
-    fn too_big(&mut self, cx: &mut Cx<'_>, mtu: u32) {
+    fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
         for number in 0..self.lines.len() {
             if !self.lines[number].dead {
-                self.with(cx, number, |host, cx| host.too_big(cx, mtu));
+                self.with(cx, number, |host, cx| host.too_big(cx, error, mtu));
             }
         }
         self.template.tcp = Arc::new(self.template.tcp.within(mtu));
@@ -345,7 +345,7 @@ impl Element for Party {
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
         if port == HOST_ERRORS {
             if let Some(error) = cx.absorb::<TooBig>(&packet) {
-                self.too_big(cx, error.mtu);
+                self.too_big(cx, &packet, error.mtu);
             }
             return;
         }

@@ -58,7 +58,8 @@ fn measure(model: &Model, repetition: u64) -> [f64; 3] {
     [of("startup_lost"), of("mean_queue_packets"), rate / 1e3]
 }
 
-fn table(repetitions: u64) -> Result<String, String> {
+/// The page.
+pub(crate) fn table(repetitions: u64) -> Result<String, String> {
     let mut page = format!(
         "# Queueing disciplines beside each other\n\nOne to three bulk transfers (NewReno, every second segment acknowledged) over 384 kbit/s with a round trip of\n\
          320 ms: a product of 16 packets. {repetitions} repetitions of 60 s; the same start times in every row, so that\n\

@@ -91,7 +91,11 @@ const GROUPS: &[Group] = &[
                 "segments sent again of which an earlier copy of every byte arrives",
                 "unnecessary or spurious retransmissions",
             ),
-            (M::UnneededLinkRatio, "the same for each data segment that reached the link", ""),
+            (
+                M::UnneededLinkRatio,
+                "those of them that no queue dropped, for each data segment that no queue dropped",
+                "",
+            ),
             (M::SegmentsDropped, "data segments dropped anywhere", "lost packets of the Seawind paper"),
             (
                 M::PacketsDropped,
@@ -345,11 +349,28 @@ const HEAD: &str = include_str!("dictionary_head.md");
 /// What stands below them about numbers that commands report.
 const OWN: &str = include_str!("dictionary_own.md");
 
-/// The page.
+/// Why the dictionary is incomplete.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DictionaryError {
+    /// A metric without an entry, or with several.
+    #[error("crates/lab/src/dictionary.rs: `{}` has {entries} entries", metric.name())]
+    Metric {
+        /// The metric.
+        metric: Metric,
+        /// Its entries.
+        entries: u32,
+    },
+    /// A column of the tables of networks without a definition, or a definition without a column.
+    #[error("{0}")]
+    Column(String),
+}
+
+/// The page docs/results.md.
 ///
 /// # Errors
-/// A metric without an entry, or with two.
-pub fn page() -> Result<String, String> {
+/// A metric or a column without one definition.
+pub fn page() -> Result<String, DictionaryError> {
     let columns = columns();
     let mut seen = vec![0; Metric::ALL.len()];
     let mut out = HEAD.to_owned();
@@ -374,11 +395,11 @@ pub fn page() -> Result<String, String> {
         }
     }
     let wrong = Metric::ALL.iter().zip(&seen).find(|(_, n)| **n != 1);
-    if let Some((metric, n)) = wrong {
-        return Err(format!("crates/lab/src/dictionary.rs: `{}` has {n} entries", metric.name()));
+    if let Some((&metric, &entries)) = wrong {
+        return Err(DictionaryError::Metric { metric, entries });
     }
     out.push_str(OWN);
-    out.push_str(&crate::system::definitions::section()?);
+    out.push_str(&crate::system::definitions::section().map_err(DictionaryError::Column)?);
     out.push_str("\n## Time series\n\nOf one repetition: `Scenario.series` in Python. A sample holds until the next one of its series and subject.\n\n| series | unit | value |\n|---|---|---|\n");
     for (name, unit, about) in SERIES {
         let unit = if unit.is_empty() { "1" } else { unit };

@@ -11,6 +11,7 @@ use results::row::{Column, Combine};
 use scenario::build::{World, closures, path_numbers};
 use scenario::metric::{Metric, Unit};
 use scenario::model::Model;
+use std::collections::BTreeSet;
 use transport::tcp::sender::Verdicts;
 
 /// One flow's numbers.
@@ -144,6 +145,14 @@ impl Tally {
     }
 }
 
+/// Retransmissions of what arrives anyway that no queue dropped: a link carried them.
+fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
+    // Of each network path the way of the data comes first; all of them number the packets of one sender.
+    let drops = ledgers.iter().step_by(2).flat_map(|ledger| &ledger.drops);
+    let queued: BTreeSet<u32> = drops.filter(|d| d.queued).map(|d| d.ordinal).collect();
+    verdicts.iter().filter(|v| v.unneeded && !queued.contains(&v.ordinal)).count()
+}
+
 /// The longest of these stretches, without the parts during which a gate was closed.
 pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
@@ -250,7 +259,8 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
     let Some(ledger) = ledgers.first() else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
-    let tally = Tally::of(&ledger.verdicts());
+    let verdicts = ledger.verdicts();
+    let tally = Tally::of(&verdicts);
     let delivered = (to.received as f64 / unit).ceil();
     // Of a transfer that did not get through, what did.
     let minimum = bytes.map_or(delivered, |b| (b as f64 / unit).ceil().min(delivered));
@@ -277,7 +287,10 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
         Metric::SegmentsDelivered => Some(delivered),
         Metric::SegmentsRetransmitted => Some(from.counters.data_resent as f64),
         Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
-        Metric::UnneededLinkRatio => ratio(tally.unneeded as f64, data_sent - queue_drops as f64),
+        Metric::UnneededLinkRatio => {
+            let carried = unneeded_carried(&verdicts, ledgers);
+            ratio(carried as f64, data_sent - queue_drops as f64)
+        }
         Metric::SpuriousTimeouts => seen(tally.spurious_timeouts),
         Metric::GenuineTimeouts => seen(tally.genuine_timeouts),
         Metric::SpuriousEpisodes => seen(tally.spurious_rows),

@@ -41,6 +41,23 @@ pub fn run_until_stopped(
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
+/// [`run_until_stopped`] of a model that lacks something which `attach` gives its network. Who attached it ends the run by
+/// `goes_on`.
+///
+/// # Errors
+/// Those of `attach`.
+pub fn run_attached<E>(
+    model: &Model,
+    repetition: u64,
+    shuffle_ties: Option<u64>,
+    attach: &mut dyn FnMut(&mut World) -> Result<(), E>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<Outcome>, E> {
+    let mut running = Running::new(model, repetition, Tracer::off(), shuffle_ties);
+    attach(running.world())?;
+    Ok(running.judged(goes_on))
+}
+
 /// [`run_once`] with a recorder of the caller's choice.
 pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Outcome {
     match run_while(model, repetition, tracer, shuffle_ties, &|| true) {
@@ -56,12 +73,7 @@ fn run_while(
     shuffle_ties: Option<u64>,
     goes_on: &dyn Fn() -> bool,
 ) -> Option<Outcome> {
-    let mut running = Running::new(model, repetition, tracer, shuffle_ties);
-    let mut stopped = |_: &Network| !goes_on();
-    if !running.work(&mut stopped) || !running.drain(&mut stopped) {
-        return None;
-    }
-    Some(running.judge())
+    Running::new(model, repetition, tracer, shuffle_ties).judged(goes_on)
 }
 
 /// Drives a repetition to its end and lets `each` look whenever `full` says so, and at the end. Its error ends the
@@ -98,6 +110,15 @@ impl<'m> Running<'m> {
         run.world.network.start(shuffle_ties);
         let pending = Pending::new(run.world.flows.clone());
         Running { run, pending, drained: None }
+    }
+
+    /// Drives it to its end; none if it does not go on before that.
+    fn judged(mut self, goes_on: &dyn Fn() -> bool) -> Option<Outcome> {
+        let mut stopped = |_: &Network| !goes_on();
+        if !self.work(&mut stopped) || !self.drain(&mut stopped) {
+            return None;
+        }
+        Some(self.judge())
     }
 
     /// The network and where its parts are.

@@ -181,12 +181,22 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// What takes part in a model and is not of it, if there is such a thing: a real kernel, or a program that serves a hop.
+pub fn real(model: &Model) -> Option<&str> {
+    guest(model).or(process(model))
+}
+
 /// A flow or a command in which a real kernel takes part, if there is one; or a bearer with a real PCU, or a node at
 /// which a wire ends.
-pub fn real(model: &Model) -> Option<&str> {
+pub fn guest(model: &Model) -> Option<&str> {
     let wire = model.nodes.iter().find(|node| node.wire.is_some()).map(|node| &node.name);
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
     flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str).or(pcu(model))
+}
+
+/// A hop that a program serves, if there is one.
+pub fn process(model: &Model) -> Option<&str> {
+    model.processes.first().map(|process| process.name.as_str())
 }
 
 /// A bearer whose PCU is a program, if there is one.

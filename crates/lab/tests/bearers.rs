@@ -1,7 +1,5 @@
 //! Radio bearers from scenario files: bills, load of a cell, distance, traffic classes, causes of lost circuits, tables.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
@@ -34,7 +32,7 @@ fn gprs(keys: &str, more: &str) -> Outcome {
         limit = "20 min"
         "#
     );
-    play(&common::model::<&str>(&text, &[]))
+    play(&testkit::model::<&str>(&text, &[]))
 }
 
 /// CH-03, CH-04, CH-05: what a bill by volume leaves out, and a tariff with surcharges by cause.
@@ -100,7 +98,7 @@ fn wl_14_causes_of_disconnections() {
         [run]
         limit = "3 h"
     "#;
-    let outcome = play(&common::model::<&str>(text, &[]));
+    let outcome = play(&testkit::model::<&str>(text, &[]));
     let [handover, air, remote] =
         [Metric::DisconnectionsHandover, Metric::DisconnectionsAir, Metric::DisconnectionsRemote]
             .map(|m| metric(&outcome, 0, m));
@@ -128,7 +126,7 @@ fn wc_10_rate_by_distance_and_load() {
             limit = "1 h"
             "#
         );
-        metric(&play(&common::model::<&str>(&text, &[])), 0, Metric::DownloadTime)
+        metric(&play(&testkit::model::<&str>(&text, &[])), 0, Metric::DownloadTime)
     };
     let near = time("{ distance = 200, load = 0.2 }");
     let edge = time("{ distance = 1000, load = 0.8 }");
@@ -180,7 +178,7 @@ fn tables_of_gprs_bearers() {
         ));
         text.push_str(&format!("[[flow]]\nname = \"f-{name}\"\nfrom = \"server\"\nto = \"phone-{name}\"\napp = {{ bulk = {{ bytes = \"50 kB\" }} }}\n"));
     }
-    let model = common::model::<&str>(&text, &[]);
+    let model = testkit::model::<&str>(&text, &[]);
     let outcome = play(&model);
     let tables = lab::system::tables::rows(&model, &outcome.world, base::Time::ZERO + model.run.limit);
     let all = lab::system::tables::all();

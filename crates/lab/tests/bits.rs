@@ -9,6 +9,7 @@ use lab::once::{Options, run_once};
 use path::qdisc::QueueSpec;
 use scenario::metric::Metric;
 use scenario::{NoFiles, read};
+use testkit::Download;
 use transport::tcp::cc::CongestionControl;
 use transport::tcp::config::words::Recovery;
 use transport::tcp::response::Response;
@@ -16,34 +17,9 @@ use transport::tcp::spurious::Spurious;
 
 /// What every case shares but its hop's faults and the options of its TCP.
 fn text(faults: &str, tcp: &str) -> String {
-    let delay = if faults.starts_with("delay") { "" } else { "delay = \"250 ms\"" };
-    format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "60 kbit/s"
-        {delay}
-        queue = {{ drop-tail = {{ limit = "12 packets" }} }}
-        {faults}
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = {{ tcp = {{ {tcp} }} }}
-        app = {{ bulk = {{ bytes = "150 kB" }} }}
-        [[flow]]
-        name = "other"
-        from = "server"
-        to = "phone"
-        start = "7 s"
-        transport = {{ tcp = {{ {tcp} }} }}
-        app = {{ bulk = {{ bytes = "40 kB" }} }}
-        [run]
-        limit = "1 h"
-        "#
-    )
+    let hop = Download::at("60 kbit/s").drop_tail(12);
+    let hop = if faults.starts_with("delay") { hop } else { hop.delay("250 ms") };
+    hop.faults(faults).tcp(tcp).bytes("150 kB").and("other", "7 s", "40 kB").limit("1 h").text()
 }
 
 /// Some of each kind; by name, so that a new one changes nothing here.

@@ -1,8 +1,6 @@
 //! A capture of a simulated repetition: what is in it is what the model did, and what its comments say is the truth.
 //! Other programs (tshark, capinfos, tcptrace) accept it and count the same; where they are absent the test says so.
 
-mod common;
-
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, flag};
 use capture::Reader;
@@ -13,45 +11,17 @@ use scenario::metric::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::Command;
+use testkit::Download;
 
 /// A link that stalls and loses, one flow or two over it.
 fn scenario(tcp: &str) -> Model {
-    let text = format!(
-        r#"
-        williwaw = 1
-        title = "stalls and losses"
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "400 kbit/s"
-        delay = "150 ms"
-        queue = {{ drop-tail = {{ limit = "12 packets" }} }}
-        [[hop.gate]]
-        name = "reselection"
-        at = "after-queue"
-        every = "uniform(8 s, 12 s)"
-        lasts = "uniform(1 s, 5 s)"
-        [[hop.loss]]
-        name = "errors"
-        probability = 0.01
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = {{ tcp = {{ {tcp} }} }}
-        app = {{ bulk = {{ bytes = "500 kB" }} }}
-        [[flow]]
-        name = "other"
-        from = "server"
-        to = "phone"
-        start = "7 s"
-        transport = {{ tcp = {{ {tcp} }} }}
-        app = {{ bulk = {{ bytes = "100 kB" }} }}
-        [run]
-        limit = "1 h"
-        "#
-    );
-    common::model::<&str>(&text, &[])
+    let path = Download::over("400 kbit/s", "150 ms").drop_tail(12);
+    let faults = "[[hop.gate]]\nname = \"reselection\"\nat = \"after-queue\"\nevery = \"uniform(8 s, 12 s)\"\n\
+                  lasts = \"uniform(1 s, 5 s)\"\n[[hop.loss]]\nname = \"errors\"\nprobability = 0.01";
+    let flows = path.faults(faults).tcp(tcp).bytes("500 kB").and("other", "7 s", "100 kB");
+    let text =
+        flows.limit("1 h").text().replace("williwaw = 1", "williwaw = 1\ntitle = \"stalls and losses\"");
+    testkit::model::<&str>(&text, &[])
 }
 
 /// TCPs whose captures differ in kind: with options and without, two-way and one-way.
@@ -174,7 +144,7 @@ fn each_tap_sees_what_passes_it() {
 
 #[test]
 fn marks_are_seen_from_where_they_are_made() {
-    let model = common::model::<&str>(
+    let model = testkit::model::<&str>(
         r#"
         williwaw = 1
         title = "marks"
@@ -356,6 +326,31 @@ fn streamed_captures_are_the_same_bytes() {
     }
 }
 
+/// Bearers without radio taps are streamed like any hop; those of a GPRS cell wait for the end.
+#[test]
+fn captures_over_bearers_are_streamed_but_for_gprs() {
+    let bearers = [
+        ("hscsd = { error = 0.05 }", true),
+        ("wcdma = { error = 0.1 }", true),
+        ("cdma2000 = { error = 0.05 }", true),
+        ("gprs = {}", false),
+    ];
+    for (bearer, is_streamed) in bearers {
+        let text = format!(
+            "williwaw = 1\n[[hop]]\nname = \"air\"\nbetween = [\"server\", \"phone\"]\nradio = {{ {bearer} }}\n\
+             [[flow]]\nname = \"f\"\nfrom = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"200 kB\" }} }}\n"
+        );
+        let model = testkit::model::<&str>(&text, &[]);
+        let files = streamed(&model, 0);
+        assert_eq!(files.is_some(), is_streamed, "{bearer}");
+        if let Some(files) = files {
+            let expected = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
+            assert!(files[""] == expected, "{bearer}: the file of all taps");
+            assert!(expected.len() > 200_000, "{bearer}: {}", expected.len());
+        }
+    }
+}
+
 /// A copy that the network makes has the number of its original: what is streamed is right whether it comes at once or
 /// half a minute later.
 #[test]
@@ -367,7 +362,7 @@ fn copies_made_by_the_network_are_streamed_right() {
              [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
              app = {{ cbr = {{ rate = \"900 kbit/s\", packet = \"500 B\", count = 20000 }} }}\n[run]\nlimit = \"1 h\"\n"
         );
-        let model = common::model::<&str>(&text, &[]);
+        let model = testkit::model::<&str>(&text, &[]);
         let expected = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
         if let Some(files) = streamed(&model, 0) {
             assert!(files[""] == expected, "{delay}: the file of all taps");
@@ -401,7 +396,7 @@ fn rt_01_datagrams_have_ports_and_checksums() {
              app = {{ cbr = {{ rate = \"8 kbit/s\", packet = \"75 B\", lasts = \"10 s\" }} }}\n"
         ));
     }
-    let model = common::model::<&str>(&text, &[]);
+    let model = testkit::model::<&str>(&text, &[]);
     let outcome = run_once(&model, 0, Options::default());
     let file = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
     let mut reader = Reader::open(&file[..]).unwrap();

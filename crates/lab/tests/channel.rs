@@ -1,8 +1,6 @@
 //! The claim: the words of the channel do what they say, in a whole run with a sender that reacts. The arithmetic of
 //! each part is in the tests of the path; here are the catalogue's features as a scenario asks for them.
 
-mod common;
-
 use base::Time;
 use base::event::Event;
 use lab::once::{Options, Outcome, run_once};
@@ -32,7 +30,7 @@ fn model(set: &[&str]) -> Model {
         [run]
         limit = "1000 s"
     "#;
-    common::model(text, set)
+    testkit::model(text, set)
 }
 
 fn run(set: &[&str]) -> Outcome {
@@ -208,7 +206,7 @@ fn sw_45_states_draw_rates_and_probabilities() {
         [run]
         limit = "2000 s"
     "#;
-    let run = |set: &[&str], n| run_once(&common::model(text, set), n, Options::default());
+    let run = |set: &[&str], n| run_once(&testkit::model(text, set), n, Options::default());
     let get = |outcome: &Outcome, metric| outcome.flows[0].get(metric).unwrap();
     let outcome = run(&[], 0);
     // A hundred stays: a tenth is lost on average, and 200 B take 8 ms at the mean of the inverse rate, ln 3 / 200 kbit/s.
@@ -252,7 +250,7 @@ fn sw_45_probabilities_are_drawn_for_each_repetition() {
         ("loss]]\nname = \"l\"\ntwo-state = { over-time = { good = \"1 s\", bad = \"1 s\", loss-bad = \"uniform(0.2, 0.8)\" } }".to_owned(), 0.1, 0.4),
     ] {
         let text = text.replace("WHAT", &format!("[[hop.{what}"));
-        let model = common::model::<&str>(&text, &[]);
+        let model = testkit::model::<&str>(&text, &[]);
         let lost = |n| {
             let outcome = run_once(&model, n, Options::default());
             outcome.flows[0].get(Metric::LossRatio).unwrap()
@@ -304,7 +302,7 @@ fn sw_42_states_change_the_link() {
         [run]
         limit = "1000 s"
     "#;
-    let model = |set: &[&str]| common::model(text, set);
+    let model = |set: &[&str]| testkit::model(text, set);
     let traced = Options { trace: true, shuffle_ties: None };
     let states = |outcome: &Outcome| -> Vec<(Time, u32, u32, bool)> {
         let mut all: Vec<_> = outcome
@@ -397,7 +395,7 @@ fn sw_43_triggers_are_written_down_and_played_again() {
             .get(Metric::DownloadTime)
             .unwrap()
     };
-    let model = common::model::<&str>(&text(""), &[]);
+    let model = testkit::model::<&str>(&text(""), &[]);
     let mut world = scenario::build::build(&model, seed, base::trace::Tracer::off());
     world.network.start(None);
     let names: Vec<String> = world.network.triggers().names().map(str::to_owned).collect();
@@ -429,7 +427,7 @@ fn sw_43_triggers_are_written_down_and_played_again() {
 fn sw_21_stages_stop_each_other() {
     let text = include_str!("../../../scenarios/channel/pipeline.toml");
     let dropped = |set: &[&str]| {
-        let outcome = run_once(&common::model(text, set), 0, Options::default());
+        let outcome = run_once(&testkit::model(text, set), 0, Options::default());
         conserved(&outcome);
         get(&outcome, Metric::PacketsDropped)
     };
@@ -467,8 +465,9 @@ fn sw_47_classes_let_some_go_first() {
         transport = "tcp"
         app = { bulk = { bytes = "500 kB" } }
     "#;
-    let short =
-        |set: &[&str]| get(&run_once(&common::model(text, set), 0, Options::default()), Metric::DownloadTime);
+    let short = |set: &[&str]| {
+        get(&run_once(&testkit::model(text, set), 0, Options::default()), Metric::DownloadTime)
+    };
     let first = short(&[]);
     let last = short(&["hop.radio.class.first.flows=[\"long\"]"]);
     let by_size = short(&[
@@ -545,7 +544,7 @@ fn sw_49_load_travels_on() {
         limit = "1000 s"
     "#;
     let time = |set: &[&str]| {
-        let outcome = run_once(&common::model(text, set), 0, Options::default());
+        let outcome = run_once(&testkit::model(text, set), 0, Options::default());
         conserved(&outcome);
         get(&outcome, Metric::DownloadTime)
     };

@@ -1,8 +1,6 @@
 //! Closed forms of the network's optimisations: what stands in a queue, how long stale data come, what datagrams are left by a
 //! congestion manager, and what a handover does to packets that wait.
 
-mod common;
-
 use base::Time;
 use base::event::{Event, Record};
 use base::packet::DropReason;
@@ -10,7 +8,7 @@ use lab::once::{Options, Outcome, run_once};
 use scenario::metric::Metric;
 
 fn play(text: &str, set: &[&str]) -> Outcome {
-    run_once(&common::model(text, set), 0, Options { trace: true, shuffle_ties: None })
+    run_once(&testkit::model(text, set), 0, Options { trace: true, shuffle_ties: None })
 }
 
 fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {

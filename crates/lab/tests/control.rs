@@ -1,7 +1,5 @@
 //! The claim: each congestion control does on a path what its specification says of it.
 
-mod common;
-
 use base::event::Event;
 use lab::once::{Options, Outcome, run_once};
 use scenario::Model;
@@ -21,7 +19,7 @@ fn model(hop: &str, tcp: &str, flows: usize, app: &str, limit: &str) -> Model {
         "williwaw = 1\n[[hop]]\nname = \"wire\"\nbetween = [\"server\", \"client\"]\n{hop}\n{flows}\
          [run]\nlimit = \"{limit}\"\n"
     );
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn run(model: &Model, repetition: u64) -> Outcome {

@@ -7,14 +7,13 @@
 //! acknowledgement is lost, and Eifel even then; without its test for lost acknowledgements Eifel is complete
 //! in pauses too. The others owe an answer where they say so in their files.
 
-mod common;
-
 use base::event::Event;
 use base::truth::Cause;
 use lab::once::{Options, run_once};
 use proptest::prelude::*;
 use scenario::Model;
 use scenario::metric::Metric;
+use testkit::Download;
 
 const PAUSES: &str = "[[hop.gate]]\nname = \"pauses\"\nevery = \"uniform(8 s, 20 s)\"\nfirst = \"uniform(2 s, 9 s)\"\nlasts = \"uniform(500 ms, 8 s)\"";
 const LOSSES: &str = "[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\nprobability = 0.02";
@@ -22,31 +21,14 @@ const BACK: &str = "[[hop.gate]]\nname = \"outages\"\ndirections = \"up\"\nevery
 const BACK_LOSSES: &str = "[[hop.loss]]\nname = \"deaf\"\ndirections = \"up\"\nprobability = 0.15";
 
 fn path(rate: u32, delay_us: u32, queue: u32, weather: &str, options: &str, seed: u16) -> String {
-    format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "{rate} bit/s"
-        delay = "{delay_us} us"
-        queue = {{ drop-tail = {{ limit = "{queue} packets" }} }}
-        {weather}
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = {{ tcp = {{ mss = "1000 B", {options} }} }}
-        app = {{ bulk = {{ bytes = "400 kB" }} }}
-        [run]
-        limit = "10 h"
-        seed = {seed}
-        "#
-    )
+    let path =
+        Download::over(&format!("{rate} bit/s"), &format!("{delay_us} us")).drop_tail(queue).faults(weather);
+    let flow = path.tcp(&format!("mss = \"1000 B\", {options}")).bytes("400 kB");
+    flow.limit("10 h").run(&format!("seed = {seed}")).text()
 }
 
 fn read(text: &str) -> Model {
-    common::model::<&str>(text, &[])
+    testkit::model::<&str>(text, &[])
 }
 
 fn model(weather: &[&str], options: &str) -> Model {
@@ -264,7 +246,7 @@ fn fewer_acknowledgements_relieve_the_way_back() {
             "hop.radio.rate={ down = '1 Mbit/s', up = '8 kbit/s' }",
             "hop.radio.queue={ down = 'unlimited', up = { drop-tail = { limit = '1 packets' } } }",
         ];
-        let outcome = run_once(&common::model(&text, &narrow), 0, Options::default());
+        let outcome = run_once(&testkit::model(&text, &narrow), 0, Options::default());
         let get = |metric| outcome.flows[0].get(metric).unwrap();
         (get(Metric::PacketsDropped), get(Metric::DownloadTime))
     };

@@ -1,38 +1,19 @@
 //! Duplication of packets as an impairment (NS-19), and what D-SACK, F-RTO and Eifel make of it: the studies ask for both
 //! ("Improving the Responsiveness of TCP", section II.C; "TCP in the Presence of Delay Spikes", section 2.1).
 
-mod common;
-
 use base::event::Event;
 use lab::once::{Options, Outcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
+use testkit::Download;
 
 const PAUSES: &str = "[[hop.gate]]\nname = \"pauses\"\nspikes = [[\"4 s\", \"4 s\"], [\"14 s\", \"5 s\"]]";
 
 fn model(faults: &str, options: &str) -> Model {
-    let text = format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "200 kbit/s"
-        delay = "120 ms"
-        queue = {{ drop-tail = {{ limit = "40 packets" }} }}
-        {faults}
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = {{ tcp = {{ mss = "1000 B", window = "20 segments", {options} }} }}
-        app = {{ bulk = {{ bytes = "400 kB" }} }}
-        [run]
-        limit = "10 min"
-        seed = 3
-        "#
-    );
-    common::model::<&str>(&text, &[])
+    let path = Download::over("200 kbit/s", "120 ms").drop_tail(40).faults(faults);
+    let flow = path.tcp(&format!("mss = \"1000 B\", window = \"20 segments\", {options}")).bytes("400 kB");
+    let text = flow.limit("10 min").run("seed = 3").text();
+    testkit::model::<&str>(&text, &[])
 }
 
 fn copies(directions: &str, rule: &str) -> String {

@@ -1,40 +1,20 @@
 //! The claim: what a scenario can ask for does what it says. Each test runs a small scenario through the
 //! public doors and names the catalogue features whose behaviour it shows.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use lab::picture::picture;
 use scenario::Model;
 use scenario::metric::Metric;
+use testkit::Download;
+
+/// A loss rate of 0, for tests to set.
+const NOISE: &str = "[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\nprobability = 0";
 
 /// A phone on a link of 1 Mbit/s and 50 ms that downloads 200 kB; `set` changes it.
 fn model(set: &[&str]) -> Model {
-    let text = r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "1 Mbit/s"
-        delay = "50 ms"
-        queue = "unlimited"
-        [[hop.gate]]
-        name = "pause"
-        spikes = []
-        [[hop.loss]]
-        name = "noise"
-        directions = "down"
-        probability = 0
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = { tcp = { mss = "1000 B" } }
-        app = { bulk = { bytes = "200 kB" } }
-        [run]
-        limit = "1000 s"
-    "#;
-    common::model(text, set)
+    let path = Download::over("1 Mbit/s", "50 ms").unlimited().spikes("pause", "[]").faults(NOISE);
+    let text = path.tcp("mss = \"1000 B\"").bytes("200 kB").limit("1000 s").text();
+    testkit::model(&text, set)
 }
 
 fn run(model: &Model) -> Outcome {
@@ -253,7 +233,7 @@ fn hops_in_series_have_queues_of_their_own() {
         transport = { tcp = { mss = "1000 B" } }
         app = { bulk = { bytes = "300 kB" } }
     "#;
-    let mut model = common::model::<&str>(text, &[]);
+    let mut model = testkit::model::<&str>(text, &[]);
     let outcome = run(&model);
     let least = 300.0 * 1052.0 * 8.0 / 100e3;
     let took = get(&outcome, Metric::DownloadTime);
@@ -308,7 +288,7 @@ fn flows_share_a_dumbbell() {
         start = "2 s"
         app = { bulk = { lasts = "60 s" } }
     "#;
-    let outcome = run(&common::model::<&str>(text, &[]));
+    let outcome = run(&testkit::model::<&str>(text, &[]));
     let rates: Vec<f64> = outcome.flows.iter().map(|f| f.get(Metric::Throughput).unwrap()).collect();
     let sum: f64 = rates.iter().sum();
     assert!(sum < 2e6 && sum > 1.7e6, "{rates:?}");

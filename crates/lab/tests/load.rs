@@ -1,8 +1,6 @@
 //! The claim: what shares a link or speaks up in its queue does what it says. Background load, RED and its
 //! adaptive form, headers sent as differences, flows side by side; each test names its catalogue features.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use lab::probe;
 use scenario::Model;
@@ -43,7 +41,7 @@ const TEXT: &str = r#"
 "#;
 
 fn model(set: &[&str]) -> Model {
-    common::model(TEXT, set)
+    testkit::model(TEXT, set)
 }
 
 fn run(set: &[&str]) -> Outcome {
@@ -83,7 +81,7 @@ fn sw_49_a_trace_changes_nothing_beside_background_load() {
     for (extra, set) in
         [("", &[rate][..]), (pauses, &[rate]), ("", &[rate, red]), (pauses, &[rate, random, red])]
     {
-        let model = common::model(&TEXT.replace(losses, extra), set);
+        let model = testkit::model(&TEXT.replace(losses, extra), set);
         for repetition in 0..3 {
             let run = |trace| run_once(&model, repetition, Options { trace, shuffle_ties: None });
             let (with, without) = (run(true), run(false));
@@ -126,6 +124,51 @@ fn headers_as_differences_lose_their_context() {
     let (lost, behind) = discarded("false");
     assert!(behind >= 3.0 && lost >= behind, "{lost} of {behind}");
     assert_eq!(discarded("true").0, 0.0);
+}
+
+/// PR-15, PR-16: sizes of compressed headers, as the throughput of a long download tells them: of 576 B (588 B with timestamps) 36 B go with
+/// RFC 2507, timestamps or not, and with ROHC 35 B, or 45 B of those with timestamps.
+#[test]
+fn compressed_headers_leave_room_for_data() {
+    let rate = |scheme: &str, timestamps: bool| {
+        let set = [
+            format!("hop.link.header-compression={scheme}"),
+            format!("flow.download.transport.tcp.timestamps={timestamps}"),
+            "flow.download.transport.tcp.mss=536 B".to_owned(),
+        ];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        get(&run(&set), 0, Metric::Throughput)
+    };
+    for timestamps in [false, true] {
+        let whole = if timestamps { 588.0 } else { 576.0 };
+        let plain = rate("none", timestamps);
+        for (scheme, saved) in
+            [("rfc1144", 0.0), ("rfc2507", 36.0), ("rohc", if timestamps { 45.0 } else { 35.0 })]
+        {
+            let (gain, expected) = (rate(scheme, timestamps) / plain, whole / (whole - saved));
+            println!("{scheme}, timestamps {timestamps}: {gain:.4}, by sizes {expected:.4}");
+            assert!((gain - expected).abs() < 0.004, "{scheme} {timestamps}: {gain} {expected}");
+        }
+    }
+}
+
+/// PR-09, PR-15, PR-16: RFC 2507 loses its context with a packet, with timestamps too; ROHC does not.
+#[test]
+fn robust_header_compression_keeps_its_context() {
+    let discarded = |scheme: &str, timestamps: bool| {
+        let set = [
+            format!("hop.link.header-compression={scheme}"),
+            format!("flow.download.transport.tcp.timestamps={timestamps}"),
+            "hop.link.loss.noise.packets=\"40\"".to_owned(),
+        ];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        probe::measure(&model(&set), 0, 0)["discarded"]
+    };
+    for timestamps in [false, true] {
+        assert!(discarded("rfc2507", timestamps) >= 3.0);
+        assert_eq!(discarded("rohc", timestamps), 0.0);
+    }
+    assert_eq!(discarded("rfc1144", true), 0.0);
 }
 
 /// NS-20: two flows and a constant rate share the link, neither flow is starved.

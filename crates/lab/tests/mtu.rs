@@ -1,8 +1,6 @@
 //! Links with an MTU: fragments and their loss (NS-21), path MTU discovery by ICMP, through black holes and by probes (PR-05),
 //! segment sizes agreed on (TB-30), options that stay after a handover (PR-14). Each against what arithmetic says.
 
-mod common;
-
 use base::event::Event;
 use base::packet::DropReason;
 use lab::once::{Options, Outcome, run_once};
@@ -47,7 +45,7 @@ fn path(tcp: &str, second: &str, bytes: &str) -> Model {
         limit = "1 h"
         "#
     );
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn tcp(more: &str) -> String {
@@ -196,7 +194,7 @@ fn options_stay_after_a_handover() {
             limit = "200 s"
             "#
         );
-        play(&common::model::<&str>(&text, &[]))
+        play(&testkit::model::<&str>(&text, &[]))
     };
     let (old, new) = (
         handover("window-scale = false, sack = false, recovery = \"newreno\""),
@@ -208,14 +206,123 @@ fn options_stay_after_a_handover() {
     assert!(delivered(&new) > 3.0 * most, "{}", delivered(&new));
 }
 
+/// Sizes of the packets with data as they were sent, in their order.
+fn packets(outcome: &Outcome) -> Vec<u32> {
+    let records = outcome.world.network.records();
+    let id = |r: &base::event::Record| match r.event {
+        Event::DataSent { packet, .. } => Some(packet),
+        _ => None,
+    };
+    let mut sent: Vec<u64> = records.iter().filter_map(id).collect();
+    sent.dedup();
+    let mut sizes = std::collections::BTreeMap::new();
+    for record in records {
+        if let Event::Enqueued { packet, size, .. } = record.event {
+            sizes.entry(packet).or_insert(size);
+        }
+    }
+    sent.iter().filter_map(|packet| sizes.get(packet).copied()).collect()
+}
+
+/// PR-05, SC-01, RFC 9260 sections 6.9 and 7.3: what does not fit is dropped, ICMP says why, and new chunks are smaller. Those that
+/// had numbers go again in packets that may be cut up. No timeout, and the window is not reduced.
+#[test]
+fn sctp_learns_the_mtu_by_icmp() {
+    for profile in ["rfc9260", "rfc4960", "linux-6.x"] {
+        let transport = format!("{{ sctp = {{ profile = \"{profile}\", window = \"60 kB\" }} }}");
+        let outcome = play(&path(&transport, "mtu = \"576 B\"", "1 MB"));
+        let sizes = packets(&outcome);
+        let dropped = drops(&outcome, DropReason::TooBig).len();
+        let large = sizes.iter().filter(|size| **size > 576).count();
+        println!("{profile}: {dropped} dropped, {large} larger than the MTU, {} in all", sizes.len());
+        // min(4 packets, max(2 packets, 4404 B)) begin a fourth of 1452 B: four on their way, and the same four again.
+        assert_eq!((dropped, large), (4, 8), "{profile}: {sizes:?}");
+        assert!(sizes[8..].iter().all(|size| *size <= 576), "{profile}");
+        assert_eq!(metric(&outcome, Metric::SegmentsRetransmitted), 4.0, "{profile}");
+        let timeouts = metric(&outcome, Metric::GenuineTimeouts) + metric(&outcome, Metric::SpuriousTimeouts);
+        assert_eq!((timeouts, delivered(&outcome)), (0.0, 1e6), "{profile}");
+        // 400 kbit/s carry 528 of 576 bytes.
+        let rate = metric(&outcome, Metric::Throughput) / (400e3 * 528.0 / 576.0);
+        assert!((0.96..=1.0).contains(&rate), "{profile}: {rate}");
+    }
+}
+
+/// NS-21: without path MTU discovery every packet of SCTP is cut up; where a silent router must not, nothing arrives.
+#[test]
+fn sctp_that_does_not_learn_is_cut_up_or_stuck() {
+    let cut = play(&path("{ sctp = { path-mtu = \"off\" } }", "mtu = \"576 B\"", "1 MB"));
+    assert!(drops(&cut, DropReason::TooBig).is_empty());
+    assert_eq!(delivered(&cut), 1e6);
+    assert!(packets(&cut).iter().filter(|size| **size == 1500).count() > 600);
+    let stuck = play(&path("{ sctp = {} }", "mtu = \"1200 B\"\nicmp = false", "1 MB"));
+    assert_eq!(delivered(&stuck), 0.0);
+    assert!(drops(&stuck, DropReason::TooBig).len() > 10);
+}
+
+/// SC-05, PR-05: each network path has an MTU of its own. The second one is smaller, and is learned after the failover.
+#[test]
+fn sctp_learns_the_mtu_of_each_path() {
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "first"
+        between = ["server", "phone"]
+        rate = "400 kbit/s"
+        delay = "40 ms"
+        [[hop.gate]]
+        name = "break"
+        at = "before-queue"
+        start = "10 s"
+        lasts = "1 h"
+        [[hop]]
+        name = "core"
+        between = ["server", "router"]
+        rate = "100 Mbit/s"
+        delay = "10 ms"
+        [[hop]]
+        name = "second"
+        between = ["router", "phone"]
+        rate = "400 kbit/s"
+        delay = "40 ms"
+        mtu = "1006 B"
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        route = ["first"]
+        other-routes = [["core", "second"]]
+        transport = { sctp = { path-max-retransmissions = 1, window = "20 kB" } }
+        app = { bulk = { bytes = "2 MB" } }
+        [run]
+        limit = "1 h"
+        "#;
+    let outcome = play(&testkit::model::<&str>(text, &[]));
+    let sizes = packets(&outcome);
+    assert_eq!(delivered(&outcome), 2e6);
+    let first = sizes.iter().position(|size| *size <= 1006).unwrap_or(0);
+    assert!(first > 200, "about 10 s of 400 kbit/s go by the first path: {first}");
+    let after = &sizes[first..];
+    let larger = after.iter().filter(|size| **size > 1006).count();
+    println!("{first} packets of 1500 B, then {} with {larger} larger than 1006 B", after.len());
+    // What was outstanding on the first path had its size, met the router once, and was cut up then.
+    assert_eq!(larger, 0);
+    let refused = drops(&outcome, DropReason::TooBig).len();
+    assert!((1..=20_000 / 1452 + 1).contains(&refused), "{refused}");
+}
+
 /// NS-21, PR-05: what a capture shows of fragments and ICMP, other programs read without complaint.
 #[test]
 fn captures_show_fragments_and_errors() {
-    for (options, second, filter, least) in [
-        (", path-mtu = \"off\"", "mtu = \"576 B\"", "ip.flags.mf == 1 || ip.frag_offset > 0", 3 * 68 * 3),
-        ("", "mtu = \"576 B\"", "icmp.type == 3 && icmp.code == 4 && icmp.mtu == 576", 10),
+    let told = "icmp.type == 3 && icmp.code == 4 && icmp.mtu == 576";
+    let sctp = "{ sctp = {} }".to_owned();
+    for (transport, filter, least) in [
+        (tcp(", path-mtu = \"off\""), "ip.flags.mf == 1 || ip.frag_offset > 0", 3 * 68 * 3),
+        (tcp(""), told, 10),
+        (sctp.clone(), told, 4),
+        // Of the four chunks that were too large, three fragments each; all others must not be cut up.
+        (sctp, "ip.flags.df == 0 && (ip.flags.mf == 1 || ip.frag_offset > 0)", 12),
     ] {
-        let model = path(&tcp(options), second, "100 kB");
+        let model = path(&transport, "mtu = \"576 B\"", "100 kB");
         let file = lab::capture::capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
         let path = std::env::temp_dir().join(format!("williwaw-mtu-{}-{least}.pcapng", std::process::id()));
         std::fs::write(&path, &file).unwrap();
@@ -228,8 +335,9 @@ fn captures_show_fragments_and_errors() {
             eprintln!("SKIPPED: tshark is not installed");
             return;
         };
-        let wrong = "ip.checksum.status == 0 || icmp.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed";
-        let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+        let wrong = "ip.checksum.status == 0 || icmp.checksum.status == 0 || tcp.checksum.status == 0 || sctp.checksum.status == 0 || _ws.malformed";
+        let checks =
+            ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "sctp.checksum:TRUE"];
         let wrong = lines(&[&checks[..], &["-Y", wrong]].concat());
         assert!(found >= least, "{filter}: {found}");
         assert_eq!(wrong, Some(0), "{filter}");

@@ -1,8 +1,6 @@
 //! Queue management of the overview's section 4.1, charging of 4.4 and the receiver congestion manager of 5.5, from scenario
 //! files, each against what arithmetic says.
 
-mod common;
-
 use base::Time;
 use base::event::Event;
 use base::packet::DropReason;
@@ -49,7 +47,7 @@ fn bulk(queue: &str, flows: usize, more: &str) -> Model {
             flows - i
         ));
     }
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn drops(outcome: &Outcome, until: f64) -> Vec<(f64, DropReason)> {
@@ -164,8 +162,8 @@ fn stale(outcome: &Outcome) -> (f64, usize) {
 /// Without the flush what is queued comes for queued bytes / rate; with it at most two packets do (QM-09, C136).
 #[test]
 fn a_reset_empties_the_queue_of_its_connection() {
-    let off = stale(&play(&common::model::<&str>(ABORT, &[])));
-    let on = stale(&play(&common::model(ABORT, &["hop.radio.rst-flush=true"])));
+    let off = stale(&play(&testkit::model::<&str>(ABORT, &[])));
+    let on = stale(&play(&testkit::model(ABORT, &["hop.radio.rst-flush=true"])));
     // 60 segments of 1000 B are under way at most; 48 to 50 kB of them are queued: 20 s.
     assert!((15.0..26.0).contains(&off.0), "{off:?}");
     // One packet is in service, and what the server sent while the reset was under way is answered by a reset each.
@@ -181,7 +179,7 @@ fn a_lost_reset_is_made_up_for() {
     ];
     // Everything toward the server is lost behind the node: the node has flushed, the server knows nothing and goes on.
     let text = ABORT.replace("[[flow]]", "[[hop.gate]]\nname = \"deaf\"\ndirections = \"up\"\nmode = \"drop\"\nspikes = [[\"15 s\", \"4 s\"]]\n[[flow]]");
-    let outcome = play(&common::model(&text, &lost[..1]));
+    let outcome = play(&testkit::model(&text, &lost[..1]));
     let (last, packets) = stale(&outcome);
     // The first reset went into the closed gate; a segment of the queue, answered by another one after 19 s, flushes it.
     assert!(last > 3.5 && last < 7.0 && packets < 20, "{last} {packets}");
@@ -212,7 +210,7 @@ fn the_gateway_bills_what_the_link_loses() {
             "#,
             40.0 * offered * 472.0 / 500.0
         );
-        let outcome = play(&common::model::<&str>(&text, &[]));
+        let outcome = play(&testkit::model::<&str>(&text, &[]));
         let ratio = metric(&outcome, 0, Metric::BilledGateway) / metric(&outcome, 0, Metric::BilledRadio);
         assert!((ratio / expected - 1.0_f64).abs() < 0.02, "{offered}: {ratio}");
         assert_eq!(metric(&outcome, 0, Metric::BilledResent), 0.0);
@@ -348,7 +346,7 @@ fn small_packets_are_protected() {
 /// beforehand (QM-14).
 #[test]
 fn the_alternatives_to_a_flush_leave_less_behind() {
-    let stale_of = |set: &[&str]| stale(&play(&common::model(ABORT, set))).0;
+    let stale_of = |set: &[&str]| stale(&play(&testkit::model(ABORT, set))).0;
     let none = stale_of(&[]);
     let buffer = stale_of(&["hop.radio.queue={ drop-tail = { limit = \"5 kB\" } }"]);
     let window = stale_of(&["flow.pages.transport.tcp.window=6 segments"]);
@@ -380,109 +378,10 @@ fn an_outage_of_minutes_meets_persistence() {
             limit = "20 min"
             "#
         );
-        metric(&play(&common::model::<&str>(&text, &[])), 0, Metric::SegmentsDelivered)
+        metric(&play(&testkit::model::<&str>(&text, &[])), 0, Metric::SegmentsDelivered)
     };
     assert!(of("30 s") < 300.0);
     assert_eq!((of("200 s"), of("0 s")), (300.0, 300.0));
-}
-
-/// The share of the link that went to segments sent without need (TA-12).
-#[test]
-fn the_share_of_unneeded_segments_is_told() {
-    let gate = "[[hop.gate]]\nname = \"pause\"\nspikes = [[\"10 s\", \"5 s\"]]";
-    let outcome = play(&bulk("\"unlimited\"", 1, gate));
-    let (unneeded, sent) =
-        (metric(&outcome, 0, Metric::UnneededRetransmissions), metric(&outcome, 0, Metric::SegmentsSent));
-    assert!(unneeded > 0.0);
-    assert_eq!(metric(&outcome, 0, Metric::UnneededLinkRatio), unneeded / sent);
-}
-
-/// TA-12: what each of several links carried, against the events of the run; a copy that the first queue drops is none of the
-/// second link's.
-#[test]
-fn ta_12_the_share_of_unneeded_segments_of_each_link() {
-    let text = r#"
-        williwaw = 1
-        [[hop]]
-        name = "core"
-        between = ["server", "gateway"]
-        rate = "300 kbit/s"
-        delay = "20 ms"
-        queue = { drop-tail = { limit = "1 packets" } }
-        [[hop.loss]]
-        name = "fibre"
-        directions = "down"
-        probability = 0.05
-        [[hop]]
-        name = "radio"
-        between = ["gateway", "phone"]
-        rate = "200 kbit/s"
-        delay = "200 ms"
-        queue = { drop-tail = { limit = "20 packets" } }
-        [[hop.gate]]
-        name = "pause"
-        spikes = [["6 s", "5 s"], ["30 s", "6 s"], ["60 s", "6 s"], ["90 s", "6 s"], ["120 s", "6 s"], ["150 s", "6 s"], ["180 s", "6 s"], ["210 s", "6 s"]]
-        [[hop.loss]]
-        name = "air"
-        directions = "down"
-        probability = 0.02
-        [[flow]]
-        name = "f"
-        from = "server"
-        to = "phone"
-        transport = { tcp = { mss = "960 B", recovery = "newreno" } }
-        app = { bulk = { bytes = "3 MB" } }
-        [run]
-        limit = "3000 s"
-        links = true
-        "#;
-    let model = common::model::<&str>(text, &[]);
-    let outcome = play(&model);
-    let (tables, all) = (
-        lab::system::tables::rows(&model, &outcome.world, Time::ZERO + model.run.limit),
-        lab::system::tables::all(),
-    );
-    let at = all.iter().position(|t| t.name == "links").unwrap();
-    let names: Vec<&str> = tables[at].iter().map(|r| r.0.as_str()).collect();
-    assert_eq!(names, ["core.down", "core.up", "radio.down", "radio.up"]);
-    let get = |link: &str, column: &str| {
-        let row = tables[at].iter().find(|r| r.0 == link).unwrap();
-        row.1[all[at].columns.iter().position(|c| c.name == column).unwrap()].unwrap()
-    };
-    let sent = metric(&outcome, 0, Metric::SegmentsSent);
-    assert_eq!(get("core.down", "segments_reached"), sent);
-    let records = outcome.world.network.records();
-    let data: std::collections::BTreeSet<u64> = records
-        .iter()
-        .filter_map(|r| if let Event::DataSent { packet, .. } = r.event { Some(packet) } else { None })
-        .collect();
-    let delivered = |link: &str| {
-        let of = outcome.world.names.iter().position(|n| n == link).unwrap();
-        let by = |r: &&base::event::Record| {
-            r.source.0 as usize == of
-                && matches!(r.event, Event::Delivered { packet } if data.contains(&packet))
-        };
-        records.iter().filter(by).count() as f64
-    };
-    for link in ["core.down", "radio.down"] {
-        let carried = get(link, "segments_carried");
-        assert_eq!(carried, delivered(link), "{link}");
-        assert_eq!(get(link, "unneeded_carried_ratio"), get(link, "unneeded_carried") / carried, "{link}");
-    }
-    let passed_on = get("core.down", "segments_carried") - get("core.down", "segments_lost");
-    assert_eq!(get("radio.down", "segments_reached"), passed_on);
-    assert!(get("core.down", "segments_queue_dropped") > 0.0 && get("radio.down", "segments_lost") > 0.0);
-    let unneeded = metric(&outcome, 0, Metric::UnneededRetransmissions);
-    let of = |link| get(link, "unneeded_carried");
-    assert!(of("core.down") <= unneeded && of("radio.down") > 0.0);
-    assert!(
-        of("radio.down") < of("core.down"),
-        "some end before it: {}, {}",
-        of("radio.down"),
-        of("core.down")
-    );
-    // The way back carries acknowledgements alone.
-    assert_eq!(get("radio.up", "segments_reached"), 0.0);
 }
 
 /// A base station polices real-time traffic apart from the rest, and deletes copies of what still waits (QM-11).
@@ -559,7 +458,7 @@ fn qm_13_bounded_switching_interval() {
             limit = "50 s"
             "#
         );
-        let outcome = play(&common::model::<&str>(&text, &[]));
+        let outcome = play(&testkit::model::<&str>(&text, &[]));
         (metric(&outcome, 0, Metric::MessagesDelivered), metric(&outcome, 1, Metric::MessagesDelivered))
     };
     let (_, starved) = run("");
@@ -576,7 +475,7 @@ fn qm_13_bounded_switching_interval() {
 fn sw_21_the_first_link_stops_the_adapter_of_a_host() {
     let text = include_str!("../../../scenarios/channel/adapter.toml");
     let waiting = |set: &[&str]| {
-        let outcome = play(&common::model(text, set));
+        let outcome = play(&testkit::model(text, set));
         let most = |link: &str| {
             let of = outcome.world.names.iter().position(|name| name == link).unwrap();
             let before = |r: &base::event::Record| match r.event {

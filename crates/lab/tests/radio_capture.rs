@@ -1,8 +1,6 @@
 //! Radio taps of a capture in other eyes: tshark's gsm_rlcmac, llcgprs, sndcp and bssgp dissectors read every block
 //! and frame. Without tshark the test says so.
 
-mod common;
-
 use capture::Reader;
 use lab::capture::capture;
 use scenario::Model;
@@ -26,7 +24,7 @@ fn model(radio: &str, flows: &str) -> Model {
         limit = "1 h"
         "#
     );
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn flow(name: &str, from: &str, to: &str, size: &str) -> String {

@@ -1,8 +1,6 @@
 //! The claim: transports for real-time data beside each other: TFRC shares with TCP, ATP and SR-RTP run over DCCP, marks spare
 //! what drops cost, classes and profiles set delays. Each test names its catalogue features.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use scenario::metric::Metric;
 
@@ -40,7 +38,7 @@ fn news(transport: &str, more: &[&str]) -> Outcome {
         limit = "400 s"
     "#
     );
-    run_once(&common::model(&text, more), 0, Options::default())
+    run_once(&testkit::model(&text, more), 0, Options::default())
 }
 
 /// AT-34, RT-12: ATP's units over a DCCP connection, with either congestion control, and SR-RTP on DCCP with TFRC: most units come
@@ -92,7 +90,7 @@ fn at_03_the_application_slows_down_after_cng() {
             limit = "300 s"
         "#
         );
-        let outcome = run_once(&common::model::<&str>(&text, &[]), 0, Options::default());
+        let outcome = run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default());
         (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::UnitsInTime))
     };
     // Half of what the units need.
@@ -127,7 +125,7 @@ fn at_30_marks_cost_less_than_drops() {
             limit = "200 s"
         "#
         );
-        run_once(&common::model::<&str>(&text, &[]), 0, Options::default())
+        run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default())
     };
     let (marked, dropped) = (run(true), run(false));
     let again = |outcome: &Outcome| get(outcome, Metric::SegmentsRetransmitted);
@@ -165,7 +163,7 @@ fn rt_11_a_profile_sets_the_stay_limit() {
             [run]
             limit = "120 s"
         "#;
-        let outcome = run_once(&common::model(text, more), 0, Options::default());
+        let outcome = run_once(&testkit::model(text, more), 0, Options::default());
         [Metric::MessagesDelivered, Metric::MessageDelayMax, Metric::MessagesLate].map(|m| get(&outcome, m))
     };
     let stay = run(&["hop.radio.stay=1.5 s"]);
@@ -199,7 +197,7 @@ fn rt_08_classes_have_their_delay() {
             limit = "60 s"
         "#
         );
-        get(&run_once(&common::model::<&str>(&text, &[]), 0, Options::default()), Metric::MessagesLate)
+        get(&run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default()), Metric::MessagesLate)
     };
     for (class, just, beyond) in [
         ("conversational", "298 ms", "299 ms"),
@@ -280,7 +278,7 @@ fn beside(rate: &str, delay: &str, limit: u32, more: &str) -> f64 {
         limit = "310 s"
     "#
     );
-    let outcome = run_once(&common::model::<&str>(&text, &[]), 0, Options::default());
+    let outcome = run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default());
     let rate = |flow: usize| outcome.flows[flow].get(Metric::Throughput).unwrap_or(f64::NAN);
     rate(1) / rate(0)
 }

@@ -1,8 +1,6 @@
 //! The claim: connections to one destination begin with what those before them learned of the path, as far as
 //! `share` says (RFC 9040 section 6; "Responding" section IV.B). Each test names its catalogue features.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
@@ -39,7 +37,7 @@ fn model(set: &[&str]) -> Model {
         [run]
         limit = "1000 s"
     "#;
-    common::model(text, set)
+    testkit::model(text, set)
 }
 
 fn run(set: &[&str]) -> Outcome {
@@ -134,7 +132,7 @@ fn a_timer_goes_on_from_what_the_one_before_has_learned() {
             "flow.fetch.transport.tcp.share.rtt=false".to_owned(),
             "hop.link.loss.corruption.probability=0".to_owned(),
         ];
-        let model = common::model(text, &set);
+        let model = testkit::model(text, &set);
         let of =
             |repetition| get(&run_once(&model, repetition, Options::default()), Metric::SpuriousEpisodes);
         (0..10).map(of).sum::<f64>()
@@ -177,7 +175,7 @@ fn flows_between_the_same_nodes_share() {
         )
     };
     let time = |from: &str, to: &str, set: &[&str]| {
-        let model = common::model(&text(from, to), set);
+        let model = testkit::model(&text(from, to), set);
         get(&run_once(&model, 0, Options::default()), Metric::DownloadTime)
     };
     let alone = time("server", "phone", &["flow.second.transport.tcp.share.cwnd=false"]);

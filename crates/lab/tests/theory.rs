@@ -1,8 +1,6 @@
 //! The claim: where a formula exists, runs follow it. Each test states its formula, its source, and how
 //! far from it a run may be.
 
-mod common;
-
 use base::event::Event;
 use lab::once::{Options, run_once};
 use scenario::Model;
@@ -20,7 +18,7 @@ fn model(rate: &str, delay: &str, loss: f64, tcp: &str, app: &str, limit: &str) 
          [[flow]]\nname = \"flow\"\nfrom = \"server\"\nto = \"client\"\ntransport = {{ tcp = {{ {tcp} }} }}\n\
          app = {{ bulk = {{ {app} }} }}\n[run]\nlimit = \"{limit}\"\n"
     );
-    common::model::<&str>(&text, &[])
+    testkit::model::<&str>(&text, &[])
 }
 
 fn measure(model: &Model, repetition: u64, metric: Metric) -> f64 {

@@ -2,49 +2,23 @@
 //! the studies of delay saw. Each test names the features of the catalogue that it shows; `C` numbers are
 //! claims of the papers.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use lab::picture::picture;
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles, read_with};
+use testkit::Download;
 use transport::tcp::Config;
 
 /// A link, a server that sends to a phone; `set` changes it, or adds to the link what begins with `[[`.
 fn model(set: &[&str]) -> Model {
-    let text = r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "9600 bit/s"
-        delay = "300 ms"
-        queue = "unlimited"
-        [[hop.gate]]
-        name = "pause"
-        spikes = []
-        [[hop.loss]]
-        name = "lost"
-        directions = "down"
-        packets = "1000000"
-        [[hop.loss]]
-        name = "noise"
-        directions = "down"
-        probability = 0
-        EXTRA
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = { tcp = { profile = "ns2-2001" } }
-        app = { bulk = { bytes = "100 kB" } }
-        [run]
-        limit = "1000 s"
-    "#;
+    let lost = "[[hop.loss]]\nname = \"lost\"\ndirections = \"down\"\npackets = \"1000000\"";
+    let noise = "[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\nprobability = 0";
+    let path =
+        Download::over("9600 bit/s", "300 ms").unlimited().spikes("pause", "[]").faults(lost).faults(noise);
     let (extra, set): (Vec<&str>, Vec<&str>) = set.iter().partition(|s| s.starts_with("[["));
-    let text = text.replace("EXTRA", &extra.concat());
+    let text = path.faults(&extra.concat()).tcp("profile = \"ns2-2001\"").limit("1000 s").text();
     let set: Vec<String> = set.into_iter().map(expand).collect();
-    common::model(&text, &set)
+    testkit::model(&text, &set)
 }
 
 /// `tcp.` is short for the flow's transport, `pause=` for the spikes of the gate, `lose=` for packets.
@@ -388,7 +362,7 @@ fn the_profile_of_rfc_3481_is_its_table() {
     assert_eq!(large.receiver.window.bytes(large.mss, 0), 256_000);
     // Header compression of RFC 1144 stays off (section 4.9), which is what a hop does unless it is asked.
     let built = model(&["tcp.profile=rfc3481"]);
-    assert!(built.links.iter().all(|link| !link.compression));
+    assert!(built.links.iter().all(|link| link.compression.is_none()));
 }
 
 /// PR-20: with a window of twice the bandwidth-delay product half of it still fills the path. A loss costs the round trip
@@ -580,7 +554,7 @@ fn a_least_timeout_from_the_length_of_the_delay_avoids_timeouts() {
             "flow.transfer.transport.tcp.spurious=eifel".to_owned(),
             format!("flow.transfer.transport.tcp.rto.adapt={adapt}"),
         ];
-        let model = common::model(text, &set);
+        let model = testkit::model(text, &set);
         (0..30)
             .map(|r| run_once(&model, r, Options::default()).flows.swap_remove(0))
             .map(|f| (f.get(Metric::SpuriousEpisodes).unwrap(), f.get(Metric::CompletionTime).unwrap()))

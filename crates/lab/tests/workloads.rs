@@ -1,8 +1,6 @@
 //! The claim: workloads take the time that arithmetic says, on a link where everything can be counted; and what
 //! they give up, lose or repeat is told. Each test names its catalogue features.
 
-mod common;
-
 use lab::once::{Options, Outcome, run_once};
 use proptest::prelude::*;
 use scenario::Model;
@@ -37,7 +35,7 @@ fn model(set: &[&str]) -> Model {
         [run]
         limit = "1000 s"
     "#;
-    common::model(text, set)
+    testkit::model(text, set)
 }
 
 fn run(set: &[&str]) -> Outcome {
@@ -347,7 +345,7 @@ fn a_constant_rate_beside_tcp_keeps_its_rate() {
         transport = "udp"
         app = { cbr = { rate = "380 kbit/s", packet = "972 B", lasts = "60 s" } }
     "#;
-    let outcome = run_once(&common::model::<&str>(text, &[]), 0, Options::default());
+    let outcome = run_once(&testkit::model::<&str>(text, &[]), 0, Options::default());
     let share = |flow: usize| outcome.flows[flow].get(Metric::Throughput).unwrap_or(f64::NAN);
     // 380 kbit/s and 28 B of headers for 972 are 391 kbit/s.
     assert!((share(1) - 380_000.0).abs() < 0.06 * 380_000.0, "{}", share(1));

@@ -1,55 +1,55 @@
 //! Client protocol state machine on one connection.
 //!
-//! It greets, asks for one job, plays its part in it, and hears what the server saw. Bytes and the time come in,
-//! bytes go out; sockets are elsewhere.
+//! It greets, requests one job, runs its side, and receives the server's report. Bytes and time in, bytes
+//! out; no sockets.
 
 use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Why the two cannot work together. Trying again would not help.
+/// Permanent incompatibility: a retry is useless.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Another program answers there.
+    /// Another program answers.
     #[error("what answers there is no `williwaw measure server`: {0}")]
     Stranger(Malformed),
-    /// Another version.
+    /// Another protocol version.
     #[error("the server speaks version {0} of the protocol, this client version {VERSION}")]
     Version(u16),
-    /// The server will not.
+    /// The server refuses.
     #[error("the server refuses: {text}")]
     Refused {
-        /// What kind of reason.
+        /// Reason.
         why: Refusal,
-        /// The server's words.
+        /// Text of the server.
         text: String,
     },
-    /// A message that has no place there.
+    /// A message that is not valid in this state.
     #[error("the server says something that does not belong there")]
     Nonsense,
 }
 
-/// What to ask for.
+/// Request of a client.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Names the run.
+    /// Identifier of the run.
     pub session: u64,
-    /// Lets it in; may be empty.
+    /// Access token; may be empty.
     pub token: String,
-    /// The job.
+    /// Job.
     pub job: Job,
-    /// Keys of earlier connections of which the server's account is asked for first.
+    /// Keys of earlier connections whose final statistics are requested first.
     pub owed: Vec<u64>,
-    /// The receive window that the server shall offer, bytes; 0: any.
+    /// Receive window that the server should offer, bytes; 0: default.
     pub window: u32,
-    /// Between a reply and the next request.
+    /// Time between a reply and the next request.
     pub think: Span,
-    /// No byte for longer than this is a pause.
+    /// Shortest gap between bytes that counts as a pause.
     pub threshold: Span,
 }
 
-/// What the client saw.
+/// Client side of a connection.
 #[derive(Clone, Debug)]
 pub struct Asking {
     request: Request,
@@ -58,9 +58,9 @@ pub struct Asking {
     state: State,
     /// Key and port of the echo, and the server's name.
     welcome: Option<(u64, u16, String)>,
-    /// When the job was asked for; the clock of a download starts here.
+    /// Time of the job request; a download is timed from here.
     asked: Option<Time>,
-    /// When the first measured byte was handed over to be sent.
+    /// Time of the first measured byte sent.
     sending: Option<Time>,
     sent: u64,
     arrivals: Arrivals,
@@ -72,21 +72,21 @@ pub struct Asking {
 #[derive(Clone, Debug)]
 enum State {
     Greeted,
-    /// What the server tells of earlier connections.
+    /// Receives final statistics of earlier connections.
     Hearing,
-    /// The server may refuse the job; until it takes it, nothing that comes is measured.
+    /// The job is requested; no measured bytes arrive before it is accepted.
     Asked,
     Taking {
         left: u64,
         timed: bool,
     },
-    /// Bytes are handed over for `lasts`, until `end`, which is known with the first of them.
+    /// Sends bytes for `lasts`, until `end`, which is set at the first byte.
     Giving {
         lasts: Span,
         end: Option<Time>,
         chunks: Chunks,
     },
-    /// A request goes at `at`.
+    /// The next request is due at `at`.
     Thinking {
         at: Time,
     },
@@ -100,7 +100,7 @@ enum State {
 }
 
 impl Asking {
-    /// Greets and asks.
+    /// Queues the greeting and the request.
     pub fn new(request: Request) -> Asking {
         let Request { session, token, .. } = request.clone();
         let hello = Message::Hello { version: VERSION, session, token };
@@ -121,10 +121,10 @@ impl Asking {
         }
     }
 
-    /// Takes in what came.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// [`Fault`]; the connection is of no more use.
+    /// [`Fault`]; the connection is not usable afterwards.
     pub fn on_bytes(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), Fault> {
         loop {
             match self.reader.next(&mut bytes).map_err(Fault::Stranger)? {
@@ -135,7 +135,7 @@ impl Asking {
         }
     }
 
-    /// What is to be sent next; none: nothing before [`next_wake`](Self::next_wake) or more bytes.
+    /// Next data to send; None before [`next_wake`](Self::next_wake) or further input.
     pub fn next_out(&mut self, now: Time) -> Option<Out> {
         if self.out.is_empty() {
             self.refill(now);
@@ -171,12 +171,12 @@ impl Asking {
         }
     }
 
-    /// True if there is something to send that does not hang on the time.
+    /// Whether data are queued that need no timer.
     pub fn has_out(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// When there will be something to send though nothing came.
+    /// Time of the next output without input.
     pub fn next_wake(&self) -> Time {
         match &self.state {
             State::Thinking { at } => *at,
@@ -184,7 +184,7 @@ impl Asking {
         }
     }
 
-    /// Ends the echo of datagrams.
+    /// Ends the datagram echo.
     pub fn end_probes(&mut self) {
         if matches!(self.state, State::Probing) {
             self.out.push_back(Out::Bytes(Message::End.bytes()));
@@ -192,52 +192,52 @@ impl Asking {
         }
     }
 
-    /// The echo's key and port, once datagrams may be sent.
+    /// Key and port of the echo, while datagrams may be sent.
     pub fn echo(&self) -> Option<(u64, u16)> {
         let probing = matches!(self.state, State::Probing);
         self.welcome.as_ref().filter(|_| probing).map(|(key, port, _)| (*key, *port))
     }
-    /// What the server called itself.
+    /// Name of the server.
     pub fn server(&self) -> Option<&str> {
         self.welcome.as_ref().map(|(_, _, name)| name.as_str())
     }
-    /// True once the server has taken this client in.
+    /// Whether the server has accepted this client.
     pub fn is_welcome(&self) -> bool {
         self.welcome.is_some()
     }
-    /// True once the report is here.
+    /// Whether the report has arrived.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
-    /// The key that the server gave to this connection.
+    /// Key of this connection, from the server.
     pub fn key(&self) -> Option<u64> {
         self.welcome.as_ref().map(|(key, _, _)| *key)
     }
-    /// The accounts of earlier connections, by their keys; empty texts where the server knows nothing.
+    /// Final statistics of earlier connections by key; empty texts where the server has none.
     pub fn accounts(&self) -> &[(u64, String)] {
         &self.accounts
     }
-    /// The server's report.
+    /// Report of the server as JSON.
     pub fn report(&self) -> Option<&str> {
         self.report.as_ref().map(|(_, json)| json.as_str())
     }
-    /// When the job was asked for.
+    /// Time of the job request.
     pub fn asked(&self) -> Option<Time> {
         self.asked
     }
-    /// Measured bytes that came, and those that were handed over.
+    /// Measured bytes received and sent.
     pub fn bytes(&self) -> (u64, u64) {
         (self.arrivals.bytes, self.sent)
     }
-    /// When each transaction began, and how long it took.
+    /// Start and duration of each transaction.
     pub fn transactions(&self) -> &[(Time, Span)] {
         &self.transactions
     }
-    /// From asking to the first measured byte.
+    /// Time from the request to the first measured byte.
     pub fn first_byte(&self) -> Option<Span> {
         Some(self.arrivals.first?.since(self.asked?))
     }
-    /// Pauses in what came, counted from `origin`. None of transactions: their times say it.
+    /// Pauses of received bytes, relative to `origin`. None for transactions, whose durations show them.
     pub fn pauses_since(&self, origin: Time) -> Vec<Pause> {
         match self.request.job {
             Job::Transactions { .. } => Vec::new(),
@@ -245,8 +245,8 @@ impl Asking {
         }
     }
 
-    /// How long the job took as a user sees it. Downwards: from asking to the last byte. Upwards: from the first byte
-    /// handed over until the server's word that all is there.
+    /// Duration of the job for a user. Down: from the request to the last byte. Up: from the first byte sent
+    /// to the server's report.
     pub fn duration(&self) -> Option<Span> {
         let (report, _) = self.report.as_ref()?;
         Some(match self.request.job {
@@ -285,7 +285,7 @@ impl Asking {
         Ok(())
     }
 
-    /// Asks for what is owed, one account at a time, then for the job.
+    /// Requests outstanding statistics, one connection at a time, then the job.
     fn ask(&mut self, now: Time) {
         let message = match self.request.owed.last() {
             Some(&key) => {

@@ -1,32 +1,32 @@
 //! Bottleneck buffer estimate from RTT growth and rate.
 //!
-//! While a transfer fills it, the round trip grows by the time that the buffer takes to drain; times the rate, that
-//! is its size.
+//! During a transfer that fills the buffer, the RTT grows by the drain time of the buffer. Drain time times
+//! rate is the buffer size.
 
 use serde::{Deserialize, Serialize};
 
-/// An estimate and what it was made of.
+/// A buffer estimate and its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Bytes of IP packets that waited.
+    /// Buffered bytes of IP packets.
     pub bytes: f64,
-    /// Nothing was resent, so that the buffer may never have been full: it is at least this deep.
+    /// Lower bound: without retransmissions the buffer may not have been full.
     pub at_least: bool,
-    /// The shortest round trip of a small packet, seconds.
+    /// Minimum RTT of a small packet, s.
     pub idle_s: f64,
-    /// The round trip under load, seconds: nine in ten were shorter.
+    /// 90th percentile of the RTT under load, s.
     pub loaded_s: f64,
-    /// The rate meanwhile, IP packets, bit/s.
+    /// Rate during the load, IP packets, bit/s.
     pub rate_bps: f64,
-    /// Small packets that came back under load.
+    /// Number of small packets echoed under load.
     pub probes: u32,
 }
 
-/// Fewer probes under load say nothing.
+/// Least number of probes under load for an estimate.
 const FEWEST: usize = 8;
 
-/// Makes an estimate of round trips without and with load (seconds), the rate of the load in bit/s of IP packets,
-/// and whether anything had to be resent. None where too few probes came back or nothing grew.
+/// Estimates from RTTs without and with load (s), the load's rate (bit/s of IP packets), and whether there
+/// were retransmissions. None with too few probes or without RTT growth.
 pub fn estimate(idle: &[f64], loaded: &[f64], rate_bps: f64, resent: bool) -> Option<Estimate> {
     let least = idle.iter().chain(loaded).copied().fold(f64::INFINITY, f64::min);
     if loaded.len() < FEWEST || !least.is_finite() || rate_bps <= 0.0 {

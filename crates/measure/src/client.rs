@@ -1,10 +1,11 @@
 //! Measurement client: tests, repetitions, reconnection.
 //!
-//! One test after the other, one connection a repetition. A connection that is lost is made again, and the rest goes
-//! on.
+//! Tests run in sequence, with one connection per repetition. A lost connection is re-established, and the
+//! plan continues.
 
 use crate::asking::Asking;
 use crate::buffer::{self, Estimate};
+use crate::cause::Loss;
 use crate::clock::{self, Clock};
 use crate::entry::{Begin, Disconnection, End, Entry, Run, SCHEMA};
 use crate::flow::Pause;
@@ -22,45 +23,49 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What to measure, and against whom.
+/// Configuration of a measurement.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The server's name or address, with or without a port.
+    /// Server name or address, with optional port.
     pub server: String,
-    /// Lets the client in; may be empty.
+    /// Access token; may be empty.
     pub token: String,
-    /// Names the run.
+    /// Identifier of the run.
     pub session: u64,
-    /// The tests.
+    /// Tests.
     pub plan: Plan,
-    /// The present, as a date.
+    /// Start date.
     pub started: String,
-    /// Where to write a capture of what goes to and fro; it must not be there yet.
+    /// Capture file to create; it must not exist.
     pub capture: Option<PathBuf>,
 }
 
-/// What happens to entries and progress.
+/// Receiver of log entries and progress.
 pub trait Listener: Sync {
-    /// Something to keep.
+    /// Stores an entry.
     ///
     /// # Errors
-    /// It could not be kept: the measurement ends.
+    /// The entry could not be stored: the measurement ends.
     fn entry(&self, entry: &Entry) -> Result<(), Error>;
-    /// So many repetitions of all are done.
+    /// Number of completed repetitions and of all.
     fn progress(&self, done: u64, all: u64);
+    /// A connection was lost just now: what the equipment says of it, if it can be asked.
+    fn lost(&self) -> Option<String> {
+        None
+    }
 }
 
-/// Between two attempts to connect again.
+/// Interval of reconnection attempts.
 const RETRY: Span = Span::from_secs(1);
-/// A probe that is not back so long after the last was sent is lost.
+/// Time after the last probe at which missing echoes count as lost.
 const LATEST: Span = Span::from_secs(3);
-/// Probes before a load, and the interval of those beside it.
+/// Number of probes before a load (`BEFORE`), and interval of probes during the load (`BESIDE`).
 const BEFORE: u32 = 10;
 const BESIDE: Span = Span::from_millis(50);
-/// Bytes of those.
+/// Bytes of a probe.
 const SMALL: usize = 32;
 
-/// The addresses of a name, which may end in a port; without one it is [`PORT`].
+/// Addresses of a name with optional port; the default is [`PORT`].
 ///
 /// # Errors
 /// [`Error::Name`].
@@ -79,11 +84,11 @@ pub fn resolve(name: &str) -> Result<Vec<SocketAddr>, Error> {
     if found.is_empty() { Err(unknown(io::Error::other("it has none"))) } else { Ok(found) }
 }
 
-/// Measures. True if all of the plan was done; false if `stop` ended it, which is no error.
+/// Runs the plan. True if it was completed, false if `stop` ended it.
 ///
 /// # Errors
-/// There is no server, or it will not; it was out of reach for too long; an entry could not be kept. What was
-/// measured until then has been handed to the listener.
+/// The server is missing or refuses, was unreachable for too long, or an entry could not be stored. Earlier
+/// results have been passed to the listener.
 pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Listener) -> Result<bool, Error> {
     let clock = Clock::start();
     let (address, server_name) = reach(config, clock, stop)?;
@@ -113,7 +118,7 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Listener) -> R
     result
 }
 
-/// The capture, if one is wanted.
+/// Capture, if requested.
 #[cfg(target_os = "linux")]
 struct Recorder(Option<crate::recording::Recording>);
 
@@ -124,7 +129,7 @@ impl Recorder {
         Ok(Recorder(config.capture.as_ref().map(open).transpose()?))
     }
 
-    /// Records while `act` runs; gives how many packets were missed too.
+    /// Captures while `act` runs; also returns the number of missed packets.
     fn beside<R>(self, act: impl FnOnce() -> R) -> Result<(R, Option<u64>), Error> {
         let Some(recording) = self.0 else { return Ok((act(), None)) };
         let over = AtomicBool::new(false);
@@ -156,13 +161,13 @@ impl Recorder {
     }
 }
 
-/// The first address that answers as it should, and how the server calls itself.
+/// First address with a valid response, and the server's name.
 fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr, String), Error> {
     let mut first = None;
     for address in resolve(&config.server)? {
         match Line::new(config, clock, stop, address).greet() {
             Ok(name) => return Ok((address, name)),
-            // Of several addresses the first one's answer counts, unless one is a server that refuses.
+            // The error of the first address is reported, unless another one is a server that refuses.
             Err(error @ Error::Fault { .. }) => return Err(error),
             Err(error) => first = first.or(Some(error)),
         }
@@ -181,11 +186,11 @@ struct All<'a> {
     done: u64,
 }
 
-/// What one connection brought, whole or not.
+/// Result of one connection, complete or not.
 struct Once {
     run: Run,
     broken: Option<Broken>,
-    /// The key of the connection that carried it, if it was closed at both ends.
+    /// Key of the connection, if both ends have closed it.
     key: Option<u64>,
 }
 
@@ -210,7 +215,7 @@ impl All<'_> {
         Ok(true)
     }
 
-    /// One repetition, over as many connections as it takes; false if the user has had enough.
+    /// Runs one repetition, with reconnections if needed; false if stopped.
     fn repeat(&self, step: usize, test: &Test, repetition: u32) -> Result<bool, Error> {
         let mut test = test.clone();
         loop {
@@ -229,9 +234,9 @@ impl All<'_> {
                 None => return Ok(true),
                 Some(Broken::Stopped) => return Ok(false),
                 Some(Broken::Fault(fault)) => return Err(Error::Fault { address: self.address, fault }),
-                Some(Broken::Lost(kind, evidence)) => {
-                    self.again(step, repetition, kind, evidence)?;
-                    // What is left of a sequence is done; a transfer that was cut off is not begun anew.
+                Some(Broken::Lost(loss)) => {
+                    self.again(step, repetition, loss)?;
+                    // The rest of a transaction sequence is run; an interrupted transfer is not repeated.
                     match &mut test {
                         Test::Transactions { count, .. } => *count -= run.response_s.len() as u32,
                         _ if began => return Ok(true),
@@ -242,13 +247,13 @@ impl All<'_> {
         }
     }
 
-    /// Hands on what the server told of earlier connections.
+    /// Passes on final statistics of earlier connections from the server.
     fn tell_accounts(&self) -> Result<(), Error> {
         self.line.accounts().into_iter().try_for_each(|account| self.listener.entry(&Entry::Account(account)))
     }
 
-    /// Asks for the last account that is owed, once everything is done. A server that is gone by then owes it for
-    /// ever: what it told with its report stays.
+    /// Requests the last outstanding statistics at the end. If the server is gone, the values of its report
+    /// remain.
     fn last_words(&self, done: bool) -> Result<bool, Error> {
         if done && self.line.is_owed() && self.line.greet().is_ok() {
             self.tell_accounts()?;
@@ -256,16 +261,19 @@ impl All<'_> {
         Ok(done)
     }
 
-    /// Makes a connection again, and tells from when to when there was none.
-    fn again(&self, step: usize, repetition: u32, kind: &str, evidence: String) -> Result<(), Error> {
+    /// Reconnects, and records the time without a connection.
+    fn again(&self, step: usize, repetition: u32, loss: Loss) -> Result<(), Error> {
         let t = self.clock.now();
+        let Loss { kind, cause, evidence, account } = loss.looked_into(self.address, self.listener.lost());
         let mut lost = Disconnection {
             t: t.as_secs_f64(),
             until: None,
             step,
             repetition,
             kind: kind.to_owned(),
+            cause,
             evidence,
+            account,
             attempts: 0,
         };
         let give_up = span(self.config.plan.give_up);
@@ -306,8 +314,8 @@ impl All<'_> {
         }
     }
 
-    /// One connection with one job. `interval` is from one transaction's reply to the next request, if it is more
-    /// than the plan's.
+    /// Runs one job on one connection. `interval`: least time between a reply and the next request, if above
+    /// that of the plan.
     fn job(&self, job: Job, interval: Span) -> Once {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
@@ -332,7 +340,7 @@ impl All<'_> {
         Once { run, broken: result.err(), key: asking.key().filter(|_| closed) }
     }
 
-    /// Datagrams, echoed; until all are back, or `enough`.
+    /// Sends echoed datagrams until all are back, or until `enough`.
     fn probes(&self, size: usize, interval: Span, count: Option<u32>, enough: &dyn Fn() -> bool) -> Once {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
@@ -366,9 +374,9 @@ impl All<'_> {
     ) -> Result<(), Broken> {
         let mut pump = self.pump(stream)?;
         pump.run(asking, |asking| asking.echo().is_some())?;
-        let lost = |error: io::Error| Broken::Lost("lost", error.to_string());
+        let lost = |error: io::Error| Broken::Lost(Loss::of("lost", &error));
         let Some((key, 1..)) = asking.echo() else {
-            return Err(Broken::Lost("refused", "the server echoes no datagrams".to_owned()));
+            return Err(Broken::Lost(Loss::refused("the server echoes no datagrams")));
         };
         let here = stream.local_addr().map_err(lost)?;
         let socket = UdpSocket::bind(SocketAddr::new(here.ip(), 0)).map_err(lost)?;
@@ -383,7 +391,7 @@ impl All<'_> {
             let now = self.clock.now();
             if let Some(probe) = probing.next_out(now) {
                 last = now;
-                // One that cannot be sent is one lost; so is what the system says of an earlier one.
+                // A probe that cannot be sent counts as lost; the error may also stem from an earlier one.
                 let _ = socket.send(&probe);
             }
             let wake = probing.next_wake();
@@ -408,7 +416,7 @@ impl All<'_> {
         })
     }
 
-    /// Probes, then a load with probes beside it.
+    /// Probes the idle path, then during a load.
     fn buffer(&self, test: &Test) -> Once {
         let quiet = self.probes(SMALL, Span::from_millis(100), Some(BEFORE), &|| false);
         if quiet.broken.is_some() {
@@ -433,7 +441,7 @@ impl All<'_> {
 
     fn pump<'s>(&'s self, stream: &'s TcpStream) -> Result<Pump<'s>, Broken> {
         Pump::new(stream, self.clock, self.stop, span(self.config.plan.stall), &self.filler)
-            .map_err(|error| Broken::Lost("lost", error.to_string()))
+            .map_err(|error| Broken::Lost(Loss::of("lost", &error)))
     }
 
     fn wait(&self, span: Span) {
@@ -444,13 +452,13 @@ impl All<'_> {
     }
 }
 
-/// Puts down what a connection brought.
+/// Adds the results of a connection to the record.
 fn fill(run: &mut Run, asking: &Asking, client: Kernel, asked: Time) {
     let report: Report = asking.report().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let since = asked.as_secs_f64();
     let (down, _) = asking.bytes();
     run.seconds = asking.duration().map(Span::as_secs_f64);
-    // What came down was counted here; what went up, there, or else by what was acknowledged.
+    // Downstream bytes are counted here; upstream bytes by the server, or by ACKs if there is no report.
     run.bytes = match (down, asking.report()) {
         (0, Some(_)) => report.received,
         (0, None) => client.get("bytes_acked").saturating_sub(1),
@@ -472,7 +480,7 @@ fn estimate(test: &Test, quiet: &Run, load: &Run, beside: &Run) -> Option<Estima
     let mss = sender.get("snd_mss").max(1) as f64;
     let stamps = if sender.get("options") & 1 == 1 { 12.0 } else { 0.0 };
     let rate = load.bytes as f64 * 8.0 / load.seconds?.max(1e-9) * (mss + 40.0 + stamps) / mss;
-    // Until slow start has filled the path nothing waits.
+    // The buffer fills only after slow start.
     let from = load.t + load.seconds? / 4.0;
     let until = load.t + load.seconds?;
     let during = |t: &f64| (from..until).contains(t);

@@ -1,6 +1,6 @@
 //! Portable fallback without Linux-specific socket facts.
 //!
-//! Connections are made and bytes flow; what only that kernel tells is not told, and what only it can set is refused.
+//! Connections and transfers work; there is no `TCP_INFO`, and Linux-specific options are refused.
 
 use crate::Socket;
 use netns::facts::TcpInfo;

@@ -1,10 +1,11 @@
 //! Measurement log: one JSON object a line, append-only.
 //!
-//! A file of lines that only grows, one JSON object a line, written when it happened. A kill tears at most the last
-//! line, which is dropped when the file is read.
+//! Each entry is written when its event occurs. A kill can only truncate the last line, which is dropped on
+//! reading.
 
 use crate::Error;
 use crate::buffer::Estimate;
+use crate::cause::Cause;
 use crate::flow::Pause;
 use crate::kernel::{Kernel, Report};
 use crate::plan::Plan;
@@ -14,156 +15,162 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The shape of the file.
+/// Schema identifier of the file.
 pub const SCHEMA: &str = "williwaw-measure-journal/1";
 
-/// The first line.
+/// First entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Begin {
     /// [`SCHEMA`].
     pub schema: String,
-    /// When, as a date; every other time in the file is seconds since then.
+    /// Start date; all other times in the file are seconds since then.
     pub started: String,
-    /// What the user called the server.
+    /// Server name from the user.
     pub server: String,
-    /// The address that was.
+    /// Server address.
     pub address: String,
-    /// Program and kernel here.
+    /// Program and kernel version of the client.
     pub client_name: String,
-    /// Program and kernel there.
+    /// Program and kernel version of the server.
     pub server_name: String,
-    /// Settings of this machine's network stack that matter.
+    /// Network settings of the client.
     pub settings: BTreeMap<String, String>,
-    /// What is to be measured.
+    /// Measurement plan.
     pub plan: Plan,
 }
 
-/// One repetition of one test.
+/// One repetition of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Run {
-    /// Which step of the plan.
+    /// Index of the plan's step.
     pub step: usize,
-    /// Which repetition, from 0.
+    /// Index of the repetition.
     pub repetition: u32,
-    /// When it began.
+    /// Start time.
     pub t: f64,
-    /// False if a disconnection or the user ended it; what it had measured until then stands here.
+    /// False if a disconnection or the user ended it; partial results are included.
     pub complete: bool,
-    /// How long it took as a user sees it.
+    /// Duration for a user.
     pub seconds: Option<f64>,
-    /// Measured bytes that arrived.
+    /// Measured bytes received.
     pub bytes: u64,
-    /// To the first measured byte, for what comes down.
+    /// Time to the first measured byte, downstream only.
     pub first_byte_s: Option<f64>,
-    /// The time of each whole transaction.
+    /// Duration of each complete transaction.
     pub response_s: Vec<f64>,
-    /// The round trip of each probe that came back, in order.
+    /// RTT of each echoed probe, in order of arrival.
     pub rtt_s: Vec<f64>,
-    /// When each of those was sent.
+    /// Send time of each of these probes.
     pub rtt_t: Vec<f64>,
-    /// Probes sent.
+    /// Number of probes sent.
     pub probes: u32,
-    /// Probes that came back twice.
+    /// Number of probes echoed twice.
     pub doubled: u32,
-    /// Stretches without a byte at the receiving end.
+    /// Pauses at the receiving end.
     pub pauses: Vec<Pause>,
-    /// How deep the buffer is.
+    /// Estimated buffer size.
     pub buffer: Option<Estimate>,
-    /// What this end's kernel said of the connection.
+    /// Kernel statistics of the client.
     pub client: Kernel,
-    /// What the other end said.
+    /// Report of the server.
     pub server: Report,
 }
 
-/// A connection that was lost or could not be made.
+/// A lost or failed connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disconnection {
-    /// When it was noticed.
+    /// Time of detection.
     pub t: f64,
-    /// When a new connection was welcome; none: never.
+    /// Time when a new connection was accepted; none: never.
     pub until: Option<f64>,
-    /// During which step.
+    /// Index of the plan's step.
     pub step: usize,
-    /// During which repetition.
+    /// Index of the repetition.
     pub repetition: u32,
     /// `lost`, `refused`, `stalled`.
     pub kind: String,
-    /// What the system said.
+    /// Part of the path that failed.
+    #[serde(default)]
+    pub cause: Cause,
+    /// Error of the system.
     pub evidence: String,
-    /// How often a connection was tried until then.
+    /// State reported by the equipment, if a command queried it.
+    #[serde(default)]
+    pub account: Option<String>,
+    /// Number of connection attempts.
     pub attempts: u32,
 }
 
-/// What the other end's kernel said of a connection when it was closed; known only once the next one asks.
+/// Server's final kernel statistics of a connection, received on a later one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// Which [`Run`] of the file, from 0, in the order of lines.
+    /// Index of the [`Run`] in the file, in order of lines.
     pub run: usize,
-    /// `TCP_INFO`, by the kernel's names.
+    /// `TCP_INFO`, by kernel field names.
     pub info: BTreeMap<String, u64>,
 }
 
-/// Sums over the connections that carried no measured bytes: greetings, and those that keep an echo of datagrams open.
+/// Totals of connections without measured bytes: greetings, and connections of datagram echoes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Others {
-    /// How many there were.
+    /// Number of connections.
     pub connections: u32,
-    /// Segments with data that this end sent on them, those included that it sent again.
+    /// Data segments sent by the client, retransmissions included.
     pub segments: u64,
-    /// Of those, sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
 }
 
-/// The last line, if the measurement came to its end.
+/// Last entry of a completed measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// When.
+    /// Time.
     pub t: f64,
-    /// All of the plan was done.
+    /// The plan was completed.
     pub complete: bool,
-    /// What the counters of this machine's network stack grew by, whoever it was that used it.
+    /// Increase of the client's network counters, from all traffic.
     pub counters: BTreeMap<String, u64>,
-    /// Packets that the capture missed; none: there was no capture.
+    /// Packets missed by the capture; none: no capture.
     pub capture_missed: Option<u64>,
-    /// Connections that carried no measured bytes, as this machine's kernel saw them.
+    /// Connections without measured bytes, by the client's kernel.
     #[serde(default)]
     pub others: Others,
 }
 
-/// A command that set up or released the link beside the measurement: dial-up, attach (catalogue WL-07).
+/// A command that set up or released the link around the measurement: dial-up, attach (catalogue WL-07).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkCommand {
-    /// True for the one before the first connection, false for the one after the last.
+    /// Before the first connection; otherwise after the last.
     pub before: bool,
-    /// What `/bin/sh` was given.
+    /// Command line for `/bin/sh`.
     pub command: String,
-    /// From its start to its end.
+    /// Duration.
     pub seconds: f64,
-    /// Its exit status; 128 and the signal where one ended it.
+    /// Exit status; 128 plus the signal if one ended it.
     pub status: i32,
 }
 
-/// A line.
+/// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
-    /// The first.
+    /// First entry.
     Begin(Box<Begin>),
-    /// A repetition.
+    /// Repetition.
     Run(Box<Run>),
-    /// The other end's last words on a repetition.
+    /// Server's final statistics of a repetition.
     Account(Account),
-    /// A disconnection.
+    /// Disconnection.
     Disconnection(Disconnection),
-    /// A command that set up or released the link.
+    /// Link command.
     Link(LinkCommand),
-    /// The last of the measurement itself.
+    /// End of the measurement.
     End(End),
 }
 
-/// A file of entries, open for writing.
+/// A log file open for writing.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -171,7 +178,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a file that must not be there yet.
+    /// Creates a file, which must not exist.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -181,7 +188,7 @@ impl Journal {
         Ok(Journal { path: path.to_owned(), file })
     }
 
-    /// Adds a line in one write: it survives the kill of this process when this returns.
+    /// Appends an entry in one write; it survives a kill of this process after the return.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -192,16 +199,16 @@ impl Journal {
     }
 }
 
-/// Reads a file; a torn last line is left out.
+/// Reads a file; a truncated last line is dropped.
 ///
 /// # Errors
-/// [`Error::Read`]; [`Error::Damaged`] for a line in the middle that is none.
+/// [`Error::Read`]; [`Error::Damaged`] for an invalid line other than the last.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     let unreadable = |source| Error::Read { path: path.to_owned(), source };
     parse(path, BufReader::new(File::open(path).map_err(unreadable)?))
 }
 
-/// Reads entries from anywhere; `path` is for messages.
+/// Reads entries from a stream; `path` is for error messages.
 ///
 /// # Errors
 /// As of [`read`].

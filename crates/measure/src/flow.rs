@@ -1,22 +1,19 @@
 //! Byte flow of both ends: amount, chunk size, pause detection.
-//!
-//! What they want to be sent, how large a chunk is that may be sent without knowing the link, and when nothing came
-//! for so long that it is called a pause.
 
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// What an end wants to be sent next.
+/// Next output of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Out {
-    /// These.
+    /// Protocol bytes.
     Bytes(Vec<u8>),
-    /// So many measured bytes, whatever they are.
+    /// Number of measured bytes of any content.
     Payload(u64),
 }
 
-/// The sizes of chunks where time ends a transfer and not a count: small enough that the last one is not seconds
-/// long on a slow link, large enough that a fast one does not wait for this program.
+/// Chunk sizes of timed transfers: small enough that the last chunk does not take seconds on a slow link,
+/// large enough that a fast link does not wait for this program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks {
     bytes: u32,
@@ -30,8 +27,8 @@ impl Chunks {
     pub(crate) fn new() -> Chunks {
         Chunks { bytes: SMALLEST, last: None }
     }
-    /// The size of the chunk that is sent now: twice the last if that took less than 20 ms, half of it if it took
-    /// more than 100 ms.
+    /// Size of the next chunk: doubled if the last one took less than 20 ms, halved if it took more than 100
+    /// ms.
     pub(crate) fn next(&mut self, now: Time) -> u32 {
         if let Some(last) = self.last.replace(now) {
             let took = now.since(last);
@@ -45,16 +42,16 @@ impl Chunks {
     }
 }
 
-/// A stretch without a byte, in seconds on the clock of who tells it.
+/// A gap without bytes, in seconds on the reporter's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// The last byte before it.
+    /// Time of the last byte before it.
     pub t: f64,
-    /// The first byte after it.
+    /// Time of the first byte after it.
     pub until: f64,
 }
 
-/// The bytes that come, and the gaps between them.
+/// Received bytes and the gaps between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     pub(crate) bytes: u64,
@@ -64,7 +61,7 @@ pub(crate) struct Arrivals {
     threshold: Span,
 }
 
-/// More pauses than this in one job are not told.
+/// Most pauses recorded per job.
 const MOST: usize = 1000;
 
 impl Arrivals {
@@ -81,7 +78,7 @@ impl Arrivals {
             self.pauses.push((last, now));
         }
     }
-    /// The pauses, counted from `origin`.
+    /// Pauses relative to `origin`.
     pub(crate) fn pauses_since(&self, origin: Time) -> Vec<Pause> {
         let s = |t: Time| t.since(origin).as_secs_f64();
         self.pauses.iter().map(|&(from, to)| Pause { t: s(from), until: s(to) }).collect()

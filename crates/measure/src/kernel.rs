@@ -11,20 +11,20 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One look at a connection.
+/// A `TCP_INFO` sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// When, seconds since the job was asked for.
+    /// Time, seconds since the job request.
     pub t: f64,
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Smoothed round trip, microseconds.
+    /// Smoothed RTT, us.
     pub srtt_us: u32,
-    /// Retransmission timeout, microseconds.
+    /// RTO, us.
     pub rto_us: u32,
-    /// Doublings of it in force.
+    /// Current back-off: number of doublings of the RTO.
     pub backoff: u8,
-    /// Segments outstanding.
+    /// Segments in flight.
     pub unacked: u32,
     /// Retransmissions so far.
     pub retransmissions: u32,
@@ -32,50 +32,50 @@ pub struct Look {
     pub acked: u64,
 }
 
-/// What a kernel said of a connection.
+/// Kernel statistics of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its `TCP_INFO` at the end, by the kernel's names.
+    /// Final `TCP_INFO`, by kernel field names.
     pub info: BTreeMap<String, u64>,
-    /// What changed meanwhile.
+    /// Samples with changes.
     pub history: Vec<Look>,
 }
 
 impl Kernel {
-    /// A field of `TCP_INFO`; 0 where the kernel told nothing.
+    /// A field of `TCP_INFO`; 0 if missing.
     pub fn get(&self, name: &str) -> u64 {
         self.info.get(name).copied().unwrap_or(0)
     }
-    /// True if a kernel told anything.
+    /// Whether there are kernel statistics.
     pub fn spoke(&self) -> bool {
         !self.info.is_empty()
     }
 }
 
-/// What the server tells of a job.
+/// Server's report on a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// Measured bytes that came to it.
+    /// Measured bytes received by the server.
     pub received: u64,
-    /// Measured bytes that it sent.
+    /// Measured bytes sent by the server.
     pub sent: u64,
-    /// From the first to the last that came, seconds.
+    /// Time from the first to the last byte received, s.
     pub receiving_s: f64,
-    /// Stretches without a byte, since the job was asked for.
+    /// Pauses of received bytes, since the job request.
     pub pauses: Vec<Pause>,
-    /// Whole transactions.
+    /// Complete transactions.
     pub transactions: u32,
-    /// What its kernel said: when the job was done, or, where `closed`, when the connection was closed.
+    /// Kernel statistics at the end of the job, or, if `closed`, at the close of the connection.
     pub kernel: Kernel,
-    /// The kernel's words are its last ones of this connection: nothing was sent on it afterwards.
+    /// The statistics are final: no data were sent afterwards.
     pub closed: bool,
 }
 
-/// More looks than this are thinned out to every second one.
+/// Most samples; beyond it every second one is dropped.
 const MOST: usize = 1000;
 
-/// Looks at a connection every now and then, in a thread of its own, until told to stop.
+/// Sampler of a connection in a thread of its own.
 pub(crate) struct Watch<'a> {
     pub(crate) stream: &'a TcpStream,
     pub(crate) clock: Clock,
@@ -89,7 +89,7 @@ impl<'a> Watch<'a> {
         Watch { stream, clock, every, history: Mutex::new(Vec::new()), over: AtomicBool::new(false) }
     }
 
-    /// Looks until it is [over](Self::over).
+    /// Samples until [over](Self::over).
     pub(crate) fn run(&self) {
         let mut every = self.every;
         while !self.over.load(Ordering::Relaxed) {
@@ -109,7 +109,7 @@ impl<'a> Watch<'a> {
                     every = every.times(2);
                 }
             }
-            // In short naps, so that the end of a job is not waited for.
+            // Short sleeps, so that the end of a job is noticed.
             let until = self.clock.now() + every;
             while !self.over.load(Ordering::Relaxed) && self.clock.now() < until {
                 clock::sleep(self.clock.until(until).min(Span::from_millis(20)));
@@ -117,13 +117,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What is to be seen now, and what was seen since the last time, counted from `origin`.
+    /// Current statistics, and samples since the last call, relative to `origin`.
     pub(crate) fn peek(&self, origin: Time) -> Kernel {
         let Ok(info) = sys::tcp_info(self.stream) else { return Kernel::default() };
         Kernel { info: told(&info), history: self.history(origin) }
     }
 
-    /// What was seen since the last time, counted from `origin`.
+    /// Samples since the last call, relative to `origin`.
     pub(crate) fn history(&self, origin: Time) -> Vec<Look> {
         let mut history = self.history.lock().map(|mut h| std::mem::take(&mut *h)).unwrap_or_default();
         let from = origin.as_secs_f64();
@@ -147,7 +147,7 @@ fn look(now: Time, info: &TcpInfo) -> Look {
     }
 }
 
-/// Waits until all that was sent is acknowledged, at most `patience`.
+/// Waits until all sent data are acknowledged, at most `patience`.
 pub(crate) fn settle(stream: &TcpStream, clock: Clock, patience: Span, stop: &AtomicBool) {
     let until = clock.now() + patience;
     while clock.now() < until && !stop.load(Ordering::Relaxed) {
@@ -158,9 +158,8 @@ pub(crate) fn settle(stream: &TcpStream, clock: Clock, patience: Span, stop: &At
     }
 }
 
-/// Waits until a connection whose both ends have nothing more to say is closed, and all that it sent has been
-/// acknowledged, at most `patience`; then tells what the kernel says of it, and whether it was closed. The kernel
-/// counts nothing for it afterwards. Empty where kernels tell nothing.
+/// Waits until a connection is closed in both directions and all data are acknowledged, at most `patience`.
+/// Returns the final kernel statistics, and whether it was closed. Empty where the kernel has none.
 pub(crate) fn last_words(
     stream: &TcpStream,
     clock: Clock,
@@ -178,22 +177,22 @@ pub(crate) fn last_words(
     }
 }
 
-/// `TCP_CLOSE` of `include/net/tcp_states.h`: closed, or in the kernel's hands for `TIME-WAIT`.
+/// `TCP_CLOSE` of `include/net/tcp_states.h`: closed, or moved to a `TIME-WAIT` socket.
 const CLOSED: u8 = 7;
 
 fn told(info: &TcpInfo) -> BTreeMap<String, u64> {
     info.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Counters of the calling thread's network stack that are not 0; none where there are none to read.
+/// Nonzero network counters of the calling thread's namespace; empty if unavailable.
 pub(crate) fn counters() -> BTreeMap<String, u64> {
-    // Not /proc/net: that is the first thread's.
+    // /proc/net is that of the main thread.
     let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
     let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?)).unwrap_or_default();
     netns::proc::counters(&text)
 }
 
-/// What grew from one look at the counters to the next.
+/// Increase of counters between two readings.
 pub(crate) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let grown = |(name, n): (&String, &u64)| {
         let more = n.saturating_sub(before.get(name).copied().unwrap_or(0));
@@ -202,7 +201,7 @@ pub(crate) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u6
     after.iter().filter_map(grown).collect()
 }
 
-/// Settings of the network stack that a connection hangs on, as they are.
+/// Network settings that affect a connection.
 pub(crate) fn settings() -> BTreeMap<String, String> {
     const NAMES: &[&str] = &[
         "tcp_sack",
@@ -223,7 +222,7 @@ pub(crate) fn settings() -> BTreeMap<String, String> {
     NAMES.iter().filter_map(read).collect()
 }
 
-/// Program and kernel, as one end calls itself.
+/// Program and kernel version.
 pub fn name() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = kernel.trim();

@@ -1,14 +1,14 @@
 //! Active measurement of a real path: throughput, response time, RTT, disconnections, buffer size.
 //!
-//! A client and a server that load a real path and tell what they saw and what their kernels say: throughput,
-//! response times, round trips of small packets, disconnections, how deep the buffer is.
+//! A client and a server load a real path and report their own and their kernels' statistics.
 //!
-//! What the two say to each other is in [`message`]; what each does next is in [`serving`] and [`asking`], which know
-//! neither sockets nor clocks. [`server`] and [`client`] drive them. [`plan`] says what is measured, [`entry`] what
-//! is kept of it, [`summary`] what comes out.
+//! [`message`] defines the protocol; [`serving`] and [`asking`] are its state machines, without sockets and
+//! clocks. [`server`] and [`client`] drive them. [`plan`] defines the tests, [`entry`] the log, [`summary`]
+//! the results.
 
 pub mod asking;
 pub mod buffer;
+pub mod cause;
 pub mod client;
 pub mod clock;
 pub mod entry;
@@ -37,99 +37,99 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where a server listens unless told otherwise.
+/// Default TCP and UDP port of a server.
 pub const PORT: u16 = 24_790;
-/// Between two looks at a connection.
+/// Interval of connection samples.
 const LOOK: Span = Span::from_millis(50);
-/// Bytes that may wait unsent in a kernel.
+/// Limit of unsent bytes in the kernel.
 const UNSENT: u32 = 1 << 14;
 
-/// Why nothing could be measured, or not to the end.
+/// Reason why a measurement failed or ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A server that anybody could reach.
+    /// A non-loopback server without a token.
     #[error("{0} can be reached from other machines, and there is no token")]
     Open(SocketAddr),
-    /// An address cannot be listened at.
+    /// Cannot listen at an address.
     #[error("cannot listen at {address}: {source}")]
     Listen {
-        /// The address.
+        /// Address.
         address: SocketAddr,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
     /// A name without an address.
     #[error("`{name}` is no address that this machine knows: {source}")]
     Name {
-        /// What the user said.
+        /// Name from the user.
         name: String,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
-    /// No connection to begin with.
+    /// The first connection failed.
     #[error("cannot connect to {address}: {source}")]
     Connect {
-        /// The address.
+        /// Address.
         address: SocketAddr,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The server is there and will not, or is none.
+    /// The server refuses, or is another program.
     #[error("{address}: {fault}")]
     Fault {
-        /// The address.
+        /// Address.
         address: SocketAddr,
-        /// Why.
+        /// Reason.
         fault: asking::Fault,
     },
-    /// The connection was accepted, and then nothing was said.
+    /// The connection was accepted, but no response arrived.
     #[error("{address} takes connections but does not answer as a `williwaw measure server` does: {why}")]
     Silent {
-        /// The address.
+        /// Address.
         address: SocketAddr,
-        /// What happened.
+        /// Event.
         why: String,
     },
-    /// The system gives no thread.
+    /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    /// The server was out of reach for too long.
+    /// The server was unreachable for too long.
     #[error("the server was out of reach for {0} s")]
     Gone(f64),
     /// Packets cannot be captured.
     #[error("capturing packets needs Linux and the right to (CAP_NET_RAW): {0}")]
     Capture(#[source] io::Error),
-    /// Results could not be kept.
+    /// Results could not be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Write {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A file of results cannot be read.
+    /// A result file cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Read {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A line of it is none of ours.
+    /// A line of a result file is invalid.
     #[error("`{}` is damaged at line {line}: {why}", path.display())]
     Damaged {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// Problem.
         why: String,
     },
 }
 
-/// Bytes that no link can compress: a quarter of a MiB before they come again, which is more than the memory of the
-/// methods that links use (V.42bis, V.44, deflate).
+/// Incompressible payload: repeats after a quarter MiB, beyond the history of link compression methods
+/// (V.42bis, V.44, deflate).
 fn filler() -> Vec<u8> {
     let word = |i: u64| base::rng::mix(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).to_le_bytes();
     (1..=(1u64 << 15)).flat_map(word).collect()
@@ -137,7 +137,7 @@ fn filler() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    /// What is carried cannot be compressed by a link (WL-08).
+    /// Links cannot compress the payload (WL-08).
     #[test]
     fn filler_has_no_pattern() {
         let filler = super::filler();
@@ -146,7 +146,7 @@ mod tests {
         for byte in &filler {
             counts[usize::from(*byte)] += 1;
         }
-        // 1024 of each on average, with a deviation of 32.
+        // Mean 1024, standard deviation 32.
         assert!(counts.iter().all(|n| (824..1224).contains(n)), "{counts:?}");
     }
 }

@@ -1,9 +1,10 @@
 //! Client connections: establishment, orderly close, final statistics.
 //!
-//! Each is closed in order before the next is made, so that the last look at it has all that its kernel ever counted;
-//! what the other end's kernel counted is asked for on a later one.
+//! Each connection is closed in order before the next one opens, so that its final sample is complete. The
+//! server's final statistics are requested on a later connection.
 
 use crate::asking::{Asking, Request};
+use crate::cause::Loss;
 use crate::client::Config;
 use crate::clock::Clock;
 use crate::entry::{Account, Others};
@@ -19,10 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The close of a connection is waited for so long.
+/// Longest wait for the close of a connection.
 const PARTING: Span = Span::from_secs(10);
 
-/// The way to a server.
+/// Client connections to a server.
 pub(crate) struct Line<'a> {
     config: &'a Config,
     clock: Clock,
@@ -31,12 +32,12 @@ pub(crate) struct Line<'a> {
     ledger: Mutex<Ledger>,
 }
 
-/// What is known of connections that are closed.
+/// Records of closed connections.
 #[derive(Debug, Default)]
 struct Ledger {
-    /// Entries of repetitions so far.
+    /// Number of repetitions stored.
     runs: usize,
-    /// Keys of connections whose other end has not told its last words, and the repetition they carried.
+    /// Keys of connections whose server statistics are outstanding, and their repetitions.
     owed: Vec<(u64, usize)>,
     accounts: Vec<Account>,
     others: Others,
@@ -56,7 +57,7 @@ impl<'a> Line<'a> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job, and what is owed besides.
+    /// Request of a job and of outstanding statistics.
     pub(crate) fn request(&self, job: Job) -> Request {
         let plan = &self.config.plan;
         Request {
@@ -76,15 +77,15 @@ impl<'a> Line<'a> {
         sys::connect(self.address, &plan.socket, patience).map_err(plain)
     }
 
-    /// A connection for a repetition.
+    /// Connection for a repetition.
     pub(crate) fn connect(&self) -> Result<TcpStream, Broken> {
-        let stream = self.open().map_err(|error| Broken::Lost("refused", error.to_string()))?;
-        // Elsewhere than on Linux the system decides how much waits unsent.
+        let stream = self.open().map_err(|error| Broken::Lost(Loss::of("refused", &error)))?;
+        // Without `TCP_NOTSENT_LOWAT`, the system limits unsent bytes.
         let _ = sys::keep_short(&stream, UNSENT);
         Ok(stream)
     }
 
-    /// Connects, greets, hears what is owed, and takes leave; gives how the server calls itself.
+    /// Connects, greets, receives outstanding statistics and closes; returns the server's name.
     pub(crate) fn greet(&self) -> Result<String, Error> {
         let address = self.address;
         let stream = self.open().map_err(|source| Error::Connect { address, source })?;
@@ -101,13 +102,13 @@ impl<'a> Line<'a> {
         match ran {
             Ok(()) => Ok(asking.server().unwrap_or_default().to_owned()),
             Err(Broken::Fault(fault)) => Err(Error::Fault { address, fault }),
-            Err(Broken::Lost(_, why)) => Err(silent(why)),
+            Err(Broken::Lost(loss)) => Err(silent(loss.evidence)),
             Err(Broken::Stopped) => Err(silent("it was not waited for".to_owned())),
         }
     }
 
-    /// Closes a connection whose job is done, or gives up one that is not; what this end's kernel says of it then,
-    /// and whether both ends have closed it.
+    /// Closes a connection after its job, or aborts it. Returns the final kernel statistics, and whether both
+    /// ends have closed.
     pub(crate) fn part(
         &self,
         stream: &TcpStream,
@@ -134,7 +135,7 @@ impl<'a> Line<'a> {
         (info, done && closed)
     }
 
-    /// Takes down the accounts that the server gave.
+    /// Stores the statistics received from the server.
     fn hear(&self, asking: &Asking) {
         let mut ledger = self.ledger();
         for (key, json) in asking.accounts() {
@@ -146,7 +147,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A repetition has been kept; with the key of its connection, if the server is to be asked for its last words.
+    /// Records a stored repetition; `key`: its connection, if the server's statistics are to be requested.
     pub(crate) fn kept(&self, key: Option<u64>) {
         let mut ledger = self.ledger();
         let run = ledger.runs;
@@ -154,7 +155,7 @@ impl<'a> Line<'a> {
         ledger.owed.extend(key.map(|key| (key, run)));
     }
 
-    /// A connection that carried no measured bytes is closed.
+    /// Adds a connection without measured bytes to the totals.
     pub(crate) fn another(&self, info: &BTreeMap<String, u64>) {
         let of = |name: &str| info.get(name).copied().unwrap_or(0);
         let others = &mut self.ledger().others;
@@ -163,21 +164,21 @@ impl<'a> Line<'a> {
         others.retransmissions += of("total_retrans");
     }
 
-    /// Accounts that have been heard since the last time.
+    /// Takes the statistics received since the last call.
     pub(crate) fn accounts(&self) -> Vec<Account> {
         std::mem::take(&mut self.ledger().accounts)
     }
-    /// True if the server has not told everything.
+    /// Whether server statistics are outstanding.
     pub(crate) fn is_owed(&self) -> bool {
         !self.ledger().owed.is_empty()
     }
-    /// Connections that carried no measured bytes.
+    /// Totals of connections without measured bytes.
     pub(crate) fn others(&self) -> Others {
         self.ledger().others.clone()
     }
 }
 
-/// An error of the system with a word for the one that has none.
+/// Adds a text to a timeout without one.
 fn plain(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
         return io::Error::new(io::ErrorKind::TimedOut, "nobody answers");

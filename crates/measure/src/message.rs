@@ -1,39 +1,39 @@
 //! Measurement protocol messages: kind, length, body.
 //!
-//! Messages before and after the bytes that are measured, on the same connection: a kind (one byte), a length (four,
-//! big-endian), a body.
+//! Sent before and after measured bytes on one connection: kind (one byte), length (four bytes, big-endian),
+//! body.
 //!
-//! A body is read whole before it is believed, and none may be longer than its kind allows, so a peer cannot make
-//! this end keep more than [`LONGEST`] bytes. Bytes that are measured have no frame: how many come is said before
-//! they do, and [`Reader`] counts them without keeping them.
+//! A body is read completely before it is parsed, and its length is limited by kind, so a peer cannot occupy
+//! more than [`LONGEST`] bytes. Measured bytes have no frame: their number is announced, and [`Reader`]
+//! counts them without storing them.
 
 use base::Span;
 
-/// The version of the protocol. Both ends must speak the same.
+/// Protocol version; both ends must have the same.
 pub const VERSION: u16 = 2;
-/// The longest body of a message, bytes: that of a report.
+/// Longest message body, bytes: that of a report.
 pub const LONGEST: usize = 256 * 1024;
-/// The longest token, bytes.
+/// Longest token, bytes.
 pub const LONGEST_TOKEN: usize = 256;
-/// The most bytes of one request, one reply or one chunk.
+/// Largest request, reply or chunk, bytes.
 pub const LARGEST_MESSAGE: u32 = 1 << 24;
 
-/// The first bytes of a greeting, so that a stranger is told from an older version.
+/// First bytes of a greeting; they distinguish other programs from older versions.
 const MAGIC: [u8; 4] = *b"wwlt";
-/// Bytes of a message before its body.
+/// Bytes of kind and length.
 const HEAD: usize = 5;
 
-/// Which way the measured bytes go: `down` is from the server to the client.
+/// Direction of the measured bytes: `down` is from the server to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
-    /// From the client.
+    /// From client to server.
     Up,
-    /// To the client.
+    /// From server to client.
     Down,
 }
 
 impl Direction {
-    /// The word for it.
+    /// Name of the direction.
     pub const fn name(self) -> &'static str {
         match self {
             Direction::Up => "up",
@@ -42,121 +42,122 @@ impl Direction {
     }
 }
 
-/// How much a bulk transfer carries.
+/// Size of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(u64),
-    /// As much as goes in so long, from the sender's first byte; never no time at all.
+    /// Duration from the sender's first byte; never zero.
     Lasts(Span),
 }
 
-/// What is to be done next on a connection.
+/// A measurement job on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Bytes in one direction.
+    /// Bulk transfer in one direction.
     Bulk {
-        /// Whereto.
+        /// Direction.
         direction: Direction,
-        /// How much.
+        /// Size.
         amount: Amount,
     },
-    /// The client sends a request, the server a reply, and so on.
+    /// Transactions: the client sends a request, the server a reply, repeatedly.
     Transactions {
         /// Bytes of a request, at least 1.
         request: u32,
         /// Bytes of a reply, at least 1.
         reply: u32,
-        /// So many times.
+        /// Number of transactions.
         count: u32,
     },
-    /// The connection stays quiet while datagrams are echoed; the client ends it.
+    /// Datagrams are echoed while the connection is idle; ended by the client.
     Probes,
 }
 
-/// Why a server will not talk.
+/// Reason of a refusal by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The client speaks another version.
+    /// Different protocol version.
     Version,
-    /// The token is missing or wrong.
+    /// Missing or wrong token.
     Token,
     /// Too many connections.
     Busy,
-    /// A job larger than the server allows.
+    /// The job exceeds a limit of the server.
     TooMuch,
-    /// What was said makes no sense there.
+    /// Message not valid in this state.
     Nonsense,
 }
 
-/// What one end tells the other.
+/// A protocol message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The client's first.
+    /// First message of the client.
     Hello {
-        /// The protocol it speaks.
+        /// Protocol version of the client.
         version: u16,
-        /// Names the run, so that a server can tell clients apart.
+        /// Identifier of the run, by which a server distinguishes clients.
         session: u64,
-        /// Lets it in where a server asks for one; else empty.
+        /// Access token; may be empty.
         token: String,
     },
-    /// The server's answer.
+    /// Server's acceptance.
     Welcome {
-        /// The protocol it speaks.
+        /// Protocol version of the server.
         version: u16,
-        /// Opens the server's echo of datagrams for as long as this connection lasts.
+        /// Key of the datagram echo, valid while this connection exists.
         key: u64,
-        /// Where datagrams are echoed; 0 if nowhere.
+        /// UDP port of the datagram echo; 0: none.
         port: u16,
-        /// Program and kernel, to be recorded.
+        /// Program and kernel version, for the record.
         name: String,
     },
-    /// The server's other answer; the connection ends.
+    /// Server's refusal; the connection ends.
     Refused {
-        /// What kind of reason.
+        /// Reason.
         why: Refusal,
-        /// The reason in words.
+        /// Reason in words.
         text: String,
     },
-    /// What to do.
+    /// Client's request of a job.
     Begin {
-        /// This.
+        /// Job.
         job: Job,
-        /// Bytes that the server shall offer as its receive window; 0: as its system likes.
+        /// Receive window that the server should offer, bytes; 0: system default.
         window: u32,
     },
-    /// The server takes the job: what follows is the job's.
+    /// The server accepts the job; the job's bytes follow.
     Ready,
-    /// So many measured bytes follow.
+    /// Header of a chunk of measured bytes.
     Chunk {
-        /// How many, at least 1.
+        /// Bytes of the chunk, at least 1.
         bytes: u32,
     },
-    /// No more chunks follow.
+    /// Last message of a timed transfer.
     End,
-    /// What the server saw of the job, as JSON; or of another connection, when that is what was asked.
+    /// Server's report on the job as JSON, or final statistics of an earlier connection after
+    /// [`Message::Account`].
     Report {
-        /// The text.
+        /// JSON text.
         json: String,
     },
-    /// Before a job: what did the server's kernel say of an earlier connection when it was closed?
+    /// Client's request, before a job, of the server's final kernel statistics of an earlier connection.
     Account {
-        /// The key of that connection's [`Message::Welcome`].
+        /// Key from that connection's [`Message::Welcome`].
         key: u64,
     },
 }
 
-/// Why bytes are no message.
+/// Reason why bytes are no valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The kind is none of ours: the peer is another program.
+    /// Unknown kind: the peer is another program.
     #[error("no message of this protocol begins with the byte {0:#04x}")]
     Kind(u8),
-    /// The body is longer than any of its kind.
+    /// The body exceeds the limit of all kinds.
     #[error("a message of {0} bytes is too long")]
     Long(u32),
-    /// The body does not hold what its kind says.
+    /// The body does not match its kind.
     #[error("a message of kind {0} does not hold what it should")]
     Body(u8),
 }
@@ -167,7 +168,7 @@ impl Refusal {
 }
 
 impl Message {
-    /// The bytes on the wire. A text that is too long for its field is cut.
+    /// Serialises the message; too long texts are truncated.
     pub fn bytes(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let kind = match self {
@@ -242,7 +243,7 @@ impl Message {
                 magic(rest)?;
                 let version = u16::from_be_bytes(take(rest)?);
                 if version != VERSION {
-                    // What another version puts here is its own business.
+                    // The body of another version is not parsed.
                     return Some(Message::Hello { version, session: 0, token: String::new() });
                 }
                 let session = u64::from_be_bytes(take(rest)?);
@@ -283,7 +284,7 @@ impl Message {
     }
 }
 
-/// The longest body that a message of this kind may have; none: there is no such kind.
+/// Longest body of a message kind; None: unknown kind.
 fn longest(kind: u8) -> Option<usize> {
     match kind {
         1 => Some(LONGEST_TOKEN + 14),
@@ -343,34 +344,34 @@ fn rest_as_text(from: &mut &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// What has come.
+/// A parsed item of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A whole message.
+    /// A complete message.
     Message(Message),
-    /// So many of the bytes that were expected.
+    /// Number of expected measured bytes.
     Payload(u64),
 }
 
-/// Makes items of what a connection brings, in whatever pieces it comes.
+/// Incremental parser of a connection's byte stream.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// The beginning of a message.
+    /// Bytes of an incomplete message.
     kept: Vec<u8>,
-    /// Measured bytes still to come.
+    /// Measured bytes still expected.
     payload: u64,
 }
 
 impl Reader {
-    /// The next so many bytes are measured ones.
+    /// Announces measured bytes.
     pub fn expect(&mut self, bytes: u64) {
         self.payload += bytes;
     }
 
-    /// Takes one item from the front of `bytes`; none once more bytes are needed.
+    /// Takes one item from the front of `bytes`; None if more bytes are needed.
     ///
     /// # Errors
-    /// [`Malformed`]; nothing sensible can follow.
+    /// [`Malformed`]; the stream is not usable afterwards.
     pub fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Item>, Malformed> {
         if bytes.is_empty() {
             return Ok(None);
@@ -403,7 +404,7 @@ impl Reader {
             if bytes.is_empty() {
                 return Ok(None);
             }
-            // A byte at first, so that a stranger is known by the first one.
+            // One byte first, so that another program is detected by it.
             let n = if self.kept.is_empty() { 1 } else { (wanted - self.kept.len()).min(bytes.len()) };
             self.kept.extend_from_slice(&bytes[..n]);
             *bytes = &bytes[n..];
@@ -454,7 +455,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a connection cuts them, messages and measured bytes come out as they went in.
+        /// For any segmentation of the stream, messages and measured bytes are parsed as sent.
         #[test]
         fn what_is_said_is_heard(
             said in prop::collection::vec((messages(), 0u64..300), 1..6),
@@ -496,7 +497,7 @@ mod tests {
         assert_eq!(read(&[7, 0xff, 0xff, 0xff, 0xff]), Err(Malformed::Long(u32::MAX)));
         assert_eq!(read(&[5, 0, 0, 0, 4, 0, 0, 0, 0]), Err(Malformed::Body(5)));
         assert_eq!(read(&[6, 0, 0, 0, 1, 0]), Err(Malformed::Body(6)));
-        // Another version is heard as such, whatever it says behind its number.
+        // Another version is recognised by its number, whatever follows.
         let mut other = vec![1, 0, 0, 0, 9];
         other.extend(b"wwlt");
         other.extend([0, 9, 1, 2, 3]);

@@ -1,55 +1,53 @@
 //! Measurement plan: a list of repeated tests, and the setting of the HSCSD and GPRS study.
-//!
-//! A list of tests, each repeated; the published setting of the HSCSD and GPRS study is one word.
 
 use crate::message::{Amount, Direction, Job};
 use base::Span;
 use serde::{Deserialize, Serialize};
 
-/// One kind of measurement.
+/// A kind of test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
-    /// Bytes in one direction.
+    /// Bulk transfer in one direction.
     Bulk {
         /// `up` or `down`.
         down: bool,
-        /// So many; 0: as long as `seconds`.
+        /// Bytes to transfer; 0: limited by `seconds`.
         bytes: u64,
-        /// For so long, where `bytes` is 0.
+        /// Duration, if `bytes` is 0.
         seconds: f64,
     },
-    /// Requests and replies, one after the other on one connection.
+    /// Sequence of requests and replies on one connection.
     Transactions {
         /// Bytes of a request.
         request: u32,
         /// Bytes of a reply.
         reply: u32,
-        /// How many in a sequence.
+        /// Number of transactions in a sequence.
         count: u32,
     },
-    /// Small packets there and back.
+    /// Echo of small packets.
     Echo {
-        /// Bytes of one.
+        /// Bytes of a packet.
         size: u32,
-        /// How many.
+        /// Number of packets.
         count: u32,
-        /// From one to the next, seconds.
+        /// Interval, s.
         interval: f64,
-        /// As requests and replies of a connection, where datagrams do not come through.
+        /// Over TCP as requests and replies, where UDP is blocked.
         tcp: bool,
     },
-    /// Load in one direction with small packets beside it, to see how the round trip grows.
+    /// Load in one direction with concurrent small packets, to measure RTT growth.
     Buffer {
         /// `up` or `down`.
         down: bool,
-        /// For so long.
+        /// Duration, s.
         seconds: f64,
     },
 }
 
 impl Test {
-    /// How it is called in tables and documents.
+    /// Name in tables and documents.
     pub fn name(&self) -> String {
         match self {
             Test::Bulk { down, bytes: 0, seconds } => format!("bulk {} {seconds} s", way(*down)),
@@ -60,7 +58,7 @@ impl Test {
         }
     }
 
-    /// What it asks the server for; of a buffer the load.
+    /// Job for the server; of a buffer test, the load.
     pub(crate) fn job(&self) -> Job {
         let lasts = |s: f64| Amount::Lasts(span(s).max(Span::from_nanos(1)));
         let direction = |down| if down { Direction::Down } else { Direction::Up };
@@ -84,46 +82,46 @@ fn way(down: bool) -> &'static str {
     if down { Direction::Down.name() } else { Direction::Up.name() }
 }
 
-/// A test and how often it is done.
+/// A test and its repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The test.
+    /// Test.
     pub test: Test,
-    /// How often.
+    /// Number of repetitions.
     pub repetitions: u32,
 }
 
-/// How the socket is set before it connects.
+/// Socket options set before the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
-    /// The largest segment, bytes; it binds both directions.
+    /// MSS, bytes; binding in both directions.
     pub mss: Option<u32>,
-    /// The receive window offered by both ends, bytes.
+    /// Receive window offered by both ends, bytes.
     pub window: Option<u32>,
-    /// The client's congestion control, by the kernel's name.
+    /// Congestion control of the client, by kernel name.
     pub cc: Option<String>,
 }
 
-/// All that is to be done.
+/// A measurement plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The tests, in this order.
+    /// Tests in order.
     pub steps: Vec<Step>,
-    /// Between two repetitions, seconds.
+    /// Time between two repetitions, s.
     pub pause: f64,
-    /// Before the first, seconds.
+    /// Delay before the first repetition, s.
     pub delay: f64,
-    /// From a reply to the next request, seconds.
+    /// Think time from a reply to the next request, s.
     pub think: f64,
-    /// Settings of the sockets.
+    /// Socket options.
     pub socket: Socket,
-    /// No byte for longer than this is a pause, seconds.
+    /// Shortest gap between bytes that counts as a pause, s.
     pub silence: f64,
-    /// A connection on which nothing comes or goes for so long counts as lost, seconds.
+    /// Time without bytes after which a connection counts as lost, s.
     pub stall: f64,
-    /// So long the client tries to connect before it counts as refused, seconds.
+    /// Timeout of a connection attempt, s.
     pub connect: f64,
-    /// After a disconnection it tries again for so long before it gives up, seconds.
+    /// Time of reconnection attempts after which the measurement ends, s.
     pub give_up: f64,
 }
 
@@ -144,17 +142,17 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// How many repetitions of all tests together.
+    /// Number of repetitions of all tests.
     pub fn repetitions(&self) -> u64 {
         self.steps.iter().map(|step| u64::from(step.repetitions)).sum()
     }
 }
 
-/// The sizes of requests and replies of the HSCSD and GPRS study (table 1), bytes.
+/// Request and reply sizes of the HSCSD and GPRS study (table 1), bytes.
 pub const PUBLISHED_SIZES: [(u32, u32); 3] = [(280, 499), (348, 4758), (539, 5070)];
 
-/// The setting of that study: 40 transfers of 150 000 bytes each way, and of each size 19 sequences of 120
-/// transactions; segments of 536 bytes, a window of 16 kilobytes.
+/// Setting of the study: 40 transfers of 150 000 bytes each way, and 19 sequences of 120 transactions for
+/// each size. MSS 536 bytes, window 16 kB.
 pub fn published() -> (Vec<Step>, Socket) {
     let bulk = |down| Step { test: Test::Bulk { down, bytes: 150_000, seconds: 0.0 }, repetitions: 40 };
     let pair =
@@ -163,7 +161,7 @@ pub fn published() -> (Vec<Step>, Socket) {
     (steps, Socket { mss: Some(536), window: Some(16 * 1024), cc: None })
 }
 
-/// Seconds as a span; nothing for what is no length of time.
+/// Seconds as a span; zero for invalid values.
 pub(crate) fn span(seconds: f64) -> Span {
     Span::from_secs_f64(seconds)
 }

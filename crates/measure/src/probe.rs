@@ -1,17 +1,17 @@
 //! RTT and loss probe with UDP datagrams at even intervals.
 //!
-//! Datagrams at even intervals, echoed by the server as they are. Nothing is sent again: what is measured is the path
-//! and not a transport.
+//! The server echoes datagrams unchanged. There are no retransmissions, so the path itself is measured, not a
+//! transport.
 
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Bytes of the smallest probe: mark, key, number.
+/// Size of the smallest probe, bytes: magic, key, number.
 pub const SMALLEST: usize = 16;
-/// The mark that a probe begins with.
+/// Magic of a probe.
 const MARK: [u8; 4] = *b"wwlp";
 
-/// The bytes of a probe; `size` below [`SMALLEST`] is that.
+/// Serialises a probe of at least [`SMALLEST`] bytes.
 pub fn write(key: u64, number: u32, size: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(size.max(SMALLEST));
     out.extend(MARK);
@@ -21,7 +21,7 @@ pub fn write(key: u64, number: u32, size: usize) -> Vec<u8> {
     out
 }
 
-/// Key and number of a probe, if it is one.
+/// Parses key and number of a probe.
 pub fn read(bytes: &[u8]) -> Option<(u64, u32)> {
     let (mark, rest) = bytes.split_first_chunk::<4>()?;
     let (key, rest) = rest.split_first_chunk::<8>()?;
@@ -29,24 +29,24 @@ pub fn read(bytes: &[u8]) -> Option<(u64, u32)> {
     (*mark == MARK).then_some((u64::from_be_bytes(*key), u32::from_be_bytes(*number)))
 }
 
-/// Probes at even intervals.
+/// Periodic probes.
 #[derive(Clone, Debug)]
 pub struct Probing {
     key: u64,
     size: usize,
     interval: Span,
-    /// So many are sent; none: until somebody stops asking.
+    /// Number of probes; none: unlimited.
     count: Option<u32>,
     next: Time,
     sent: u32,
-    /// When those were sent that have not come back.
+    /// Send times of probes without an echo so far.
     open: BTreeMap<u32, Time>,
     times: Vec<(Time, Span)>,
     twice: u32,
 }
 
 impl Probing {
-    /// The first goes at `from`.
+    /// Probes from `from` on.
     pub fn new(key: u64, size: usize, interval: Span, count: Option<u32>, from: Time) -> Probing {
         Probing {
             key,
@@ -61,7 +61,7 @@ impl Probing {
         }
     }
 
-    /// The probe that is due, if one is. What was missed while nobody asked is not made up for.
+    /// Next probe, if due. Missed intervals are not made up for.
     pub fn next_out(&mut self, now: Time) -> Option<Vec<u8>> {
         if now < self.next || self.all_sent() {
             return None;
@@ -73,12 +73,12 @@ impl Probing {
         Some(write(self.key, number, self.size))
     }
 
-    /// When the next is due.
+    /// Due time of the next probe.
     pub fn next_wake(&self) -> Time {
         if self.all_sent() { Time::NEVER } else { self.next }
     }
 
-    /// A datagram has come; true if it was the echo of a probe for the first time.
+    /// Processes a datagram; true for the first echo of a probe.
     pub fn on_datagram(&mut self, now: Time, bytes: &[u8]) -> bool {
         let Some((key, number)) = read(bytes) else { return false };
         if key != self.key {
@@ -99,25 +99,25 @@ impl Probing {
     fn all_sent(&self) -> bool {
         self.count.is_some_and(|count| self.sent >= count)
     }
-    /// True once all were sent and have come back.
+    /// Whether all probes were sent and echoed.
     pub fn is_done(&self) -> bool {
         self.all_sent() && self.open.is_empty()
     }
-    /// How many were sent.
+    /// Number of probes sent.
     pub fn sent(&self) -> u32 {
         self.sent
     }
-    /// How many came back more than once.
+    /// Number of duplicate echoes.
     pub fn twice(&self) -> u32 {
         self.twice
     }
-    /// When each was sent that came back, and how long it took, in the order in which they came.
+    /// Send time and RTT of each echoed probe, in order of arrival.
     pub fn times(&self) -> &[(Time, Span)] {
         &self.times
     }
 }
 
-/// The mean difference between the times of neighbours, seconds: how unsteady the path is. None with fewer than two.
+/// Jitter: mean difference between successive RTTs, s. None with fewer than two.
 pub fn jitter(times: &[f64]) -> Option<f64> {
     let steps = times.windows(2).map(|w| (w[1] - w[0]).abs());
     (times.len() > 1).then(|| steps.sum::<f64>() / (times.len() - 1) as f64)
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(probing.next_out(ms(50)), None);
         assert!(probing.on_datagram(ms(70), &first));
         assert!(!probing.on_datagram(ms(71), &first));
-        // Late by 250 ms: one goes at once, the next an interval after it was due.
+        // 250 ms late: one probe is sent at once, the next one an interval after it was due.
         assert!(probing.next_out(ms(350)).is_some());
         assert_eq!(probing.next_wake(), ms(350));
         let third = probing.next_out(ms(400)).unwrap();

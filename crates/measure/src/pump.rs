@@ -1,8 +1,9 @@
 //! Socket pump between a connection and the client state machine.
 //!
-//! Bytes between a socket and [`Asking`], until the job is done, the connection is lost or the user has had enough.
+//! Runs until the job is done, the connection is lost or the user stops it.
 
 use crate::asking::{Asking, Fault};
+use crate::cause::Loss;
 use crate::clock::Clock;
 use crate::flow::Out;
 use base::{Span, Time};
@@ -11,30 +12,30 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Why a connection ended before its job did.
+/// Reason why a connection ended before its job.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The user.
+    /// Stopped by the user.
     Stopped,
-    /// Trying again would not help.
+    /// A retry is useless.
     Fault(Fault),
-    /// The path or the other end; kind and evidence.
-    Lost(&'static str, String),
+    /// Lost on the path or by the peer.
+    Lost(Loss),
 }
 
-/// How long a read or write waits before it is asked whether all is well.
+/// Longest blocking read or write between checks.
 const NAP: Span = Span::from_millis(100);
 
-/// A connection and what surrounds it.
+/// A connection and its context.
 pub(crate) struct Pump<'a> {
     pub(crate) stream: &'a TcpStream,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) stall: Span,
     pub(crate) filler: &'a [u8],
-    /// When a byte last came or went.
+    /// Time of the last byte in either direction.
     heard: Time,
-    /// How long a read waits now.
+    /// Current read timeout.
     patience: Span,
 }
 
@@ -52,7 +53,7 @@ impl<'a> Pump<'a> {
         Ok(Pump { stream, clock, stop, stall, filler, heard: clock.now(), patience: NAP })
     }
 
-    /// Runs until the job is done, or `enough`, asked when all that was to be sent is sent, says so.
+    /// Runs until the job is done, or until `enough` returns true; it is called when all output is sent.
     pub(crate) fn run(
         &mut self,
         asking: &mut Asking,
@@ -81,12 +82,12 @@ impl<'a> Pump<'a> {
             }
             let wake = asking.next_wake();
             if !wake.is_never() {
-                // Thinking is no silence of the path.
+                // Think time is no silence of the path.
                 self.heard = self.clock.now();
             }
             self.be_patient(self.clock.until(wake).min(NAP))?;
             match (&mut { self.stream }).read(&mut buffer) {
-                Ok(0) => return Err(Broken::Lost("lost", "the server closed the connection".to_owned())),
+                Ok(0) => return Err(Broken::Lost(Loss::closed())),
                 Ok(n) => {
                     self.heard = self.clock.now();
                     asking.on_bytes(self.heard, &buffer[..n]).map_err(Broken::Fault)?;
@@ -97,11 +98,11 @@ impl<'a> Pump<'a> {
     }
 
     fn be_patient(&mut self, span: Span) -> Result<(), Broken> {
-        // A wait of nothing would mean for ever.
+        // A timeout of zero would block forever.
         let span = span.max(Span::from_nanos(50_000));
         if span != self.patience {
             self.patience = span;
-            self.stream.set_read_timeout(Some(duration(span))).map_err(lost)?;
+            self.stream.set_read_timeout(Some(duration(span))).map_err(|error| lost(&error))?;
         }
         Ok(())
     }
@@ -124,24 +125,24 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Nothing could be read or written just now: for too long?
+    /// Handles a read or write without progress; an error if it lasts too long.
     fn quiet(&self, error: io::Error) -> Result<(), Broken> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-        // A connection that the kernel has given up is told by the same word as a read that waited in vain.
+        // A connection that timed out in the kernel has the same error kind as a read timeout.
         let given_up = error.kind() == TimedOut && cfg!(unix);
         if given_up || !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
-            return Err(lost(error));
+            return Err(lost(&error));
         }
         self.go_on()?;
         if self.clock.now().since(self.heard) > self.stall {
-            return Err(Broken::Lost("stalled", format!("no byte for {} s", self.stall.as_secs_f64())));
+            return Err(Broken::Lost(Loss::stalled(self.stall)));
         }
         Ok(())
     }
 }
 
-fn lost(error: io::Error) -> Broken {
-    Broken::Lost("lost", error.to_string())
+fn lost(error: &io::Error) -> Broken {
+    Broken::Lost(Loss::of("lost", error))
 }
 
 fn duration(span: Span) -> Duration {

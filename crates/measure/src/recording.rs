@@ -1,7 +1,6 @@
 //! Header capture of the measured packets.
 //!
-//! A capture of the packets between the two ends, as this machine's kernel saw them: headers and no more, since what
-//! is carried is filler.
+//! Captures the packets between both ends at this machine, headers only, since the payload is filler.
 
 use crate::{Error, sys};
 use capture::{Link, PcapngWriter, Shot, Tap, Transport, decode};
@@ -13,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Bytes kept of a packet: the longest headers of IPv6 and TCP.
+/// Bytes captured per packet: the longest headers of IPv6 and TCP.
 const SNAP: u32 = 160;
-/// How long it sleeps before it looks whether it shall end.
+/// Poll interval of stop requests.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A capture that is running, or about to.
+/// A capture.
 pub(crate) struct Recording {
     socket: OwnedFd,
     writer: PcapngWriter<BufWriter<File>>,
@@ -27,7 +26,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Opens socket and file.
+    /// Opens packet socket and file.
     pub(crate) fn open(path: &Path, server: SocketAddr) -> Result<Recording, Error> {
         let socket = sys::packet_socket().map_err(Error::Capture)?;
         let unwritten = |source| Error::Write { path: path.to_owned(), source };
@@ -38,7 +37,7 @@ impl Recording {
         Ok(Recording { socket, writer, path: path.to_owned(), server })
     }
 
-    /// Records until `over`; how many packets the kernel could not hand over in time.
+    /// Captures until `over`; returns the number of packets dropped by the socket.
     pub(crate) fn run(mut self, over: &AtomicBool) -> Result<u64, Error> {
         let path = self.path.clone();
         let result = self.record(over).and_then(|missed| self.writer.finish().map(|_| missed));
@@ -50,7 +49,7 @@ impl Recording {
         let mut missed = 0;
         loop {
             match sys::hear(&self.socket, &mut buffer) {
-                // On loopback every packet is heard twice: as it leaves and as it comes.
+                // Loopback shows every packet twice, outgoing and incoming.
                 Ok(heard) if heard.loopback && heard.outgoing => {}
                 Ok(heard) => {
                     let bytes = &buffer[..heard.kept];
@@ -66,7 +65,7 @@ impl Recording {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     missed += sys::missed(&self.socket);
-                    // All that was sent before the end has been heard by now.
+                    // All packets sent before the end have been captured by now.
                     if over.load(Ordering::Relaxed) {
                         return Ok(missed);
                     }
@@ -78,7 +77,7 @@ impl Recording {
         }
     }
 
-    /// Only what goes to the server or comes from it.
+    /// Whether a packet is to or from the server.
     fn wants(&self, bytes: &[u8], length: u32) -> bool {
         let Ok(packet) = decode(Link::RAW, bytes, length) else { return false };
         let ports = match packet.transport {

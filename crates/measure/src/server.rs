@@ -1,8 +1,8 @@
-//! Measurement server: a thread a connection, and one for the echoed datagrams of each address.
+//! Measurement server: one thread per connection, and one per address for echoed datagrams.
 //!
-//! Strangers wait in a lobby with one deadline for their greeting and take no place of a client. A thread that cannot
-//! be started is an error of one connection. Nothing that a client sends is kept, and nothing is sent that it did not
-//! ask for.
+//! Unauthenticated peers wait in a lobby with one deadline for the greeting and use no client slot. A thread
+//! that cannot be started fails one connection only. Received data are discarded, and data are sent only on
+//! request.
 
 use crate::clock::{self, Clock};
 use crate::flow::Out;
@@ -21,54 +21,54 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// How to serve.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to listen, at least one address. Without a token these must be of this machine alone.
+    /// Listening addresses, at least one. Without a token they must be loopback addresses.
     pub addresses: Vec<SocketAddr>,
-    /// What clients may ask for.
+    /// Limits of clients.
     pub rules: Rules,
-    /// Clients at the same time.
+    /// Most concurrent clients.
     pub most: usize,
-    /// The receive window to offer from the first packet on, bytes; none: as the system likes. A client may ask for
-    /// less later, but what was offered is not taken back.
+    /// Receive window offered from the SYN on, bytes; none: system default. A client may request a smaller
+    /// one later, but offered window is not withdrawn.
     pub window: Option<u32>,
-    /// No byte for longer than this is a pause.
+    /// Shortest gap between bytes that counts as a pause.
     pub pause: Span,
-    /// A client that is silent for so long in the middle of a job is gone.
+    /// Time after which a silent client is dropped in the middle of a job.
     pub stall: Span,
 }
 
-/// What happened, to be told to whoever watches.
+/// Log event.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// The client.
     pub peer: SocketAddr,
-    /// What.
+    /// Event.
     pub what: What,
 }
 
-/// What happened on a connection.
+/// Event on a connection.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A job is done.
+    /// A job is complete.
     Done(Served),
-    /// Somebody was sent away.
+    /// A client was refused.
     Refused(String),
-    /// The connection ended in the middle of a job.
+    /// The connection was lost during a job.
     Lost(String),
-    /// The connection is closed; what the kernel said of it then, by its names. Nothing where it tells nothing.
+    /// The connection is closed, with its final `TCP_INFO`; empty where there is none.
     Closed(BTreeMap<String, u64>),
 }
 
-/// Connections by their keys: those that are open, and the last words on those that were.
+/// Keys of open connections, and final statistics of closed ones.
 #[derive(Debug, Default)]
 struct Register {
     open: BTreeSet<u64>,
     closed: VecDeque<(u64, String)>,
 }
 
-/// So many accounts are kept for clients to ask for.
+/// Most final statistics kept for clients.
 const KEPT: usize = 1024;
 
 impl Register {
@@ -86,29 +86,29 @@ impl Register {
     }
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     config: Config,
     doors: Vec<(TcpListener, UdpSocket)>,
 }
 
-/// How long the loops sleep before they look whether they shall end.
+/// Poll interval of stop requests.
 const NAP: Duration = Duration::from_millis(100);
-/// Limit of a greeting, from the connection to its last byte.
+/// Deadline of a greeting, from the connection to its last byte.
 const GREETING: Span = Span::from_secs(10);
-/// Strangers at the same time; newer ones evict older ones.
+/// Most unauthenticated connections; newer ones evict older ones.
 const WAITING: usize = 64;
-/// A client may be quiet for so long between jobs.
+/// Longest idle time of a client between jobs.
 const IDLE: Span = Span::from_secs(300);
-/// What is left unacknowledged after so long is not waited for.
+/// Longest wait for outstanding ACKs at the end.
 const SETTLE: Span = Span::from_secs(30);
 
 impl Server {
-    /// Listens.
+    /// Opens the listening sockets.
     ///
     /// # Errors
-    /// [`Error::Open`] for an address beyond this machine without a token; [`Error::Listen`].
+    /// [`Error::Open`] for a non-loopback address without a token; [`Error::Listen`].
     pub fn bind(config: Config) -> Result<Server, Error> {
         let mut doors = Vec::new();
         for &address in &config.addresses {
@@ -129,20 +129,20 @@ impl Server {
         Ok(Server { config, doors })
     }
 
-    /// Where it listens.
+    /// Listening addresses.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.doors.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    /// Serves until `stop` is set; tells what happens.
+    /// Serves until `stop` is set and reports events to `tell`.
     ///
     /// # Errors
-    /// No thread can be started for an address.
+    /// A thread for an address cannot be started.
     pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) -> Result<(), Error> {
         let keys = Mutex::new(Register::default());
         let (places, lobby) = (Places::new(self.config.most), Lobby::new(WAITING, farewell));
         let (keys, lobby, places) = (&keys, &lobby, &places);
-        // Peers are served once all threads of the server run: they could take the last ones before.
+        // Connections are accepted once all threads run, since clients could use up the thread limit before.
         let ready = OnceLock::new();
         let ready = &ready;
         std::thread::scope(|scope| {
@@ -186,13 +186,13 @@ impl Server {
     }
 }
 
-/// Refuses a connection on which nothing was sent yet; the peer may be gone already.
+/// Refuses a connection on which nothing was sent yet; the peer may be gone.
 fn refuse(mut stream: &TcpStream, text: &str) {
     let message = Message::Refused { why: Refusal::Busy, text: text.to_owned() };
     let _ = stream.write(&message.bytes());
 }
 
-/// What a stranger hears that loses its place.
+/// Message to an evicted unauthenticated peer.
 fn farewell(stream: &TcpStream, closing: bool) {
     let reason =
         if closing { "this server stops" } else { "too many connections wait to be let in; try again" };
@@ -210,20 +210,20 @@ fn wait(_listener: &TcpListener) {
     clock::sleep(Span::from_millis(20));
 }
 
-/// Sends back what has the key of an open connection.
+/// Echoes datagrams that carry the key of an open connection.
 fn echo(socket: &UdpSocket, keys: &Mutex<Register>, stop: &AtomicBool) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
         let Ok((n, from)) = socket.recv_from(&mut buffer) else { continue };
         let known = |key: u64| keys.lock().is_ok_and(|keys| keys.open.contains(&key));
         if probe::read(&buffer[..n]).is_some_and(|(key, _)| known(key)) {
-            // One that cannot be sent is one lost: that is what the client counts.
+            // An echo that cannot be sent counts as lost at the client.
             let _ = socket.send_to(&buffer[..n], from);
         }
     }
 }
 
-/// A number that a stranger cannot guess: the standard library seeds its hashes from the system.
+/// A random number; the standard library seeds its hashes from the system.
 fn secret() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -290,26 +290,26 @@ impl Client<'_> {
     }
 }
 
-/// One connection, bytes in and bytes out.
+/// I/O of one connection.
 struct Pump<'a> {
     client: &'a Client<'a>,
     serving: Serving,
     clock: Clock,
-    /// When the peer last took or gave a byte.
+    /// Time of the last byte received or accepted by the socket.
     heard: Time,
     key: u64,
 }
 
 impl Pump<'_> {
-    /// Reads until the client is let in or refused, within [`GREETING`].
+    /// Reads until the client is accepted or refused, within [`GREETING`].
     fn greet(&mut self) -> io::Result<()> {
         let mut stream = &self.client.stream;
-        // On some systems an accepted socket inherits from the one that listens.
+        // On some systems an accepted socket inherits options of the listener.
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(NAP))?;
         stream.set_write_timeout(Some(NAP))?;
-        // Elsewhere than on Linux the system decides how much waits unsent.
+        // Without `TCP_NOTSENT_LOWAT`, the system limits unsent bytes.
         let _ = sys::keep_short(stream, crate::UNSENT);
         let mut buffer = [0; 1 << 10];
         while !self.serving.is_welcome() {
@@ -331,10 +331,10 @@ impl Pump<'_> {
         Ok(())
     }
 
-    /// Bytes of the client.
+    /// Processes bytes of the client.
     fn take(&mut self, bytes: &[u8]) {
         self.heard = self.clock.now();
-        // What was wrong is in the refusal.
+        // The refusal contains the error.
         let _ = self.serving.on_bytes(self.heard, bytes);
         if let Some(why) = self.serving.take_refusal() {
             self.client.happened(What::Refused(why));
@@ -342,7 +342,8 @@ impl Pump<'_> {
         if self.serving.is_welcome()
             && let Ok(mut keys) = self.client.keys.lock()
         {
-            // Before the client hears of it: a datagram may overtake what it says next.
+            // Registered before the client is informed, since its first datagram may arrive before its next
+            // message.
             keys.open.insert(self.key);
         }
         self.begin();
@@ -376,7 +377,7 @@ impl Pump<'_> {
                 continue;
             }
             if self.serving.is_over() {
-                // The last words are read before the connection ends.
+                // The peer's last bytes are read before the close.
                 return stream.shutdown(std::net::Shutdown::Write);
             }
             match stream.read(&mut buffer) {
@@ -391,12 +392,12 @@ impl Pump<'_> {
     fn begin(&mut self) {
         let Some((_, window)) = self.serving.take_begun() else { return };
         if window > 0 {
-            // Where it cannot be set the client sees so in what its kernel says of the peer's window.
+            // If it cannot be set, the client sees that in the window in its `TCP_INFO`.
             let _ = sys::offer(&self.client.stream, window);
         }
     }
 
-    /// What was said last of another connection; waits for its end, which its client has seen already.
+    /// Final statistics of another connection; waits for its close, which the client has already seen.
     fn account(&self, key: u64) -> String {
         let until = self.clock.now() + SETTLE;
         loop {
@@ -441,10 +442,10 @@ impl Pump<'_> {
         Ok(())
     }
 
-    /// Nothing could be read or written just now: for too long?
+    /// Handles a read or write without progress; an error if it lasts too long.
     fn quiet(&self, error: io::Error) -> io::Result<()> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-        // A connection that the kernel has given up is told by the same word as a read that waited in vain.
+        // A connection that timed out in the kernel has the same error kind as a read timeout.
         let given_up = error.kind() == TimedOut && cfg!(unix);
         if given_up || !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
             return Err(error);
@@ -464,7 +465,7 @@ impl Pump<'_> {
     }
 }
 
-/// Whether an address can be reached from this machine alone.
+/// Whether an address is loopback.
 pub fn is_local(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

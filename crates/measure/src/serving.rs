@@ -1,5 +1,5 @@
-//! Server's state machine of one connection: greeting, jobs one after the other, a report of each. Bytes and the time come
-//! in, bytes go out; sockets are elsewhere.
+//! Server protocol state machine of one connection: greeting, a sequence of jobs, a report on each. Bytes and
+//! time in, bytes out; no sockets.
 
 use crate::flow::{Arrivals, Chunks, Out, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
@@ -8,18 +8,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a server lets strangers do.
+/// Limits of clients.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Who does not know it is refused.
+    /// Required token.
     pub token: Option<String>,
-    /// The most bytes of a job; 0: no limit.
+    /// Most bytes of a job; 0: no limit.
     pub bytes: u64,
-    /// The longest job by time; none: no limit.
+    /// Longest job duration; none: no limit.
     pub lasts: Option<Span>,
 }
 
-/// Places for clients that have been let in.
+/// Slots of accepted clients.
 #[derive(Debug)]
 pub struct Places {
     most: usize,
@@ -27,7 +27,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// `most` clients at the same time.
+    /// Slots for `most` concurrent clients.
     pub fn new(most: usize) -> Arc<Places> {
         Arc::new(Places { most, taken: AtomicUsize::new(0) })
     }
@@ -39,7 +39,7 @@ impl Places {
     }
 }
 
-/// The place of one client; dropped, it is free.
+/// Slot of one client, released on drop.
 #[derive(Debug)]
 struct Place(Arc<Places>);
 
@@ -49,37 +49,37 @@ impl Drop for Place {
     }
 }
 
-/// What the server is to its clients.
+/// Data sent to accepted clients.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Opens the echo of datagrams on this connection.
+    /// Key of the datagram echo.
     pub key: u64,
-    /// Where datagrams are echoed; 0 if nowhere.
+    /// UDP port of the datagram echo; 0: none.
     pub port: u16,
-    /// Program and kernel.
+    /// Program and kernel version.
     pub name: String,
 }
 
-/// What the server saw of a job.
+/// Server's record of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Served {
-    /// The job.
+    /// Job.
     pub job: Job,
-    /// When it was asked for.
+    /// Time of the request.
     pub asked: Time,
-    /// Measured bytes that came here.
+    /// Measured bytes received.
     pub received: u64,
-    /// Measured bytes that were to go from here.
+    /// Measured bytes sent.
     pub sent: u64,
-    /// From the first to the last measured byte that came here, seconds.
+    /// Time from the first to the last byte received, s.
     pub receiving_s: f64,
-    /// Stretches in which none came, counted from `asked`.
+    /// Pauses of received bytes, relative to `asked`.
     pub pauses: Vec<Pause>,
-    /// Whole transactions.
+    /// Complete transactions.
     pub transactions: u32,
 }
 
-/// The server's end of a connection.
+/// Server side of a connection.
 #[derive(Debug)]
 pub struct Serving {
     rules: Rules,
@@ -100,7 +100,7 @@ pub struct Serving {
 enum State {
     Greeting,
     Idle,
-    /// Bytes come; of a timed transfer `left` is what remains of a chunk.
+    /// Receives bytes; in a timed transfer, `left` is the rest of a chunk.
     Taking {
         job: Job,
         asked: Time,
@@ -108,7 +108,7 @@ enum State {
         timed: bool,
         arrivals: Arrivals,
     },
-    /// Bytes go for `lasts`, until `end`, which is known with the first of them.
+    /// Sends bytes for `lasts`, until `end`, which is set at the first byte.
     Giving {
         job: Job,
         asked: Time,
@@ -129,13 +129,13 @@ enum State {
     Probing {
         asked: Time,
     },
-    /// The report is awaited from the driver.
+    /// Waits for the report from the driver.
     Reporting,
     Over,
 }
 
 impl Serving {
-    /// A connection on which nothing was said. No byte for longer than `threshold` is a pause.
+    /// A new connection. `threshold`: shortest gap between bytes that counts as a pause.
     pub fn new(rules: Rules, identity: Identity, threshold: Span) -> Serving {
         Serving {
             rules,
@@ -153,17 +153,17 @@ impl Serving {
         }
     }
 
-    /// With a place taken of these once the client is let in; strangers take none.
+    /// Takes a slot of `places` once the client is accepted.
     #[must_use]
     pub fn within(mut self, places: Arc<Places>) -> Serving {
         self.places = Some(places);
         self
     }
 
-    /// Takes in what came.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// What came makes no sense; the refusal is among what is to be sent, and then it [is over](Self::is_over).
+    /// The input is invalid. A refusal is queued, and the connection [is over](Self::is_over).
     pub fn on_bytes(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), Malformed> {
         while !matches!(self.state, State::Over) {
             match self.reader.next(&mut bytes) {
@@ -179,7 +179,7 @@ impl Serving {
         Ok(())
     }
 
-    /// What is to be sent next; none: nothing until more bytes come.
+    /// Next data to send; None until further input.
     pub fn next_out(&mut self, now: Time) -> Option<Out> {
         if self.out.is_empty()
             && let State::Giving { job, asked, lasts, end, sent, chunks } = &mut self.state
@@ -198,22 +198,23 @@ impl Serving {
         self.out.pop_front()
     }
 
-    /// A job that has just been asked for, and the window to offer for it (0: any).
+    /// A newly requested job, and the receive window to offer for it (0: default).
     pub fn take_begun(&mut self) -> Option<(Job, u32)> {
         self.begun.take()
     }
 
-    /// The key of an earlier connection whose account is asked for. Answer with [`report`](Self::report).
+    /// Key of an earlier connection whose final statistics are requested. Answered by
+    /// [`report`](Self::report).
     pub fn take_account(&mut self) -> Option<u64> {
         self.account.take()
     }
 
-    /// A job that is done here once everything is sent that is to be sent. Answer with [`report`](Self::report).
+    /// A completed job, once all its data are sent. Answered by [`report`](Self::report).
     pub fn take_served(&mut self) -> Option<Served> {
         if self.out.is_empty() { self.served.take() } else { None }
     }
 
-    /// Tells the client what this end saw of the job; a client that has been refused meanwhile hears no more.
+    /// Sends the report on a job; ignored if the client has been refused meanwhile.
     pub fn report(&mut self, json: String) {
         if !matches!(self.state, State::Reporting) {
             return;
@@ -222,29 +223,29 @@ impl Serving {
         self.state = State::Idle;
     }
 
-    /// True once nothing more will be said.
+    /// Whether the connection is over.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over) && self.out.is_empty()
     }
 
-    /// True once the client has been let in.
+    /// Whether the client has been accepted.
     pub fn is_welcome(&self) -> bool {
         !matches!(self.state, State::Greeting | State::Over)
     }
 
-    /// True in the middle of a job.
+    /// Whether a job is running.
     pub fn is_working(&self) -> bool {
         !matches!(self.state, State::Idle | State::Greeting | State::Over)
     }
 
-    /// Sends a stranger away.
+    /// Refuses the client.
     pub fn refuse(&mut self, why: Refusal, text: String) {
         self.refusal = Some(text.clone());
         self.out.push_back(Out::Bytes(Message::Refused { why, text }.bytes()));
         self.state = State::Over;
     }
 
-    /// Why the client was just refused, for the server's log.
+    /// Reason of a new refusal, for the server's log.
     pub fn take_refusal(&mut self) -> Option<String> {
         self.refusal.take()
     }
@@ -288,7 +289,7 @@ impl Serving {
         }
     }
 
-    /// Takes a place; why there is none.
+    /// Takes a slot; returns the reason if there is none.
     fn crowded(&mut self) -> Option<String> {
         let places = self.places.as_ref()?;
         self.place = places.take();
@@ -370,7 +371,7 @@ impl Serving {
                 }
                 let job = Job::Transactions { request: *request, reply: *reply, count: *count };
                 let mut served = taken(job, *asked, arrivals);
-                // Between requests the client thinks: its silence says nothing about the path.
+                // Gaps between requests are think time of the client, not pauses of the path.
                 served.pauses.clear();
                 served.transactions = *done;
                 served.sent = u64::from(*reply) * u64::from(*done);
@@ -404,7 +405,7 @@ fn taken(job: Job, asked: Time, arrivals: &Arrivals) -> Served {
     }
 }
 
-/// Compares without telling by its duration where they differ.
+/// Compares in time independent of the content.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }

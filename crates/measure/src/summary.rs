@@ -1,6 +1,4 @@
 //! Summary of a measurement as document and table rows.
-//!
-//! The entries of a measurement as one document and as rows of a table.
 
 use crate::entry::{Begin, Disconnection, Entry, LinkCommand, Run};
 use crate::plan::Test;
@@ -9,62 +7,77 @@ use base::alternation::{Alternation, alternation};
 use results::Summary;
 use serde_json::{Map, Value, json};
 
-/// The shape of the document.
+/// Schema identifier of the document.
 pub const SCHEMA: &str = "williwaw-measure/1";
-/// A repetition in which more than this share of the segments was sent again counts as heavily retransmitted: the
-/// bound of the HSCSD and GPRS study.
+/// Share of retransmitted segments above which a repetition counts as heavily retransmitted, as in the HSCSD
+/// and GPRS study.
 const HEAVY: f64 = 1.0 / 3.0;
 
-/// Values of one metric over the repetitions of a test.
+/// One metric over the repetitions of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Its name, with its unit at the end (`throughput_bps`).
+    /// Name, with its unit at the end (`throughput_bps`).
     pub name: &'static str,
     /// Mean, interval and percentiles.
     pub summary: Summary,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// One test.
+/// Results of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many repetitions were planned.
+    /// Planned repetitions.
     pub planned: u32,
-    /// How many came to their end.
+    /// Completed repetitions.
     pub done: usize,
-    /// How many connections were lost in the middle of one.
+    /// Connections lost during a repetition.
     pub broken: usize,
-    /// What was measured.
+    /// Metrics.
     pub metrics: Vec<Measured>,
-    /// Share of the repetitions in which over a third of the segments was sent again.
+    /// Share of repetitions with more than a third of the segments retransmitted.
     pub heavy: Option<f64>,
-    /// Round trips of small packets that go to and fro between two levels: the mean of the repetitions that do.
+    /// Path conditions from transfers with pauses; none without pauses or without kernel statistics.
+    pub paused: Option<Paused>,
+    /// RTT of small packets that alternates between two levels: mean over the repetitions that show it.
     pub alternates: Option<Alternation>,
 }
 
-/// A measurement, boiled down.
+/// Transfers with pauses, by the kernel statistics of both ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paused {
+    /// Number of pauses in all repetitions.
+    pub pauses: usize,
+    /// Data were lost; none: the retransmissions are neither all unneeded nor all needed.
+    pub lossy: Option<bool>,
+    /// Throughput outside of the pauses, bit/s: maximum of the repetitions.
+    pub rate_bps: Option<f64>,
+    /// Largest final receive window of the repetitions, segments.
+    pub window_segments: Option<f64>,
+}
+
+/// Results of a measurement.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a> {
     begin: &'a Begin,
     runs: Vec<Run>,
-    /// Connections that were lost or could not be made.
+    /// Lost or failed connections.
     pub disconnections: Vec<&'a Disconnection>,
     /// Commands that set up and released the link.
     pub link: Vec<&'a LinkCommand>,
-    /// All of the plan was done.
+    /// The plan was completed.
     pub complete: bool,
     end: Value,
-    /// The tests of the plan.
+    /// Results by test of the plan.
     pub tests: Vec<Tested>,
 }
 
 impl<'a> Outcome<'a> {
-    /// Boils entries down; none where the first is not a beginning.
+    /// Summarises entries; None if the first is not [`Entry::Begin`].
     pub fn of(entries: &'a [Entry]) -> Option<Outcome<'a>> {
         let Some(Entry::Begin(begin)) = entries.first() else { return None };
         let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
@@ -112,6 +125,9 @@ impl<'a> Outcome<'a> {
                 "repetitions": { "planned": tested.planned, "done": tested.done, "broken": tested.broken },
                 "metrics": metrics,
                 "heavy_retransmission_share": tested.heavy,
+                "paused": tested.paused.map(|p| json!({
+                    "pauses": p.pauses, "lossy": p.lossy, "rate_bps": p.rate_bps, "window_segments": p.window_segments,
+                })),
                 "alternates": tested.alternates.map(|a| json!({ "low_s": a.low, "high_s": a.high, "share": a.share })),
                 "runs": self.runs.iter().filter(|run| run.step == i).collect::<Vec<_>>(),
             })
@@ -164,7 +180,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
             );
             add("download_time_s", each(|run| run.seconds));
         }
-        // Whole transactions of a sequence that was cut off count.
+        // Complete transactions of an interrupted sequence count.
         Test::Transactions { .. } => {
             add("response_time_s", runs.iter().flat_map(|run| run.response_s.iter().copied()).collect());
         }
@@ -192,12 +208,13 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
         done: whole.len(),
         broken: runs.len() - whole.len(),
         metrics,
+        paused: if matches!(test, Test::Bulk { .. }) { paused(&whole) } else { None },
         alternates: if matches!(test, Test::Echo { .. }) { alternates(&whole) } else { None },
         heavy: (kernels && !whole.is_empty()).then(|| heavy as f64 / whole.len() as f64),
     }
 }
 
-/// Two levels, where at least half of the repetitions that are long enough have them.
+/// Alternation, if at least half of the sufficiently long repetitions show it.
 fn alternates(runs: &[&Run]) -> Option<Alternation> {
     let in_order = |run: &&Run| {
         let mut sent: Vec<(f64, f64)> = run.rtt_t.iter().copied().zip(run.rtt_s.iter().copied()).collect();
@@ -215,7 +232,50 @@ fn alternates(runs: &[&Run]) -> Option<Alternation> {
     })
 }
 
-/// Data segments that both ends sent, and how many of them again, by their kernels.
+/// `TCPI_OPT_SACK` of `include/uapi/linux/tcp.h`.
+const OPTION_SACK: u64 = 2;
+
+fn paused(runs: &[&Run]) -> Option<Paused> {
+    let pauses = runs.iter().map(|run| run.pauses.len()).sum();
+    if pauses == 0 || !runs.iter().any(|run| run.client.spoke() && run.server.kernel.spoke()) {
+        return None;
+    }
+    let sum = |name: &str| -> u64 {
+        runs.iter().map(|run| run.client.get(name) + run.server.kernel.get(name)).sum()
+    };
+    let (resent, unneeded) = (sum("total_retrans"), sum("dsack_dups"));
+    let reports = runs.iter().all(|run| run.client.get("options") & OPTION_SACK != 0);
+    let lossy = match (resent, unneeded) {
+        (0, _) => Some(false),
+        // A receiver with SACK reports each duplicate (RFC 2883). Reports may be lost, so a smaller number is
+        // inconclusive.
+        (resent, unneeded) if reports && unneeded >= resent => Some(false),
+        (_, 0) if reports => Some(true),
+        _ => None,
+    };
+    let rate = |run: &&Run| {
+        let silent: f64 = run.pauses.iter().map(|pause| pause.until - pause.t).sum();
+        let moving = run.seconds? - silent;
+        (moving > 0.0).then(|| run.bytes as f64 * 8.0 / moving)
+    };
+    let window = |run: &&Run| {
+        let of = |get: &dyn Fn(&str) -> u64| match (get("snd_wnd"), get("snd_mss")) {
+            (0, _) | (_, 0) => None,
+            // The data sender is the end with more data segments sent.
+            (window, mss) => Some((get("data_segs_out"), window as f64 / mss as f64)),
+        };
+        let ends = [of(&|name| run.client.get(name)), of(&|name| run.server.kernel.get(name))];
+        ends.into_iter().flatten().max_by_key(|(sent, _)| *sent).map(|(_, window)| window)
+    };
+    Some(Paused {
+        pauses,
+        lossy,
+        rate_bps: runs.iter().filter_map(rate).max_by(f64::total_cmp),
+        window_segments: runs.iter().filter_map(window).max_by(f64::total_cmp),
+    })
+}
+
+/// Data segments sent by both ends, and retransmissions, by kernel statistics.
 fn segments(run: &Run) -> (f64, f64) {
     let both = |name: &str| (run.client.get(name) + run.server.kernel.get(name)) as f64;
     (both("data_segs_out"), both("total_retrans"))
@@ -226,4 +286,47 @@ fn measured(name: &'static str, values: &[f64]) -> Option<Measured> {
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Some(Measured { name, summary, min, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Pause;
+
+    /// A transfer down: the server's kernel has sent.
+    fn transfer(resent: u64, unneeded: u64, options: u64) -> Run {
+        let mut run = Run { complete: true, seconds: Some(32.0), bytes: 100_000, ..Run::default() };
+        run.pauses.push(Pause { t: 10.0, until: 22.0 });
+        let told = |fields: &[(&str, u64)]| fields.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
+        run.client.info =
+            told(&[("options", options), ("snd_mss", 536), ("snd_wnd", 65_536), ("data_segs_out", 1)]);
+        run.server.kernel.info = told(&[
+            ("total_retrans", resent),
+            ("dsack_dups", unneeded),
+            ("snd_mss", 536),
+            ("snd_wnd", 32_160),
+            ("data_segs_out", 190),
+        ]);
+        run
+    }
+
+    /// SC-08: conditions of a path that was measured.
+    #[test]
+    fn sc_08_pauses_tell_loss_rate_and_window() {
+        let of = |resent, unneeded, options| paused(&[&transfer(resent, unneeded, options)]);
+        let found = of(0, 0, OPTION_SACK).unwrap();
+        assert_eq!((found.pauses, found.lossy), (1, Some(false)));
+        // 100 kB in the 20 s outside the pause; the window that the sender of the data was offered.
+        assert_eq!((found.rate_bps, found.window_segments), (Some(40_000.0), Some(60.0)));
+        for (resent, unneeded, options, lossy) in [
+            (19, 19, OPTION_SACK, Some(false)),
+            (19, 0, OPTION_SACK, Some(true)),
+            (19, 12, OPTION_SACK, None),
+            (19, 0, 0, None),
+        ] {
+            assert_eq!(of(resent, unneeded, options).unwrap().lossy, lossy, "{resent} {unneeded}");
+        }
+        let quiet = Run { pauses: Vec::new(), ..transfer(0, 0, OPTION_SACK) };
+        assert_eq!(paused(&[&quiet]), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! System calls of the measurement: every `unsafe` of this crate.
 //!
-//! Every `unsafe` of this crate stands here, a function each, and does one call with memory that it owns.
+//! Each function does one call with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use crate::Socket;
@@ -46,20 +46,20 @@ fn set(fd: RawFd, level: libc::c_int, name: libc::c_int, value: u32) -> io::Resu
     })
 }
 
-/// Makes a connection offer at most so many bytes as its receive window.
+/// Limits the receive window that a connection offers, bytes.
 pub(crate) fn offer(of: &impl AsRawFd, window: u32) -> io::Result<()> {
     let fd = of.as_raw_fd();
-    // Fixing the buffer keeps the kernel from widening the window by itself.
+    // A fixed buffer size disables receive buffer autotuning.
     set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, window)?;
     set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)
 }
 
-/// Lets at most so many unsent bytes wait in the kernel: what is told to be sent is then sent.
+/// Limits unsent bytes in the kernel.
 pub(crate) fn keep_short(of: &impl AsRawFd, bytes: u32) -> io::Result<()> {
     set(of.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
-/// Connects, with what has to be set before.
+/// Connects after setting socket options.
 pub(crate) fn connect(to: SocketAddr, socket: &Socket, patience: Duration) -> io::Result<TcpStream> {
     let family = if to.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -135,7 +135,7 @@ fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     (out, length as libc::socklen_t)
 }
 
-/// Waits until a socket can be read from or written to; false if it cannot in time.
+/// Waits until a socket is readable or writable; false at the timeout.
 pub(crate) fn wait_for(fd: RawFd, write: bool, patience: Duration) -> bool {
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
     let mut one = libc::pollfd { fd, events, revents: 0 };
@@ -144,7 +144,7 @@ pub(crate) fn wait_for(fd: RawFd, write: bool, patience: Duration) -> bool {
     unsafe { libc::poll(&raw mut one, 1, ms) > 0 }
 }
 
-/// A socket that hears all packets of the calling thread's network namespace, without their link headers.
+/// Packet socket for all packets of the thread's network namespace, without link headers.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     let all = libc::c_int::from((libc::ETH_P_ALL as u16).to_be());
@@ -153,30 +153,30 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     check(fd)?;
     // SAFETY: the kernel has just given this descriptor to us alone.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // Room for bursts while this program does something else; refused, there is less.
+    // Space for bursts, as far as the system permits.
     let _ = set(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20);
     Ok(fd)
 }
 
-/// A packet that was heard.
+/// A captured packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Bytes of it in the buffer.
+    /// Captured bytes.
     pub(crate) kept: usize,
-    /// Bytes it has.
+    /// Packet length, bytes.
     pub(crate) length: usize,
-    /// It was heard on the loopback.
+    /// It was captured on loopback.
     pub(crate) loopback: bool,
-    /// It leaves this machine, or the loopback's sending side.
+    /// It is outgoing.
     pub(crate) outgoing: bool,
-    /// The kernel's stamp, nanoseconds since 1970.
+    /// Kernel timestamp, ns since 1970.
     pub(crate) stamp: u64,
 }
 
-/// The kernel's number for asking when the last packet was stamped, with seconds as wide as the machine's words.
+/// `SIOCGSTAMPNS` with word-sized seconds: timestamp of the last packet.
 const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
 
-/// Takes the next packet that a packet socket has heard.
+/// Reads the next captured packet.
 pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Heard> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut from: libc::sockaddr_ll = unsafe { zeroed() };
@@ -207,7 +207,7 @@ pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Heard> {
     })
 }
 
-/// Packets that a packet socket did not keep because nobody took them in time, since it was asked last.
+/// Packets dropped by the packet socket since the last call.
 pub(crate) fn missed(socket: &OwnedFd) -> u64 {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut stats: libc::tpacket_stats = unsafe { zeroed() };

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Memory, asking, beside, serving};
 use measure::asking::Fault;
+use measure::cause::Cause;
 use measure::client::measure;
 use measure::entry::{self, Entry, Journal, Run};
 use measure::plan::Test;
@@ -137,7 +138,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut left: Option<usize>) {
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
-/// Connections that are cut are told, made again, and the measurement goes on with what is left (WL-03).
+/// Connections that are cut are told with their cause (WL-14), made again, and the measurement goes on with what is left
+/// (WL-03).
 #[test]
 fn a_lost_connection_is_told_and_made_again() {
     let server = Server::bind(serving(HERE.into(), None)).unwrap();
@@ -168,6 +170,7 @@ fn a_lost_connection_is_told_and_made_again() {
     assert_eq!(outcome.disconnections.len(), 2);
     for lost in &outcome.disconnections {
         assert_eq!((lost.kind.as_str(), lost.attempts), ("lost", 1));
+        assert_eq!((lost.cause, &lost.account), (Cause::RemoteEquipment, &None), "{}", lost.evidence);
         assert!(lost.until.unwrap() >= lost.t);
     }
     assert_eq!((outcome.tests[0].done, outcome.tests[0].broken), (1, 1));

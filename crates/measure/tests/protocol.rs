@@ -169,17 +169,7 @@ fn another_version_is_told_at_both_ends() {
 /// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).
 #[test]
 fn any_peer_will_do() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/measure");
-    let mut inputs: Vec<_> = std::fs::read_dir(&folder)
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    inputs.sort();
-    assert!(inputs.len() >= 10, "the corpus is missing");
-    for input in inputs {
-        eprintln!("{}", input.display()); // shown when it fails
-        fuzz::measure(&std::fs::read(&input).expect("an input"));
-    }
+    testkit::corpus::replay("measure", 10, fuzz::measure);
 }
 
 const RESULTS: &str = r#"{"begin":{"schema":"williwaw-measure-journal/1","started":"2000-01-01T00:00:00Z","server":"s","address":"a","client_name":"c","server_name":"n","settings":{},"plan":{"steps":[{"test":{"bulk":{"down":true,"bytes":9,"seconds":0.0}},"repetitions":2}],"socket":{"mss":null,"window":null,"cc":null},"pause":0.0,"delay":0.0,"think":0.0,"silence":2.0,"stall":1.0,"connect":1.0,"give_up":1.0}}}

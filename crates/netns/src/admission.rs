@@ -9,10 +9,11 @@ use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Tells a peer in the clear, before its connection is shut, that it was evicted; true where the listener closes.
+/// Notifies a peer, unencrypted, that it was evicted, before its connection is closed; true: the listener is
+/// closing.
 pub type Farewell = fn(&TcpStream, bool);
 
-/// The places of a listener.
+/// Waiting places of a listener.
 #[derive(Debug)]
 pub struct Lobby {
     places: usize,
@@ -24,7 +25,7 @@ pub struct Lobby {
 struct State {
     closed: bool,
     next: u64,
-    /// In order of arrival.
+    /// Connections in order of arrival.
     connections: BTreeMap<u64, Connection>,
 }
 
@@ -35,7 +36,7 @@ struct Connection {
     admitted: bool,
 }
 
-/// The place of one connection; dropped, it is free.
+/// Place of one connection, released on drop.
 #[derive(Debug)]
 pub struct Place<'a> {
     lobby: &'a Lobby,
@@ -43,7 +44,7 @@ pub struct Place<'a> {
 }
 
 impl Lobby {
-    /// At most `places` connections wait at the same time.
+    /// Lobby for at most `places` unauthenticated connections.
     pub fn new(places: usize, farewell: Farewell) -> Lobby {
         Lobby { places: places.max(1), farewell, state: Mutex::default() }
     }
@@ -52,10 +53,10 @@ impl Lobby {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a new connection and evicts another one if there is none.
+    /// Takes a place for a new connection; evicts another one if all are taken.
     ///
     /// # Errors
-    /// The connection cannot be watched: no descriptor is left.
+    /// No file descriptor is left to watch the connection.
     pub fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<Place<'_>> {
         let stream = stream.try_clone()?;
         let mut state = self.state();
@@ -72,7 +73,7 @@ impl Lobby {
         Ok(Place { lobby: self, number })
     }
 
-    /// Ends every connection, admitted or not, and those that follow.
+    /// Closes all connections, admitted or not, and all later ones.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -88,11 +89,11 @@ impl State {
         for (number, connection) in self.connections.iter().filter(|(_, c)| !c.admitted) {
             held.entry(connection.from).or_insert((0, *number)).0 += 1;
         }
-        // The larger number of places wins, then the older connection.
+        // The address with more places is evicted first, then the older connection.
         held.into_values().max_by_key(|(count, first)| (*count, u64::MAX - first)).map(|(_, first)| first)
     }
 
-    /// The thread that reads the connection sees its end.
+    /// Shuts the connection down, which its reading thread notices.
     fn shut(&mut self, number: u64, farewell: Farewell) {
         if let Some(connection) = self.connections.remove(&number) {
             if !connection.admitted {
@@ -104,14 +105,15 @@ impl State {
 }
 
 impl Place<'_> {
-    /// The peer has proved its identity: the place is free for others, and only [`Lobby::close`] ends it.
+    /// Marks the peer as authenticated: the place is free for others, and only [`Lobby::close`] ends the
+    /// connection.
     pub fn admit(&self) {
         if let Some(connection) = self.lobby.state().connections.get_mut(&self.number) {
             connection.admitted = true;
         }
     }
 
-    /// Whether a later connection took the place, or the lobby closed.
+    /// Whether a later connection took the place, or the lobby was closed.
     pub fn is_evicted(&self) -> bool {
         !self.lobby.state().connections.contains_key(&self.number)
     }

@@ -1,14 +1,14 @@
 //! Packet devices: TUN, Ethernet pair, tunnel to another host, none.
 //!
-//! By a TUN device, whose file gives and takes them bare; by a socket at the other end of a pair of Ethernet devices,
-//! where each has a header before it; by a tunnel to another host; or, as whole frames, by a wire.
+//! Packets pass bare through a TUN device, with an Ethernet header through the socket of a veth pair, through
+//! a tunnel to another host, or as whole frames on a wire.
 
 use super::sys::veth;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Where packets come out of a stack and go into it. Neither reading nor writing waits.
+/// Packet device of a network stack; reads and writes never block.
 #[derive(Debug)]
 pub struct Device(Kind);
 
@@ -16,63 +16,63 @@ pub struct Device(Kind);
 enum Kind {
     /// A TUN device.
     Tun(File),
-    /// A socket, and the stack's address on Ethernet.
+    /// Socket at the other end of a veth pair, and the hardware address of the stack.
     Ethernet(File, [u8; 6]),
-    /// The stack is at another host, or nobody knows where: behind a wire.
+    /// The stack is on another host, or behind a wire.
     Tunnel(Box<dyn Tunnel>),
 }
 
-/// The way to a stack at another host, or a wire. Neither reading nor writing waits.
+/// Transport to a stack on another host, or a wire; reads and writes never block.
 pub trait Tunnel: AsRawFd + Send + Sync + std::fmt::Debug {
-    /// Reads a packet; gives its length.
+    /// Reads a packet and returns its length.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; the kernel's.
+    /// `WouldBlock` without a packet; an error of the kernel.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize>;
     /// Writes a packet.
     ///
     /// # Errors
-    /// The kernel would not take it.
+    /// The kernel refused the packet.
     fn write(&mut self, packet: &[u8]) -> io::Result<()>;
-    /// Whether something waits in it until the kernel takes more.
+    /// Whether output is queued until the kernel accepts more.
     fn wants_to_write(&self) -> bool {
         false
     }
-    /// Packets that were lost because nobody read them in time, since it was last asked.
+    /// Packets lost since the last call because they were not read in time.
     fn overrun(&self) -> u64 {
         0
     }
 }
 
 const HEADER: usize = 14;
-/// The types of packets that Ethernet carries.
+/// EtherTypes of IPv4 and IPv6.
 const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
 
 impl Device {
-    /// The file of a TUN device.
+    /// Device of a TUN file.
     pub fn tun(file: File) -> Device {
         Device(Kind::Tun(file))
     }
 
-    /// A socket that speaks with the stack of this address.
+    /// Device of a veth socket, opposite the stack with this hardware address.
     pub fn ethernet(file: File, to: [u8; 6]) -> Device {
         Device(Kind::Ethernet(file, to))
     }
 
-    /// The way to a stack at another host.
+    /// Device of a tunnel.
     pub fn tunnel(tunnel: Box<dyn Tunnel>) -> Device {
         Device(Kind::Tunnel(tunnel))
     }
 
-    /// Whether it is the one that stands in for a TUN device.
+    /// Whether it is the replacement of a TUN device.
     pub fn stands_in(&self) -> bool {
         matches!(self.0, Kind::Ethernet(..))
     }
 
-    /// Reads a packet; gives its length.
+    /// Reads a packet and returns its length.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; the kernel's.
+    /// `WouldBlock` without a packet; an error of the kernel.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let file = match &mut self.0 {
             Kind::Tun(file) => return file.read(into),
@@ -92,7 +92,7 @@ impl Device {
     /// Writes a packet.
     ///
     /// # Errors
-    /// The kernel would not take it.
+    /// The kernel refused the packet.
     pub fn write(&mut self, packet: &[u8]) -> io::Result<()> {
         let (file, to) = match &mut self.0 {
             Kind::Tun(file) => return file.write(packet).map(drop),
@@ -106,8 +106,8 @@ impl Device {
         file.write_vectored(&[IoSlice::new(&header), IoSlice::new(packet)]).map(drop)
     }
 
-    /// Packets that were lost because nobody read them in time, since it was last asked. A TUN device counts them
-    /// itself ([`super::namespace::Namespace::overrun`]).
+    /// Packets lost since the last call because they were not read in time. A TUN device has a kernel counter
+    /// ([`super::namespace::Namespace::overrun`]).
     pub fn overrun(&self) -> u64 {
         match &self.0 {
             Kind::Tun(_) => 0,
@@ -116,7 +116,7 @@ impl Device {
         }
     }
 
-    /// Whether something waits in it until the kernel takes more; reading it, or writing again, tries that.
+    /// Whether output is queued until the kernel accepts more; reading or writing retries it.
     pub fn wants_to_write(&self) -> bool {
         if let Kind::Tunnel(tunnel) = &self.0 { tunnel.wants_to_write() } else { false }
     }

@@ -1,33 +1,35 @@
 //! Kernel TCP statistics: `TCP_INFO` of the sender, counters of the namespaces.
 //!
-//! `TCP_INFO` of the sender, at the end and whenever it changed, and the counters of the flow's two namespaces.
+//! `TCP_INFO` is sampled at the end and at each change.
 
 use std::collections::BTreeMap;
 
-/// What the kernels of a flow said.
+/// Kernel statistics of a flow.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct FlowFacts {
-    /// `TCP_INFO` of the sender's first connection when all was acknowledged, or at the end.
+    /// `TCP_INFO` of the sender's first connection when all data were acknowledged, or at the end.
     pub info: TcpInfo,
-    /// That of each of its connections when it was over, in the order in which they were opened; of the first 256. Empty where nobody looks.
+    /// Final `TCP_INFO` of each of its connections, in order of opening, at most 256. Empty where connections
+    /// are not sampled.
     pub connections: Vec<TcpInfo>,
-    /// What changed in that of the first, and when, in seconds from t = 0; looked at every few milliseconds.
+    /// Changed samples of the first connection and their times, seconds from t = 0; the sample interval is a
+    /// few ms.
     pub history: Vec<(f64, TcpInfo)>,
-    /// Counters of the sender's namespace that are not 0, by their names in `netstat` and `snmp`.
+    /// Nonzero counters of the sender's namespace, by their names in `netstat` and `snmp`.
     pub from: BTreeMap<String, u64>,
-    /// Those of the receiver's.
+    /// Nonzero counters of the receiver's namespace.
     pub to: BTreeMap<String, u64>,
-    /// What went wrong at either end.
+    /// Errors of either end.
     pub faults: Vec<String>,
 }
 
 impl FlowFacts {
-    /// A counter of the sender's namespace; 0 where it is not there.
+    /// Counter of the sender's namespace; 0 if missing.
     pub fn counter(&self, name: &str) -> u64 {
         self.from.get(name).copied().unwrap_or(0)
     }
 
-    /// The kernel took back a reduction of its window: it judged a retransmission unneeded in time.
+    /// Whether the kernel undid a cwnd reduction: it detected an unneeded retransmission in time.
     pub fn undone(&self) -> bool {
         ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"].iter().any(|n| self.counter(n) > 0)
     }
@@ -35,18 +37,18 @@ impl FlowFacts {
 
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $name:ident : $kind:ident at $at:literal),+ $(,)?) => {
-        /// A part of the kernel's `struct tcp_info`. Times are in microseconds, windows in segments.
+        /// Fields of the kernel's `struct tcp_info`. Times are in microseconds, windows in segments.
         #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         pub struct TcpInfo {
             $($(#[$doc])* pub $name: $kind),+
         }
         impl TcpInfo {
-            /// Reads the bytes of the kernel's structure; what a kernel does not fill in is 0.
+            /// Parses the kernel's structure; fields missing in a kernel are 0.
             pub fn read(bytes: &[u8]) -> TcpInfo {
                 TcpInfo { $($name: <$kind>::from_ne_bytes(part(bytes, $at))),+ }
             }
-            /// Its fields by name.
+            /// Fields by name.
             pub fn fields(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), u64::from(self.$name))),+]
             }
@@ -67,73 +69,72 @@ tcp_info! {
     state: u8 at 0,
     /// State of its congestion control: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
     ca_state: u8 at 1,
-    /// Retransmissions by timeout of the oldest segment.
+    /// Timeouts in a row of the oldest segment.
     retransmits: u8 at 2,
-    /// Doublings of the timeout in force.
+    /// Current back-off: doublings of the RTO.
     backoff: u8 at 4,
-    /// Options that both ends agreed on, a bit each: 1 timestamps, 2 selective acknowledgements, 4 window scaling,
-    /// 8 ECN.
+    /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN.
     options: u8 at 5,
-    /// Retransmission timeout.
+    /// RTO.
     rto: u32 at 8,
-    /// Largest segment it sends.
+    /// Sending MSS.
     snd_mss: u32 at 16,
-    /// Segments outstanding.
+    /// Segments in flight.
     unacked: u32 at 24,
-    /// Of those, selectively acknowledged.
+    /// SACKed segments in flight.
     sacked: u32 at 28,
-    /// Of those, taken for lost.
+    /// Segments in flight marked lost.
     lost: u32 at 32,
-    /// Of those, resent.
+    /// Retransmitted segments in flight.
     retrans: u32 at 36,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     rtt: u32 at 68,
-    /// Its variation.
+    /// RTT variation.
     rttvar: u32 at 72,
-    /// Slow-start threshold.
+    /// ssthresh.
     snd_ssthresh: u32 at 76,
-    /// Congestion window.
+    /// cwnd.
     snd_cwnd: u32 at 80,
-    /// Reordering that it reckons with, segments.
+    /// Reordering distance, segments.
     reordering: u32 at 88,
-    /// Retransmissions in all.
+    /// Total retransmissions.
     total_retrans: u32 at 100,
-    /// Bytes not yet sent.
+    /// Unsent bytes.
     notsent_bytes: u32 at 144,
-    /// Shortest round trip lately.
+    /// Minimum RTT of a recent window.
     min_rtt: u32 at 148,
-    /// Segments sent in all, acknowledgements included.
+    /// Segments sent, pure ACKs included.
     segs_out: u32 at 136,
-    /// Duplicate segments that the peer reported by DSACK.
+    /// Duplicate segments reported by DSACK.
     dsack_dups: u32 at 216,
-    /// The window that the peer offers, bytes.
+    /// Window offered by the peer, bytes.
     snd_wnd: u32 at 228,
-    /// Segments received in all.
+    /// Segments received.
     segs_in: u32 at 140,
     /// Segments with data received.
     data_segs_in: u32 at 152,
-    /// Segments with data sent, those that were sent again included.
+    /// Data segments sent, retransmissions included.
     data_segs_out: u32 at 156,
-    /// Bytes of data that were acknowledged.
+    /// Payload bytes acknowledged.
     bytes_acked: u64 at 120,
-    /// Bytes of data received.
+    /// Payload bytes received.
     bytes_received: u64 at 128,
-    /// Bytes of data sent, those that were sent again included.
+    /// Payload bytes sent, retransmissions included.
     bytes_sent: u64 at 200,
-    /// Of those, sent again.
+    /// Payload bytes retransmitted.
     bytes_retrans: u64 at 208,
-    /// Bytes a second that were delivered lately.
+    /// Recent delivery rate, bytes per second.
     delivery_rate: u64 at 160,
-    /// How long there was something to send or to wait for.
+    /// Time with data to send or in flight.
     busy_time: u64 at 168,
-    /// Of that, how long the peer's window stood in the way.
+    /// Part of `busy_time` limited by the peer's window.
     rwnd_limited: u64 at 176,
-    /// How long this end's send buffer did.
+    /// Part of `busy_time` limited by the send buffer.
     sndbuf_limited: u64 at 184,
 }
 
 impl TcpInfo {
-    /// What the time-sequence of a congestion window is made of.
+    /// Fields of a congestion window plot over time.
     pub fn window(&self) -> (u32, u32, u32, u8, u8, u32) {
         (self.snd_cwnd, self.snd_ssthresh, self.rto, self.backoff, self.ca_state, self.total_retrans)
     }
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_kernel_puts_them() {
-        // The kernel's ABI: offsets never move, fields are only added at the end.
+        // Kernel ABI: offsets are fixed, fields are only appended.
         let mut bytes = [0u8; 248];
         bytes[0] = 1;
         bytes[1] = 4;

@@ -1,17 +1,18 @@
 //! Foreground command: standard streams, terminal and forwarded signals.
 //!
-//! The three streams of this process, the terminal where there is one, and the signals that were meant for it.
+//! It gets the standard streams of this process, the terminal if there is one, and the signals sent to this
+//! process.
 
 use super::sys::{self, process, terminal};
 use crate::Error;
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// The command in front of the user.
+/// The foreground command.
 pub struct Foreground {
-    /// The name of the command in the model whose place it takes.
+    /// Name of the command in the model that it replaces.
     pub name: String,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub words: Vec<OsString>,
     /// See [`super::keeper::Plan::start_file`].
     pub start_file: Option<String>,
@@ -22,34 +23,34 @@ pub struct Foreground {
     setting: Option<terminal::Setting>,
 }
 
-/// What somebody tells a command by way of this process.
+/// Signals that are forwarded to the command.
 const SIGNALS: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 impl Foreground {
-    /// To be called before the process has a second thread: from then on its signals are the command's.
+    /// Blocks the forwarded signals. Must be called before the process starts a second thread.
     ///
     /// # Errors
-    /// The kernel's.
+    /// An error of the kernel.
     pub fn new(name: &str, words: Vec<OsString>, start_file: Option<String>) -> Result<Foreground, Error> {
         let signals = process::hold_signals(SIGNALS).map_err(Error::of("listening to signals"))?;
-        // In a pipeline the terminal is also the other programs'.
+        // In a pipeline, other programs use the terminal too.
         let alone = (0..3).all(terminal::is);
         let terminal = terminal::open().filter(|t| alone && terminal::is_ours(t));
         let setting = terminal.as_ref().and_then(terminal::setting);
         Ok(Foreground { name: name.to_owned(), words, start_file, signals, terminal, setting })
     }
 
-    /// Whether the command has the terminal to itself.
+    /// Whether the command has the terminal.
     pub fn has_terminal(&self) -> bool {
         self.terminal.is_some()
     }
 
-    /// Whether a signal waits for the command.
+    /// Whether a signal is pending for the command.
     pub fn is_called(&self) -> bool {
         sys::readable(&[self.signals.as_raw_fd()], Some(0))[0]
     }
 
-    /// Takes the terminal back; as it was before, if a signal ended the command.
+    /// Takes the terminal back, and restores its settings if a signal ended the command.
     pub fn end(&self, by_signal: bool) {
         let Some(terminal) = &self.terminal else { return };
         terminal::take(terminal);

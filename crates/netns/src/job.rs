@@ -1,7 +1,7 @@
 //! Lifecycle of a command: start, supervision, exit status.
 //!
-//! It is started at its time, looked after until it ends or nobody waits for it any more, and its end is noted. The
-//! one in front of the user also has the terminal and hears signals.
+//! A command is started on schedule and supervised until it ends or is cancelled; its exit is recorded. The
+//! foreground command also gets the terminal and signals.
 
 use super::clock::Clock;
 use super::foreground::Foreground;
@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A command that is to run.
+/// A scheduled command.
 pub struct Job<'a> {
     /// Network namespace of the command.
     pub space: &'a Namespace,
@@ -24,46 +24,46 @@ pub struct Job<'a> {
     pub plan: Plan,
     /// Standard streams.
     pub streams: Streams,
-    /// It is the one in front of the user.
+    /// Set for the foreground command.
     pub foreground: Option<&'a Foreground>,
 }
 
-/// What became of it.
+/// Execution record of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// When it was started; none if it never was.
+    /// Start time; none: never started.
     pub started: Option<Time>,
-    /// When it ended by itself; none if it was ended.
+    /// Time of its own exit; none: it was ended.
     pub ended: Option<Time>,
-    /// How it ended by itself, or was ended by a signal to this program.
+    /// Exit status, if it exited by itself or by a signal to this program.
     pub status: Option<Status>,
-    /// What it could not see, and what else went wrong.
+    /// Missing parts of its view and other problems.
     pub lacks: Vec<String>,
 }
 
 /// Result of a command of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandFacts {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// It served, and was ended when all others were done.
+    /// It was a server, ended when all others were done.
     pub serves: bool,
-    /// When and how it ended.
+    /// Execution record.
     pub ended: Ended,
 }
 
-/// Somebody may want it to end: how long until that is looked at, milliseconds.
+/// Poll interval of cancellation, ms.
 const LOOK: i32 = 50;
-/// A command that was told to end has so long to do so.
+/// Grace period of a command after the order to end.
 const PATIENCE: Span = Span::from_secs(2);
-/// A server has so long until it listens.
+/// Time within which a server must listen.
 const UNTIL_IT_LISTENS: Span = Span::from_secs(5);
 
 impl Job<'_> {
-    /// Starts it at its time and looks after it. `over`, once set, ends it.
+    /// Starts the command on schedule and supervises it. `over`, once set, ends it.
     ///
     /// # Errors
-    /// It could not be started at all.
+    /// The command could not be started.
     pub fn run(self, program: &Path, clock: Clock, over: &AtomicBool) -> Result<Ended, Error> {
         while clock.now() < self.start || clock.is_before() {
             if over.load(Ordering::Relaxed) {
@@ -78,10 +78,11 @@ impl Job<'_> {
         Ok(ended)
     }
 
-    /// Starts it now and waits until it listens, or nobody waits any more; gives it for [`look_after`].
+    /// Starts the command now and waits until it listens or is cancelled; returns its keeper for
+    /// [`look_after`].
     ///
     /// # Errors
-    /// It could not be started at all.
+    /// The command could not be started.
     pub fn begin(
         self,
         program: &Path,
@@ -111,7 +112,7 @@ impl Job<'_> {
     }
 }
 
-/// Looks after a command until it has ended or `over` says that nobody waits for it.
+/// Supervises a command until it ends or `over` is set.
 pub fn look_after(
     mut keeper: Keeper,
     ended: &mut Ended,
@@ -134,7 +135,7 @@ pub fn look_after(
             while let Some((signal, from_terminal)) = process::next_signal(&front.signals) {
                 let shared = from_terminal && !front.has_terminal();
                 if shared && matches!(signal, libc::SIGINT | libc::SIGQUIT) {
-                    continue; // the command stands in our group, and the terminal has told all of it
+                    continue; // the command is in our group and got the signal from the terminal
                 }
                 keeper.order(Order::Signal(signal));
                 if matches!(signal, libc::SIGTERM | libc::SIGHUP) {
@@ -151,8 +152,8 @@ pub fn look_after(
             Some(Word::Stopped) => {
                 if let Some(terminal) = foreground.and_then(|f| f.terminal.as_ref()) {
                     terminal::take(terminal);
-                    // As the terminal would have done: everybody in this group. What follows happens when the
-                    // shell outside lets us go on.
+                    // Stops the whole group, as the terminal would have done. Execution continues here when
+                    // the outer shell resumes us.
                     let _ = process::signal(0, libc::SIGSTOP);
                     keeper.order(Order::Resume);
                 }
@@ -162,7 +163,7 @@ pub fn look_after(
                 ended.status = Some(status);
             }
             None => {
-                // Nobody but the system, or somebody with its rights, ends a keeper.
+                // Only the system or a privileged process kills a keeper.
                 ended.ended = Some(clock.now());
                 ended.status = Some(Status {
                     code: 128 + libc::SIGKILL,

@@ -1,12 +1,11 @@
 //! Supervisor process of a command: init of its PID namespace, ends with its parent.
 //!
-//! A process of its own, the first in a process namespace: whoever descends from the command, and however it hides,
-//! ends with the keeper, and the keeper ends with the process that started it, by whatever signal. It gives the
-//! command its view (hosts, resolver, network), the user's rights and the terminal, hands on signals and tells how it
-//! ended.
+//! The keeper is the first process of a PID namespace. All descendants of the command end with the keeper,
+//! even if they detach, and the keeper ends with its parent, whatever the signal. It sets up mounts, network,
+//! credentials and terminal of the command, forwards signals and reports the exit status.
 //!
-//! The keeper is this program again, started with two descriptors and nothing else ([`keep`]); it is told what
-//! to do by the first line on its control socket.
+//! The keeper is this program again, started with two descriptors ([`keep`]). The first line on its control
+//! socket is its [`Plan`].
 
 use super::mounts::{self, View};
 use super::namespace::Namespace;
@@ -24,80 +23,80 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
-/// What a keeper is to look after.
+/// Configuration of a supervised command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// The program and its arguments.
+    /// Program and arguments.
     pub words: Vec<OsString>,
-    /// Variables to set.
+    /// Environment variables to set.
     pub variables: Vec<(String, OsString)>,
-    /// What it sees of the machine.
+    /// Mounts and files that it sees.
     pub view: View,
-    /// Whose it becomes; none: it stays whose it is.
+    /// User of the command; none: unchanged.
     pub user: Option<User>,
-    /// It gets the terminal to itself, if there is one and it is ours to give.
+    /// The command gets the foreground of the terminal, if available.
     pub terminal: bool,
-    /// A process group of its own, without the terminal.
+    /// The command gets a process group of its own, without the terminal.
     pub apart: bool,
-    /// A file for a shell to read at its start; `{}` in a word becomes its name.
+    /// Content of a shell start file; `{}` in an argument is replaced by its path.
     pub start_file: Option<String>,
-    /// The command stays in the network outside and keeps all rights: for helpers that join it with that of the
-    /// machine, which they find at [`mounts::NETWORK`].
+    /// The command stays in the outer network and keeps all privileges: for helpers that connect it to the
+    /// network of the machine, at [`mounts::NETWORK`].
     pub outside: bool,
 }
 
-/// How a command ended.
+/// Exit of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// As shells tell it: 128 and the signal where one ended it, 126 or 127 where it could not be started.
+    /// Exit status as of shells: 128 plus the signal, or 126 or 127 if it could not be started.
     pub code: i32,
-    /// The signal.
+    /// Signal that ended it.
     pub signal: Option<i32>,
-    /// Why it could not be started.
+    /// Reason why it could not be started.
     pub fault: Option<String>,
 }
 
-/// What a keeper tells.
+/// Message of a keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Word {
-    /// The command runs.
+    /// The command was started.
     Started,
-    /// It could not get all of its view: what is missing.
+    /// A part of its view is missing.
     Lacks(String),
-    /// It was stopped.
+    /// The command was stopped by a signal.
     Stopped,
-    /// It ended.
+    /// The command ended.
     Ended(Status),
 }
 
-/// What a keeper is told.
+/// Order to a keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// Send this to all processes.
+    /// Sends a signal to all processes.
     Signal(i32),
-    /// Put the command in the foreground, if the terminal is ours, and let it go on.
+    /// Moves the command to the foreground, if the terminal is ours, and continues it.
     Resume,
-    /// End everything.
+    /// Ends all processes.
     End,
 }
 
-/// A keeper at work, as seen from the process that started it. Dropped, it ends everything.
+/// A running keeper, seen from its parent. Drop ends all its processes.
 #[derive(Debug)]
 pub struct Keeper {
     control: UnixStream,
     lines: BufReader<UnixStream>,
-    /// Ends with the keeper. Its death would be the keeper's.
+    /// Thread that started the keeper and lives as long as it does: its end would kill the keeper.
     starter: Option<std::thread::JoinHandle<()>>,
 }
 
-/// The three streams of a command.
+/// Standard streams of a command.
 #[derive(Debug)]
 pub enum Streams {
-    /// Those of this process.
+    /// Streams of this process.
     Inherited,
-    /// Nothing to read; files for what it writes.
+    /// Empty input; files for standard output and error.
     Files(File, File),
-    /// Nothing to read, and what it writes goes nowhere.
+    /// Empty input; output is discarded.
     Nowhere,
 }
 
@@ -108,10 +107,11 @@ fn line(of: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 impl Keeper {
-    /// Starts `program` as a keeper, in a process namespace of its own, for a command in the network of `space`.
+    /// Starts `program` as a keeper in a PID namespace of its own, for a command in the network namespace
+    /// `space`.
     ///
     /// # Errors
-    /// [`Error::Rights`] without the right to make process namespaces; the kernel's.
+    /// [`Error::Rights`] without the right to create PID namespaces; other errors of the kernel.
     pub fn start(program: &Path, space: &Namespace, plan: &Plan, streams: Streams) -> Result<Keeper, Error> {
         let (ours, theirs) = UnixStream::pair().map_err(Error::of("making a socket"))?;
         let network = space.fd();
@@ -126,7 +126,8 @@ impl Keeper {
         }
         process::hand_down(&mut command, vec![theirs.as_raw_fd(), network]);
         let (tell, told) = mpsc::channel();
-        // A thread of its own: the new namespace is for its next child only, and that child dies with it.
+        // A thread of its own, since the new namespace applies to its next child only, and that child dies
+        // with the thread.
         let starter = std::thread::spawn(move || {
             let started = process::unshare_processes()
                 .map_err(Error::right("making a process namespace"))
@@ -148,12 +149,12 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// What to wait on for the next word.
+    /// Descriptor that is readable when a message arrives.
     pub fn fd(&self) -> RawFd {
         self.control.as_raw_fd()
     }
 
-    /// The next word, waited for; none when the keeper is gone.
+    /// Waits for the next message; None if the keeper has ended.
     pub fn hear(&mut self) -> Option<Word> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
@@ -162,12 +163,12 @@ impl Keeper {
         }
     }
 
-    /// A word that has been read already, with others.
+    /// Whether a message has been read ahead.
     pub fn has_more(&self) -> bool {
         !self.lines.buffer().is_empty()
     }
 
-    /// Tells it something; nothing happens if it is gone.
+    /// Sends an order; ignored if the keeper has ended.
     pub fn order(&mut self, order: Order) {
         let _ = line(&order).and_then(|line| self.control.write_all(&line));
     }
@@ -183,11 +184,11 @@ impl Drop for Keeper {
     }
 }
 
-/// Signals whose default would end the keeper before it has told anything.
+/// Signals whose default action would end the keeper before its report.
 const CHILD: &[i32] = &[libc::SIGCHLD];
 
-/// The keeper itself: what the process does that [`Keeper::start`] started, with the descriptors that it was
-/// handed. Returns its exit code.
+/// Main function of the process started by [`Keeper::start`], with its two descriptors. Returns the exit
+/// code.
 pub fn keep(control: RawFd, network: RawFd) -> i32 {
     match kept(control, network) {
         Ok(()) => 0,
@@ -196,7 +197,7 @@ pub fn keep(control: RawFd, network: RawFd) -> i32 {
 }
 
 fn kept(control: RawFd, network: RawFd) -> io::Result<()> {
-    // Should the parent have died before this, the socket says so.
+    // If the parent died before this call, the socket shows it.
     process::die_with_parent()?;
     let control = UnixStream::from(process::adopt(control)?);
     let network = process::adopt(network)?;
@@ -221,8 +222,7 @@ struct Keeping {
     child: i32,
 }
 
-/// The exit code of `env` and its kind where something of their own went wrong, a program cannot be executed, and
-/// there is none of that name.
+/// Exit codes of `env` and similar tools: internal error, program not executable, program not found.
 const OWN_FAULT: i32 = 125;
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -280,15 +280,15 @@ impl Keeping {
         self.tell(&Word::Started).map_err(own("telling"))
     }
 
-    /// Until the command has ended or nobody wants it any more. Whoever is left then is ended by the kernel,
-    /// when this process does.
+    /// Supervises the command until it ends or is cancelled. When this process exits, the kernel kills the
+    /// remaining processes.
     fn look_after(&mut self) -> io::Result<()> {
         let children = process::hold_signals(CHILD)?;
         loop {
             while process::next_signal(&children).is_some() {}
             while let Some((pid, change)) = process::changed() {
                 if pid != self.child {
-                    continue; // an orphan, reaped
+                    continue; // a reaped orphan
                 }
                 let (code, signal) = match change {
                     Change::Exited(code) => (code, None),
@@ -328,7 +328,7 @@ impl Keeping {
     }
 }
 
-/// This program, to be started as a keeper.
+/// Path of this program, for starting a keeper.
 pub fn this_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }

@@ -1,7 +1,7 @@
 //! Linux network namespaces: TUN and veth devices, supervised commands, clocks and kernel statistics.
 //!
-//! Everything here owns what it makes (file descriptors, processes) and ends it when dropped. Nothing here knows of
-//! scenarios, paths or transports.
+//! All objects own their descriptors and processes and release them on drop. The crate is independent of
+//! scenarios, paths and transports.
 
 pub mod admission;
 #[cfg(target_os = "linux")]
@@ -34,14 +34,14 @@ pub use namespace::rights;
 
 use std::io;
 
-/// Why the kernel's network could not be used.
+/// Reason why a kernel network is not usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Not Linux.
     #[error("real time needs Linux: namespaces and TUN devices")]
     System,
-    /// The process may not make namespaces or devices.
+    /// The process may not create namespaces or devices.
     #[error("{what} needs rights that this process lacks: {source}")]
     Rights {
         /// The refused operation.
@@ -52,7 +52,7 @@ pub enum Error {
     /// The host's network cannot be reached through a helper program.
     #[error("the network outside cannot be reached: {0}")]
     Helper(String),
-    /// The kernel refused something else.
+    /// The kernel refused another operation.
     #[error("{what}: {source}")]
     Refused {
         /// The refused operation.
@@ -64,11 +64,11 @@ pub enum Error {
 
 #[cfg(target_os = "linux")]
 impl Error {
-    /// Error of an operation that needs rights.
+    /// Error of an operation that needs privileges.
     pub fn right(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::StorageFull => {
-                Error::Rights { what, source } // full: no more namespaces for this user
+                Error::Rights { what, source } // full: limit of namespaces for this user
             }
             _ => Error::Refused { what: what.into(), source },
         }
@@ -81,7 +81,7 @@ impl Error {
     }
 }
 
-/// Whether this process may make namespaces and devices.
+/// Whether this process may create namespaces and devices.
 ///
 /// # Errors
 /// Always [`Error::System`].

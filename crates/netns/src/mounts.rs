@@ -1,7 +1,7 @@
 //! Mount namespace of a command: processes, host names and resolver.
 //!
-//! Its own processes, the names of the nodes, the resolver that its network has; all else as it is outside. Made of
-//! mounts in a mount namespace, so nothing outside changes.
+//! A command has its own process ids, node names and resolver; everything else is that of the host. A mount
+//! namespace keeps the changes from the host.
 
 use super::sys::{self, process};
 use serde::{Deserialize, Serialize};
@@ -11,30 +11,30 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What differs from outside.
+/// Differences from the host.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// The text of `/etc/hosts`; none: as outside.
+    /// Content of `/etc/hosts`; none: that of the host.
     pub hosts: Option<String>,
-    /// The text of `/etc/resolv.conf`; none: as outside.
+    /// Content of `/etc/resolv.conf`; none: that of the host.
     pub resolver: Option<String>,
 }
 
-/// Local services that would answer for names in place of the network inside.
+/// Local services that would resolve names outside of the namespace.
 const RESOLVERS: [&str; 2] = ["/run/systemd/resolve/io.systemd.Resolve", "/run/nscd/socket"];
-/// Where files are put until they are seen elsewhere; a file system of processes covers it then.
+/// Place of temporary files before their bind mounts; later covered by the mount of procfs.
 const PLACE: &str = "/proc";
 
-/// Where a helper finds the network of the machine, and the folder that is put there for it.
+/// Path of the machine's network namespace for a helper, and its folder.
 pub const NETWORK: &str = "/tmp/network";
 const FOLDER: &str = "/tmp";
 
-/// Arranges what a helper sees: its own processes, and a network that it is to join.
+/// Sets up mounts of a helper: procfs of its own, and the network namespace to join.
 pub fn of_helper(network: RawFd) -> io::Result<Vec<String>> {
     process::unshare_mounts()?;
     process::mount(c"tmpfs", Path::new(FOLDER))?;
     fs::write(NETWORK, "")?;
-    // A thread goes there to take its name, so that the process need not come back.
+    // A thread enters the namespace to bind its file, so that the process need not return.
     let seen = std::thread::spawn(move || {
         sys::enter_network(network)?;
         process::bind_mount(Path::new("/proc/thread-self/ns/net"), Path::new(NETWORK))
@@ -44,7 +44,7 @@ pub fn of_helper(network: RawFd) -> io::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Arranges it for the calling process, the first in its process namespace; gives what could not be had.
+/// Applies the view to the calling process, the first in its PID namespace; returns missing parts.
 pub fn arrange(view: &View) -> io::Result<Vec<String>> {
     let mut lacks = Vec::new();
     process::unshare_mounts()?;

@@ -1,7 +1,7 @@
 //! Network namespace with one TUN device, owned by file descriptors.
 //!
-//! In an anonymous network namespace that holds one TUN device. Both hang on descriptors of this process, so they are
-//! gone when it is, by whatever signal; no route, address, queue or name of the host is touched.
+//! The network namespace is anonymous and holds one TUN device. Both live as long as descriptors of this
+//! process. Routes, addresses, queues and names of the host are not touched.
 
 use super::device::Device;
 use super::{proc, sys};
@@ -19,15 +19,15 @@ pub struct Namespace {
     namespace: File,
 }
 
-/// What the device of a namespace is called.
+/// Name of the device in a namespace.
 pub const DEVICE: &str = "williwaw0";
-/// The width of the network that all machines of a run share.
+/// Prefix of the network shared by all machines of a run.
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
 const WIDTH_6: u32 = 64;
-/// Version 6 needs links that carry this much (RFC 8200 section 5).
+/// Minimum link MTU of IPv6 (RFC 8200 section 5).
 const LEAST_MTU_6: u32 = 1280;
-/// Version 6 with nothing that a kernel says unasked: no address of its own making, no question whether somebody else has
-/// it, none for routers.
+/// IPv6 without unsolicited packets: no address autoconfiguration, no duplicate address detection, no router
+/// solicitation.
 const SILENT_6: [(&str, &str); 5] = [
     ("net.ipv6.conf.default.disable_ipv6", "0"),
     ("net.ipv6.conf.default.accept_dad", "0"),
@@ -35,16 +35,16 @@ const SILENT_6: [(&str, &str); 5] = [
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
     ("net.ipv6.conf.default.router_solicitations", "0"),
 ];
-/// How the kernel's table begins the line of a default route of version 6.
+/// Prefix of a default route in the kernel's IPv6 table.
 const DEFAULT_6: &str = "00000000000000000000000000000000 00 ";
-/// The other end of a pair, and the most that it carries.
+/// Name and MTU of the other end of a veth pair.
 const PEER: &str = "williwaw1";
 const PEER_MTU: u32 = 65_535;
-/// Packets that may wait in it to be read: more than a window, so that none is lost outside the model.
+/// Transmit queue of the device, packets: above a window, so that no packet is lost outside of the model.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// A pair of Ethernet devices, one end in the calling thread's namespace; the other in one that lives as long as the
-/// socket there.
+/// Creates a veth pair: one end in the calling thread's namespace, the other in a namespace that lives as
+/// long as its socket.
 fn pair(here: RawFd) -> io::Result<Device> {
     let other = std::thread::scope(|scope| {
         let made = scope.spawn(|| {
@@ -66,7 +66,7 @@ fn pair(here: RawFd) -> io::Result<Device> {
     Ok(Device::ethernet(socket?, to))
 }
 
-/// Whether the kernel has version 6 of IP.
+/// Whether the kernel has IPv6.
 fn knows_6() -> bool {
     fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
 }
@@ -76,22 +76,22 @@ fn setting(name: &str) -> String {
 }
 
 impl Namespace {
-    /// A new one, with its own loopback and nothing else.
+    /// Creates a namespace with loopback only.
     ///
     /// # Errors
-    /// [`Error::Rights`] if the process may not.
+    /// [`Error::Rights`] without the right to create one.
     pub fn new() -> Result<Namespace, Error> {
         Namespace::made(&[
-            // Neighbour discovery would be packets that nobody asked for.
+            // Neighbour discovery would add unsolicited packets.
             ("net.ipv6.conf.all.disable_ipv6", "1"),
             ("net.ipv6.conf.default.disable_ipv6", "1"),
         ])
     }
 
-    /// A new one for the end of a flow over version 6 of IP, with nothing that it says unasked.
+    /// Creates a namespace for an IPv6 flow end, without unsolicited packets.
     ///
     /// # Errors
-    /// [`Error::Rights`] if the process may not; the kernel has no version 6.
+    /// [`Error::Rights`] without the right to create one; the kernel has no IPv6.
     pub fn six() -> Result<Namespace, Error> {
         if !knows_6() {
             return Err(Error::of("a flow over version 6 of IP")(io::Error::new(
@@ -102,16 +102,15 @@ impl Namespace {
         Namespace::made(&SILENT_6)
     }
 
-    /// A new one for a machine, with both versions of IP and nothing that it says unasked.
+    /// Creates a namespace for a machine, with IPv4 and IPv6, without unsolicited packets.
     ///
     /// # Errors
-    /// [`Error::Rights`] if the process may not.
+    /// [`Error::Rights`] without the right to create one.
     pub fn machine() -> Result<Namespace, Error> {
         let group = sys::process::ids().1;
         let group = format!("{group} {group}");
         let own = [
-            // Whoever runs commands here may ping, and serve at any port: it is all theirs. In a user namespace there
-            // is one group only.
+            // Commands of any user may ping and listen at any port. A user namespace has one group only.
             ("net.ipv4.ping_group_range", group.as_str()),
             ("net.ipv4.ping_group_range", "0 2147483647"),
             ("net.ipv4.ip_unprivileged_port_start", "0"),
@@ -119,14 +118,14 @@ impl Namespace {
         Namespace::made(&[&SILENT_6[..], &own].concat())
     }
 
-    /// A new one with these settings, as far as the kernel has them.
+    /// Creates a namespace with these settings, as far as the kernel has them.
     fn made(settings: &[(&str, &str)]) -> Result<Namespace, Error> {
-        // A thread of its own goes in and comes not back; the open file keeps what it leaves.
+        // A thread of its own enters the namespace and ends; the open file keeps the namespace.
         let make = || {
             sys::unshare_network().map_err(Error::right("making a network namespace"))?;
             sys::up("lo").map_err(Error::of("bringing up loopback"))?;
             for (name, value) in settings {
-                // A kernel without version 6 has not all of them.
+                // A kernel without IPv6 lacks some of them.
                 let _ = fs::write(setting(name), value);
             }
             File::open("/proc/thread-self/ns/net").map_err(Error::of("opening a network namespace"))
@@ -139,18 +138,18 @@ impl Namespace {
         Ok(Namespace { namespace })
     }
 
-    /// Moves the calling thread into it, for good.
+    /// Moves the calling thread into the namespace permanently.
     ///
     /// # Errors
-    /// The kernel's.
+    /// An error of the kernel.
     pub fn enter(&self) -> Result<(), Error> {
         sys::enter_network(self.namespace.as_raw_fd()).map_err(Error::of("entering a network namespace"))
     }
 
-    /// Does something inside it, in a thread of its own.
+    /// Runs `act` inside the namespace, in a thread of its own.
     ///
     /// # Errors
-    /// What `act` returns, and the kernel's refusal to enter.
+    /// The error of `act`, or of entering the namespace.
     pub fn inside<R: Send, E: From<Error> + Send>(
         &self,
         act: impl FnOnce() -> Result<R, E> + Send,
@@ -166,17 +165,17 @@ impl Namespace {
         })
     }
 
-    /// Lets a command start inside it, and end with the thread that starts it. The space has to outlive the
-    /// start.
+    /// Starts `command` inside the namespace; it ends with the thread that starts it. The namespace must
+    /// outlive the start.
     pub fn bind(&self, command: &mut Command) {
         sys::bind_command(command, self.namespace.as_raw_fd());
     }
 
-    /// Makes its device: what the stack inside sends can be read from it, what is written to it the stack receives.
-    /// It is a TUN device, and where there is none to be had, a pair of Ethernet devices.
+    /// Creates the device: packets sent by the stack inside can be read from it, and packets written to it
+    /// reach the stack. Without TUN it is a veth pair.
     ///
     /// # Errors
-    /// [`Error::Rights`] if neither may be made; else the kernel's.
+    /// [`Error::Rights`] if neither may be created; other errors of the kernel.
     pub fn device(&self, at: impl Into<IpAddr>, mtu: u32) -> Result<Device, Error> {
         let at = at.into();
         self.inside(|| {
@@ -184,7 +183,7 @@ impl Namespace {
             match at {
                 IpAddr::V4(at) => self.address(&device, at, Ipv4Addr::new(255, 255, 255, 0), mtu)?,
                 IpAddr::V6(at) => {
-                    // Who resolves nobody's address joins no group to be asked for its own.
+                    // Without address resolution, no multicast group is joined for it.
                     let given = || {
                         sys::size_interface(DEVICE, mtu, DEVICE_QUEUE)?;
                         sys::veth::up_without_arp(DEVICE)?;
@@ -198,8 +197,8 @@ impl Namespace {
         })
     }
 
-    /// Makes the device of a machine, with an address of each version that the kernel has; `beyond` is the address
-    /// of whoever hands on what has no better route.
+    /// Creates the device of a machine, with an address of each IP version; `beyond` is the next hop of its
+    /// default route.
     ///
     /// # Errors
     /// As of [`Namespace::device`].
@@ -216,7 +215,7 @@ impl Namespace {
             if let Some(gateway) = beyond {
                 sys::route::default4(DEVICE, gateway).map_err(refused("a default route"))?;
             }
-            // Below this MTU, and without version 6 in the kernel, there is none.
+            // IPv6 needs this MTU and support of the kernel.
             if mtu >= LEAST_MTU_6 && knows_6() {
                 sys::route::address6(DEVICE, at.1, WIDTH_6)
                     .map_err(refused(&format!("the address {}", at.1)))?;
@@ -228,7 +227,7 @@ impl Namespace {
         })
     }
 
-    /// Whichever can be had, in the calling thread's namespace, which is this one.
+    /// Creates a TUN device or a veth pair in the calling thread's namespace, which is this one.
     fn any_device(&self) -> Result<Device, Error> {
         match sys::tun(DEVICE) {
             Ok(file) => Ok(Device::tun(file)),
@@ -248,18 +247,18 @@ impl Namespace {
         given().map_err(Error::of(what))
     }
 
-    /// Lets it hand on what is not its own.
+    /// Enables IP forwarding.
     ///
     /// # Errors
-    /// The kernel's.
+    /// An error of the kernel.
     pub fn forward(&self) -> Result<(), Error> {
         self.set("net.ipv4.ip_forward", "1")?;
-        // Not there in a kernel without version 6.
+        // Missing in a kernel without IPv6.
         let _ = self.set("net.ipv6.conf.all.forwarding", "1");
         Ok(())
     }
 
-    /// True if routes lead to an interface of this name: of version 4, or the default one of version 6.
+    /// Whether routes use an interface of this name: any IPv4 route, or the IPv6 default route.
     pub fn has(&self, device: &str) -> bool {
         let look = || {
             let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
@@ -272,12 +271,12 @@ impl Namespace {
         self.inside(look).unwrap_or(false)
     }
 
-    /// The open namespace.
+    /// Descriptor of the namespace.
     pub fn fd(&self) -> RawFd {
         self.namespace.as_raw_fd()
     }
 
-    /// How many sockets in it wait for somebody: they listen, or are open for datagrams or raw packets.
+    /// Number of sockets that listen, or are open for datagrams or raw packets.
     pub fn listening(&self) -> usize {
         let count = || {
             let read =
@@ -287,7 +286,7 @@ impl Namespace {
                 ("tcp6", "0A"),
                 ("udp", "07"),
                 ("udp6", "07"),
-                // A stack in user space waits with raw sockets; a kernel's SCTP has a table of its own.
+                // User-space stacks use raw sockets; the kernel's SCTP has its own table.
                 ("raw", "07"),
                 ("sctp/eps", "10"),
             ];
@@ -296,35 +295,35 @@ impl Namespace {
         self.inside(count).unwrap_or(0)
     }
 
-    /// Changes a setting of its network stack, by its full name (`net.ipv4.tcp_frto`).
+    /// Sets a sysctl by its full name (`net.ipv4.tcp_frto`).
     ///
     /// # Errors
-    /// The kernel has no such setting, or not in a namespace, or not this value.
+    /// The kernel has no such setting, not in a namespace, or rejects the value.
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = setting(name);
         self.inside(|| fs::write(path, value).map_err(Error::of(format!("setting {name} to {value}"))))
     }
 
-    /// Its counters that are not 0.
+    /// Nonzero network counters.
     ///
     /// # Errors
-    /// The kernel's tables could not be read.
+    /// The kernel's tables cannot be read.
     pub fn counters(&self) -> Result<BTreeMap<String, u64>, Error> {
         self.inside(|| {
-            // Not /proc/net: that is the first thread's.
+            // /proc/net is that of the main thread.
             let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
             let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?));
             let mut all = proc::counters(&text.map_err(Error::of("reading counters"))?);
-            // Not there in a kernel without version 6.
+            // Missing in a kernel without IPv6.
             all.extend(proc::counters_6(&read("snmp6").unwrap_or_default()));
             Ok(all)
         })
     }
 
-    /// Packets that its device threw away because nobody read them in time.
+    /// Packets dropped by its device because they were not read in time.
     ///
     /// # Errors
-    /// The kernel's table could not be read.
+    /// The kernel's table cannot be read.
     pub fn overrun(&self) -> Result<u64, Error> {
         self.inside(|| {
             let text = fs::read_to_string("/proc/thread-self/net/dev").map_err(Error::of("reading drops"))?;
@@ -333,10 +332,10 @@ impl Namespace {
     }
 }
 
-/// What this process may not do that an emulation needs: namespaces, and devices of either kind in them.
+/// Checks that this process may create namespaces, and devices of either kind in them.
 ///
 /// # Errors
-/// The first thing that was refused.
+/// The first refusal.
 pub fn rights() -> Result<(), Error> {
     let probe = std::net::Ipv4Addr::new(198, 18, 0, 1);
     Namespace::new()?.device(probe, 1500).map(drop)

@@ -1,7 +1,6 @@
 //! Output capture of commands, to a folder or to memory.
 //!
-//! Into a folder; or into memory, of which nothing is left when the process is gone, until somebody elsewhere has
-//! been told.
+//! Memory output leaves no file behind if the process dies before it is sent to another host.
 
 use super::keeper::Streams;
 use super::sys::process;
@@ -10,25 +9,25 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
-/// Where to.
+/// Destination of output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outputs {
-    /// Nobody wants it.
+    /// Discarded.
     #[default]
     Nowhere,
-    /// Into files of this folder: a command's name, and `.stdout` or `.stderr`.
+    /// Files in this folder: name of the command, and `.stdout` or `.stderr`.
     Folder(PathBuf),
-    /// It is told with what became of the command: the first [`MOST_OUTPUT`] of each.
+    /// In memory, returned with the result of the command: the first [`MOST_OUTPUT`] bytes of each stream.
     Memory,
 }
 
-/// Of what a command wrote so much is kept in memory, for each output.
+/// Most bytes kept in memory per stream.
 pub const MOST_OUTPUT: u64 = 64 << 20;
 
-/// What they are called.
+/// Names of the streams.
 pub const NAMES: [&str; 2] = ["stdout", "stderr"];
 
-/// The outputs of one command, in memory.
+/// Output of one command in memory.
 #[derive(Debug)]
 pub struct Memory([File; 2]);
 
@@ -42,14 +41,14 @@ impl Memory {
         Ok(Memory([file()?, file()?]))
     }
 
-    /// For the command to write to.
+    /// Streams for the command.
     pub fn streams(&self) -> Result<Streams, Error> {
         let Memory([out, err]) = self;
         let copy = |file: &File| file.try_clone().map_err(Error::of("making a file"));
         Ok(Streams::Files(copy(out)?, copy(err)?))
     }
 
-    /// What was written; what is missing of it is added to `lacks`.
+    /// Output of the command; truncations are reported in `lacks`.
     pub fn read(&mut self, lacks: &mut Vec<String>) -> Result<[Vec<u8>; 2], Error> {
         let mut all: [Vec<u8>; 2] = Default::default();
         for ((file, kept), name) in self.0.iter_mut().zip(&mut all).zip(NAMES) {
@@ -64,7 +63,7 @@ impl Memory {
     }
 }
 
-/// Files for the outputs of a command in this folder.
+/// Output files of a command in a folder.
 pub fn files(folder: &Path, command: &str) -> Result<Streams, Error> {
     let file = |end: &str| {
         let path = folder.join(format!("{command}.{end}"));
@@ -75,7 +74,7 @@ pub fn files(folder: &Path, command: &str) -> Result<Streams, Error> {
     Ok(Streams::Files(file(NAMES[0])?, file(NAMES[1])?))
 }
 
-/// Writes what came from elsewhere into such files.
+/// Writes output received from another host into such files.
 pub fn write(folder: &Path, command: &str, outputs: &[Vec<u8>; 2]) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(Error::of(format!("making {}", folder.display())))?;
     for (bytes, end) in outputs.iter().zip(NAMES) {

@@ -1,11 +1,11 @@
 //! Kernel counters from `/proc/net`: netstat, snmp, dev.
 //!
-//! `/proc/net/netstat` and `snmp`: pairs of lines, names and numbers; `/proc/net/dev`: what devices threw away.
+//! `netstat` and `snmp` are pairs of lines, names and numbers; `dev` has drop counters of devices.
 
 use std::collections::BTreeMap;
 
-/// Counters that are not 0, by name. Those of `Tcp` are told from the others by that word before them
-/// (`TcpRetransSegs`); those of `TcpExt` bear their own names (`TCPSpuriousRTOs`).
+/// Nonzero counters by name. Counters of `Tcp` have that prefix (`TcpRetransSegs`); those of `TcpExt` have
+/// none (`TCPSpuriousRTOs`).
 pub fn counters(text: &str) -> BTreeMap<String, u64> {
     let mut out = BTreeMap::new();
     let mut lines = text.lines();
@@ -27,7 +27,7 @@ pub fn counters(text: &str) -> BTreeMap<String, u64> {
     out
 }
 
-/// Those of version 6 that are not 0: a name and a number each, and the name tells the table (`Udp6InDatagrams`).
+/// Nonzero IPv6 counters: one name and number per line, with the table in the name (`Udp6InDatagrams`).
 pub fn counters_6(text: &str) -> BTreeMap<String, u64> {
     let counter = |line: &str| {
         let (name, number) = line.split_once(char::is_whitespace)?;
@@ -37,14 +37,14 @@ pub fn counters_6(text: &str) -> BTreeMap<String, u64> {
     text.lines().filter_map(counter).collect()
 }
 
-/// Packets that a device threw away on their way out of the stack.
+/// Transmit drops of a device.
 pub fn dropped_out(text: &str, device: &str) -> u64 {
     let row = text.lines().filter_map(|l| l.split_once(':')).find(|(name, _)| name.trim() == device);
     let column = row.and_then(|(_, rest)| rest.split_whitespace().nth(11)?.parse().ok());
     column.unwrap_or(0)
 }
 
-/// How many sockets of a table (`/proc/net/tcp` and its sisters) are in this state, as the kernel writes it.
+/// Number of sockets of a table (such as `/proc/net/tcp`) in a state, in the kernel's notation.
 pub fn in_state(text: &str, state: &str) -> usize {
     text.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(state)).count()
 }

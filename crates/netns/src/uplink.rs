@@ -1,11 +1,10 @@
 //! Uplink to the host's network through pasta or slirp4netns.
 //!
-//! Through a helper that speaks for one network with the sockets of another and needs no rights for it: pasta, or
-//! where there is none slirp4netns. It stands between the fixed end of the link and the network in which this program
-//! was started, and ends with the run.
+//! A helper relays between two networks with unprivileged sockets: pasta, otherwise slirp4netns. It connects
+//! the fixed end of the link with the network in which this program was started, and ends with the run.
 //!
-//! slirp4netns has version 4 only. It asks on its own network for the addresses of whoever speaks, as if all were there;
-//! the machine at the fixed end answers for those behind the link (RFC 1027), so nothing has to be translated.
+//! slirp4netns is IPv4 only. It resolves all addresses on its own network, so the machine at the fixed end
+//! answers ARP for those behind the link (RFC 1027). Thus no address translation is needed.
 
 use super::keeper::{Keeper, Plan, Streams, Word};
 use super::mounts::View;
@@ -18,32 +17,32 @@ use std::io::{Read as _, Seek as _};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// What the device at the fixed end is called.
+/// Name of the device at the fixed end.
 const DEVICE: &str = "uplink0";
-/// The hardware address by which pasta speaks at its device. Left to itself it takes that of the interface outside, and behind
-/// another link there is one that has none.
+/// Hardware address of pasta at its device. Its default is that of the outer interface, which has none behind
+/// another emulated link.
 const HARDWARE: &str = "02:00:00:00:00:01";
-/// So long until it is there, in steps of so many milliseconds.
+/// Wait for the device: number of steps, and their length in ms.
 const STEPS: usize = 250;
 const STEP: i32 = 20;
 
-/// Addresses at the fixed end: its own, that of whoever started this program, and that of the resolver. They are those
-/// that slirp4netns chooses in this network.
+/// IPv4 addresses at the fixed end: its own, that of the calling host, and that of the resolver. They are the
+/// ones that slirp4netns chooses in this network.
 pub fn addresses(level: u8) -> [Ipv4Addr; 3] {
     [100, 2, 3].map(|last| Ipv4Addr::new(198, 19, level, last))
 }
 
-/// The same of version 6: its own, and that of whoever started this program.
+/// IPv6 addresses at the fixed end: its own, and that of the calling host.
 pub fn addresses6(level: u8) -> [Ipv6Addr; 2] {
     [100, 2].map(|last| Ipv6Addr::new(0xfd77, 0x696c, 0x6c69, 0x0100 | u16::from(level), 0, 0, 0, last))
 }
 
-/// What `/etc/resolv.conf` says behind an uplink.
+/// Content of `/etc/resolv.conf` behind an uplink.
 pub fn resolver(level: u8) -> String {
     format!("nameserver {}\n", addresses(level)[2])
 }
 
-/// Somebody who can do it.
+/// Program that provides an uplink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Helper {
     Pasta,
@@ -79,7 +78,7 @@ impl Helper {
                 &outside,
                 "--dns-forward",
                 &resolver,
-                // Where there is no version 6 outside, these are passed over.
+                // Ignored if the outer network has no IPv6.
                 "--address",
                 &own6,
                 "--gateway",
@@ -114,14 +113,14 @@ impl Helper {
     }
 }
 
-/// Joins `space` with the network of this process, until what is returned is dropped.
+/// Connects `space` with the network of this process until the result is dropped.
 ///
 /// # Errors
-/// [`Error::Helper`] if there is no helper, or it would not.
+/// [`Error::Helper`] if no helper exists, or it failed.
 pub fn join(program: &Path, space: &Namespace, level: u8) -> Result<Keeper, Error> {
     space.forward()?;
-    // A device without an address of its link asks no neighbours on behalf of others (RFC 4861 section 7.2.2). Not there in
-    // a kernel without version 6.
+    // A device without a link-local address performs no proxy neighbour discovery (RFC 4861 section 7.2.2).
+    // The setting is missing in a kernel without IPv6.
     let _ = space.set("net.ipv6.conf.default.addr_gen_mode", "0");
     let both = [Helper::Pasta, Helper::Slirp4netns];
     for helper in both {
@@ -132,7 +131,7 @@ pub fn join(program: &Path, space: &Namespace, level: u8) -> Result<Keeper, Erro
     Err(Error::Helper("there is neither `pasta` (package passt) nor `slirp4netns`".into()))
 }
 
-/// The same with one of them; none if it is not there.
+/// Connects by one helper; None if it is not installed.
 fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<Option<Keeper>, Error> {
     let words = helper.words(level);
     let plan = Plan {
@@ -152,7 +151,7 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
         if space.has(DEVICE) {
             if helper == Helper::Slirp4netns {
                 space.set(&format!("net.ipv4.conf.{DEVICE}.proxy_arp"), "1")?;
-                // Answers for others wait for most of a second else.
+                // The default delay of proxy ARP is most of a second.
                 space.set(&format!("net.ipv4.neigh.{DEVICE}.proxy_delay"), "0")?;
             }
             return Ok(Some(keeper));
@@ -175,7 +174,7 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
     Err(Error::Helper(format!("it takes too long: {}", told(helper, said))))
 }
 
-/// The last that it said.
+/// Last lines of the helper's output.
 fn told(helper: Helper, mut said: File) -> String {
     let mut text = Vec::new();
     let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));

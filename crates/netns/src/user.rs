@@ -1,7 +1,7 @@
 //! Credentials of commands: the calling user, user namespaces without rights.
 //!
-//! The calling user's, also where the program was started with more rights; and what can be done where there are
-//! none.
+//! Commands run as the calling user, even if the program was started with more privileges. Without
+//! privileges, a user namespace is created.
 
 use super::sys;
 use super::sys::process;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 
-/// A user to become.
+/// A user to switch to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Number of the user.
+    /// User id.
     pub uid: u32,
-    /// Number of the group.
+    /// Group id.
     pub gid: u32,
-    /// Further groups.
+    /// Supplementary groups.
     pub groups: Vec<u32>,
-    /// Name, home and shell, as the table of users has them.
+    /// Name, home and shell from the user database.
     pub entry: Option<(String, String, String)>,
 }
 
 impl User {
-    /// The user of these numbers; none if the process is not root's, or they are root's.
+    /// User with these ids; None if the process is not run by root, or the ids are root's.
     pub fn called_by(uid: u32, gid: u32) -> Option<User> {
         if process::ids().0 != 0 || uid == 0 {
             return None;
@@ -35,7 +35,7 @@ impl User {
         })
     }
 
-    /// The variables that tell who this is.
+    /// Environment variables of this user.
     pub fn variables(&self) -> Vec<(String, std::ffi::OsString)> {
         let Some((name, home, shell)) = &self.entry else { return Vec::new() };
         let pairs = [("USER", name), ("LOGNAME", name), ("HOME", home), ("SHELL", shell)];
@@ -43,11 +43,11 @@ impl User {
     }
 }
 
-/// Sees to it that the process may make namespaces and devices, if need be in a user namespace of its own. To be
-/// called while it has one thread. Gives what is lost, if something is.
+/// Ensures that the process may create namespaces and devices, if needed in a user namespace of its own. Must
+/// be called while it has one thread. Returns what is lost thereby, if anything.
 ///
 /// # Errors
-/// [`Error::Rights`] where the system allows neither.
+/// [`Error::Rights`] where the system permits neither.
 pub fn gain_rights() -> Result<Option<&'static str>, Error> {
     let Err(refused) = crate::rights() else { return Ok(None) };
     let (uid, gid) = process::ids();
@@ -55,7 +55,7 @@ pub fn gain_rights() -> Result<Option<&'static str>, Error> {
         return Err(refused);
     }
     let entered = || -> io::Result<()> {
-        // The thread that tried may still be on its way out, and then this is refused.
+        // The call is refused while the thread of the first attempt is still exiting.
         let mut tried = process::unshare_user();
         for _ in 0..50 {
             if !matches!(&tried, Err(e) if e.raw_os_error() == Some(libc::EINVAL)) {
@@ -65,7 +65,7 @@ pub fn gain_rights() -> Result<Option<&'static str>, Error> {
             tried = process::unshare_user();
         }
         tried?;
-        // The user stays who it is, with all rights over the namespaces that follow.
+        // The user keeps its id, with all capabilities over the following namespaces.
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
         fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))

@@ -2,8 +2,7 @@
 //! `valgrind --tool=callgrind` with the name of a case, and divide by the packets what it takes beyond `none`.
 
 use base::dist::{Dist, Sampler};
-use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::BodyRef;
+use base::packet::Packet;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
@@ -95,22 +94,7 @@ fn main() {
     for i in 1..=PACKETS {
         // Four at a time, at nine tenths of the rate: some wait, some do not.
         let at = Time::ZERO + Span::from_nanos(u64::from(i / 4) * 4 * 888_889);
-        let packet = Packet {
-            id: u64::from(i),
-            born: at,
-            lives: Packet::ALWAYS,
-            body: BodyRef::NONE,
-            flow: FlowId(0),
-            size: 1000,
-            ordinal: i,
-            source: NodeId(0),
-            destination: NodeId(1),
-            interface: 0,
-            flags: Flags::DATA,
-            class: 0,
-            ecn: 0,
-            unit: 0,
-        };
+        let packet = Packet { born: at, ..testkit::chain::packet(i, 1000) };
         network.inject(at, entry, Port(0), packet);
     }
     let end = network.now();

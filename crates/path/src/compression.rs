@@ -1,34 +1,119 @@
-//! Header compression with delta encoding (RFC 1144) and desynchronisation after a loss.
+//! Header compression: sizes on the link (RFC 2507, ROHC-TCP of RFC 6846), and desynchronisation after a loss where headers are
+//! sent as differences (RFC 1144, RFC 2507).
 //!
 //! With RFC 1144 the decompressor adds each difference to the previous header. After a loss all its headers
 //! are wrong, and the receiver discards the segments by their checksums until a packet with a full header
 //! arrives. The compressor sends one with a retransmission (RFC 1144 section 4.1). Catalogue PR-09.
 //!
 //! Two elements enclose the lossy part: [`Numbering`] behind the link, [`Decompressor`] behind the losses.
-//! Only the desynchronisation is modelled: sizes stay unchanged, and ACKs, whose differences matter less, are
-//! not compressed. Flows with timestamps are not compressed either: the scheme cannot compress changing
-//! options.
+//! ACKs, whose differences matter less, do not cause desynchronisation.
+//!
+//! Two elements enclose the link if sizes are modelled (catalogue PR-15, PR-16): [`Shrinking`] before its
+//! queue, [`Growing`] behind it. A SYN is sent with its full header, and with differences so is a
+//! retransmission. SACK blocks are not compressed.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{DropReason, Flags, Packet};
 
+/// What a scheme sends in place of the header of a flow's packets, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeaderSizes {
+    /// The part of the header that it compresses.
+    pub whole: u32,
+    /// What is left of it in a packet with data.
+    pub data: u32,
+    /// In one without.
+    pub ack: u32,
+    /// A packet that is sent again has the whole header.
+    pub repeats_whole: bool,
+}
+
+impl HeaderSizes {
+    /// Bytes that a packet is shorter by on the link.
+    fn saved(&self, packet: &Packet) -> u32 {
+        let whole = packet.flags.has(Flags::SYN) || self.repeats_whole && packet.flags.has(Flags::AGAIN);
+        let left = if packet.flags.has(Flags::DATA) { self.data } else { self.ack };
+        if whole { 0 } else { self.whole.saturating_sub(left).min(packet.size.saturating_sub(left)) }
+    }
+}
+
+/// Compresses headers before the link: packets of these ledgers become smaller, and bear by how much.
+pub struct Shrinking {
+    sizes: Vec<Option<HeaderSizes>>,
+}
+
+impl Shrinking {
+    /// By ledger.
+    pub fn new(sizes: Vec<Option<HeaderSizes>>) -> Self {
+        Shrinking { sizes }
+    }
+}
+
+impl Element for Shrinking {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
+        if let Some(Some(sizes)) = self.sizes.get(packet.ledger())
+            && !packet.flags.has(Flags::VIRTUAL)
+        {
+            let saved = sizes.saved(&packet);
+            packet.size -= saved;
+            packet.interface = saved as u16;
+        }
+        cx.forward(Port(0), packet);
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+/// Restores headers behind the link.
+pub struct Growing {
+    compressed: Vec<bool>,
+}
+
+impl Growing {
+    /// By ledger.
+    pub fn new(compressed: Vec<bool>) -> Self {
+        Growing { compressed }
+    }
+}
+
+impl Element for Growing {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
+        if self.compressed.get(packet.ledger()) == Some(&true) && !packet.flags.has(Flags::VIRTUAL) {
+            packet.size += u32::from(std::mem::take(&mut packet.interface));
+        }
+        cx.forward(Port(0), packet);
+    }
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn next_wake(&self) -> Time {
+        Time::NEVER
+    }
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
 /// Numbers the data packets of each flow as they leave the link.
 pub struct Numbering {
-    next: Vec<u16>,
+    next: Vec<Option<u16>>,
 }
 
 impl Numbering {
-    /// Numbering for `ledgers` ledgers.
-    pub fn new(ledgers: usize) -> Self {
-        Numbering { next: vec![0; ledgers] }
+    /// `compressed`: whether each ledger is compressed.
+    pub fn new(compressed: &[bool]) -> Self {
+        Numbering { next: compressed.iter().map(|compressed| compressed.then_some(0)).collect() }
     }
 }
 
 impl Element for Numbering {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
         if packet.flags.has(Flags::DATA)
-            && let Some(next) = self.next.get_mut(packet.ledger())
+            && let Some(Some(next)) = self.next.get_mut(packet.ledger())
         {
             packet.interface = *next;
             *next = next.wrapping_add(1);
@@ -69,16 +154,15 @@ impl Element for Decompressor {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
         if packet.flags.has(Flags::DATA)
             && let Some(flow) = self.flows.get_mut(packet.ledger())
+            && flow.compressed
         {
             let number = std::mem::take(&mut packet.interface);
-            if flow.compressed {
-                flow.wrong |= number != flow.expected;
-                //= RFC 1144 section 4.1: a retransmission is sent uncompressed, which sets both ends right
-                flow.wrong &= !packet.flags.has(Flags::AGAIN);
-                flow.expected = number.wrapping_add(1);
-                if flow.wrong {
-                    return cx.drop(packet, DropReason::Desynchronised);
-                }
+            flow.wrong |= number != flow.expected;
+            //= RFC 1144 section 4.1: a retransmission is sent uncompressed, which sets both ends right
+            flow.wrong &= !packet.flags.has(Flags::AGAIN);
+            flow.expected = number.wrapping_add(1);
+            if flow.wrong {
+                return cx.drop(packet, DropReason::Desynchronised);
             }
         }
         cx.forward(Port(0), packet);

@@ -142,7 +142,7 @@ impl Element for Mtu {
         if cx.bytes(&packet).is_some() {
             return self.cut_bytes(cx, packet);
         }
-        if self.whole.get(packet.ledger()) == Some(&true) {
+        if self.whole.get(packet.ledger()) == Some(&true) && !packet.flags.has(Flags::DIVISIBLE) {
             self.refuse(cx, packet);
         } else {
             self.cut(cx, packet);

@@ -20,6 +20,7 @@ pub mod loss;
 pub mod meter;
 pub mod network;
 mod outbox;
+pub mod outside;
 pub mod qdisc;
 pub mod reassembly;
 mod ring;

@@ -67,17 +67,18 @@ pub(crate) struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 
-/// Flag used in slots only: the packet meets a closed gate that does not store, and is dropped there.
-const DOOMED: Flags = Flags(1 << 15);
+/// Flag used in slots only: the packet meets a closed gate that does not store, and is dropped there. It is
+/// a spare bit of the byte that holds the two-bit ECN codepoint.
+const DOOMED: u8 = 1 << 7;
 
 impl Slot {
     fn is_doomed(&self) -> bool {
-        self.packet.flags.has(DOOMED)
+        self.packet.ecn & DOOMED != 0
     }
 
     fn doom(&mut self, doomed: bool) {
-        let others = Flags(self.packet.flags.0 & !DOOMED.0);
-        self.packet.flags = if doomed { others.with(DOOMED) } else { others };
+        let codepoint = self.packet.ecn & !DOOMED;
+        self.packet.ecn = if doomed { codepoint | DOOMED } else { codepoint };
     }
 
     /// Whether it is background load.
@@ -87,7 +88,7 @@ impl Slot {
 
     /// The packet without the flag.
     fn packet(&self) -> Packet {
-        Packet { flags: Flags(self.packet.flags.0 & !DOOMED.0), ..self.packet }
+        Packet { ecn: self.packet.ecn & !DOOMED, ..self.packet }
     }
 }
 

@@ -1,9 +1,6 @@
 //! Does a link queue, serialise, suspend and carry as its arithmetic says? Driven from outside, packet
 //! by packet, with nothing but the public doors of the network.
 
-use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::BodyRef;
-use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
 use path::capacity::{Capacity, Change};
@@ -12,51 +9,9 @@ use path::hold::Hold;
 use path::jitter::{Delays, Jitter};
 use path::link::{Link, LinkConfig, LinkGate, QueueLimit};
 use path::loss::{Loss, Rule};
-use path::{Cx, Element, ElementId, Network, Port, Signal};
+use path::{Element, ElementId, Network, Port, Signal};
 use proptest::prelude::*;
-
-/// Writes down what arrives.
-#[derive(Default)]
-struct Sink(Vec<(Time, u32)>);
-
-impl Element for Sink {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.discard(&packet);
-        self.0.push((cx.now(), packet.ordinal));
-    }
-    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
-    fn next_wake(&self) -> Time {
-        Time::NEVER
-    }
-    fn holds(&self) -> usize {
-        0
-    }
-}
-
-const SEED: Seed = Seed { seed: 1, repetition: 0 };
-
-fn s(x: f64) -> Time {
-    Time::from_secs_f64(x)
-}
-
-fn packet(ordinal: u32, size: u32) -> Packet {
-    Packet {
-        id: u64::from(ordinal),
-        born: Time::ZERO,
-        lives: Packet::ALWAYS,
-        body: BodyRef::NONE,
-        flow: FlowId(0),
-        size,
-        ordinal,
-        source: NodeId(0),
-        destination: NodeId(1),
-        interface: 0,
-        flags: Flags::DATA,
-        class: 0,
-        ecn: 0,
-        unit: 0,
-    }
-}
+use testkit::chain::{SEED, Sink, packet, s};
 
 fn packets(n: u32) -> QueueLimit {
     QueueLimit { packets: Some(n), ..QueueLimit::default() }
@@ -97,7 +52,8 @@ impl Bench {
     }
     fn arrivals(&mut self) -> Vec<(Time, u32)> {
         self.network.run_until(s(1e6));
-        self.network.element::<Sink>(self.sink).unwrap().0.clone()
+        let arrived = &self.network.element::<Sink>(self.sink).unwrap().0;
+        arrived.iter().map(|(t, packet)| (*t, packet.ordinal)).collect()
     }
 }
 

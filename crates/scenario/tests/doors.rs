@@ -5,16 +5,10 @@
 mod fuzz;
 
 use proptest::prelude::*;
-use std::path::Path;
 
 #[test]
 fn the_corpus_is_harmless() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/ip_packet");
-    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
-    assert!(files.len() >= 4);
-    for file in files {
-        fuzz::ip_packet(&std::fs::read(file).unwrap());
-    }
+    testkit::corpus::replay("ip_packet", 4, fuzz::ip_packet);
 }
 
 /// A packet with a header that fits, of some protocol, whose inside is anything.

@@ -3,30 +3,16 @@
 
 mod fuzz;
 
-use std::path::Path;
-
-fn replay(target: &str, body: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut inputs: Vec<_> = std::fs::read_dir(&folder)
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    inputs.sort();
-    assert!(inputs.len() >= 10, "the corpus is missing");
-    for input in inputs {
-        eprintln!("{}", input.display()); // shown when it fails
-        body(&std::fs::read(&input).expect("an input"));
-    }
-}
+use testkit::corpus::replay;
 
 #[test]
 fn scenario() {
-    replay("scenario", fuzz::scenario);
+    replay("scenario", 10, fuzz::scenario);
 }
 
 #[test]
 fn import() {
-    replay("import", fuzz::import);
+    replay("import", 10, fuzz::import);
 }
 
 use proptest::prelude::*;

@@ -88,17 +88,19 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
         };
         let said = |e: String| format!("{key} = {value}: {e}");
         if key == "cwnd_validation" && value.as_bool() == Some(true) {
-            c.set("cwnd-validation", validation(rfc)).map_err(said)?;
+            c.set("cwnd-validation", validation(rfc)).map_err(|e| said(e.into()))?;
             continue;
         }
         if let Some((_, ours)) = PLAIN.iter().find(|(theirs, _)| theirs == key) {
-            c.set(ours, &word).map_err(said)?;
+            c.set(ours, &word).map_err(|e| said(e.into()))?;
             continue;
         }
         match key.as_str() {
             "initial_cwnd_mss" if number()? > 10_000.0 => return Err(format!("{key} = {value}")),
-            "initial_cwnd_mss" => c.set("initial-window", &format!("{word} segments")).map_err(said)?,
-            "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(said)?,
+            "initial_cwnd_mss" => {
+                c.set("initial-window", &format!("{word} segments")).map_err(|e| said(e.into()))?
+            }
+            "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(|e| said(e.into()))?,
             "handshake_rtt" => out.handshake_rtt = number()?.min(900.0),
             "peer_window" => out.peer_window = number()? as u64,
             "role" => match word.as_str() {
@@ -111,10 +113,10 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
                 Some(false) => {}
                 None => return Err(said("neither true nor false".to_owned())),
             },
-            "cc" if offered("cc") => c.set("cc", &word).map_err(said)?,
+            "cc" if offered("cc") => c.set("cc", &word).map_err(|e| said(e.into()))?,
             "cc" if word == "reno" => {}
             "cc" => return Err(format!("cc = {word}")),
-            "ecn" if offered("ecn") => c.set("ecn", &word).map_err(said)?,
+            "ecn" if offered("ecn") => c.set("ecn", &word).map_err(|e| said(e.into()))?,
             "ecn" if word == "false" => {}
             "ecn" => return Err(format!("ecn = {word}")),
             "x" => {}

@@ -15,11 +15,7 @@ fn folder(name: &str) -> Vec<PathBuf> {
 
 #[test]
 fn the_corpus_is_played_without_a_panic() {
-    let inputs = folder("../../fuzz/corpus/script");
-    assert!(inputs.len() >= 5, "the corpus is missing");
-    for input in inputs {
-        fuzz::script(&std::fs::read(input).unwrap());
-    }
+    testkit::corpus::replay("script", 5, fuzz::script);
 }
 
 /// One of our scripts, in either notation.

@@ -51,13 +51,27 @@ fn failover_takes_no_longer_than_the_sum_of_the_timeouts() {
             }
         }
         let took = at.expect("it fails over") - 10.0;
+        let before_failover = l.sender().counts().heartbeats;
         // RTO.Min is 1 s here, and the timer may just have been started: at most 1, 2, 4 ... 60 s for each error.
         let bound: f64 = (0..=most).map(|n| f64::from(1u32 << n).min(60.0)).sum::<f64>() + 1.0;
         assert!(took <= bound, "Path.Max.Retrans {most}: {took} s, bound {bound} s");
         assert!(took >= bound / 2.0 - 1.5, "Path.Max.Retrans {most}: {took} s is too soon");
         let before = l.receiver().received();
-        l.run(700.0);
+        l.run(1300.0);
         assert!(l.receiver().received() > before + 1_000_000, "data flow by the other path");
+        // The inactive path is tested once per HB.interval (30 s) and timeout, which is 60 s soon; half to one and a half
+        // timeouts by jitter. None of these heartbeats is answered.
+        let counts = l.sender().counts();
+        let (tests, answered) = (counts.heartbeats - before_failover, counts.heartbeats_acked);
+        let expected = (1300.0 - 10.0 - took) / 90.0;
+        println!(
+            "Path.Max.Retrans {most}: failover after {took:.1} s, bound {bound:.0} s; {before_failover} heartbeats before it, \
+             {tests} to the inactive path in {:.0} s (about {expected:.1}), {answered} answered in all",
+            1290.0 - took
+        );
+        assert!((tests as f64 - expected).abs() < 0.35 * expected + 3.0, "{tests} {expected}");
+        assert!(answered <= before_failover, "{counts:?}");
+        assert_eq!(l.sender().paths()[0].reach, Reach::Inactive);
     }
 }
 

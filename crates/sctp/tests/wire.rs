@@ -123,7 +123,7 @@ fn packet() -> impl Strategy<Value = Packet> {
         1 => alone().prop_map(|chunk| vec![chunk]),
     ];
     (any::<[u16; 2]>(), any::<u32>(), any::<[u32; 2]>(), chunks)
-        .prop_map(|(ports, tag, initial, chunks)| Packet { ports, tag, initial, chunks })
+        .prop_map(|(ports, tag, initial, chunks)| Packet { ports, tag, initial, chunks, divisible: false })
 }
 
 proptest! {
@@ -156,11 +156,14 @@ proptest! {
         let _ = decode(&bytes, &Origins::default());
     }
 
-    /// A hostile peer: any packets at any time, tags and numbers right or wrong.
+    /// A hostile peer: any packets at any time, tags and numbers right or wrong, and ICMP errors that tell any MTU.
     #[test]
     fn no_peer_makes_an_association_panic(
         seed in any::<u64>(),
-        steps in proptest::collection::vec((packet(), 0..4u8, 0..3000u64), 1..40),
+        steps in proptest::collection::vec(
+            (packet(), 0..4u8, 0..3000u64, proptest::option::weighted(0.2, (0..3u8, any::<u16>()))),
+            1..40,
+        ),
     ) {
         let chance = |name| Seed { seed, repetition: 0 }.stream("hostile", name);
         let mut active = Association::new(Config::default(), Role::Active, [1, 2], chance("a"));
@@ -172,7 +175,7 @@ proptest! {
             act(&mut Io { now, out, tracer: &mut tracer, source: Source(0) });
         };
         io(now, &mut out, &mut |io| active.open(io));
-        for (mut packet, aim, ms) in steps {
+        for (mut packet, aim, ms, error) in steps {
             now += Span::from_millis(ms);
             // The two speak with each other, and the stranger breaks in.
             for _ in 0..6 {
@@ -202,6 +205,9 @@ proptest! {
                 }
             }
             io(now, &mut out, &mut |io| end.handle_packet(io, &packet, &Head::NONE));
+            if let Some((path, mtu)) = error {
+                io(now, &mut out, &mut |io| end.handle_too_big(io, path, u32::from(mtu)));
+            }
             for end in [&mut active, &mut passive] {
                 for _ in 0..50 {
                     if end.next_timeout() > now {

@@ -158,8 +158,9 @@ pub trait Endpoint: Socket + Send + 'static {
     /// Repeats the latest ACK, for a packet that changes nothing but must be answered. Called only if the
     /// peer is a real stack.
     fn answer(&mut self, _io: &mut Io<'_, Self::Body>) {}
-    /// Processes an ICMP "fragmentation needed": next-hop MTU in bytes, headers included (RFC 1191).
-    fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _mtu: u32) {}
+    /// Processes an ICMP "fragmentation needed" from a network path: next-hop MTU in bytes, headers included
+    /// (RFC 1191).
+    fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _path: u8, _mtu: u32) {}
     /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time;
     /// Amount written by the application so far, in any growing unit, and whether it has closed.
@@ -175,6 +176,11 @@ pub trait Endpoint: Socket + Send + 'static {
     /// Whether it accepts packets whose payload a router has removed ([`base::Flags::STUB`]); other endpoints
     /// never see them.
     fn takes_stubs(&self) -> bool {
+        false
+    }
+    /// Whether it would discard a packet with data that it did not have: for the transport they do not arrive.
+    #[inline(always)]
+    fn discards(&self, _now: Time, _body: &Self::Body) -> bool {
         false
     }
 }

@@ -179,7 +179,7 @@ void end_calls(void)
 static const char HELP[] =
     "Change the network by a name that the scenario gives, such as a state of a link\n\n"
     "Usage: williwaw trigger [--run NAME] [--json] [NAME]\n\n"
-    "Without a name it lists what can be called. In a kernel of virtual time there is one run, `" RUN "`, and\n"
+    "Without a name it lists the triggers. In a kernel of virtual time there is one run, `" RUN "`, and\n"
     "no other verb.\n";
 
 static int refuse(const char *message, const char *what, const char *help)
@@ -233,7 +233,7 @@ static int show(const char *text, int json)
         list(stdout, text, "", ", ", "");
         putchar('\n');
     } else
-        fprintf(stderr, "no emulation runs here\n");
+        fprintf(stderr, "no emulation is running here\n");
     return 0;
 }
 
@@ -267,10 +267,10 @@ int call(int argc, char **argv)
     if (!name)
         return show(text, json);
     if (!text)
-        return refuse("no emulation runs here", run && !here ? " of this name" : "", "in virtual time its name is " RUN ", and it hears until it ends all programs");
+        return refuse("no emulation is running here", run && !here ? " of this name" : "", "in virtual time its name is " RUN ", and it hears until it ends all programs");
     double at = 0;
     if (sscanf(text, "{\"at_s\":%lf", &at) != 1) {
-        fprintf(stderr, "error: `%s` has nothing that is called `%s`\n  help: what can be called in it: ", RUN, name);
+        fprintf(stderr, "error: `%s` has no trigger `%s`\n  help: its triggers: ", RUN, name);
         list(stderr, text, "", ", ", "");
         fputc('\n', stderr);
         return 2;

@@ -1,39 +1,39 @@
 //! Time-travel protocol of User-Mode Linux: time requests and grants.
 //!
-//! A kernel under User-Mode Linux with `time-travel=ext` owns no clock: it asks a calendar for the time, says when it
-//! next wants to run, and stops until it is told to. This is the calendar's side of that dialogue for one kernel
-//! (`include/uapi/linux/um_timetravel.h`), as data in and data out; whoever owns the socket moves the bytes.
+//! With `time-travel=ext`, a User-Mode Linux kernel owns no clock. It asks a calendar for the time, requests
+//! its next wake-up, and waits. This is the calendar's side of the protocol for one kernel
+//! (`include/uapi/linux/um_timetravel.h`), without I/O.
 
 use std::fmt;
 
-/// Bytes of a message.
+/// Message size, bytes.
 pub const SIZE: usize = 16;
-/// The time of a request that is never due: the largest signed number.
+/// Time of a wake-up that never comes: the largest signed number.
 pub const NEVER: u64 = i64::MAX as u64;
 
-/// What a message says.
+/// Operation of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Op {
-    /// An answer, with the number of what it answers.
+    /// Acknowledgement, with the sequence number of the request.
     Ack = 0,
-    /// A kernel is there.
+    /// The kernel has started.
     Start = 1,
-    /// It wants to run at this time; the latest request counts.
+    /// The kernel requests a wake-up at this time; the latest request counts.
     Request = 2,
-    /// It has stopped until it is told to run.
+    /// The kernel waits until it may run.
     Wait = 3,
-    /// It asks for the time.
+    /// The kernel asks for the time.
     Get = 4,
-    /// It has moved on to this time by itself.
+    /// The kernel has advanced to this time.
     Update = 5,
-    /// It may run: it is this time now.
+    /// The kernel may run; the current time.
     Run = 6,
-    /// It need not ask before this time.
+    /// The kernel may advance up to this time without asking.
     FreeUntil = 7,
-    /// It asks for the time of day at the calendar's origin.
+    /// The kernel asks for the time of day at the calendar's origin.
     GetTimeOfDay = 8,
-    /// A note to everybody.
+    /// Message to all participants.
     Broadcast = 9,
 }
 
@@ -46,19 +46,19 @@ impl Op {
     }
 }
 
-/// A message, either way.
+/// A message in either direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The number of its [`Op`].
+    /// Number of its [`Op`].
     pub op: u32,
-    /// Its own number, or that of what it answers.
+    /// Sequence number, of the message itself or of the acknowledged one.
     pub seq: u32,
-    /// Nanoseconds of the calendar.
+    /// Calendar time, ns.
     pub time: u64,
 }
 
 impl Message {
-    /// Reads it.
+    /// Parses a message.
     pub fn read(bytes: [u8; SIZE]) -> Message {
         let [a, b, c, d, e, f, g, h, time @ ..] = bytes;
         Message {
@@ -67,7 +67,7 @@ impl Message {
             time: u64::from_ne_bytes(time),
         }
     }
-    /// Its bytes, in the order of this machine: both ends are on it.
+    /// Serialises the message in native byte order: both ends are on this machine.
     pub fn bytes(self) -> [u8; SIZE] {
         let mut out = [0; SIZE];
         out[..4].copy_from_slice(&self.op.to_ne_bytes());
@@ -77,18 +77,18 @@ impl Message {
     }
 }
 
-/// What a kernel said that no kernel may say there.
+/// Protocol violation of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// No such message.
+    /// Unknown operation.
     Unknown(u32),
-    /// Not its to say, or not now.
+    /// Operation not allowed for a kernel, or not in this state.
     Misplaced(Op),
-    /// An answer to something that was not asked.
+    /// Acknowledgement without a request.
     Unasked(u32),
-    /// Time went back: from, to.
+    /// Time went backwards: from, to.
     Back(u64, u64),
-    /// It ran past what it was allowed: to, limit.
+    /// Time ran past the limit: to, limit.
     Past(u64, u64),
 }
 
@@ -104,66 +104,66 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a kernel is doing.
+/// State of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// It has not said that it is there.
+    /// Not started.
     Silent,
-    /// It runs.
+    /// Running.
     Running,
-    /// It waits for its turn.
+    /// Waiting for its turn.
     Waiting,
 }
 
-/// The calendar of one kernel.
+/// Calendar of one kernel.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     phase: Phase,
     now: u64,
-    /// It may be told a time up to here; where it has run free, it may also have moved on to it.
+    /// Time up to which the kernel may run freely, and to which it may already have advanced.
     limit: u64,
     request: u64,
     seq: u32,
-    /// What was sent and not answered yet, oldest first: at most a FREE_UNTIL and a RUN.
+    /// Sequence numbers of unacknowledged messages, oldest first: at most a FREE_UNTIL and a RUN.
     open: Vec<u32>,
     epoch: u64,
 }
 
 impl Calendar {
-    /// For a kernel that starts at time 0, when a clock on the wall shows `epoch`, in nanoseconds since 1970.
+    /// Calendar of a kernel that starts at time 0, at `epoch` nanoseconds after 1970.
     pub fn new(epoch: u64) -> Calendar {
         Calendar { phase: Phase::Silent, now: 0, limit: 0, request: NEVER, seq: 0, open: Vec::new(), epoch }
     }
 
-    /// The time it has.
+    /// Current time of the kernel.
     pub fn now(&self) -> u64 {
         self.now
     }
-    /// The time up to which it may have moved on by itself.
+    /// Time to which the kernel may have advanced.
     pub fn reach(&self) -> u64 {
         self.limit
     }
-    /// When it wants to run next.
+    /// Next wake-up requested by the kernel.
     pub fn request(&self) -> u64 {
         self.request
     }
-    /// It has stopped, and everything that was sent is answered.
+    /// The kernel waits, and all messages are acknowledged.
     pub fn waits(&self) -> bool {
         self.phase == Phase::Waiting && self.open.is_empty()
     }
-    /// Everything that was sent is answered.
+    /// All messages are acknowledged.
     pub fn settled(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// It is `t` now for a kernel that waits: something is about to reach it from outside.
+    /// Advances a waiting kernel to `t`, before an external event reaches it.
     pub fn advance(&mut self, t: u64) {
         self.now = self.now.max(t);
         self.limit = self.limit.max(self.now);
     }
 
-    /// Lets it run at `t`, and on to just before `free` without asking, if that is later. What is to be sent, in
-    /// order.
+    /// Lets the kernel run at `t`, and up to just before `free` without asking, if that is later. Returns the
+    /// messages to send, in order.
     pub fn run(&mut self, t: u64, free: u64) -> Vec<Message> {
         self.phase = Phase::Running;
         self.advance(t);
@@ -176,28 +176,28 @@ impl Calendar {
         out
     }
 
-    /// Whether a running kernel goes on beyond `t` unless it is told not to.
+    /// Whether a running kernel may advance beyond `t`.
     pub fn shortens(&self, t: u64) -> bool {
         t < self.limit
     }
 
-    /// Sets how far a running kernel may go without asking.
+    /// Sets the time up to which a running kernel may advance without asking.
     pub fn free_until(&mut self, t: u64) -> Message {
         self.limit = t.max(self.now);
         self.send(Op::FreeUntil, self.limit)
     }
 
     fn send(&mut self, op: Op, time: u64) -> Message {
-        // Numbers of ours differ from those of kernels, which count up from 1.
+        // Kernels count sequence numbers up from 1; the calendar sets the highest bit.
         self.seq = self.seq.wrapping_add(1) | 0x8000_0000;
         self.open.push(self.seq);
         Message { op: op as u32, seq: self.seq, time }
     }
 
-    /// Takes a message of the kernel; the answer, if one is due.
+    /// Processes a message of the kernel; returns the reply, if one is due.
     ///
     /// # Errors
-    /// It is none that a kernel may send now.
+    /// The message is not valid in this state.
     pub fn receive(&mut self, message: Message) -> Result<Option<Message>, Fault> {
         let op = Op::of(message.op).ok_or(Fault::Unknown(message.op))?;
         if (self.phase == Phase::Silent) != (op == Op::Start) {
@@ -287,7 +287,7 @@ mod tests {
             prop_assert_eq!(Message::read(m.bytes()), m);
         }
 
-        /// Whatever a kernel says: time never goes back, and never beyond what was allowed.
+        /// For any messages of a kernel, time never goes backwards or past the limit.
         #[test]
         fn no_dialogue_moves_time_where_it_may_not(
             said in proptest::collection::vec((0u32..11, 0u32..6, 0u64..200, any::<bool>()), 0..60)

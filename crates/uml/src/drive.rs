@@ -1,9 +1,8 @@
 //! Virtual-time driver of a network with kernels.
 //!
-//! In virtual time a network and the kernels at its doors take turns: whoever has something to do first does it, the
-//! network before a kernel at the same instant, a kernel before the next one. What one of them does to another lies
-//! between turns, while every kernel waits; so nobody is ever interrupted, and what happens depends on nothing but
-//! what happened.
+//! The network and the kernels take turns in virtual time: the one with the earliest event runs. Ties go to
+//! the network first, then to kernels by index. Packets are exchanged between turns while all kernels wait.
+//! So no kernel is ever interrupted, and a run is deterministic.
 
 use crate::post::{Kind, Post, speaks};
 use crate::{BOOT, Error, pcu, words};
@@ -13,7 +12,7 @@ use lab::capture::doors::{Capture, Note};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
 
-/// Acts through a door.
+/// Calls `act` with a door.
 fn through<R>(
     network: &mut Network,
     at: Time,
@@ -27,7 +26,7 @@ fn through<R>(
     }
 }
 
-/// Calls a name of the network, by its place among all: when it was done; none if there is no such name.
+/// Fires the trigger with index `place`; returns the time, or None if there is no such trigger.
 fn trigger(network: &mut Network, at: Time, place: u64) -> Option<Time> {
     let name = network.triggers().names().nth(usize::try_from(place).ok()?)?.to_owned();
     network.trigger(at, &name).then(|| network.now())
@@ -37,28 +36,28 @@ fn trigger(network: &mut Network, at: Time, place: u64) -> Option<Time> {
 pub struct Driver {
     /// The network, started.
     pub network: Network,
-    /// The kernels.
+    /// Guest kernels.
     pub posts: Vec<Post>,
-    /// Models that speak with kernels in bytes.
+    /// Models opposite a kernel.
     pub wired: Vec<ElementId>,
-    /// Where packets are kept, if they are; its doors in the order of the posts, then those models.
+    /// Capture, if packets are recorded; its doors are those of the posts, then those of `wired`.
     pub capture: Option<Capture>,
 }
 
-/// Whether to go on.
+/// Decision after each turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// There is more to do.
+    /// Continue.
     GoOn,
-    /// Nothing more is said in datagrams: who sends them is ended, behind the last of them.
+    /// All datagrams are scheduled: end the kernels that send them, after the last one has left.
     Hush,
-    /// Nobody waits for programs and workloads any more: they are ended, and their kernels tell.
+    /// End programs and workloads; their kernels report.
     End,
-    /// Everything is done.
+    /// Stop.
     Stop,
 }
 
-/// Turns of kernels at one instant, after which it is no instant any more.
+/// Limit of kernel turns at one instant, to detect a livelock.
 const TURNS: u32 = 200_000;
 
 fn of_guest(ns: u64) -> Time {
@@ -70,10 +69,10 @@ fn for_guest(t: Time) -> u64 {
 }
 
 impl Driver {
-    /// Lets every kernel boot and do what it has to do before t = 0. They do not meet before, so one after the other.
+    /// Boots every kernel up to t = 0, one after the other, since they cannot interact before.
     ///
     /// # Errors
-    /// A kernel dies, is silent, or has not set everything up by then.
+    /// A kernel dies, hangs, or is not ready at t = 0.
     pub fn boot(&mut self) -> Result<(), Error> {
         let origin = BOOT.as_nanos();
         for post in &mut self.posts {
@@ -83,7 +82,7 @@ impl Driver {
                 if guest.expects() {
                     guest.deliver(guest.now())?;
                 }
-                // What it sends now reaches nobody.
+                // Packets sent before t = 0 are dropped.
                 let (at, out) = (guest.next_wake(), guest.next_departure());
                 if out <= at && out < origin {
                     guest.depart()?;
@@ -104,11 +103,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets all of them run until `limit`, `done` (asked after each turn of a kernel) says so, or nothing is left to
-    /// do. True if `done` said so.
+    /// Runs until `limit`, until `done` (called after each turn of a kernel) stops the run, or until no
+    /// events are left. True if `done` stopped it.
     ///
     /// # Errors
-    /// A kernel dies, is silent, or stays at one instant for ever.
+    /// A kernel dies, hangs, or does not advance in time.
     pub fn run(
         &mut self,
         limit: Time,
@@ -116,7 +115,7 @@ impl Driver {
     ) -> Result<bool, Error> {
         let mut turns = 0;
         let mut last = Time::ZERO;
-        // What was said before t = 0.
+        // Messages sent before t = 0.
         (0..self.posts.len()).for_each(|i| self.listen(i));
         loop {
             self.hand_over()?;
@@ -155,7 +154,7 @@ impl Driver {
         }
     }
 
-    /// A packet leaves the card of a kernel and enters the network.
+    /// Moves a packet from a kernel's card into the network.
     fn depart(&mut self, i: usize, at: Time) -> Result<(), Error> {
         let Driver { network, posts, capture, .. } = self;
         let Post { guest, door, kind, .. } = &mut posts[i];
@@ -168,7 +167,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Hears what a kernel's first process says of its connections, and what its programs call.
+    /// Processes messages of a kernel's init: connection states and triggers fired by its programs.
     fn listen(&mut self, i: usize) {
         let Driver { network, posts, capture, .. } = self;
         let at = of_guest(posts[i].guest.now());
@@ -195,8 +194,8 @@ impl Driver {
         }
     }
 
-    /// Tells these kernels that nobody waits for their programs and connections any more: at the present instant or, where one
-    /// may have moved on by itself, when it has come that far. Nobody has anything to do before.
+    /// Ends the workloads of these kernels at the present instant, or later where a kernel has already run
+    /// ahead. No event is due before.
     fn end(&mut self, who: impl Fn(&Network, &Post) -> bool) -> Result<(), Error> {
         let latest = self.posts.iter().map(|post| post.guest.reach()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
@@ -208,7 +207,7 @@ impl Driver {
         self.hand_over()
     }
 
-    /// One kernel runs, as far as nobody else has anything to do.
+    /// Runs one kernel until the next event of the network or of another kernel.
     fn turn(&mut self, i: usize, wake: u64, due: Time) -> Result<(), Error> {
         let others = self.posts.iter().enumerate().filter(|(k, _)| *k != i);
         let free =
@@ -217,7 +216,7 @@ impl Driver {
         let free = free.min(out);
         let Driver { network, posts, capture, .. } = self;
         let Post { guest, door, kind, .. } = &mut posts[i];
-        // What waits for its buffers comes in before it goes on.
+        // Deferred packets are delivered before it continues.
         let free = if guest.expects() { wake } else { free };
         guest.run(wake, free, &mut |now, packet| {
             let before = network.counters().absorbed;
@@ -227,14 +226,14 @@ impl Driver {
             if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
                 capture.add(i, Note { t: at, number, after, late: None }, packet);
             }
-            // Something has come through at once: it is handed over in a pause, now.
+            // A packet has crossed the network without delay: stop the kernel to deliver it now.
             let through = network.counters().absorbed != before;
             let next = network.next_wake().unwrap_or(Time::NEVER);
             if through { now } else { free.min(for_guest(next)) }
         })
     }
 
-    /// Hands to each kernel what the network has brought to its door, and tells it what has left.
+    /// Moves packets from the doors to the kernels, and reports departures to the network.
     fn hand_over(&mut self) -> Result<(), Error> {
         let now = self.network.now();
         for (i, post) in self.posts.iter_mut().enumerate() {
@@ -272,7 +271,7 @@ impl Driver {
         self.deliver()
     }
 
-    /// Keeps what has passed the models.
+    /// Moves recorded packets of the models to the capture.
     fn keep(&mut self) {
         let Driver { network, posts, wired, capture } = self;
         let Some(capture) = capture else { return };
@@ -284,7 +283,7 @@ impl Driver {
         }
     }
 
-    /// Delivers to each kernel what waits for it.
+    /// Delivers waiting packets to each kernel.
     fn deliver(&mut self) -> Result<(), Error> {
         let now = for_guest(self.network.now());
         for post in self.posts.iter_mut().filter(|post| post.guest.expects()) {

@@ -1,6 +1,6 @@
 //! Working folder of a guest kernel.
 //!
-//! In a folder of its own with its sockets and its files, gone when it is; where its owner was killed, the next run
+//! It holds sockets and files of the guest and is removed with it. If the owner was killed, the next run
 //! removes it.
 
 use crate::Error;
@@ -11,12 +11,12 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// How the folders of guests begin.
+/// Prefix of the folder names.
 const FOLDER: &str = "williwaw-guest-";
-/// In each, a file that its owner holds locked for as long as it lives.
+/// File in each folder that its owner keeps locked.
 const LOCK: &str = "lock";
 
-/// A folder of its own for a guest, and the lock on it. Its name does not matter, nothing in the guest sees it.
+/// Creates a folder for a guest and locks it. Its name is arbitrary, since the guest does not see it.
 pub(crate) fn folder(place: &Path) -> Result<(PathBuf, File), Error> {
     let refused = || Error::of(format!("making a folder in `{}`", place.display()));
     for n in 0..100_000u32 {
@@ -34,10 +34,10 @@ pub(crate) fn folder(place: &Path) -> Result<(PathBuf, File), Error> {
     Err(refused()(io::ErrorKind::AlreadyExists.into()))
 }
 
-/// Removes the folders of guests whose owner was killed first; its processes ended with it.
+/// Removes folders whose owner was killed; its processes have ended with it.
 ///
-/// The place may be open to every user of the machine: only folders of this user are touched, and a lock that is no plain
-/// file is never opened.
+/// The parent may be writable by every user: only folders of this user are touched, and a lock that is no
+/// regular file is never opened.
 pub fn tidy(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(FOLDER) {
@@ -55,12 +55,12 @@ pub fn tidy(place: &Path) {
     }
 }
 
-/// The user of this process; a number that no file has where the system does not tell.
+/// User id of this process; on failure an id that owns no files.
 fn user() -> u32 {
     std::fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
 }
 
-/// Listens on a socket in a folder, however long its path is.
+/// Listens on a socket in a folder with a path of any length.
 pub(crate) fn listen(folder: &Path, name: &str) -> io::Result<UnixListener> {
     let there = File::open(folder)?;
     UnixListener::bind(format!("/proc/self/fd/{}/{name}", there.as_raw_fd()))
@@ -75,7 +75,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (mine, lock) = folder(place.path()).unwrap();
         assert_eq!(std::fs::metadata(&mine).unwrap().mode() & 0o777, 0o700);
-        // A FIFO in the place of a lock would be waited on for ever.
+        // Opening a FIFO in place of a lock would block forever.
         let trap = place.path().join(format!("{FOLDER}1-0"));
         std::fs::create_dir(&trap).unwrap();
         let made = std::process::Command::new("mkfifo").arg(trap.join(LOCK)).status();

@@ -1,8 +1,7 @@
 //! Guest kernel process and its sockets.
 //!
-//! As a process of ours with two sockets: one of the calendar, one of its network card. It runs when it is told to
-//! and is served until it waits; every wait of ours for it is bounded. When it is dropped it is killed, with all
-//! processes that it made, and its folder goes.
+//! The process has two sockets: calendar and network card. It is served while it runs; each wait for it is
+//! bounded. On drop it is killed with all its child processes, and its folder is removed.
 
 mod serve;
 mod start;
@@ -22,18 +21,18 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
-/// What a kernel's first process has said.
+/// States reported by guest init.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Said {
-    /// It has set everything up and waits for its time.
+    /// Setup is complete, and it waits for its start.
     pub ready: bool,
-    /// None of its programs is waited for any more.
+    /// No awaited program is left.
     pub idle: bool,
-    /// Its work is done, and what it has to tell lies in its folder.
+    /// Its work is done, and the results are in its folder.
     pub done: bool,
 }
 
-/// A running kernel.
+/// A running guest kernel.
 pub struct Guest {
     name: String,
     child: Child,
@@ -54,65 +53,65 @@ pub struct Guest {
     console: Option<std::process::ChildStdout>,
     text: Vec<u8>,
     said: Said,
-    /// Packets on their way into it.
+    /// Frames to be delivered to the kernel.
     coming: VecDeque<Frame>,
-    /// Words of its first process that nobody has heard yet.
+    /// Messages of guest init not yet processed.
     words: Vec<Vec<u8>>,
-    /// It wants to hear that what it sent has left.
+    /// An interrupt for returned transmit buffers is due.
     completion: bool,
     modem: Option<Rate>,
-    /// Packets in its card, and when each is out.
+    /// Packets in its card, with their departure times.
     sending: VecDeque<(u64, Vec<u8>)>,
 }
 
-/// Its console is kept so far back.
+/// Bytes of console output kept.
 const TEXT: usize = 1 << 16;
-/// Between two looks whether a silent kernel is still alive.
+/// Interval of liveness checks of a silent kernel.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is done with a packet that a kernel sends, at which instant: how far it may then run without asking.
+/// Callback for each packet sent, with its time; returns the time up to which the kernel may then run freely.
 pub type Sent<'a> = &'a mut dyn FnMut(u64, &[u8]) -> u64;
 
 impl Guest {
-    /// When it wants to run next, nanoseconds of its calendar.
+    /// Next wake-up requested, ns of its calendar.
     pub fn next_wake(&self) -> u64 {
         self.calendar.request()
     }
-    /// The time it has.
+    /// Current time of the kernel, ns of its calendar.
     pub fn now(&self) -> u64 {
         self.calendar.now()
     }
-    /// The time up to which it may have moved on by itself.
+    /// Time to which the kernel may have advanced.
     pub fn reach(&self) -> u64 {
         self.calendar.reach()
     }
-    /// What its first process has said.
+    /// States reported by guest init.
     pub fn said(&self) -> Said {
         self.said
     }
-    /// Where its files are.
+    /// Working folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
-    /// What to call it.
+    /// Name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// A fault that shows from outside, with the end of its console.
+    /// Error of the guest, with the end of its console output.
     pub fn fault(&self, what: impl Into<String>) -> Error {
         Error::guest(&self.name, what.into(), &self.text)
     }
 
-    /// Lets it boot, up to its first wait.
+    /// Boots the kernel up to its first wait.
     ///
     /// # Errors
-    /// It dies, is silent, or says what no kernel may say.
+    /// It dies, hangs, or violates a protocol.
     pub fn boot(&mut self) -> Result<(), Error> {
         self.serve(&mut |_, _| 0, |guest| guest.calendar.waits())
     }
 
-    /// Lets it run at `t`, its own request or later, and serves it until it waits. It may go on to just before
-    /// `free` by itself; each packet that it sends goes to `sent`.
+    /// Runs the kernel at `t`, its own request or later, and serves it until it waits. It may advance to just
+    /// before `free`; each packet that it sends is passed to `sent`.
     ///
     /// # Errors
     /// As for [`Guest::boot`].
@@ -124,12 +123,12 @@ impl Guest {
         self.listen_in()
     }
 
-    /// When the next packet leaves its card; [`calendar::NEVER`] if none is in it.
+    /// Departure time of the next packet from its card; [`calendar::NEVER`] if there is none.
     pub fn next_departure(&self) -> u64 {
         self.sending.front().map_or(calendar::NEVER, |(out, _)| *out)
     }
 
-    /// The next packet leaves its card; the kernel hears of it at the next [`Guest::deliver`].
+    /// Takes the next packet off its card; the kernel is notified at the next [`Guest::deliver`].
     ///
     /// # Errors
     /// As for [`Guest::boot`].
@@ -140,35 +139,35 @@ impl Guest {
         Ok(Some(packet))
     }
 
-    /// A packet is to go in; it does so at the next [`Guest::deliver`].
+    /// Queues a packet for the next [`Guest::deliver`].
     pub fn push(&mut self, packet: Vec<u8>) {
         self.coming.push_back(Frame::Packet(packet));
     }
 
-    /// A word for its first process is to go in, as a packet does.
+    /// Queues a message for guest init.
     pub fn tell_init(&mut self, word: Vec<u8>) {
         self.coming.push_back(Frame::Word(word));
     }
 
-    /// What its first process has said since it was last asked.
+    /// Takes the messages of guest init.
     pub fn words(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.words)
     }
 
-    /// Something waits to be delivered to it.
+    /// Whether a delivery is due.
     pub fn expects(&self) -> bool {
         self.completion || !self.coming.is_empty()
     }
 
-    /// Delivers at `t`, while it waits, what is to be delivered: its request is `t` then. Packets for which it has no
-    /// buffer wait until it has run.
+    /// Delivers queued frames and interrupts at `t` while the kernel waits, and sets its request to `t`.
+    /// Packets without a free buffer wait for its next run.
     ///
     /// # Errors
     /// As for [`Guest::boot`].
     pub fn deliver(&mut self, t: u64) -> Result<(), Error> {
         self.calendar.advance(t);
         if !self.nic.is_up() {
-            self.coming.clear(); // nobody is there yet
+            self.coming.clear(); // the driver is not ready
             return Ok(());
         }
         let mut laid = false;

@@ -1,8 +1,8 @@
 //! Build of a User-Mode Linux kernel.
 //!
-//! From the kernel's sources, for the architecture `um`, with the options in `kernel/config` and two changes: a tick
-//! of 250 Hz, as distributions have it (with 100 Hz timers are rounded to 10 ms), and room for the registers of
-//! processors that have many. What is made lies in a cache.
+//! Builds the kernel sources for the architecture `um` with the options in `kernel/config` and two patches.
+//! One sets a tick of 250 Hz as in distributions (with 100 Hz, timers are rounded to 10 ms). The other makes
+//! space for processors with many registers. Results are kept in a cache.
 
 use crate::Error;
 use std::fs::{self, File};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// What the kernel is made of.
+/// Kernel options.
 const OPTIONS: &str = include_str!("../kernel/config");
-/// Without these it is of no use here.
+/// Required options.
 const NEEDED: &[&str] =
     &["UML_TIME_TRAVEL_SUPPORT", "VIRTIO_UML", "VIRTIO_NET", "HOSTFS", "INET", "PROC_SYSCTL", "NULL_CHAN"];
-/// Programs that a build calls, and the package of Debian that has each.
+/// Tools of a build, and the Debian package of each.
 const TOOLS: &[(&str, &str)] = &[
     ("make", "make"),
     ("gcc", "gcc"),
@@ -27,9 +27,9 @@ const TOOLS: &[(&str, &str)] = &[
     ("xz", "xz-utils"),
     ("strip", "binutils"),
 ];
-/// Where distributions lay their kernel sources.
+/// Folder of kernel sources in distributions.
 const SOURCES: &str = "/usr/src";
-/// The sources of a guest's first process, the first of them for the others to include; and its source of chance.
+/// Sources of guest init, with the header file first, and of the randomness library.
 const INIT: &[(&str, &str)] = &[
     ("guest.h", include_str!("../guest/guest.h")),
     ("init.c", include_str!("../guest/init.c")),
@@ -42,7 +42,7 @@ const INIT: &[(&str, &str)] = &[
 ];
 const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];
 
-/// A change to a file of the sources, if that is found in it.
+/// Patch of a source file, applied if `from` is found in it.
 struct Change {
     file: &'static str,
     from: &'static str,
@@ -62,14 +62,14 @@ const CHANGES: &[Change] = &[
     },
 ];
 
-/// What to make.
+/// Parameters of a build.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// A tree of kernel sources or an archive of one.
+    /// Source tree, or an archive of one.
     pub source: PathBuf,
-    /// Under which name it is kept.
+    /// Name of the kernel in the cache.
     pub name: String,
-    /// Processes at once.
+    /// Parallel jobs.
     pub jobs: usize,
 }
 
@@ -77,10 +77,10 @@ fn asked(what: impl Into<String>, mend: impl Into<String>) -> Error {
     Error::Asked { what: what.into(), mend: mend.into() }
 }
 
-/// The newest archive of kernel sources that a package has laid out.
+/// Newest archive of kernel sources that is installed as a package.
 ///
 /// # Errors
-/// There is none.
+/// None is installed.
 pub fn find_source() -> Result<PathBuf, Error> {
     let entries = fs::read_dir(SOURCES).into_iter().flatten().flatten().map(|entry| entry.path());
     let version = |path: &Path| -> Option<Vec<u32>> {
@@ -97,7 +97,7 @@ pub fn find_source() -> Result<PathBuf, Error> {
     })
 }
 
-/// The packages that are missing on this machine to build a kernel.
+/// Packages missing for a build.
 pub fn missing() -> Vec<&'static str> {
     let there = |tool: &str| {
         let mut command = Command::new(tool);
@@ -112,32 +112,32 @@ pub fn missing() -> Vec<&'static str> {
     TOOLS.iter().filter(|(tool, _)| !there(tool)).map(|(_, package)| *package).collect()
 }
 
-/// A hash of the options and the changes that kernels are built with here.
+/// Hash of kernel options and patches.
 fn recipe() -> String {
     let changes = CHANGES.iter().flat_map(|change| [change.file, change.from, change.to]);
     let texts: String = std::iter::once(OPTIONS).chain(changes).collect();
     format!("{:016x}", base::rng::fnv1a(&texts))
 }
 
-/// Whether a kernel of this name lies in the cache that was built with the options of this version.
+/// Whether the cache has a kernel of this name with current options.
 pub fn is_current(cache: &Path, name: &str) -> bool {
     let kernel = place(cache, name);
     let made = fs::read_to_string(kernel.with_file_name(RECIPE)).unwrap_or_default();
     kernel.is_file() && made.trim() == recipe()
 }
 
-/// The file beside a kernel that tells what options it was built with.
+/// File beside a kernel with the hash of its options.
 const RECIPE: &str = "options";
 
-/// Where a kernel of this name lies.
+/// Path of a kernel of this name.
 pub fn place(cache: &Path, name: &str) -> PathBuf {
     cache.join("kernels").join(name).join("linux")
 }
 
-/// Builds a kernel into the cache; `say` hears how far it is. Where it lies.
+/// Builds a kernel into the cache and returns its path; `say` receives progress messages.
 ///
 /// # Errors
-/// Something is missing, or a step fails; the end of its output is in the message.
+/// A tool is missing, or a step fails; the message has the end of its output.
 pub fn build(what: &Build, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
     let missing = missing();
     if !missing.is_empty() {
@@ -157,7 +157,7 @@ pub fn build(what: &Build, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
         unpack(&what.source, &tree, say)?;
     }
     let made = make(what, &tree, cache, say);
-    // A tree that was copied makes the next build a matter of seconds; one that was unpacked is large and of no use.
+    // A copied tree makes the next build incremental; an unpacked archive is large and not needed again.
     if !whole && made.is_ok() {
         let _ = fs::remove_dir_all(&tree);
     }
@@ -179,7 +179,7 @@ fn unpack(archive: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> 
     step("unpacking", &mut tar, &tree.with_extension("log"))
 }
 
-/// Copies what is newer in a user's own tree, which is never changed.
+/// Copies newer files of a user's tree, which stays unchanged.
 fn copy_tree(source: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
     if !source.join("arch/um/Kconfig").is_file() {
         return Err(asked(
@@ -246,7 +246,7 @@ fn make(what: &Build, tree: &Path, cache: &Path, say: &dyn Fn(&str)) -> Result<P
     let mut strip = Command::new("strip");
     strip.arg("-o").arg(&fresh).arg(tree.join("linux"));
     step("strip", &mut strip, &log)?;
-    // A kernel without the file counts as built with other options.
+    // A kernel without this file counts as outdated.
     let _ = fs::remove_file(kernel.with_file_name(RECIPE));
     fs::rename(&fresh, &kernel).map_err(Error::of("keeping the kernel"))?;
     fs::write(kernel.with_file_name(RECIPE), recipe()).map_err(Error::of("noting the options"))?;
@@ -254,7 +254,7 @@ fn make(what: &Build, tree: &Path, cache: &Path, say: &dyn Fn(&str)) -> Result<P
     Ok(kernel)
 }
 
-/// Does one step; its output goes to `log`, the end of it into the message if it fails.
+/// Runs one step; output goes to `log`, and its end into the error message.
 fn step(name: &str, command: &mut Command, log: &Path) -> Result<(), Error> {
     let open = || -> io::Result<(File, File)> {
         let file = File::create(log)?;
@@ -275,23 +275,22 @@ fn step(name: &str, command: &mut Command, log: &Path) -> Result<(), Error> {
     ))
 }
 
-/// The programs that run in and beside every guest, compiled from sources within this program: the first
-/// process, and the source of chance. They are made once and found again.
+/// Guest init and the randomness library, compiled once from embedded sources and cached.
 ///
 /// # Errors
-/// There is no compiler, or no library to link the first process with.
+/// There is no compiler, or no static library to link guest init with.
 pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
     let texts: String = INIT.iter().chain(SEED).flat_map(|(name, text)| [*name, *text]).collect();
     let folder = cache.join("guest").join(format!("{:016x}", base::rng::fnv1a(&texts)));
     let (init, seed) = (folder.join("init"), folder.join("seed.so"));
-    // Threads of this program do it once.
+    // One thread of this process compiles.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock();
     if init.is_file() && seed.is_file() {
         return Ok((init, seed));
     }
     for (sources, to, how) in [(INIT, &init, &["-static"][..]), (SEED, &seed, &["-shared", "-fPIC"][..])] {
-        // Another process that does the same at the same time works in a place of its own.
+        // A concurrent process compiles in a folder of its own.
         let place = to.with_extension(std::process::id().to_string());
         fs::create_dir_all(&place).map_err(Error::of(format!("making `{}`", place.display())))?;
         let mut cc = Command::new("cc");
@@ -310,10 +309,10 @@ pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
     Ok((init, seed))
 }
 
-/// Whether a kernel can lay a file system that can be written over one that cannot, as programs in it need.
+/// Checks that a kernel has overlay file systems, which programs need for a writable root.
 ///
 /// # Errors
-/// It cannot, or cannot be read.
+/// It has none, or cannot be read.
 pub fn has_overlays(kernel: &Path) -> Result<(), Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
@@ -326,13 +325,13 @@ pub fn has_overlays(kernel: &Path) -> Result<(), Error> {
     ))
 }
 
-/// A text that is in every kernel with an overlay file system: what it says of an option of its mounts.
+/// Text in every kernel with an overlay file system: a mount option.
 const OVERLAYS: &[u8] = b"upperdir";
 
-/// Whether a kernel speaks DCCP with CCID 3.
+/// Checks that a kernel has DCCP with CCID 3.
 ///
 /// # Errors
-/// It does not, or cannot be read.
+/// It has none, or cannot be read.
 pub fn has_dccp(kernel: &Path) -> Result<(), Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
@@ -345,13 +344,13 @@ pub fn has_dccp(kernel: &Path) -> Result<(), Error> {
     ))
 }
 
-/// A text that is in every kernel with CCID 3: the name of its congestion control.
+/// Text in every kernel with CCID 3.
 const CCID3: &[u8] = b"TCP-Friendly Rate Control";
 
-/// What a kernel says of itself: its release. It is only asked, not booted.
+/// Release of a kernel, queried without a boot.
 ///
 /// # Errors
-/// It is no kernel for User-Mode Linux, or has no time travel.
+/// It is no User-Mode Linux kernel, or lacks time travel.
 pub fn probe(kernel: &Path) -> Result<String, Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
@@ -380,7 +379,7 @@ pub fn probe(kernel: &Path) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    /// A cached kernel whose options changed is one to be built anew.
+    /// A cached kernel with outdated options is rebuilt.
     #[test]
     fn a_kernel_built_with_other_options_is_not_current() {
         let cache = std::env::temp_dir().join(format!("williwaw-recipe-{}", std::process::id()));

@@ -1,11 +1,11 @@
 //! The real Linux kernel as an endpoint, in virtual time.
 //!
-//! A kernel built for User-Mode Linux runs as an ordinary process and, with `time-travel=ext`, owns no clock: it asks
-//! a calendar for the time and waits for its turn ([`calendar`]). Its network card is ours as well ([`nic`], over
-//! [`vhost`] messages and [`ring`] queues). Both are data in and data out; [`guest`] owns the process and its sockets.
-//! [`drive`] lets a network and its kernels take turns, [`once`] plays a repetition of a scenario.
+//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but asks a
+//! calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`], over
+//! [`vhost`] messages and [`ring`] queues). Both are free of I/O; [`guest`] owns the process and its sockets.
+//! [`drive`] alternates between network and kernels, [`once`] plays a repetition of a scenario.
 //!
-//! Nothing reaches a kernel but while every kernel waits, so a run depends on nothing but its input. Linux only.
+//! Input reaches a kernel only while every kernel waits, so a run is deterministic. Linux only.
 
 pub mod calendar;
 pub mod kernel;
@@ -38,7 +38,7 @@ pub use folder::tidy;
 #[cfg(target_os = "linux")]
 pub use once::once;
 
-/// Removes what killed runs have left behind: nothing, here.
+/// Removes remains of killed runs: nothing on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn tidy(_place: &std::path::Path) {}
 
@@ -48,36 +48,36 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why kernels could not be run.
+/// Reason why kernels could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A kernel did what it may not, or died.
+    /// A kernel violated a protocol, or died.
     #[error("the kernel of {name}: {what}{console}")]
     Guest {
-        /// Which.
+        /// Name of the guest.
         name: String,
-        /// What happened.
+        /// Event.
         what: String,
-        /// The end of its console, on lines of its own; may be empty.
+        /// Last lines of its console; may be empty.
         console: String,
-        /// How to mend it; may be empty.
+        /// Remedy; may be empty.
         mend: &'static str,
     },
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("{what}: {source}")]
     Refused {
-        /// What was tried.
+        /// Operation.
         what: String,
-        /// How it was refused.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The scenario asks for what cannot be in virtual time.
+    /// The scenario requires something not available in virtual time.
     #[error("{what}")]
     Asked {
-        /// What.
+        /// Requirement.
         what: String,
-        /// How to mend it.
+        /// Remedy.
         mend: String,
     },
 }
@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// How to mend it; may be empty.
+    /// Remedy; may be empty.
     pub fn help(&self) -> &str {
         match self {
             Error::Guest { mend, .. } => mend,
@@ -116,13 +116,13 @@ impl Error {
     }
 }
 
-/// What time a kernel has at t = 0 of the network: it boots before.
+/// Kernel time at t = 0 of the network, which leaves time to boot.
 pub const BOOT: base::Span = base::Span::from_secs(2);
 
-/// Plays one repetition: not here.
+/// Plays one repetition: not supported on this system.
 ///
 /// # Errors
-/// Always: kernels of this kind run on Linux.
+/// Always: guest kernels need Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn once(
     _model: &scenario::Model,
@@ -134,38 +134,38 @@ pub fn once(
     Err(Error::Asked { what: "kernels in virtual time need Linux".into(), mend: String::new() })
 }
 
-/// Lines of a dead kernel's console that are shown.
+/// Number of console lines of a dead kernel in an error message.
 const LINES: usize = 12;
 
-/// The kernels there are, and what goes with them.
+/// Paths and limits of guest kernels.
 #[derive(Clone, Debug)]
 pub struct Kernels {
-    /// The one that is used where a scenario names none.
+    /// Default kernel.
     pub kernel: PathBuf,
-    /// Where kernels lie that a scenario names, each in a folder with its name.
+    /// Folder of named kernels, each in a folder of its name.
     pub named: PathBuf,
-    /// The first process of a guest.
+    /// Init program of a guest.
     pub init: PathBuf,
-    /// What gives it chance.
+    /// Preloaded library that replaces sources of randomness.
     pub chance: PathBuf,
-    /// Where folders of guests are made.
+    /// Parent of the working folders of guests.
     pub place: PathBuf,
-    /// How long a kernel may be silent while it runs.
+    /// Real time that a running kernel may be silent.
     pub patience: Duration,
-    /// The folder in which programs start, if the root that they see has it; roots are named from here.
+    /// Folder in which programs start, if it exists below their root; relative roots are resolved from here.
     pub folder: PathBuf,
 }
 
 impl Kernels {
-    /// The kernel that a scenario names: a path, or the name of one that was built.
+    /// Kernel of a scenario: a path, or the name of a built kernel.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such kernel.
     pub fn find(&self, name: Option<&str>) -> Result<PathBuf, Error> {
         let Some(name) = name else { return Ok(self.kernel.clone()) };
         let path = if name.contains('/') { PathBuf::from(name) } else { self.named.join(name).join("linux") };
         if path.is_file() {
-            // It is started in a folder of its own.
+            // Absolute, since the kernel starts in another folder.
             return Ok(std::path::absolute(&path).unwrap_or(path));
         }
         Err(Error::Asked {
@@ -177,36 +177,36 @@ impl Kernels {
     }
 }
 
-/// What to keep of a run.
+/// Recorded data of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The events of path and transport.
+    /// Events of path and transport.
     pub trace: bool,
-    /// The packets that cross the doors.
+    /// Packets at the doors.
     pub capture: bool,
-    /// The senders' `TCP_INFO` at these intervals of virtual time; none: at the end only.
+    /// Interval of `TCP_INFO` samples of senders, in virtual time; none: only at the end.
     pub look: Option<base::Span>,
 }
 
-/// A command that was played.
+/// Result of a command.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What became of it, as in real time.
+    /// Facts, as in real time.
     pub facts: netns::job::CommandFacts,
-    /// What it wrote to its standard output and to its standard error.
+    /// Standard output and standard error.
     pub wrote: [Vec<u8>; 2],
 }
 
-/// A repetition that has been played.
+/// Result of a repetition.
 pub struct Outcome {
-    /// What was measured, as of models.
+    /// Measurements, as of models.
     pub ran: lab::once::Outcome,
-    /// What the kernels say of the flows that are theirs, by position in the model.
+    /// Kernel facts of real flows, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
-    /// What became of the commands, by position in the model.
+    /// Results of commands, by index in the model.
     #[cfg(target_os = "linux")]
     pub commands: Vec<Command>,
-    /// What crossed the doors, if that was wanted.
+    /// Packets at the doors, if captured.
     pub capture: Option<Capture>,
 }

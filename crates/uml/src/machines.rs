@@ -1,7 +1,7 @@
 //! Machines in virtual time: guest kernels that run commands.
 //!
-//! At machines, as in real time: each node that needs one is a kernel with an address that the others know by name, a
-//! root that is a folder of the host, and commands at their times.
+//! As in real time: each node with commands is a guest kernel with an address that the others know by name.
+//! Its root is a folder of the host, and its commands start on schedule.
 
 use crate::post::Post;
 use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
@@ -18,11 +18,11 @@ use path::{ElementId, Network};
 use scenario::Model;
 use scenario::model::Linux;
 
-/// What every guest is set to before the scenario's own settings, as in real time.
+/// Sysctl settings applied before those of the scenario, as in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
-/// Leading bits of the addresses of all machines (RFC 2544).
+/// Prefix length of the addresses of all machines (RFC 2544).
 const WIDTH: u8 = 15;
-/// What programs see of their surroundings, the same on every machine and in every repetition.
+/// Environment of programs, constant on all machines and repetitions.
 const VARIABLES: &[(&str, &str)] = &[
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
@@ -33,15 +33,15 @@ const VARIABLES: &[(&str, &str)] = &[
     ("TZ", "UTC"),
     ("TERM", "dumb"),
 ];
-/// The root of a node that names none.
+/// Default root of a node.
 const ROOT: &str = "/";
 
-/// The commands of a node, with their positions in the model, in its order.
+/// Commands of a node with their indices in the model, in order.
 fn of(model: &Model, node: usize) -> impl Iterator<Item = (usize, &scenario::model::Command)> {
     model.commands.iter().enumerate().filter(move |(_, command)| command.node == node)
 }
 
-/// What the guest at a node is told.
+/// Task of the guest at a node.
 pub(crate) fn task(
     model: &Model,
     node: usize,
@@ -93,7 +93,7 @@ pub(crate) fn task(
     })
 }
 
-/// What a guest is told that runs one program in the root of this system, whatever the scenario's machines do.
+/// Task of a guest that runs one program in the root of this system, whatever the scenario's machines use.
 pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs {
     let folder = kernels.folder.to_str().filter(|text| !text.contains('\n'));
     let variables = VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -108,7 +108,7 @@ pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs
     }
 }
 
-/// Tells the door of a machine the addresses of all.
+/// Adds the addresses of all machines to the door of one.
 pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
     let now = network.now();
     network.enter(now, door, |gate: &mut Machine, _| {
@@ -119,7 +119,7 @@ pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
     });
 }
 
-/// What became of all commands, in the order of the model.
+/// Results of all commands, in the order of the model.
 pub(crate) fn commands(model: &Model, told: &[(&Post, Told)]) -> Result<Vec<Command>, Error> {
     let mut all = Vec::new();
     for command in &model.commands {
@@ -144,13 +144,13 @@ fn ended(ran: Ran) -> Ended {
     Ended { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
 }
 
-/// What a guest is set to.
+/// Sysctl settings of a guest.
 pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> {
     let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     always.chain(linux.sysctl.iter().cloned())
 }
 
-/// A file of the guest, once it is done; empty before.
+/// A result file of the guest; empty until it is done.
 pub(crate) fn file(post: &Post, name: &str) -> Result<Vec<u8>, Error> {
     if !post.guest.said().done {
         return Ok(Vec::new());

@@ -1,14 +1,14 @@
 //! Guest memory mapped from files.
 //!
-//! In files that its kernel hands over, a file for each part.
+//! The kernel hands over one file per region.
 
 use crate::nic::Region;
 use crate::ring::{self, Memory};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-/// The guest's memory, by the files that hold it. It is read and written there by system calls: a guest that
-/// cuts its file short is answered with an error, where a mapping would kill us.
+/// Guest memory by region and file. It is accessed by system calls: if a guest truncates its file, the result
+/// is an error, where a mapping would cause SIGBUS.
 #[derive(Default)]
 pub(crate) struct Mapped(pub(crate) Vec<(Region, File)>);
 

@@ -1,51 +1,50 @@
 //! Virtio network card of a guest over vhost-user.
 //!
-//! A virtio network device behind a vhost-user socket: it answers what the driver asks, takes frames out of one queue
-//! and lays frames into the other. It offers no help with checksums or segments, so that what passes are the packets
-//! that a wire would see.
+//! The device answers vhost-user requests, takes frames from one queue and places frames into the other. It
+//! offers no checksum or segmentation offload, so packets pass as on a wire.
 
 use crate::ring::{self, Chain, Memory, Places, Ring};
 use crate::vhost::{self, Message, Request};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The queue of frames for the kernel, and of those from it.
+/// Queue of frames to the kernel.
 pub const RECEIVE: u32 = 0;
-/// The queue of frames from it.
+/// Queue of frames from the kernel.
 pub const SEND: u32 = 1;
-/// Bytes before each frame in a buffer (virtio 1.2, section 5.1.6).
+/// Length of the virtio header before each frame (virtio 1.2, section 5.1.6).
 const HEAD: usize = 12;
-/// Bytes of an Ethernet header.
+/// Length of an Ethernet header.
 const ETHERNET: usize = 14;
-/// The largest frame: no larger IP packet exists.
+/// Largest frame: no IP packet is larger.
 const LARGEST: u64 = (HEAD + ETHERNET + 65_535) as u64;
-/// The kind of frame of words between the kernel's first process and whoever drives the kernel: that which IEEE 802 keeps for
-/// experiments. Programs and the counters of IP do not see them.
+/// EtherType of messages between guest init and simulator, from the experimental range of IEEE 802. Programs
+/// and IP counters do not see them.
 const WORDS: [u8; 2] = [0x88, 0xb5];
-/// What the device has: version 1, the protocol's own features, a hardware address.
+/// Offered device features: VIRTIO_F_VERSION_1, vhost-user protocol features, VIRTIO_NET_F_MAC.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
-/// It says how large packets are (virtio 1.2, section 5.1.3).
+/// VIRTIO_NET_F_MTU: the device reports its MTU (virtio 1.2, section 5.1.3).
 const MTU: u64 = 1 << 3;
-/// Where in its configuration it says so (virtio 1.2, section 5.1.4).
+/// Offset of the MTU in the configuration (virtio 1.2, section 5.1.4).
 const MTU_AT: usize = 10;
-/// Buffers that a driver lays out unasked have room for such packets, bytes.
+/// MTU for which drivers allocate receive buffers by default, bytes.
 const USUAL: u32 = 1500;
-/// What is used of the protocol: acknowledged requests, the channel back, configuration, and notices of both sides in
-/// the dialogue itself. Without all of them the kernel's interrupts would have no place in the calendar.
+/// Required protocol features: acknowledged requests, backend channel, configuration, in-band notifications.
+/// Without all of them, interrupts of the kernel would have no position in the calendar.
 const PROTOCOL: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
-/// What the kernel did to its device that cannot be.
+/// Protocol violation of the kernel's driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// A message.
+    /// Invalid message.
     Message(vhost::Fault),
-    /// A queue.
+    /// Invalid queue.
     Ring(ring::Fault),
-    /// It does without something that virtual time needs; these bits are missing.
+    /// The driver did not accept required features; these bits are missing.
     Features(u64),
-    /// There is no such queue.
+    /// Unknown queue index.
     Queue(u32),
-    /// Memory without the files that hold it, or the other way round.
+    /// Memory regions and files do not match.
     Memory,
 }
 
@@ -74,55 +73,55 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A part of the guest's memory: where the guest has it, how long it is, and where it lies in its file.
+/// A region of guest memory in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region {
-    /// Address in the guest.
+    /// Guest physical address.
     pub at: u64,
-    /// Bytes.
+    /// Length, bytes.
     pub size: u64,
     /// Offset in the file.
     pub offset: u64,
 }
 
-/// What a message means to whoever owns sockets and files.
+/// Effect of a message on the owner of sockets and files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Nothing.
+    /// No effect.
     None,
-    /// This is the memory, a file for each part.
+    /// New memory layout, one file per region.
     Memory(Vec<Region>),
-    /// The socket that came along is the channel back.
+    /// The attached socket is the backend channel.
     Channel,
-    /// There is something in this queue.
+    /// The driver has added buffers to this queue.
     Kick(u32),
 }
 
-/// What leaves by the card.
+/// A frame sent by the card.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Frame {
     /// An IP packet.
     Packet(Vec<u8>),
-    /// A word of the kernel's first process for whoever drives the kernel. The network does not see it.
+    /// Message of guest init to the simulator, invisible to the network.
     Word(Vec<u8>),
 }
 
-/// The card.
+/// Virtio network card.
 #[derive(Clone, Debug)]
 pub struct Nic {
     mac: [u8; 6],
     rings: [Ring; 2],
     enabled: [bool; 2],
-    /// The largest packet that may come, bytes; none: buffers as drivers lay them out unasked will do.
+    /// Largest received packet, bytes; none: default buffers suffice.
     largest: Option<u16>,
-    /// It keeps the buffers of packets until it is told that these are out.
+    /// It holds the buffers of sent packets until they have left the card.
     keeps: bool,
     kept: VecDeque<Chain>,
 }
 
 impl Nic {
-    /// A card with this hardware address, to which packets of at most `largest` bytes come. One that `keeps` gives the buffer
-    /// of a packet back at [`Nic::release`], others at once.
+    /// A card with this hardware address, for received packets of at most `largest` bytes. With `keeps`, the
+    /// buffer of a sent packet is returned at [`Nic::release`], otherwise at once.
     pub fn new(mac: [u8; 6], keeps: bool, largest: u32) -> Nic {
         let ring = |index| Ring { index, ..Ring::default() };
         let rings = [ring(RECEIVE), ring(SEND)];
@@ -130,7 +129,7 @@ impl Nic {
         Nic { mac, rings, enabled: [false; 2], largest, keeps, kept: VecDeque::new() }
     }
 
-    /// The driver is ready for frames.
+    /// Both queues are enabled.
     pub fn is_up(&self) -> bool {
         self.enabled == [true; 2]
     }
@@ -139,10 +138,10 @@ impl Nic {
         self.rings.get_mut(queue as usize).ok_or(Fault::Queue(queue))
     }
 
-    /// Takes a message with as many files: what is to be answered, if anything, and what it means.
+    /// Processes a message with `files` attached files; returns the reply, if any, and the effect.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// The message is invalid.
     pub fn answer(&mut self, m: &Message, files: usize) -> Result<(Option<Vec<u8>>, Effect), Fault> {
         let request = Request::of(m.request).ok_or(vhost::Fault::Unknown(m.request))?;
         let mut effect = Effect::None;
@@ -156,7 +155,7 @@ impl Nic {
                 let taken = u32::from(self.ring(queue)?.taken);
                 return Ok((Some(m.reply(&[queue.to_le_bytes(), taken.to_le_bytes()].concat())), effect));
             }
-            // Without what says how large packets are, its buffers are too small for them.
+            // Without the MTU feature, its receive buffers are too small for large packets.
             Request::SetFeatures => has(m.u64_at(0)?, self.features() & !(1 << 5))?,
             Request::SetProtocolFeatures => has(m.u64_at(0)?, PROTOCOL)?,
             Request::SetOwner => {}
@@ -205,16 +204,16 @@ impl Nic {
         Ok(out)
     }
 
-    /// What stands in its configuration behind its address.
+    /// Byte of the configuration behind the hardware address.
     fn beyond_mac(&self, at: usize) -> u8 {
         let bytes = self.largest.unwrap_or(0).to_le_bytes();
         at.checked_sub(MTU_AT).and_then(|i| bytes.get(i)).copied().unwrap_or(0)
     }
 
-    /// Takes the frames that the kernel has sent, and gives their buffers back: what is in them.
+    /// Takes the frames sent by the kernel, and returns their buffers.
     ///
     /// # Errors
-    /// Its queue makes no sense.
+    /// The queue is invalid.
     pub fn sent(&mut self, memory: &impl Memory) -> Result<Vec<Frame>, Fault> {
         let mut out = Vec::new();
         while let Some(chain) = self.ring(SEND)?.take(memory)? {
@@ -233,10 +232,10 @@ impl Nic {
         Ok(out)
     }
 
-    /// The oldest packet that is kept is out: its buffer goes back.
+    /// Returns the buffer of the oldest held packet, which has left the card.
     ///
     /// # Errors
-    /// Its queue makes no sense.
+    /// The queue is invalid.
     pub fn release(&mut self, memory: &impl Memory) -> Result<(), Fault> {
         match self.kept.pop_front() {
             Some(chain) => Ok(self.ring(SEND)?.give_back(memory, &chain, 0)?),
@@ -244,19 +243,19 @@ impl Nic {
         }
     }
 
-    /// Lays an IP packet into a buffer of the kernel; false if it has none left.
+    /// Places an IP packet into a receive buffer; false if none is left.
     ///
     /// # Errors
-    /// Its queue makes no sense.
+    /// The queue is invalid.
     pub fn receive(&mut self, memory: &impl Memory, packet: &[u8]) -> Result<bool, Fault> {
         let six = packet.first().is_some_and(|b| b >> 4 == 6);
         self.lay(memory, if six { [0x86, 0xdd] } else { [0x08, 0x00] }, packet)
     }
 
-    /// Lays a word for the kernel's first process into a buffer; false if it has none left.
+    /// Places a message for guest init into a receive buffer; false if none is left.
     ///
     /// # Errors
-    /// Its queue makes no sense.
+    /// The queue is invalid.
     pub fn tell(&mut self, memory: &impl Memory, word: &[u8]) -> Result<bool, Fault> {
         self.lay(memory, WORDS, word)
     }
@@ -276,10 +275,10 @@ impl Nic {
         Ok(true)
     }
 
-    /// Whether the kernel wants to hear of buffers that were given back in this queue.
+    /// Whether the driver wants an interrupt for buffers returned in this queue.
     ///
     /// # Errors
-    /// Its queue makes no sense.
+    /// The queue is invalid.
     pub fn wants_call(&self, memory: &impl Memory, queue: u32) -> Result<bool, Fault> {
         let ring = self.rings.get(queue as usize).ok_or(Fault::Queue(queue))?;
         Ok(ring.wants_call(memory)?)

@@ -1,7 +1,7 @@
 //! One repetition with real kernels in virtual time.
 //!
-//! As with models, but that each end of a kernel's flow is a kernel with a task. They boot, take turns with the
-//! network until every workload is done, and tell what they counted.
+//! As with models, but each real flow end is a guest kernel with a task. The kernels boot, take turns with
+//! the network until all workloads are done, and report.
 
 use crate::calendar::NEVER;
 use crate::drive::{Driver, Next};
@@ -27,16 +27,17 @@ use transport::app::datagrams::{Hearing, Speaking};
 use transport::app::tell::Pace;
 use transport::tcp::Role;
 
-/// After the limit a guest has so long to tell what it has counted.
+/// Time after the limit within which a guest reports.
 const GRACE: Span = Span::from_secs(2);
-/// As much memory as lets the kernel choose its default buffers.
+/// Guest memory with which the kernel chooses its default buffer sizes.
 const MEMORY_MIB: u32 = 512;
 
-/// Plays repetition `repetition` of a model in virtual time, with real kernels where it asks for them. `stop`, once
-/// set, ends it early.
+/// Plays repetition `repetition` of a model in virtual time, with real kernels where the model requires them.
+/// `stop`, once set, ends the run early.
 ///
 /// # Errors
-/// [`Error::Asked`] if the model asks for what cannot be; else what a kernel or the system did.
+/// [`Error::Asked`] if a requirement of the model is not available; otherwise an error of a kernel or the
+/// system.
 pub fn once(
     model: &Model,
     repetition: u64,
@@ -57,14 +58,14 @@ struct Turns<'a> {
     kernels: &'a Kernels,
     options: &'a Options,
     stop: &'a AtomicBool,
-    /// Workloads in the network whose connections are a kernel's: by flow, the opening end first.
+    /// Workloads in the network that use connections of a kernel: by flow, the active end first.
     remotes: Vec<[Option<ElementId>; 2]>,
-    /// Models with a kernel at the other end of their flow.
+    /// Models opposite a kernel.
     wired: Vec<ElementId>,
     played: Played,
 }
 
-/// What a repetition leaves beside the numbers of its flows.
+/// Results of a repetition beside the measurements of its flows.
 #[derive(Default)]
 struct Played {
     facts: Vec<Option<FlowFacts>>,
@@ -72,7 +73,7 @@ struct Played {
     capture: Option<Capture>,
 }
 
-/// The kernels of a repetition: those of flows, with flow and side of each, then those of machines.
+/// Kernels of a repetition: those of flow ends, with flow and side, then those of machines.
 #[derive(Default)]
 struct Posts {
     posts: Vec<Post>,
@@ -124,7 +125,7 @@ impl run::Clock for Turns<'_> {
 }
 
 impl Turns<'_> {
-    /// Starts the kernels at the ends of flows.
+    /// Starts the kernels of flow ends.
     fn start_flows(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
         for (i, (flow, ends)) in run.model.flows.iter().zip(&run.world.flows).enumerate() {
             for (side, door) in [ends.from, ends.to].into_iter().enumerate() {
@@ -142,7 +143,7 @@ impl Turns<'_> {
         Ok(())
     }
 
-    /// Starts the kernels of machines, at which commands run.
+    /// Starts the kernels of machines with commands.
     fn start_machines(&self, run: &mut Run<'_>, all: &mut Posts) -> Result<(), Error> {
         let model = run.model;
         for (&node, &door) in model.stations.iter().zip(&run.world.stations) {
@@ -156,7 +157,7 @@ impl Turns<'_> {
         Ok(())
     }
 
-    /// Starts the PCUs of cells, each in a kernel of its own.
+    /// Starts the PCUs of cells, each in its own kernel.
     fn start_pcus(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
         for cell in pcu::cells(run.model, &run.world) {
             let (task, linux) = (cell.task(run.limit, self.kernels)?, Linux::default());
@@ -191,10 +192,10 @@ impl Turns<'_> {
     }
 }
 
-/// When a repetition is over: the workloads in the network, the datagrams under way, and what the kernels say.
+/// End of a repetition: workloads in the network, datagrams in flight, reports of the kernels.
 struct Ending<'a> {
     pending: Pending,
-    /// Flows of datagrams: the ledger of their data, and their ends.
+    /// Datagram flows: ledger of their data, and their ends.
     flying: Vec<(usize, Ends)>,
     limit: Time,
     stop: &'a AtomicBool,
@@ -219,7 +220,7 @@ impl<'a> Ending<'a> {
             self.hushed = true;
             return Next::Hush;
         }
-        // The last datagrams are sent by then.
+        // The last datagrams have left by then.
         let silent =
             |post: &Post| !speaks(network, post) || post.guest.next_departure() == NEVER && done(post);
         let over = quiet && posts.iter().all(silent) && landed(network, &self.flying);
@@ -258,7 +259,7 @@ fn settle(
     Ok((facts, complete))
 }
 
-/// The report of one end: of the workload in the network that uses its connections, or of the kernel's own transfer.
+/// Report of one end: from the workload that uses its connections, or from the kernel's own transfer.
 fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::Told {
     let remote = post.remote.and_then(|remote| network.element::<Remote>(remote));
     let said = post.remote.and_then(|said| network.element::<Said>(said));
@@ -284,7 +285,7 @@ fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::Tol
     }
 }
 
-/// What real time can do and this cannot.
+/// Rejects features that need real time.
 fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
     let refused = |what: String, mend: &str| Err(Error::Asked { what, mend: mend.to_owned() });
     if linux.program.is_some() {
@@ -329,9 +330,8 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     }
 }
 
-/// Puts the workloads of each flow beside the network whose connections are a kernel's, in the order of the model, the
-/// opening end first: none for bulk data, which the kernel's own side carries by itself, unless it is read at a pace of its
-/// own; and none at a model's end.
+/// Adds workloads that use a kernel's connections, by flow, the active end first. None for bulk data, which
+/// the guest transfers itself, unless the reader has a rate limit; and none at a model's end.
 fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
@@ -366,10 +366,10 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
     all
 }
 
-/// The ends of workloads that run in the network: those of models, and those over a kernel's connections.
+/// Ends of workloads that run in the network: those of models, and those over a kernel's connections.
 fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows).zip(remotes);
-    // Of bulk data without end, or for some time, the kernel that writes knows when it is over.
+    // For bulk data with a duration or without limit, the writing kernel determines the end.
     let waited = |flow: &Flow| flow.app.bulk().is_none_or(|all| matches!(all, (Some(_), None)));
     let runs = |flow: &Flow, remotes: &[Option<ElementId>; 2]| {
         flow.transport.kernels().contains(&None) || (remotes.iter().any(Option::is_some) && waited(flow))
@@ -384,8 +384,8 @@ fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Ve
         .collect()
 }
 
-/// Whether everything that was sent on these flows has come or was lost: nobody acknowledges datagrams, so nobody else
-/// waits for the last of them.
+/// Whether all data sent on these flows have arrived or are lost. Datagrams are not acknowledged, so the
+/// workload does not wait for the last ones.
 fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
     let counters = |id| network.element::<Door>(id).map(Door::counters).unwrap_or_default();
     flows.iter().all(|(ledger, ends)| {
@@ -394,7 +394,7 @@ fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
     })
 }
 
-/// What a guest has written down; nothing, if the run ended before it did.
+/// A result file of a guest; empty if the run ended before.
 fn text(post: &Post, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
 }
@@ -403,7 +403,7 @@ fn told(post: &Post) -> Result<Told, Error> {
     Ok(Told::read(&text(post, "told")?))
 }
 
-/// Notes what one end of a flow tells; the sender's kernel is the one that is looked at.
+/// Adds the facts of one flow end; `TCP_INFO` is that of the sender.
 fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<(), Error> {
     let mut counters = proc::counters(&text(post, "netstat")?);
     counters.extend(proc::counters(&text(post, "snmp")?));
@@ -417,7 +417,7 @@ fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<
     facts.from = counters;
     facts.history = told.history.clone();
     facts.info = facts.history.last().map(|(_, info)| *info).unwrap_or_default();
-    // The last look is the end's, whether something had changed or not.
+    // The last sample is from the end, even without a change.
     if let [.., (_, before), _] = &facts.history[..]
         && before.window() == facts.info.window()
     {

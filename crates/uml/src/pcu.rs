@@ -1,7 +1,7 @@
 //! PCUs in virtual time: each cell with a real one has a guest kernel in which the program runs.
 //!
-//! The guest's first process is the program's base station and SGSN by its sockets; what passes there comes from and
-//! goes to the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
+//! Guest init acts as base station and SGSN on the sockets of the PCU program. Messages are exchanged with
+//! the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
 
 use crate::post::Post;
 use crate::task::{Card, Program, Task, Work};
@@ -19,15 +19,15 @@ use scenario::build::{World, radio as bearers};
 use scenario::model::radio::BearerKind;
 use std::net::Ipv4Addr;
 
-/// Where programs find their base station and their configuration.
+/// Socket of the base station, and configuration file of the program.
 const SOCKET: &str = "/tmp/williwaw-pcu";
 const CONFIGURATION: &str = "/tmp/williwaw-pcu.cfg";
 
 /// A cell with a real PCU.
 pub(crate) struct Cell {
-    /// Its name.
+    /// Name.
     pub(crate) name: String,
-    /// Its element.
+    /// Element.
     pub(crate) station: ElementId,
     program: Pcu,
     configuration: String,
@@ -51,7 +51,7 @@ pub(crate) fn cells(model: &Model, world: &World) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// What its guest is told.
+    /// Task of its guest.
     pub(crate) fn task(&self, limit: Time, kernels: &Kernels) -> Result<Task, Error> {
         let path = self.program.path();
         if !std::path::Path::new("/").join(path).is_file() {
@@ -77,8 +77,7 @@ impl Cell {
     }
 }
 
-/// Keeps a message between a PCU and its cell as a packet, if packets are kept: a radio block in GSMTAP, or a datagram of
-/// Gb.
+/// Adds a message between PCU and cell to the capture, if any: a radio block in GSMTAP, or a Gb datagram.
 pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message: &Message) {
     let Some(capture) = capture else { return };
     let Some((port, payload)) = tap::datagram(message) else { return };
@@ -93,7 +92,7 @@ pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message
     capture.add(post, Note { t: at, number: None, after: 0, late: None }, &packet);
 }
 
-/// The PCUs are gone: nothing passes their cells any more.
+/// Closes the cells of all PCUs: no messages pass from now on.
 pub(crate) fn close(run: &mut Run<'_>, posts: &[Post]) {
     for post in posts {
         let now = run.world.network.now();

@@ -1,4 +1,4 @@
-//! Kernels at the doors of a network: an end of a flow, a machine with programs, or a PCU.
+//! Kernels at the doors of a network: flow ends, machines with programs, PCUs.
 
 use crate::guest::Guest;
 use host::Said;
@@ -6,29 +6,29 @@ use path::{ElementId, Network};
 
 /// A kernel and its door into the network.
 pub struct Post {
-    /// The kernel.
+    /// Guest kernel.
     pub guest: Guest,
-    /// Its door.
+    /// Element of the door.
     pub door: ElementId,
-    /// What kind of door it is.
+    /// Kind of door.
     pub kind: Kind,
-    /// The workload whose connections it holds, if it does.
+    /// Workload that uses the kernel's connections, if any.
     pub remote: Option<ElementId>,
 }
 
-/// Whether it sends datagrams for somebody who speaks.
+/// Whether the kernel sends datagrams for a workload.
 pub(crate) fn speaks(network: &Network, post: &Post) -> bool {
     let said = post.remote.and_then(|id| network.element::<Said>(id));
     said.is_some_and(Said::speaks)
 }
 
-/// What a kernel is to the network.
+/// Role of a kernel in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The end of a flow: a [`host::Door`].
+    /// Flow end: a [`host::Door`].
     Flow,
-    /// A machine with programs: a [`host::Machine`].
+    /// Node with programs: a [`host::Machine`].
     Machine,
-    /// A PCU: a [`radio::pcu::Station`], which it hears and answers without a packet.
+    /// PCU: a [`radio::pcu::Station`], which exchanges messages without packets.
     Pcu,
 }

@@ -1,36 +1,36 @@
 //! Split virtqueue (virtio 1.2, section 2.7).
 //!
-//! By a split virtqueue (virtio 1.2, section 2.7): a table of descriptors, a ring of what is offered, a ring of what
-//! was used, all in the guest's memory. The guest may write there what it likes, so nothing read from it is believed.
+//! Descriptor table, available ring and used ring lie in guest memory. The guest may write anything there, so
+//! all values are validated.
 
 use std::fmt;
 
-/// The guest's physical memory.
+/// Guest physical memory.
 pub trait Memory {
-    /// Reads as many bytes as there is room for.
+    /// Fills `to` from address `at`.
     ///
     /// # Errors
-    /// There is no such memory.
+    /// The address range is not mapped.
     fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault>;
-    /// Writes.
+    /// Writes `from` to address `at`.
     ///
     /// # Errors
-    /// There is no such memory.
+    /// The address range is not mapped.
     fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault>;
 }
 
-/// What is wrong with a queue.
+/// Violation of the queue format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// These bytes are not in its memory: address, length.
+    /// Address range outside of guest memory: address, length.
     Outside(u64, u64),
-    /// This queue has no place yet, or a size that no queue has.
+    /// The queue has no address, or an invalid size.
     Unready(u32),
-    /// A chain of descriptors that has no end, or leads out of the table.
+    /// A descriptor chain that loops, or leaves the table.
     Chain,
-    /// More is offered than the queue holds.
+    /// More entries are available than the queue holds.
     Offered,
-    /// A buffer that is larger than any packet, or too small for one.
+    /// A buffer larger than any packet, or too small for one.
     Buffer(u64),
 }
 
@@ -46,45 +46,46 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The largest queue that is served. Linux makes queues of 256; with the 32 768 that there may be, a hostile driver could
-/// have gigabytes read at once.
+/// Largest queue size. Linux uses 256; with the maximum of 32 768, a hostile driver could cause reads of
+/// gigabytes.
 const LARGEST: u16 = 1024;
-/// Flags of a descriptor: another one follows; for the device to write; a table of descriptors.
+/// Descriptor flags: another one follows (`NEXT`); writable by the device (`WRITE`); table of descriptors
+/// (`INDIRECT`).
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 
-/// A queue, as the guest has set it up.
+/// A queue as configured by the guest.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ring {
-    /// Its number, for messages.
+    /// Index, for error messages.
     pub index: u32,
-    /// How many descriptors it has.
+    /// Number of descriptors.
     pub size: u16,
-    /// Where its three parts are, once that was said.
+    /// Addresses of its parts, once configured.
     pub places: Option<Places>,
-    /// What was taken so far.
+    /// Chains taken so far, modulo 2^16.
     pub taken: u16,
-    /// What was given back so far.
+    /// Chains returned so far, modulo 2^16.
     pub used: u16,
 }
 
-/// Where the parts of a queue are.
+/// Guest addresses of the parts of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
-    /// The table of descriptors.
+    /// Descriptor table.
     pub table: u64,
-    /// What the driver offers.
+    /// Available ring.
     pub offered: u64,
-    /// What the device has used.
+    /// Used ring.
     pub used: u64,
 }
 
-/// A chain of buffers that was taken.
+/// A descriptor chain that was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     head: u16,
-    /// Address and length, those for reading first.
+    /// Address and length of the parts: readable ones, and writable ones.
     read: Vec<(u64, u32)>,
     write: Vec<(u64, u32)>,
 }
@@ -103,10 +104,10 @@ impl Ring {
         }
     }
 
-    /// Takes the next chain that is offered, if one is.
+    /// Takes the next available chain, if any.
     ///
     /// # Errors
-    /// What the guest has written makes no sense.
+    /// The queue content is invalid.
     pub fn take(&mut self, memory: &impl Memory) -> Result<Option<Chain>, Fault> {
         let (places, size) = self.ready()?;
         let offered = word(memory, places.offered.wrapping_add(2))?;
@@ -145,10 +146,10 @@ impl Ring {
         Err(Fault::Chain)
     }
 
-    /// Gives a chain back, with `written` bytes in it.
+    /// Returns a chain with `written` bytes.
     ///
     /// # Errors
-    /// The queue is not where it was said to be.
+    /// The queue is not mapped.
     pub fn give_back(&mut self, memory: &impl Memory, chain: &Chain, written: u32) -> Result<(), Fault> {
         let (places, size) = self.ready()?;
         let mut entry = [0; 8];
@@ -160,20 +161,20 @@ impl Ring {
         memory.write(places.used.wrapping_add(2), &self.used.to_le_bytes())
     }
 
-    /// Whether the driver wants to hear of what is given back.
+    /// Whether the driver wants an interrupt for returned chains.
     ///
     /// # Errors
-    /// The queue is not where it was said to be.
+    /// The queue is not mapped.
     pub fn wants_call(&self, memory: &impl Memory) -> Result<bool, Fault> {
         Ok(word(memory, self.ready()?.0.offered)? & 1 == 0)
     }
 }
 
 impl Chain {
-    /// What the driver has put into it.
+    /// Content written by the driver.
     ///
     /// # Errors
-    /// More than `most` bytes, or not in its memory.
+    /// More than `most` bytes, or outside of guest memory.
     pub fn read(&self, memory: &impl Memory, most: u64) -> Result<Vec<u8>, Fault> {
         let length: u64 = self.read.iter().map(|(_, n)| u64::from(*n)).sum();
         if length > most {
@@ -189,10 +190,10 @@ impl Chain {
         Ok(out)
     }
 
-    /// Fills it for the driver.
+    /// Writes data for the driver.
     ///
     /// # Errors
-    /// There is no room for all of it, or not in its memory.
+    /// The buffer is too small, or outside of guest memory.
     pub fn write(&self, memory: &impl Memory, bytes: &[u8]) -> Result<u32, Fault> {
         let room: u64 = self.write.iter().map(|(_, n)| u64::from(*n)).sum();
         if room < bytes.len() as u64 {
@@ -214,7 +215,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use std::cell::RefCell;
 
-    /// Memory that begins at 0x1000.
+    /// Memory from address 0x1000.
     pub(crate) struct Plain(pub(crate) RefCell<Vec<u8>>);
 
     impl Plain {
@@ -287,7 +288,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Whatever stands in the guest's memory, the device comes to an end and touches nothing else.
+        /// For any memory content, the device terminates and touches no other memory.
         #[test]
         fn no_memory_breaks_a_queue(
             bytes in proptest::collection::vec(any::<u8>(), 0x400),

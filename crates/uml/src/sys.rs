@@ -1,6 +1,6 @@
 //! System calls of the guest driver: every `unsafe` of this crate.
 //!
-//! Every `unsafe` of this crate stands here, a function each, and does one call with memory that it owns.
+//! Each function does one call with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use std::io;
@@ -12,8 +12,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets `command` start with addresses that are the same every time, leave no image of its memory when it
-/// crashes, and die when the thread that starts it does.
+/// Makes `command` start with fixed addresses (no ASLR), without core dumps, and with SIGKILL when the parent
+/// thread dies.
 pub(crate) fn tame(command: &mut Command) {
     let us = std::process::id();
     let tame = move || {
@@ -21,7 +21,7 @@ pub(crate) fn tame(command: &mut Command) {
         // SAFETY: `setrlimit` reads the one structure it is given; the others touch no memory.
         unsafe {
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong))?;
-            // Whoever started it may be gone already.
+            // The parent may have died before.
             if libc::getppid() as u32 != us {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
@@ -33,7 +33,7 @@ pub(crate) fn tame(command: &mut Command) {
     unsafe { command.pre_exec(tame) };
 }
 
-/// Kills a process group at once. That it is gone already is no error.
+/// Kills a process group; a group that has exited is no error.
 pub(crate) fn kill_group(leader: u32) {
     let Ok(leader) = libc::pid_t::try_from(leader) else { return };
     // SAFETY: no memory is involved. The group is that of a child which nobody has waited for yet, so its number
@@ -41,7 +41,7 @@ pub(crate) fn kill_group(leader: u32) {
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
-/// Which of these can be read from, or have ended, within so many milliseconds; all false: none.
+/// Which of these are readable or closed, within `ms` milliseconds.
 pub(crate) fn wait<const N: usize>(fds: [Option<RawFd>; N], ms: i32) -> io::Result<[bool; N]> {
     // An entry of -1 is passed over.
     let mut list = fds.map(|fd| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 });
@@ -54,13 +54,13 @@ pub(crate) fn wait<const N: usize>(fds: [Option<RawFd>; N], ms: i32) -> io::Resu
     Ok(list.map(|one| one.revents != 0))
 }
 
-/// Files that may come along with a message: one for each part of a guest's memory.
+/// Most files attached to a message: one per memory region of a guest.
 const MOST: usize = 8;
 
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
-/// Reads what is there, at most as much as there is room for, and the files that came along.
+/// Reads available bytes, up to the length of `to`, and the attached files.
 pub(crate) fn receive(socket: &impl AsRawFd, to: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut control = Control([0; 128]);
     let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };

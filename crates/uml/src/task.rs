@@ -1,7 +1,7 @@
 //! Task text of a guest and its result text.
 //!
-//! A task is a text of one word and its value a line; so is what it tells, with `TCP_INFO` as hexadecimal digits.
-//! `guest/init.c` reads the one and writes the other.
+//! Task and result are texts of one `key value` pair per line; `TCP_INFO` is in hexadecimal. `guest/init.c`
+//! reads tasks and writes results.
 
 use crate::BOOT;
 use base::{Span, Time};
@@ -11,124 +11,124 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a guest is told. Times are those of the network.
+/// Task of a guest. Times are those of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// What its card is set to.
+    /// Configuration of its network card.
     pub card: Card,
-    /// Settings by their full names.
+    /// Sysctl settings by full name.
     pub sysctl: Vec<(String, String)>,
-    /// When it stops, done or not.
+    /// End of the task, completed or not.
     pub until: Time,
-    /// What it does.
+    /// Work.
     pub work: Work,
 }
 
-/// The card of a guest.
+/// Network card of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// Its address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Leading bits of the address that are the network's.
+    /// Prefix length of the IPv4 network.
     pub width: u8,
-    /// Its address of version 6, in a network of 64 bits; none: it does not speak it.
+    /// IPv6 address, prefix length 64; none: IPv4 only.
     pub six: Option<Ipv6Addr>,
-    /// The largest IP packet, bytes.
+    /// MTU, bytes.
     pub mtu: u32,
 }
 
-/// The work of a guest.
+/// Work of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// One end of a flow of bulk data.
+    /// One end of a bulk transfer.
     Bulk(Bulk),
-    /// One end of the connections of a workload that runs beside the network ([`crate::words`]).
+    /// One end of the connections of a workload in the simulator ([`crate::words`]).
     Lines(Lines),
-    /// One end of a flow of datagrams whose workload runs beside the network.
+    /// One end of a datagram flow whose workload is in the simulator.
     Datagrams(Datagrams),
-    /// Programs of the user's.
+    /// Programs of the user.
     Programs(Programs),
-    /// A PCU between base station and SGSN: one program, which is there before t = 0.
+    /// PCU between base station and SGSN: one program, started before t = 0.
     Pcu(Programs),
 }
 
-/// One end of a flow of datagrams.
+/// One end of a datagram flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams {
-    /// It sends them.
+    /// It sends the datagrams.
     pub sends: bool,
-    /// The other end's address.
+    /// Address of the other end.
     pub peer: IpAddr,
-    /// The kind of its socket: UDP or DCCP.
+    /// Socket type: UDP or DCCP.
     pub protocol: Protocol,
 }
 
 /// One end of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// It opens them.
+    /// It is the active end.
     pub opens: bool,
-    /// The other end's address.
+    /// Address of the other end.
     pub peer: IpAddr,
-    /// The kind of their sockets.
+    /// Socket type.
     pub protocol: Protocol,
-    /// Their congestion control; none: the kernel's default.
+    /// Congestion control; none: the kernel's default.
     pub cc: Option<String>,
 }
 
-/// One end of a flow of bulk data.
+/// One end of a bulk transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bulk {
-    /// It opens the connection and writes; else it waits and reads.
+    /// It connects and writes; otherwise it accepts and reads.
     pub sends: bool,
-    /// The other end's address.
+    /// Address of the other end.
     pub peer: IpAddr,
-    /// The kind of its socket.
+    /// Socket type.
     pub protocol: Protocol,
-    /// Its congestion control; none: the kernel's default.
+    /// Congestion control; none: the kernel's default.
     pub cc: Option<String>,
-    /// When it opens.
+    /// Start of the connection.
     pub start: Time,
-    /// So many bytes; none: without end.
+    /// Bytes to send; none: unlimited.
     pub bytes: Option<u64>,
-    /// Between two looks at the kernel's `TCP_INFO`; none: at the end only.
+    /// Interval of `TCP_INFO` samples; none: only at the end.
     pub look: Option<Span>,
-    /// It reads when it is told to ([`crate::words`]).
+    /// It reads only on request ([`crate::words`]).
     pub slowly: bool,
 }
 
 /// Programs at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
-    /// The name of the machine.
+    /// Host name.
     pub host: String,
-    /// The folder of the host that they see as `/`.
+    /// Folder of the host that programs see as `/`.
     pub root: String,
-    /// The folder in it in which they start, if it is there.
+    /// Working folder below the root, if it exists.
     pub folder: String,
-    /// Their environment.
+    /// Environment variables.
     pub variables: Vec<(String, String)>,
-    /// The names of the machines and their addresses, as `/etc/hosts` has them.
+    /// Content of `/etc/hosts`.
     pub hosts: String,
-    /// The programs.
+    /// Commands.
     pub commands: Vec<Program>,
-    /// The names that they can call, by their places.
+    /// Names of triggers, by index.
     pub triggers: Vec<String>,
 }
 
-/// A program.
+/// A program of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What `/bin/sh` is given to run.
+    /// Command line for `/bin/sh`.
     pub run: String,
-    /// When it is started.
+    /// Start time.
     pub start: Time,
-    /// It waits for others: started before t = 0 if its time is 0, and not waited for.
+    /// Server: started before t = 0 if `start` is 0, and not awaited.
     pub serves: bool,
 }
 
 impl Task {
-    /// The files of its task, by name: `task` and what that speaks of.
+    /// Files of the task, by name: `task` and the files that it refers to.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files = vec![("task".to_owned(), self.text())];
         if let Work::Programs(programs) | Work::Pcu(programs) = &self.work {
@@ -137,7 +137,7 @@ impl Task {
             for (i, command) in programs.commands.iter().enumerate() {
                 files.push((format!("command.{i}"), command.run.clone()));
             }
-            // Without names nobody listens, and nothing of this is there.
+            // Without triggers, the listening socket is not created.
             if !programs.triggers.is_empty() {
                 files.push(("triggers".to_owned(), programs.triggers.join("\n")));
             }
@@ -145,7 +145,7 @@ impl Task {
         files
     }
 
-    /// Its text.
+    /// Text of the task.
     fn text(&self) -> String {
         let mut out = String::new();
         let mut line = |word: &str, value: &dyn std::fmt::Display| {
@@ -226,7 +226,7 @@ impl Task {
     }
 }
 
-/// The number of a protocol as sockets are asked for it.
+/// IP protocol number for `socket()`.
 fn number(protocol: Protocol) -> u16 {
     match protocol {
         Protocol::Tcp => 6,
@@ -237,37 +237,37 @@ fn number(protocol: Protocol) -> u16 {
     }
 }
 
-/// More programs than these has no node.
+/// Most programs of a node.
 pub const PROGRAMS: usize = 1024;
 
-/// What a guest tells.
+/// Result of a guest.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct Told {
-    /// When its work was done.
+    /// Completion time.
     pub finished: Option<Time>,
-    /// Bytes that it has written or read.
+    /// Bytes written or read.
     pub bytes: u64,
-    /// What it saw of its kernel, at which second; the last one is of the end.
+    /// `TCP_INFO` samples with their time in s; the last one is from the end.
     pub history: Vec<(f64, TcpInfo)>,
-    /// What went wrong.
+    /// First error.
     pub fault: Option<String>,
-    /// What became of its programs, by position.
+    /// Results of programs, by index.
     pub programs: BTreeMap<usize, Ran>,
 }
 
-/// What became of a program.
+/// Result of a program.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct Ran {
-    /// When it was started.
+    /// Start time.
     pub begun: Option<Time>,
-    /// When it ended by itself, its status as shells tell it, and the signal that ended it, if one did.
+    /// Exit time, exit status as of shells, and the signal, if one ended it.
     pub ended: Option<(Time, i32, Option<i32>)>,
-    /// What was amiss.
+    /// Missing files and other problems.
     pub lacks: Option<String>,
 }
 
 impl Told {
-    /// Reads it; lines that make no sense are passed over.
+    /// Parses a result; invalid lines are skipped.
     pub fn read(text: &str) -> Told {
         let mut told = Told::default();
         let time = |word: &str| {

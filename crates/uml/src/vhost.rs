@@ -1,31 +1,30 @@
 //! vhost-user protocol messages.
 //!
-//! The vhost-user protocol: a header of request, flags and size, then a payload, little-endian; descriptors of files
-//! travel beside it. Here messages are read from bytes and written to them; what they mean is the business of the
-//! device ([`crate::nic`]).
+//! A header of request, flags and size precedes the payload, little-endian; file descriptors are attached.
+//! This module parses and serialises messages; [`crate::nic`] interprets them.
 
 use std::fmt;
 
-/// Bytes of a header.
+/// Header length, bytes.
 pub const HEADER: usize = 12;
-/// No payload of the requests that this device takes is longer.
+/// Longest payload of the supported requests, bytes.
 pub const LONGEST: usize = 1024;
-/// The version of the protocol, in the lowest bits of the flags.
+/// Protocol version, in the lowest bits of the flags.
 const VERSION: u32 = 1;
-/// Flags: an answer; an answer is wanted.
+/// Flags: reply; a reply is required.
 const REPLY: u32 = 4;
 const NEED_REPLY: u32 = 8;
 
 macro_rules! requests {
     ($($(#[$doc:meta])* $Name:ident = $number:literal),+ $(,)?) => {
-        /// What a kernel asks of its device.
+        /// Requests of the kernel's driver.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u32)]
         pub enum Request {
             $($(#[$doc])* $Name = $number),+
         }
         impl Request {
-            /// By its number, if it is one of those that a device without extras knows.
+            /// Request with this number, if supported.
             pub fn of(number: u32) -> Option<Request> {
                 [$(Request::$Name),+].into_iter().find(|r| *r as u32 == number)
             }
@@ -34,49 +33,49 @@ macro_rules! requests {
 }
 
 requests! {
-    /// Which features of the device are there?
+    /// Asks for the features of the device.
     GetFeatures = 1,
-    /// These are used.
+    /// Sets the features in use.
     SetFeatures = 2,
-    /// It is mine.
+    /// Claims the device.
     SetOwner = 3,
-    /// This is my memory; a file comes along for each part.
+    /// Sets the memory regions, one attached file each.
     SetMemTable = 5,
-    /// So many entries has a queue.
+    /// Sets the size of a queue.
     SetVringNum = 8,
-    /// There are its parts.
+    /// Sets the addresses of a queue.
     SetVringAddr = 9,
-    /// There it begins.
+    /// Sets the start index of a queue.
     SetVringBase = 10,
-    /// Where has it got to?
+    /// Asks for the current index of a queue.
     GetVringBase = 11,
-    /// Which features of this protocol are there?
+    /// Asks for the protocol features.
     GetProtocolFeatures = 15,
-    /// These are used.
+    /// Sets the protocol features in use.
     SetProtocolFeatures = 16,
-    /// A queue is in use, or no longer.
+    /// Enables or disables a queue.
     SetVringEnable = 18,
-    /// A channel to tell the kernel something; a socket comes along.
+    /// Sets the backend channel, an attached socket.
     SetBackendChannel = 21,
-    /// What is the device's configuration?
+    /// Asks for the device configuration.
     GetConfig = 24,
-    /// There is something in a queue.
+    /// Notifies the device of new buffers in a queue.
     VringKick = 35,
 }
 
-/// The request on the channel back: something was given back in a queue.
+/// Request on the backend channel: buffers of a queue were returned.
 pub const VRING_CALL: u32 = 4;
 
-/// A message that is no message.
+/// An invalid message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Another version of the protocol, or strange flags.
+    /// Other protocol version, or unknown flags.
     Flags(u32),
-    /// A payload longer than any.
+    /// Payload longer than [`LONGEST`].
     Long(u32),
-    /// A payload too short for its request.
+    /// Payload too short for its request.
     Short(u32),
-    /// This device knows no such request.
+    /// Unsupported request.
     Unknown(u32),
 }
 
@@ -94,21 +93,21 @@ impl fmt::Display for Fault {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its number.
+    /// Request number.
     pub request: u32,
-    /// The other side waits for an answer.
+    /// The peer requires a reply.
     pub wants_reply: bool,
-    /// It is an answer.
+    /// It is a reply.
     pub is_reply: bool,
-    /// Its contents.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
 impl Message {
-    /// Takes a message off the front of what was read; none if it is not whole yet.
+    /// Takes a message off the front of the input; None if it is incomplete.
     ///
     /// # Errors
-    /// What stands there is none.
+    /// The input is no valid message.
     pub fn take(bytes: &mut Vec<u8>) -> Result<Option<Message>, Fault> {
         let Some(&[r0, r1, r2, r3, f0, f1, f2, f3, s0, s1, s2, s3]) = bytes.first_chunk::<HEADER>() else {
             return Ok(None);
@@ -131,22 +130,22 @@ impl Message {
         Ok(Some(Message { request, wants_reply, is_reply, payload }))
     }
 
-    /// The bytes of an answer to this message.
+    /// Serialises a reply to this message.
     pub fn reply(&self, payload: &[u8]) -> Vec<u8> {
         write(self.request, VERSION | REPLY, payload)
     }
 
-    /// A word of 32 bits of the payload.
+    /// 32-bit value of the payload at an offset.
     ///
     /// # Errors
-    /// It ends before.
+    /// The payload is too short.
     pub fn u32_at(&self, at: usize) -> Result<u32, Fault> {
         Ok(u32::from_le_bytes(self.part(at)?))
     }
-    /// A word of 64 bits.
+    /// 64-bit value of the payload at an offset.
     ///
     /// # Errors
-    /// It ends before.
+    /// The payload is too short.
     pub fn u64_at(&self, at: usize) -> Result<u64, Fault> {
         Ok(u64::from_le_bytes(self.part(at)?))
     }
@@ -156,7 +155,7 @@ impl Message {
     }
 }
 
-/// The bytes that tell a kernel, and want an answer, that something was given back in a queue.
+/// Serialises the interrupt of a queue, with a reply required.
 pub fn call(queue: u32) -> Vec<u8> {
     let mut payload = queue.to_le_bytes().to_vec();
     payload.extend([0; 4]);

@@ -1,15 +1,16 @@
 //! Workload protocol between the simulator and a guest's init.
 //!
-//! Orders go in, standings come out, each a word of 24 bytes in a frame that no program sees. `guest/agent.c`,
-//! `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` speak the same; `guest/pcu.c` passes messages of any length.
+//! Orders go to the guest, connection states come back. Each is a message of 24 bytes in a frame invisible to
+//! programs. `guest/agent.c`, `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` implement the other
+//! side; messages of `guest/pcu.c` have variable length.
 
 use host::{Order, Standing};
 use radio::pcu::{Link, Message};
 use transport::app::datagrams::Datagram;
 
-/// Bytes of a word: what it is, of which line, and two numbers.
+/// Bytes of a message: operation, connection and two numbers.
 const SIZE: usize = 24;
-/// By which all work ends; shorter than any other.
+/// Ends all work; shorter than any other message.
 pub const END: &[u8] = b"end";
 const OPEN: u32 = 1;
 const WRITE: u32 = 2;
@@ -25,7 +26,7 @@ const CALLED: u32 = 12;
 const STATION: u32 = 13;
 const GB: u32 = 14;
 
-/// A message for the PCU that is a guest's program.
+/// Message to the PCU program of a guest.
 pub fn message(message: &Message) -> Vec<u8> {
     let what = match message.link {
         Link::Station => STATION,
@@ -38,7 +39,7 @@ pub fn message(message: &Message) -> Vec<u8> {
     word
 }
 
-/// A message of that PCU; none if the word tells something else.
+/// Message of the PCU program; None if it is of another kind.
 pub fn said(word: &[u8]) -> Option<Message> {
     let (what, rest) = word.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -51,20 +52,20 @@ pub fn said(word: &[u8]) -> Option<Message> {
     Some(Message { link, octets })
 }
 
-/// The word by which a datagram is said.
+/// Order to send a datagram.
 pub fn say(datagram: Datagram) -> Vec<u8> {
     word(SAY, datagram.ordinal, u64::from(datagram.bytes))
 }
 
-/// The number of the datagram that was heard; none if the word tells something else.
+/// Number of a received datagram; None if the message is of another kind.
 pub fn heard(word: &[u8]) -> Option<u32> {
     let (what, rest) = word.split_first_chunk()?;
     let number = u32::from_ne_bytes(*rest.first_chunk()?);
     (u32::from_ne_bytes(*what) == HEARD && word.len() >= SIZE).then_some(number)
 }
 
-/// The call of a name by a program: its number, by which it is answered, and which name, by its place among all; none if the word
-/// tells something else.
+/// Trigger fired by a program: number of the call, and index of the trigger; None if the message is of
+/// another kind.
 pub fn call(word: &[u8]) -> Option<(u32, u64)> {
     let (what, rest) = word.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
@@ -73,12 +74,12 @@ pub fn call(word: &[u8]) -> Option<(u32, u64)> {
     whole.then(|| (u32::from_ne_bytes(*number), u64::from_ne_bytes(*name)))
 }
 
-/// The answer to a call: when it was done, in nanoseconds of the network; none: there is no such name.
+/// Response to a trigger: its time, ns of the network; none: unknown trigger.
 pub fn called(number: u32, at: Option<u64>) -> Vec<u8> {
     word(CALLED, number, at.unwrap_or(u64::MAX))
 }
 
-/// The word for an order.
+/// Serialises an order.
 pub fn order(order: Order) -> Vec<u8> {
     let (what, line, bytes) = match order {
         Order::Open(line) => (OPEN, line, 0),
@@ -99,7 +100,7 @@ fn word(what: u32, line: u32, bytes: u64) -> Vec<u8> {
     word
 }
 
-/// What a word tells; none if it tells nothing.
+/// Parses a connection state; None if the message is of another kind.
 pub fn standing(word: &[u8]) -> Option<Standing> {
     let (what, rest) = word.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;

@@ -5,16 +5,10 @@
 mod fuzz;
 
 use proptest::prelude::*;
-use std::path::Path;
 
 #[test]
 fn the_corpus_is_harmless() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/kernel");
-    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
-    assert!(files.len() >= 4);
-    for file in files {
-        fuzz::kernel(&std::fs::read(file).unwrap());
-    }
+    testkit::corpus::replay("kernel", 4, fuzz::kernel);
 }
 
 proptest! {

@@ -282,8 +282,8 @@ fn programs_call_names() {
         assert!((0.0..1e-3).contains(&late), "{name} {late} s after it was called");
         assert!(errors.contains(&format!("{name} at {t:.6} s of run\n")), "{errors}");
     }
-    assert!(errors.contains("`run` has nothing that is called `cell.none`"), "{errors}");
-    assert!(errors.contains("what can be called in it: cell.near, cell.far"), "{errors}");
+    assert!(errors.contains("`run` has no trigger `cell.none`"), "{errors}");
+    assert!(errors.contains("its triggers: cell.near, cell.far"), "{errors}");
     let list = &wrote(&outcome.commands[2])[0];
     let (first, document) = list.split_once('\n').expect("lines");
     assert_eq!(first, "run (1): cell.near, cell.far");

@@ -12,6 +12,7 @@ use scenario::Model;
 use scenario::metric::Metric;
 use scenario::model::App;
 use std::sync::atomic::AtomicBool;
+use testkit::Download;
 use uml::{Options, Outcome};
 
 /// A buffer that does not grow, bytes: no more than that waits unread.
@@ -28,25 +29,8 @@ const TURN: f64 = 0.046;
 
 /// A download over a fast link, read in this way.
 fn download(transport: &str, how: &str) -> Model {
-    let text = format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        rate = "4 Mbit/s"
-        delay = "20 ms"
-        queue = {{ drop-tail = {{ limit = "100 packets" }} }}
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        transport = {transport}
-        app = {{ bulk = {{ bytes = "200 kB", {how} }} }}
-        [run]
-        limit = "1 min"
-        "#
-    );
+    let path = Download::over("4 Mbit/s", "20 ms").drop_tail(100).transport(transport);
+    let text = path.bytes("200 kB").bulk(how).limit("1 min").text();
     model(&text, &[])
 }
 

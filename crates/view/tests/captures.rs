@@ -6,6 +6,7 @@ use base::Time;
 use report::{Picture, Truth};
 use std::fs::File;
 use std::path::Path;
+use testkit::Download;
 use view::View;
 use view::frame::Frame;
 use view::lines::{Line, chart};
@@ -91,35 +92,19 @@ fn what_others_captured_is_drawn_as_it_is_judged() {
 }
 
 /// A download over a radio link that stalls and loses, captured at both its ends.
-const SCENARIO: &str = r#"
-    williwaw = 1
-    [[hop]]
-    name = "radio"
-    between = ["server", "phone"]
-    rate = "400 kbit/s"
-    delay = "150 ms"
-    queue = { drop-tail = { limit = "40 packets" } }
-    [[hop.gate]]
-    name = "reselection"
-    spikes = [["6 s", "4 s"]]
-    [[hop.loss]]
-    name = "errors"
-    directions = "down"
-    packets = "60, 170"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    transport = { tcp = { profile = "linux-6.x" } }
-    app = { bulk = { bytes = "500 kB" } }
-"#;
+fn scenario() -> Download {
+    let path =
+        Download::over("400 kbit/s", "150 ms").drop_tail(40).spikes("reselection", r#"[["6 s", "4 s"]]"#);
+    let lossy = path.faults("[[hop.loss]]\nname = \"errors\"\ndirections = \"down\"\npackets = \"60, 170\"");
+    lossy.tcp(r#"profile = "linux-6.x""#).bytes("500 kB")
+}
 
 /// Both ends on one clock: whatever arrives does so after it was sent, by the link's delay at least; and what the
 /// picture calls unneeded is what the simulator knows to be (TA-01, TA-05).
 #[test]
 fn both_ends_of_a_simulated_repetition_meet() {
-    let scenario = scenario::read("test.toml", SCENARIO.as_bytes(), &scenario::NoFiles).unwrap();
-    let model = scenario.first();
+    let model = testkit::model::<&str>(&scenario().text(), &[]);
+    let model = &model;
     let captured = lab::capture::capture(model, 0);
     let file = |tap: usize| captured.write(Vec::new(), Some(tap), 0, "test").unwrap();
     let (mut flows, start) = read(&file(0)[..]);

@@ -101,8 +101,11 @@ fn pages(root: &Path, tree: &Tree, findings: &mut Findings) -> Result<Vec<Page>,
         ),
         page("docs/scenario.md", format!("{NOTE}{}", scenario::schema::reference())),
         page("docs/scenario.schema.json", schema + "\n"),
-        page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page()?)),
-        page("docs/linux-agreement.md", format!("{NOTE}{}", emulate::agreement::page()?)),
+        page("docs/results.md", format!("{NOTE}{}", lab::dictionary::page().map_err(|e| e.to_string())?)),
+        page(
+            "docs/linux-agreement.md",
+            format!("{NOTE}{}", emulate::agreement::page().map_err(|e| e.to_string())?),
+        ),
         page("docs/sctp-study.md", format!("{NOTE}{}", study::page(tree, &mut findings.errors)?)),
         page("docs/sctp-agreement.md", format!("{NOTE}{}", sctp::page(root, tree, &mut findings.errors)?)),
     ])

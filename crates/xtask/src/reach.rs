@@ -62,7 +62,7 @@ fn wrong(token: &str, known: &BTreeSet<&str>) -> Option<String> {
     let key = key.split_whitespace().next().unwrap_or_default();
     if Config::OPTIONS.iter().any(|o| o.key == key) {
         let value = value?.trim().trim_matches('"');
-        return Config::default().set(key, value).err();
+        return Config::default().set(key, value).err().map(String::from);
     }
     let unknown = key.split('.').find(|part| !known.contains(part))?;
     Some(format!("`{token}` leads nowhere: there is no `{unknown}`"))

@@ -1,8 +1,8 @@
 //! SCTP association of a capture (RFC 9260): retransmissions, timeouts, gap reports and round trips of each direction.
 //!
-//! Transmission sequence numbers are told apart chunk by chunk, so each retransmission is of known chunks, and a receiver's
-//! duplicate reports say which were unneeded. A capture at several interfaces shows a packet several times: each interface
-//! has associations of its own, and [`Associations::finish`] keeps that nearest to the sender of the data.
+//! Transmission sequence numbers identify each retransmitted chunk, and duplicate TSN reports show which were
+//! unneeded. A capture at several interfaces shows a packet several times. Each interface has associations of
+//! its own; [`Associations::finish`] keeps the one nearest to the sender of the data.
 
 use crate::Endpoint;
 use base::wire::sctp::{self, RawChunk, RawSack, kind};
@@ -10,27 +10,27 @@ use base::wire::{self, IpHead};
 use base::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Chunks of one direction that are kept as points, at most.
+/// Most chunks of one direction stored as points.
 const MOST_POINTS: usize = 200_000;
-/// Associations that are followed, at most.
+/// Most associations that are followed.
 const MOST: usize = 4096;
-/// Where numbers begin while they are followed.
+/// Extended TSN of the first chunk seen; lower values are left for earlier TSNs.
 const FIRST: u64 = 1 << 20;
-/// Missing reports that make a fast retransmit (RFC 9260 section 7.2.4).
+/// Miss indications that trigger a fast retransmit (RFC 9260 section 7.2.4).
 const MISSING: u32 = 3;
 
-/// Why a chunk was sent again.
+/// Reason of a retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// It had enough missing reports.
+    /// Fast retransmit after enough miss indications.
     Fast,
-    /// The retransmission timer expired: nothing else asked for it.
+    /// The retransmission timer expired: no other trigger was seen.
     Timeout,
-    /// It followed one of these, in the flight that they repair.
+    /// Further chunks of the flight that a fast retransmit or timeout repairs.
     Repair,
 }
 
-/// What is known of a timeout.
+/// Verdict on a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judged {
     /// The receiver reported a duplicate of its chunk: the first copy had arrived.
@@ -41,57 +41,57 @@ pub enum Judged {
     Unknown,
 }
 
-/// A timeout.
+/// A T3-rtx timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timeout {
-    /// When its first chunk was sent again.
+    /// Time of the first retransmitted chunk.
     pub t: Time,
-    /// That chunk.
+    /// TSN of that chunk.
     pub tsn: u64,
-    /// How long the sender had sent nothing.
+    /// Time since the previous DATA chunk.
     pub waited: Span,
-    /// Whether it was needed.
+    /// Verdict.
     pub judged: Judged,
 }
 
-/// A chunk that was sent.
+/// A transmitted DATA chunk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// Its number, from the first that was seen.
+    /// TSN relative to the first one seen.
     pub tsn: u64,
-    /// Why it was sent again, if it was.
+    /// Reason, if it is a retransmission.
     pub again: Option<Why>,
 }
 
-/// An acknowledgement that came back.
+/// A SACK.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ack {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// Everything below is acknowledged.
+    /// One past the cumulative TSN.
     pub below: u64,
-    /// Ranges above that were reported.
+    /// Gap ack blocks above it.
     pub gaps: Vec<(u64, u64)>,
-    /// It reported duplicates.
+    /// It has duplicate TSN reports.
     pub duplicates: bool,
 }
 
-/// Round trips, seconds.
+/// RTT statistics, seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rtt {
-    /// How many were measured.
+    /// Number of samples.
     pub samples: u64,
-    /// The least.
+    /// Minimum.
     pub min_s: f64,
-    /// Their mean.
+    /// Mean.
     pub mean_s: f64,
-    /// The greatest.
+    /// Maximum.
     pub max_s: f64,
 }
 
-/// One direction.
+/// Statistics of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Way {
     /// Packets.
@@ -102,56 +102,56 @@ pub struct Way {
     pub bytes: u64,
     /// Bytes of user data that were acknowledged cumulatively.
     pub acknowledged_bytes: u64,
-    /// Messages that were begun.
+    /// User messages begun.
     pub messages: u64,
     /// Streams that carried data.
     pub streams: u64,
-    /// DATA chunks sent again.
+    /// Retransmitted DATA chunks.
     pub resent: u64,
-    /// Of those, how many the receiver reported as duplicates.
+    /// Number of these that the receiver reported as duplicates.
     pub unneeded: u64,
-    /// Fast retransmits: losses found by missing reports.
+    /// Fast retransmits: losses found by miss indications.
     pub fast_retransmits: u64,
-    /// Timeouts, in order.
+    /// Timeouts, ascending in time.
     pub timeouts: Vec<Timeout>,
-    /// SACKs that came back.
+    /// SACKs received.
     pub sacks: u64,
-    /// Of those, how many had gap blocks, and how many blocks they had.
+    /// SACKs with gap ack blocks.
     pub gap_sacks: u64,
-    /// Gap blocks in all.
+    /// Gap ack blocks of all SACKs.
     pub gap_blocks: u64,
-    /// Duplicates that came back in reports.
+    /// Duplicate TSNs reported.
     pub duplicates: u64,
-    /// SACKs that closed the window.
+    /// SACKs with a zero window.
     pub closed_windows: u64,
-    /// HEARTBEATs, and how many were answered.
+    /// HEARTBEAT chunks sent.
     pub heartbeats: u64,
-    /// HEARTBEAT ACKs that came back.
+    /// HEARTBEAT ACK chunks received.
     pub heartbeats_answered: u64,
-    /// FORWARD TSNs.
+    /// FORWARD TSN chunks.
     pub forwards: u64,
-    /// Addresses that packets went to.
+    /// Number of destination addresses.
     pub destinations: u64,
-    /// Round trips, of chunks that were sent once.
+    /// RTT of chunks sent once.
     pub rtt: Option<Rtt>,
-    /// From the first DATA chunk to the last, or to the last acknowledgement of new ones.
+    /// Time of the first DATA chunk, and of the last one or of the last SACK of new chunks.
     pub span: Option<(Time, Time)>,
-    /// Chunks, if they are kept.
+    /// Chunks, if points are stored.
     pub points: Vec<Point>,
-    /// Acknowledgements, if they are kept.
+    /// SACKs, if points are stored.
     pub acks: Vec<Ack>,
 }
 
 impl Way {
-    /// Timeouts of a kind.
+    /// Number of timeouts with this verdict.
     pub fn judged(&self, judged: Judged) -> usize {
         self.timeouts.iter().filter(|timeout| timeout.judged == judged).count()
     }
-    /// Time that the sender waited for its timer.
+    /// Total time waited for timeouts.
     pub fn waited(&self) -> Span {
         self.timeouts.iter().fold(Span::ZERO, |sum, timeout| sum + timeout.waited)
     }
-    /// Bytes a second acknowledged, while data were sent; none of fewer than two chunks.
+    /// Acknowledged bytes over the time of `span`, bit/s; None with fewer than two chunks.
     pub fn goodput_bps(&self) -> Option<f64> {
         let (from, until) = self.span?;
         let seconds = until.since(from).as_secs_f64();
@@ -162,19 +162,19 @@ impl Way {
 /// An association.
 #[derive(Clone, Debug)]
 pub struct Association {
-    /// Its ends: the one that opened it first, as far as that was seen.
+    /// Endpoints; the initiator first, if known.
     pub ends: [Endpoint; 2],
-    /// Its set-up was captured.
+    /// The handshake was captured.
     pub opened: bool,
-    /// How it ended: "shutdown" or "abort"; none: it did not, in the capture.
+    /// "shutdown" or "abort"; none: no end in the capture.
     pub ended: Option<&'static str>,
-    /// First and last packet.
+    /// Time of the first packet.
     pub first: Time,
-    /// The last.
+    /// Time of the last packet.
     pub last: Time,
-    /// Its directions: from the first end, and from the second.
+    /// Directions: from the first endpoint, and from the second.
     pub ways: [Way; 2],
-    /// The interface at which it was captured.
+    /// Interface of the capture.
     pub interface: u32,
 }
 
@@ -185,7 +185,7 @@ impl Association {
     }
 }
 
-/// A chunk that is outstanding.
+/// State of an outstanding chunk.
 #[derive(Clone, Copy)]
 struct Outstanding {
     last: Time,
@@ -195,19 +195,19 @@ struct Outstanding {
     reported: bool,
 }
 
-/// What is followed of one direction.
+/// State of one direction.
 #[derive(Default)]
 struct Follow {
     way: Way,
-    /// The first number that was seen, on the wire.
+    /// First TSN seen, on the wire.
     base: Option<u32>,
     /// One past the highest.
     next: u64,
     below: u64,
     outstanding: BTreeMap<u64, Outstanding>,
-    /// Repairs end when this is acknowledged.
+    /// Recovery ends when TSNs below this are acknowledged.
     repairs_to: u64,
-    /// When data were last sent.
+    /// Time of the last DATA chunk.
     busy: Option<Time>,
     streams: BTreeSet<u16>,
     destinations: BTreeSet<std::net::IpAddr>,
@@ -216,7 +216,7 @@ struct Follow {
 
 impl Follow {
     fn offset(&mut self, near: u64, tsn: u32) -> u64 {
-        // What was sent before the first number that was seen gets the numbers below it.
+        // Chunks sent before the first TSN seen get extended TSNs below [`FIRST`].
         let base = *self.base.get_or_insert(tsn.wrapping_sub(FIRST as u32));
         wire::unwrap(near.max(FIRST), tsn.wrapping_sub(base))
     }
@@ -245,7 +245,7 @@ impl Follow {
         }
     }
 
-    /// Why a chunk is sent again.
+    /// Reason of a retransmission.
     fn why(&mut self, t: Time, tsn: u64) -> Why {
         let lowest = self.outstanding.iter().find(|(_, chunk)| !chunk.reported).map(|(tsn, _)| *tsn);
         let chunk = self.outstanding.get(&tsn).copied();
@@ -255,7 +255,7 @@ impl Follow {
             return Why::Fast;
         }
         let repairing = self.below < self.repairs_to && tsn < self.repairs_to;
-        // In a repair, only the oldest chunk, sent once more, tells of another timeout.
+        // During recovery, only a second retransmission of the lowest chunk indicates another timeout.
         if repairing && (lowest != Some(tsn) || chunk.is_none_or(|chunk| chunk.times == 1)) {
             return Why::Repair;
         }
@@ -318,7 +318,7 @@ impl Follow {
             let tsn = self.offset(self.below, *tsn);
             self.way.duplicates += 1;
             self.way.unneeded += 1;
-            // A chunk that timed out twice has two copies, and each is reported by itself.
+            // A chunk that timed out twice has two extra copies, each reported separately.
             let open = |timeout: &&mut Timeout| timeout.tsn == tsn && timeout.judged != Judged::Spurious;
             let of = self.way.timeouts.iter_mut().rev().find(open);
             if let Some(timeout) = of {
@@ -330,7 +330,7 @@ impl Follow {
         }
     }
 
-    /// A round trip, of a chunk that was sent once.
+    /// Adds the RTT of a chunk that was sent once.
     fn sample(&mut self, t: Time, chunk: &Outstanding) {
         if chunk.times != 1 {
             return;
@@ -345,16 +345,16 @@ impl Follow {
     }
 }
 
-/// What is followed of one association.
+/// State of one association.
 struct Open {
     association: Association,
     follows: [Follow; 2],
 }
 
-/// The direction of a packet by what stands in it: interface, ports and verification tag.
+/// Direction of a packet: interface, ports and verification tag.
 type Key = (u32, u16, u16, u32);
 
-/// Follows the associations of a capture.
+/// Associations of a capture.
 #[derive(Default)]
 pub struct Associations {
     all: Vec<Open>,
@@ -364,17 +364,17 @@ pub struct Associations {
 }
 
 impl Associations {
-    /// None were seen. `points`: chunks and acknowledgements are kept, for pictures.
+    /// An empty table. `points`: stores chunks and SACKs for plots.
     pub fn new(points: bool) -> Self {
         Associations { keep: points, ..Associations::default() }
     }
 
-    /// SCTP packets that were seen.
+    /// Number of SCTP packets.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Takes in a frame; true if it carries SCTP.
+    /// Processes a frame; true if it carries SCTP.
     pub fn push(&mut self, frame: &capture::Frame<'_>) -> bool {
         let Ok(packet) = frame.decode() else { return false };
         let (ip, at) = (packet.ip, packet.network + packet.ip.header as usize);
@@ -399,7 +399,7 @@ impl Associations {
         ];
         let key = (interface, head.source, head.destination, head.tag);
         let Some((index, side)) = self.find(key, ends, opening, t) else { return };
-        // The tag that the other end is to use.
+        // Verification tag for the other direction.
         if let Some((tag, _)) = chunks.first().and_then(RawChunk::init) {
             self.by_tag.insert((interface, head.destination, head.source, tag), (index, 1 - side));
         }
@@ -428,7 +428,7 @@ impl Associations {
         }
     }
 
-    /// The association and the direction of a packet; a new one if it is of none.
+    /// Finds the association and direction of a packet, or adds a new association.
     fn find(&mut self, key: Key, ends: [Endpoint; 2], opening: bool, t: Time) -> Option<(usize, usize)> {
         let (interface, source, destination, tag) = key;
         if !opening && let Some(known) = self.by_tag.get(&key) {
@@ -436,7 +436,7 @@ impl Associations {
         }
         let turned = [ends[1], ends[0]];
         let ended = |open: &Open| open.association.ended.is_some();
-        // An INIT that is repeated, and packets of an association whose set-up was not captured.
+        // Repeated INITs, and associations whose handshake was not captured.
         let same = |open: &&Open| {
             let a = &open.association;
             a.interface == interface && (a.ends == ends || a.ends == turned) && !(opening && ended(open))
@@ -467,7 +467,8 @@ impl Associations {
         Some((index, side))
     }
 
-    /// What was seen. Of an association that passed several interfaces, that at the one nearest to the sender of the data.
+    /// All associations. One seen at several interfaces is reported at the one nearest to the sender of the
+    /// data.
     pub fn finish(self) -> Vec<Association> {
         let mut all: Vec<Association> = Vec::new();
         for Open { mut association, follows } in self.all {
@@ -492,7 +493,7 @@ impl Associations {
             match all.iter_mut().find(same) {
                 None => all.push(association),
                 Some(other) => {
-                    // What was lost on the way is missing behind it, and round trips are longest at the sender.
+                    // Packets lost later on the path are missing there, and RTTs are longest at the sender.
                     let rank = |a: &Association| {
                         let way = &a.ways[a.main()];
                         (way.chunks, way.rtt.map_or(0, |rtt| (rtt.mean_s * 1e9) as u64))

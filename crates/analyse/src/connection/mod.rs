@@ -1,4 +1,4 @@
-//! Both directions of one connection: who opened it, what was agreed on, where the capture stands.
+//! TCP connection: both directions, negotiated options, capture point.
 
 pub(crate) mod table;
 
@@ -11,32 +11,32 @@ use crate::intake::observation::{Endpoint, Observation};
 use base::wire::flag;
 use base::{Span, Time};
 
-/// What a SYN said.
+/// Fields of a SYN or SYN-ACK.
 #[derive(Clone, Copy, Debug)]
 struct Opening {
     t: Time,
     seq: u32,
-    /// What it acknowledges, of the answer.
+    /// Acknowledgement number of a SYN-ACK.
     ack: Option<u32>,
     mss: Option<u16>,
     scale: Option<u8>,
     sack: bool,
     ecn: bool,
     again: bool,
-    /// Its options are not all here: what is not among them may have been.
+    /// The options are truncated by the capture, so absent ones may have been sent.
     cut: bool,
 }
 
-/// A connection.
+/// One connection and its two directions.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) number: u64,
-    /// The end whose packet came first.
+    /// Source of the first captured packet.
     one: Endpoint,
     other: Endpoint,
-    /// By end: the one, the other.
+    /// Index 0 is `one`, 1 is `other`.
     opening: [Option<Opening>; 2],
-    /// Which of them opened it, if that was seen.
+    /// Index of the client, if the SYN was captured.
     client: Option<usize>,
     ways: [Direction; 2],
     twice: [Twice; 2],
@@ -48,12 +48,12 @@ pub(crate) struct Connection {
     copies_apart: Span,
     reset: bool,
     finished: [bool; 2],
-    /// A stamp each end sent that the other has not echoed yet, and when: for the way there and back.
+    /// Latest TSval of each end not echoed yet, and its capture time: for the RTT to the other end.
     asked: [Option<(u32, Time)>; 2],
     third: bool,
 }
 
-/// After so much silence a SYN is of another connection, whatever its number.
+/// Idle time after which a SYN begins a new connection whatever its sequence number.
 const OLD: Span = Span::from_secs(120);
 
 impl Connection {
@@ -83,27 +83,27 @@ impl Connection {
         usize::from(from != self.one)
     }
 
-    /// True if this packet begins another connection of the same ends.
+    /// Whether this packet begins a new connection with the same four-tuple.
     pub(crate) fn is_over_with(&self, o: &Observation) -> bool {
         if !o.head.has(flag::SYN) || o.head.has(flag::ACK) || self.packets == 0 {
             return false;
         }
         match self.opening[self.side(o.from())] {
             Some(opening) => opening.seq != o.head.seq || o.t.since(self.last) > OLD,
-            // Its answer was captured before it.
+            // The SYN-ACK was captured before its SYN.
             None if self.opening[1 - self.side(o.from())]
                 .is_some_and(|answer| answer.ack == Some(o.head.seq.wrapping_add(1))) =>
             {
                 false
             }
-            // It was joined in the middle, and now it begins.
+            // The capture joined the old connection in the middle; a new one begins.
             None => {
                 self.ways[self.side(o.from())].begun || self.opening.iter().any(Option::is_some) || self.reset
             }
         }
     }
 
-    /// How long nothing was seen of it.
+    /// Time since the last packet; forever once closed.
     pub(crate) fn quiet(&self, now: Time) -> Span {
         if self.reset || self.finished == [true; 2] { Span::FOREVER } else { now.since(self.last) }
     }
@@ -130,7 +130,7 @@ impl Connection {
         self.ways[side].on_sent(o);
     }
 
-    /// By how much the windows that `side` offers are shifted; `None` if that was not seen.
+    /// Window scale that `side` uses; None if the handshake does not show it.
     fn scale(&self, side: usize) -> Option<u8> {
         let unknown = |o: &Opening| o.cut && o.scale.is_none();
         if self.opening.iter().flatten().any(unknown) {
@@ -138,10 +138,10 @@ impl Connection {
         }
         match (self.opening[side], self.opening[1 - side]) {
             (Some(a), Some(b)) => Some(a.scale.filter(|_| b.scale.is_some()).unwrap_or(0)),
-            // The peer offers no scaling: then nobody scales.
+            // The peer offers no window scaling, so neither side scales.
             (None, Some(b)) if b.scale.is_none() => Some(0),
             (Some(a), None) if a.scale.is_none() => Some(0),
-            // An answer carries the option only if the opening did (RFC 7323 section 2.2).
+            // A SYN-ACK carries the option only if the SYN did (RFC 7323 section 2.2).
             (Some(a), None) if a.ack.is_some() => a.scale,
             _ => None,
         }
@@ -178,10 +178,10 @@ impl Connection {
         }
     }
 
-    /// Samples of how far each end is from here: the opening, then stamps and their echoes.
+    /// Samples the RTT to each end: handshake, then timestamps and their echoes.
     fn locate(&mut self, side: usize, o: &Observation) {
         let head = &o.head;
-        // What is answered must have been sent once; what answers may have been sent again later.
+        // The acknowledged packet must have been sent once; the acknowledging one may be a retransmission.
         if let (Some(mine), Some(theirs)) = (self.opening[side], self.opening[1 - side])
             && !theirs.again
         {
@@ -195,7 +195,7 @@ impl Connection {
             }
         }
         let Some((value, echo)) = head.timestamps else { return };
-        // What this side says now answers the stamp that the other side sent.
+        // This packet echoes the timestamp sampled from the other side.
         if let Some((asked, t)) = self.asked[1 - side]
             && (echo == asked || crate::facts::copies::later(echo, asked))
         {
@@ -209,14 +209,14 @@ impl Connection {
         }
     }
 
-    /// It took `span` from here to that end and back.
+    /// Adds a sample of the RTT between capture point and `side`.
     fn near(&mut self, side: usize, span: Span) {
         self.ways[side].place.sender(span);
         self.ways[1 - side].place.receiver(span);
     }
 
     pub(crate) fn finish(self) -> Flow {
-        // Where the opening was not seen: the end with the smaller port serves.
+        // Without the SYN, the end with the smaller port counts as the server.
         let client = self.client.unwrap_or(usize::from(self.one.port < self.other.port));
         let ends = [self.one, self.other];
         let opening = self.opening;
@@ -226,7 +226,8 @@ impl Connection {
             _ => None,
         };
         let [a, b] = self.ways;
-        let (a, b) = (a.finish(), b.finish());
+        let copied = self.twice.iter().find_map(Twice::lag);
+        let (a, b) = (a.finish(copied), b.finish(copied));
         let seen = [a.1, b.1];
         let mut ways = [a.0, b.0];
         for (side, way) in ways.iter_mut().enumerate() {

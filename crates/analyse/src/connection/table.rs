@@ -1,6 +1,6 @@
 //! Connection table by four-tuple.
 //!
-//! Connections by their ends; a SYN with another number begins a new one.
+//! A SYN with a new sequence number begins a new connection.
 
 use super::Connection;
 use crate::findings::flow::Flow;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Both ends, the smaller one first.
 type Key = (Endpoint, Endpoint);
 
-/// All connections of a capture.
+/// Connections of a capture.
 #[derive(Debug)]
 pub struct Analyser {
     keep: Keep,
@@ -31,7 +31,7 @@ impl Default for Analyser {
 }
 
 impl Analyser {
-    /// One that has seen nothing.
+    /// An empty table.
     pub fn new(keep: Keep) -> Analyser {
         Analyser {
             keep,
@@ -44,7 +44,7 @@ impl Analyser {
         }
     }
 
-    /// Takes in a packet. Packets are to come in the order in which they were captured.
+    /// Processes a packet. Packets must come in capture order.
     pub fn push(&mut self, o: &Observation) {
         let (from, to) = (o.from(), o.to());
         let key = if from <= to { (from, to) } else { (to, from) };
@@ -83,7 +83,7 @@ impl Analyser {
         at
     }
 
-    /// Closes a part of them at once: those that were silent longest.
+    /// Closes the connections that were idle longest, several at once.
     fn evict(&mut self, now: Time) {
         let mut quiet: Vec<(Span, Key, usize)> = self
             .by_ends
@@ -106,7 +106,7 @@ impl Analyser {
         }
     }
 
-    /// The connections, in the order in which they began.
+    /// All connections, ordered by their beginning.
     pub fn finish(mut self) -> Vec<Flow> {
         let keys: Vec<(Key, usize)> = self.by_ends.iter().map(|(k, at)| (*k, *at)).collect();
         for (key, at) in keys {

@@ -1,4 +1,4 @@
-//! What comes back: acknowledgements of one direction's data.
+//! ACK processing: acknowledgements of one direction's data.
 
 use crate::direction::{BEHIND, Direction};
 use crate::facts::copies::Evidence;
@@ -13,13 +13,13 @@ use crate::verdict::{Need, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
 
-/// Shorter silences are none.
+/// Shortest delay beyond the usual RTT that counts as a spike.
 const SHORTEST_SPIKE: Span = Span::from_millis(300);
-/// An acknowledgement of numbers further ahead than this is of another world.
+/// ACKs further ahead than this are not part of the connection.
 const FAR: u64 = 1 << 30;
 
 impl Direction {
-    /// A packet of the peer was seen, with what it says of this side's data.
+    /// Processes a packet of the peer and its acknowledgement of this side's data.
     pub(crate) fn on_answer(&mut self, o: &Observation, scale: Option<u8>) {
         let head = &o.head;
         let from = self.peer.numbers.place();
@@ -31,7 +31,7 @@ impl Direction {
         self.hears(o);
         let ack = self.offset(head.ack);
         if !self.answered && !self.begun {
-            // The peer speaks first: what it acknowledges was sent before the capture began.
+            // The capture begins with the peer: the data that it acknowledges were sent before.
             (self.una, self.max) = (ack, ack);
         }
         if !self.answered && self.control.syn.is_none() && ack < self.una && self.una - ack < FAR {
@@ -46,7 +46,7 @@ impl Direction {
         let window = u64::from(head.window) << if syn { 0 } else { scale.unwrap_or(0).min(14) };
         let digest = self.digest(o, ack, before);
         if head.cut && !syn {
-            // What its options said of gaps and duplicates is not here.
+            // The SACK options are truncated.
             self.judge.torn = Some(t);
         }
         self.silence(t, before, &digest);
@@ -92,7 +92,7 @@ impl Direction {
             self.settle();
         }
         if self.judge.open.is_empty() {
-            // What the last acknowledgement covered stays until the next.
+            // Copies covered by the last ACK stay in the send log until the next one.
             self.copies.forget(before, u64::MAX);
             if !digest.advances() {
                 self.replay.forget_last();
@@ -114,7 +114,7 @@ impl Direction {
         self.point(t, ack, scale.map(|_| window), &digest, o);
     }
 
-    /// The peer has data of its own: here they are, or its numbers have gone on without them.
+    /// Detects data of the peer itself: captured here, or skipped by its sequence numbers.
     fn hears(&mut self, o: &Observation) {
         let head = &o.head;
         let own = o.payload + u32::from(head.has(flag::SYN)) + u32::from(head.has(flag::FIN));
@@ -128,8 +128,8 @@ impl Direction {
         }
     }
 
-    /// An acknowledgement of what was never sent answers the opening: the peer still holds an older connection of the
-    /// same ends, and is told so by a reset (RFC 9293 section 3.10.7.3).
+    /// An ACK of data never sent answers the SYN: the peer holds an older connection with this four-tuple and
+    /// will be reset (RFC 9293 section 3.10.7.3).
     fn is_of_another(&self, ack: u64) -> bool {
         self.control.syn.is_some() && !self.answered && self.way.data_packets == 0 && ack != self.max
     }
@@ -189,7 +189,7 @@ impl Direction {
         d
     }
 
-    /// What is amiss is noted as it came.
+    /// Records an ACK in the current episode.
     fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest, (from, place): (Option<u64>, Option<u64>)) {
         let head = &o.head;
         self.acks.blocks |= head.sacks > 0;
@@ -205,7 +205,7 @@ impl Direction {
             .skip(usize::from(d.dsack.is_some()))
             .map(|b| (unwrap(near, b.0), unwrap(near, b.1)))
             .collect();
-        // What answers the FIN alone has none of the data as its cause.
+        // An ACK of the FIN alone is not triggered by data.
         let ends = self.control.fin.is_some_and(|fin| ack > fin);
         let free = o.payload > 0 || head.has(flag::SYN | flag::FIN) || ends && d.dsack.is_none();
         let mut heard = Heard::of(d, &blocks, free);
@@ -216,7 +216,7 @@ impl Direction {
         let left = head.timestamps.and_then(|ts| self.peer.clock.left(o.t, ts.0));
         heard.left = left.map(|l| l + tick);
         (heard.ack, heard.place, heard.overtaken) = (heard.ack.min(ack), place, overtaken);
-        // The answer to the opening acknowledges no data.
+        // The SYN-ACK acknowledges no data.
         if !head.has(flag::SYN) {
             self.replay.heard(heard, d.before, d.hole, self.echo, from);
         }
@@ -232,12 +232,12 @@ impl Direction {
         if self.missing.overlaps(self.una, ack.min(self.max)) {
             self.never_seen(t);
         }
-        // The receiver took a byte that probed its window.
+        // The receiver accepted a window probe's byte.
         self.max = self.max.max(ack.min(self.window.probed));
         if ack > self.max {
-            // The capture missed what is acknowledged.
+            // The acknowledged bytes are missing from the capture.
             self.way.acknowledged_unseen += ack - self.max;
-            // It may be acknowledged piece by piece before it is seen.
+            // Several ACKs may cover the range before its data are captured.
             let from = match self.acks.unseen {
                 Some((from, to, last)) if to == self.max && rtt::age(t, Some(last)) <= BEHIND => from,
                 _ => self.max,
@@ -246,7 +246,7 @@ impl Direction {
             self.max = ack;
         }
         if clean {
-            // The last segment that it covers was sent once; unless it had waited for another, this is its round trip.
+            // The last segment that the ACK covers was sent once: an RTT sample, unless the ACK was delayed.
             let covered = self.copies.firsts.partition_point(|c| c.end <= ack);
             if let Some(last) = covered.checked_sub(1).and_then(|i| self.copies.firsts.get(i))
                 && !d.hole
@@ -259,12 +259,12 @@ impl Direction {
                 if let Some((from, place)) = places
                     && let Some(gap) = Numbers::between(from, place)
                 {
-                    // Where packets overtake each other there are duplicates in between.
+                    // On a path that reorders, duplicate ACKs come in between.
                     if !self.loose() {
                         self.peer.numbers.clean(segments, from, place);
                     }
                     if self.peer.numbers.foreign().is_some() {
-                        // What goes elsewhere is no answer that was lost.
+                        // Packets to other destinations are not lost ACKs.
                         missing = gap.min(segments.saturating_sub(1));
                     }
                 }
@@ -275,7 +275,7 @@ impl Direction {
         } else if let Some(last) = self.copies.first_of(ack - 1).copied()
             && !d.hole
             && self.copies.of(last.seq, last.end).count() == 1
-            // It may have waited for what was sent again before it.
+            // The ACK may have waited for an earlier retransmission.
             && !self.judge.open.waits_below(ack)
         {
             self.rtt.sample(t.since(last.t), last.end - last.seq);
@@ -283,7 +283,7 @@ impl Direction {
         if self.copies.firsts.front().is_some_and(|c| c.end <= ack) {
             self.first_flight_open = false;
         }
-        // Acknowledgements that follow each other closely come as fast as the bottleneck lets data through.
+        // ACKs in a close train are spaced by the bottleneck.
         self.rtt.alone = self.place.to_receiver.zip(self.bottleneck());
         let gap = rtt::age(t, self.acks.advanced);
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO).as_nanos();
@@ -292,13 +292,14 @@ impl Direction {
                 *train = (train.0 + (ack - self.una), train.1 + gap);
             }
         }
-        // A silence as long as a timer may have been one.
+        // A gap as long as a retransmission timer may hide an expiry.
         if self.place.is_far() && self.acks.advanced.is_some() && gap >= shortest_timer(self.place.to_sender)
         {
             self.unsure();
         }
         self.una = ack;
         self.acks.advanced = Some(t);
+        self.acks.lost_pauses = Span::ZERO;
         (self.dupacks.count, self.dupacks.overtaking) = (0, 0);
         match self.phase {
             Phase::Recovery(until) | Phase::Timeout(until) | Phase::Unsure(until) if ack >= until => {
@@ -308,10 +309,11 @@ impl Direction {
         }
     }
 
-    /// Acknowledged are bytes that never passed here: the capture has missed packets, so what had not been seen before a
-    /// retransmission may have come all the same.
+    /// Acknowledged bytes were never captured. A retransmission's first copy may then have arrived although
+    /// it was not seen.
     fn never_seen(&mut self, t: Time) {
         self.misses(t);
+        self.was_not_lost();
         let since = self.acks.advanced.unwrap_or_default();
         let recent = self.way.retransmissions.iter_mut().rev().take_while(|r| r.t >= since);
         for r in recent.filter(|r| r.evidence == Evidence::Unseen) {
@@ -319,7 +321,7 @@ impl Direction {
         }
     }
 
-    /// The copy that an echo names was answered: no round trip takes longer at its shortest.
+    /// The echo names the copy that was acknowledged: an upper bound of the minimum RTT.
     fn bound(&mut self, t: Time, d: &AckDigest) {
         let Some(echo) = d.echo.filter(|_| d.advances() || d.echo_moved) else { return };
         if let Some(one) = self.copies.stamped(echo).next() {
@@ -327,7 +329,7 @@ impl Direction {
         }
     }
 
-    /// A packet beyond the missing one must have caused this, unless one that was sent again can have.
+    /// A duplicate ACK shows data beyond the gap, unless a retransmission can have caused it.
     fn reaches_beyond(&mut self, d: &AckDigest) {
         if let Some(top) = self.sacked.top() {
             self.beyond = self.beyond.max(top);
@@ -348,7 +350,7 @@ impl Direction {
             self.way.options.window = self.way.options.window.max(window);
             self.way.options.window_known = true;
         } else {
-            // Of a window whose scale is not known only 0 says something.
+            // With an unknown window scale, only a field of 0 is meaningful.
             self.window.edge = None;
             self.way.options.window_known = false;
         }
@@ -358,14 +360,14 @@ impl Direction {
         self.window.closed_at = (raw == 0 && !syn).then_some(ack);
     }
 
-    /// Nothing had come for long although something was outstanding: that is over now.
+    /// Records a delay spike or outage: the first ACK after a long gap with data outstanding.
     fn silence(&mut self, t: Time, before: u64, d: &AckDigest) {
         if before >= self.max || d.ack > self.max || !(d.advances() || d.duplicate) {
             return;
         }
         let oldest = self.copies.first_of(before).map(|c| c.t);
         let Some(since) = self.acks.heard.max(oldest) else { return };
-        // A silence of the capture is none of the path.
+        // A gap in the capture is no silence of the path.
         if self.missed_since(since) || self.missing.overlaps(before, d.ack) {
             return;
         }
@@ -379,11 +381,12 @@ impl Direction {
         }
     }
 
-    /// How long after its beginning the sender last said something in a silence, what ended it left aside.
+    /// Time from the start of a silence to the last segment sent in it, apart from the one that the ACK at
+    /// `t` covers.
     fn last_word(&self, since: Time, before: u64, t: Time) -> Span {
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO);
         let due = Span::from_nanos(least.as_nanos() / 4 * 3);
-        // Both lists are in the order of time: the latest two instants lie at their ends.
+        // Both lists ascend in time: the latest two instants lie at their ends.
         let mut last = [since; 2];
         let latest = self.copies.latest(before).map(|list| list.skip_while(|c| t.since(c.t) < due));
         for sent in latest {

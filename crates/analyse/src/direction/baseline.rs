@@ -1,22 +1,22 @@
 //! Baseline of path and receiver: segments per ACK, ACK loss and ACK delay without trouble.
 //!
-//! How many segments an acknowledgement answers, how many answers are missing, how precisely they come when they
-//! should.
+//! Learned outside of episodes: segments per ACK, share of lost ACKs, and spread of ACKs around their due
+//! time.
 
 use base::Span;
 
-/// What was learned.
+/// Learned values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habits {
-    /// Acknowledgements of one segment, of two, of more.
+    /// Number of ACKs that cover one segment, two, and more.
     answers: [u64; 3],
-    /// Four of five answers come no further from when they should, ns.
+    /// 80th percentile of the distance of ACKs from their due time, ns.
     near: f64,
 }
 
 impl Habits {
-    /// An acknowledgement answered so many segments, this long before or after it should have come. How many
-    /// answers before it are missing.
+    /// Adds an ACK that covers `segments` segments and came `off` before or after its due time. Returns the
+    /// number of ACKs lost before it.
     pub(crate) fn see(&mut self, segments: u64, off: Span) -> u64 {
         let off = off.as_nanos() as f64;
         if self.near <= 0.0 {
@@ -26,7 +26,7 @@ impl Habits {
         self.answers[segments.clamp(1, 3) as usize - 1] += 1;
         let [one, two, more] = self.answers;
         let waits = (two + more + 1) * 10 > (one + two + more + 2) * 3;
-        // Whoever answers many at once by habit loses nothing.
+        // A receiver that usually sends stretch ACKs loses none by them.
         match segments {
             0..=1 => 0,
             2 if waits => 0,
@@ -36,13 +36,13 @@ impl Habits {
         }
     }
 
-    /// How often the receiver waits for a second segment before it answers.
+    /// Probability that the receiver delays an ACK for a second segment.
     pub(crate) fn delays(&self) -> f64 {
         let [one, two, more] = self.answers.map(|n| n as f64);
         (two + more + 1.0) / (one + two + more + 2.0)
     }
 
-    /// How far answers come from when they should.
+    /// Spread of ACKs around their due time.
     pub(crate) fn spread(&self) -> Span {
         Span::from_nanos(if self.near <= 0.0 { 5_000_000 } else { (self.near * 1.5) as u64 })
     }

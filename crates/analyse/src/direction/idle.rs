@@ -5,12 +5,13 @@ use crate::facts::reason::{Phase, Reason};
 use crate::findings::idle::{Idle, IdleCause, SHORTEST};
 use base::{Span, Time};
 
-/// With data outstanding no sender in use waits longer before it sends again for the first time: 1 s (RFC 6298 section 2), 3 s
-/// until a round trip was measured (RFC 1122 section 4.2.3.1).
+/// Upper bound of the first retransmission timer of stacks in use: 1 s (RFC 6298 section 2), or 3 s before
+/// the first RTT sample (RFC 1122 section 4.2.3.1), plus a margin.
 const LONGEST_TIMER: Span = Span::from_secs(4);
 
 impl Direction {
-    /// The sender speaks again; what had it waited for? `lost`: what it said meanwhile never came here.
+    /// Ends a pause of the sender and assigns its cause. `lost`: packets sent meanwhile were lost before the
+    /// capture point.
     pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>, lost: bool) {
         let Some(since) = self.last_sent else { return };
         let pause = t.since(since);
@@ -22,7 +23,8 @@ impl Direction {
             return;
         }
         let outstanding = self.una < self.max;
-        // A sender whose data are not answered within its timer sends again, and does not go on with new data.
+        // A sender without ACKs retransmits at its timeout and sends no new data: packets are missing from
+        // the capture.
         let beyond_timer = pause > LONGEST_TIMER.max(self.rtt.timeout().unwrap_or_default().times(4));
         if outstanding && reason.is_none() && beyond_timer && self.acks.heard.is_none_or(|t| t <= since) {
             self.misses(t);
@@ -39,7 +41,7 @@ impl Direction {
             self.tell_pause(since, t, cause);
             return;
         }
-        // Nothing is outstanding: the path had its part until the last acknowledgement, the application since.
+        // No data outstanding: until the last ACK the path was the cause, after it the application.
         let until = self.acks.advanced.unwrap_or(since).max(since).min(t);
         let first = if self.window.full { IdleCause::Receiver } else { IdleCause::Congestion };
         self.tell_pause(since, until, first);
@@ -50,10 +52,25 @@ impl Direction {
             self.tell_pause(opened, t, IdleCause::Application);
             return;
         }
-        // An acknowledgement has yet to travel from here, and what it lets out has yet to come.
+        // The window update travels to the sender, and the data that it releases travel back here.
         let back = (opened + self.place.to_sender.unwrap_or_default()).min(t);
         self.tell_pause(opened, back, IdleCause::Congestion);
+        if lost {
+            self.acks.lost_pauses += t.since(back);
+        }
         self.tell_pause(back, t, if lost { IdleCause::Lost } else { IdleCause::Unknown });
+    }
+
+    /// What seemed lost before it came here is acknowledged: the capture has missed it, so why there was a pause is unknown.
+    pub(crate) fn was_not_lost(&mut self) {
+        let span = std::mem::take(&mut self.acks.lost_pauses);
+        if span.is_zero() {
+            return;
+        }
+        self.way.time.moved(IdleCause::Lost, IdleCause::Unknown, span);
+        let since = self.acks.advanced.unwrap_or_default();
+        let recent = self.way.idles.iter_mut().rev().take_while(|idle| idle.until > since);
+        recent.filter(|idle| idle.cause == IdleCause::Lost).for_each(|idle| idle.cause = IdleCause::Unknown);
     }
 
     fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {

@@ -1,6 +1,7 @@
-//! One direction of a connection as it is seen: data go, acknowledgements come back. This file takes in what is
-//! sent; `answer.rs` what comes back; `outcome.rs` says what it was in the end.
+//! One direction of a connection: send side of the capture, its ACKs and its state. This file handles data
+//! segments, `answer.rs` their ACKs, `outcome.rs` the final findings.
 
+mod aged;
 pub(crate) mod answer;
 pub(crate) mod baseline;
 mod idle;
@@ -8,6 +9,7 @@ mod outcome;
 pub(crate) mod parts;
 mod reconcile;
 
+use self::aged::Aged;
 use self::baseline::Habits;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
@@ -28,27 +30,28 @@ use crate::verdict::{Judge, Need, Ruling, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
 
-/// A sender as it is seen.
+/// State of one sender, reconstructed from the capture.
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     pub(crate) keep: Option<Keep>,
-    /// The offset that is told as 0: that of the SYN.
+    /// Offset of the SYN; reported offsets count from it.
     pub(crate) base: u64,
-    /// Numbers have been seen.
+    /// A sequence number of this direction was seen.
     pub(crate) begun: bool,
-    /// All below is acknowledged.
+    /// Lowest unacknowledged byte.
     pub(crate) una: u64,
-    /// An acknowledgement was seen.
+    /// An ACK was seen.
     pub(crate) answered: bool,
     /// One past the highest byte seen.
     pub(crate) max: u64,
     pub(crate) sacked: Ranges,
-    /// One past a byte that the receiver is known to hold.
+    /// One past the highest byte known to have arrived out of order.
     pub(crate) beyond: u64,
-    /// What the capture does not hold although later bytes were sent.
+    /// Ranges not captured although later bytes were.
     pub(crate) missing: Ranges,
-    /// When the capture was last found to have missed packets.
+    /// Time when the capture was last found to lack packets.
     missed: Option<Time>,
+    aged: Aged,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
@@ -56,9 +59,9 @@ pub(crate) struct Direction {
     /// Acknowledgements.
     pub(crate) acks: AckArrivals,
     pub(crate) last_sent: Option<Time>,
-    /// The numbers of what is sent.
+    /// IP identification sequence of this sender.
     own: Numbers,
-    /// So many numbers at most belong to the last packet besides its own.
+    /// Further identifications that belong to the last packet, if offload merged several segments into it.
     together: u64,
     /// Retransmission timer.
     pub(crate) timer: Expiry,
@@ -81,16 +84,16 @@ pub(crate) struct Direction {
     pub(crate) control: ControlSegments,
 }
 
-/// What comes so soon after its acknowledgement was only captured behind it: a card or a kernel put segments together
-/// before they were captured, or several processors captured at once.
+/// Data captured at most this long after their ACK were only recorded late: by a card or kernel with receive
+/// offload, or on another processor.
 pub(crate) const BEHIND: Span = Span::from_millis(3);
-/// Bytes in flight that may not have passed here, where the window is not known.
+/// Assumed bytes in flight beyond the capture point where the window is not known.
 const UNSEEN: u64 = 1 << 20;
-/// Duplicates that passed a capture away from the sender may let something out for so long after its round trip.
+/// Time beyond the round trip to the sender within which duplicate ACKs may trigger a retransmission.
 const SIGNS_LAST: Span = Span::from_secs(1);
-/// Numbers further from the expected ones than this belong to nothing.
+/// Sequence numbers further than this from the expected one are not part of the connection.
 const FAR: u64 = 1 << 30;
-/// A packet that carries more was put together from several, each of which carried hardly less than this.
+/// A payload above `WHOLE` was merged by offload from segments of at least about `SHORT` bytes.
 const WHOLE: u32 = 1500;
 const SHORT: u32 = 500;
 
@@ -99,12 +102,12 @@ impl Direction {
         Direction { keep: Some(keep), first_flight_open: true, ..Direction::default() }
     }
 
-    /// Room for one more in a list of happenings.
+    /// Whether a list of findings has space for one more.
     pub(crate) fn room(&self, taken: usize) -> bool {
         taken < self.keep.unwrap_or_default().happenings
     }
 
-    /// As it is told: counted from the SYN.
+    /// Reported offset: relative to the SYN.
     pub(crate) fn told(&self, offset: u64) -> u64 {
         offset.saturating_sub(self.base)
     }
@@ -118,7 +121,7 @@ impl Direction {
         }
     }
 
-    /// Where a number of this direction lies, near what is known.
+    /// 64-bit offset of a sequence number, unwrapped near the highest known one.
     pub(crate) fn offset(&self, wire: u32) -> u64 {
         if self.begun || self.answered {
             unwrap(self.max.max(self.una), wire)
@@ -127,7 +130,7 @@ impl Direction {
         }
     }
 
-    /// A packet that this side sent.
+    /// Processes a packet of this sender.
     pub(crate) fn on_sent(&mut self, o: &Observation) {
         let (t, head) = (o.t, &o.head);
         let lost = self.lost_before(o);
@@ -146,8 +149,8 @@ impl Direction {
             self.first_flight_open = syn;
         }
         if seq.abs_diff(self.max) > FAR && o.payload > 0 && !syn && self.way.data_packets == 0 {
-            // Several answered the opening, each with a number of its own (RFC 9293 section 3.5 resets the others): the
-            // first data tell which of them speaks.
+            // Several hosts answered the SYN, each with a sequence number of its own (RFC 9293 section 3.5
+            // resets the others). The first data show which one the connection uses.
             (self.una, self.answered) = (seq, false);
             self.begin(seq, false);
         }
@@ -174,22 +177,23 @@ impl Direction {
             }
             self.control.fin = Some(end);
             if o.payload == 0 && end > self.max && !syn {
-                // Data before it never came here.
+                // The data before the FIN did not pass the capture point.
                 self.missing.add(self.max, end);
                 self.way.missing_bytes += end - self.max;
             }
             self.max = self.max.max(end + 1);
             if o.payload == 0 {
-                // Alone it is a packet that can be answered too.
+                // A FIN without data is acknowledged like a segment.
                 self.control.fin_alone = Some((end, t));
                 self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
             }
         }
     }
 
-    /// What was sent just before this packet never came here, by the sender's numbers.
+    /// Whether the packet just before this one was lost before the capture point, by the sender's IP
+    /// identifications.
     fn lost_before(&mut self, o: &Observation) -> bool {
-        // What a network card has put together has as many numbers as it was of segments.
+        // A packet merged by offload used one identification per segment.
         let whole = if o.payload > WHOLE { u64::from(o.payload / SHORT) } else { 0 };
         let together = std::mem::replace(&mut self.together, whole);
         let before = self.own.place();
@@ -198,7 +202,7 @@ impl Direction {
         between.is_some_and(|n| n > together) && self.own.counts()
     }
 
-    /// Notes a packet for another capture.
+    /// Records a packet for matching with another capture.
     fn sight(&mut self, o: &Observation, syn: bool) {
         let seq = self.offset(o.head.seq) + u64::from(syn);
         if !self.begun {
@@ -211,6 +215,7 @@ impl Direction {
             ack: o.head.ack,
             id: o.id.filter(|id| *id != 0),
             stamp: o.head.timestamps.map(|ts| ts.0),
+            echo: o.head.timestamps.map(|ts| ts.1),
         });
     }
 
@@ -232,7 +237,7 @@ impl Direction {
         self.way.data_span = Some((self.way.data_span.map_or(t, |s| s.0), t));
         self.judge.stamped |= o.head.timestamps.is_some();
         if seq <= self.base {
-            // Its first copy was sent before the capture began.
+            // The first copy was sent before the capture began.
             self.way.before_capture += 1;
             self.unsure();
             return;
@@ -250,6 +255,7 @@ impl Direction {
             flight,
             fate: Fate::Open,
         };
+        let seen = self.note_age(&copy);
         let again = if seq >= self.max || behind {
             if seq > self.max {
                 let gap = (self.max, seq);
@@ -266,7 +272,7 @@ impl Direction {
             None
         } else {
             self.trouble(self.peer.numbers.place());
-            self.resent(copy)
+            self.resent(copy, seen)
         };
         self.max = self.max.max(end);
         let result = again.map(|at| (at as usize, self.una));
@@ -283,7 +289,8 @@ impl Direction {
         }
     }
 
-    /// The capture has missed something: next to its sender what comes skips bytes, or what was acknowledged unseen stays unseen.
+    /// Detects packets missing from the capture: near the sender a sequence gap, or data that were
+    /// acknowledged unseen and stay unseen.
     fn gap_of_capture(&mut self, t: Time, seq: u64, behind: bool) {
         let skips = seq > self.max && !self.place.is_far();
         let unseen = self.acks.unseen.filter(|u| !behind && u.1 <= seq);
@@ -295,24 +302,24 @@ impl Direction {
         }
     }
 
-    /// Packets have passed here and are not in the capture.
+    /// Records that packets which passed this point are not in the capture.
     pub(crate) fn misses(&mut self, t: Time) {
         (self.missed, self.judge.torn) = (Some(t), Some(t));
     }
 
-    /// That was found since then.
+    /// Whether the capture was found to lack packets after `t`.
     pub(crate) fn missed_since(&self, t: Time) -> bool {
         self.missed.is_some_and(|at| at > t)
     }
 
-    /// Something is amiss. `from`: the place of what the peer had sent last.
+    /// Starts an episode. `from`: IP identification position of the peer's last packet.
     pub(crate) fn trouble(&mut self, from: Option<u64>) {
         let Direction { una, max, echo, .. } = *self;
         let fin = self.control.fin_alone;
         self.replay.begin(&self.copies, &Outset { una, max, echo, from, fin });
     }
 
-    /// A segment that was acknowledged a moment ago and is seen for the first time.
+    /// A segment first captured shortly after its ACK.
     fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
         let Some((from, to, since)) =
             self.acks.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
@@ -324,12 +331,13 @@ impl Direction {
         true
     }
 
-    /// A segment below the highest byte seen; its place among the retransmissions if it is one.
-    fn resent(&mut self, mut copy: Copy) -> Option<u32> {
+    /// Processes a segment below the highest byte seen; returns its index if it is a retransmission.
+    fn resent(&mut self, mut copy: Copy, (need, evidence): (Need, Evidence)) -> Option<u32> {
         let max = self.max;
         if self.missing.overlaps(copy.seq, copy.end.min(max)) && !self.was_seen(copy.seq, copy.end.min(max)) {
             return self.late(copy);
         }
+        self.late_original(&copy);
         let scene = self.scene(&copy);
         let original = self.copies.first_of(copy.seq).copied();
         let reason = match original {
@@ -338,7 +346,6 @@ impl Direction {
         };
         self.paused(copy.t, Some(reason), false);
         let at = self.way.retransmissions.len();
-        let sure = self.place.is_receiver();
         if self.room(at) {
             self.way.retransmissions.push(Retransmission {
                 t: copy.t,
@@ -350,20 +357,20 @@ impl Direction {
                 reason,
                 waited: scene.idle(),
                 duplicates: self.dupacks.count,
-                need: if sure { Need::Unneeded } else { Need::Unknown },
-                evidence: if sure { Evidence::Seen } else { Evidence::Nothing },
+                need,
+                evidence,
                 answered: None,
                 answer_left: None,
                 likelihood: None,
             });
         }
-        // Away from the sender neither its timer nor what it had heard is known.
+        // Away from the sender, its timer and the ACKs it has got are unknown.
         if scene.far.is_none() {
             self.note_faults(&scene, reason, &copy);
         }
         self.enter(reason, &copy);
         if copy.end > max {
-            // What is new of it is a first transmission of its own.
+            // The new bytes of the segment are a first transmission.
             let tail = Copy { seq: max, ..copy };
             copy.end = max;
             copy.serial = self.copies.push(copy, true);
@@ -384,18 +391,20 @@ impl Direction {
         Some(at as u32)
     }
 
-    /// All of it was seen before.
+    /// Whether all these bytes were captured before.
     fn was_seen(&self, seq: u64, end: u64) -> bool {
         !self.missing.overlaps(seq, end)
     }
 
-    /// Bytes that had been left out come now: overtaken on the way here, or sent again after a loss before here.
+    /// Processes missing bytes that arrive now: reordered before the capture point, or resent after a loss
+    /// before it.
     fn late(&mut self, mut copy: Copy) -> Option<u32> {
         let t = copy.t;
         self.missing.take(copy.seq, copy.end);
         let recent = self.copies.firsts.len().saturating_sub(64);
         let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
-        // Overtaken: its identification is older than that of what came before it, or it comes within a moment.
+        // Reordered: its IP identification is older than that of later data, or it follows them within half a
+        // round trip.
         let older = match (copy.id, after.and_then(|c| c.id)) {
             (Some(a), Some(b)) if a != b => Some(b.wrapping_sub(a) < 1 << 15),
             _ => None,
@@ -413,7 +422,8 @@ impl Direction {
         let scene = self.scene(&copy);
         let waited =
             scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.dupacks.count == 0;
-        // Next to the sender it was the capture that missed the bytes: they may have arrived, and answers may be missing too.
+        // Near the sender, the capture missed the first copy. It may have arrived, and ACKs may be missing
+        // too.
         let missed = !self.place.is_far();
         let reason = match missed {
             true => Reason::Unknown,
@@ -476,7 +486,7 @@ impl Direction {
         }
     }
 
-    /// What is seen of a segment that was sent again from a place away from its sender.
+    /// Facts about a retransmission captured away from its sender.
     fn far(&self, copy: &Copy) -> Far {
         let back = self.place.to_sender;
         let recent = back.unwrap_or_default().times(2) + SIGNS_LAST;
@@ -513,8 +523,8 @@ impl Direction {
         }
     }
 
-    /// A timer of the sender may have expired. What it had sent by then may reach beyond what passed here: up to the end of the
-    /// window.
+    /// The retransmission timer may have expired unseen. Data sent by then may reach beyond the capture
+    /// point, up to the window's edge.
     pub(crate) fn unsure(&mut self) {
         let beyond =
             if self.place.is_far() { self.window.edge.unwrap_or(self.max + UNSEEN) } else { self.max };
@@ -577,7 +587,7 @@ impl Direction {
     }
 
     fn overruns(&mut self, t: Time, end: u64) {
-        // A byte beyond a closed window is a probe; one more segment is not.
+        // One byte beyond a closed window is a window probe.
         if let Some(edge) = self.window.edge
             && end > edge + 1
             && self.answered
@@ -586,7 +596,7 @@ impl Direction {
         }
     }
 
-    /// New data on the first or second duplicate.
+    /// New data after the first or second duplicate ACK (RFC 3042).
     fn limited_transmit(&mut self) {
         if matches!(self.dupacks.count, 1 | 2) && self.phase == Phase::Open {
             self.seen.limited.0 += 1;

@@ -6,14 +6,33 @@ use crate::facts::reason::Reason;
 use crate::findings::flow::{Retransmission, Way};
 use crate::findings::outcome;
 use crate::findings::profile::Seen;
+use crate::intake::dedup::is_near;
 use crate::verdict::Need;
+use base::Span;
 
 impl Direction {
-    /// Settles what is open when the capture ends, and returns the findings and the profile of the sender.
-    pub(crate) fn finish(mut self) -> (Way, Seen) {
+    /// A packet captured twice without an identification looks like a retransmission. Retransmissions at the distance
+    /// of the capture's duplicates therefore get no verdict.
+    fn doubt_copies(&mut self, copied: Option<Span>) {
+        let Some(lag) = copied.filter(|_| !self.own.counts()) else { return };
+        // The first copy of acknowledged bytes is no longer in the send log.
+        let apart = |r: &Retransmission| match r.original {
+            Some(t) => is_near(r.t.since(t), lag),
+            None => r.end <= r.acked,
+        };
+        for r in self.way.retransmissions.iter_mut().filter(|r| apart(r)) {
+            (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown);
+            r.likelihood = None;
+        }
+    }
+
+    /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile. `copied`: time
+    /// between duplicates made by the capture, from IP identifications.
+    pub(crate) fn finish(mut self, copied: Option<Span>) -> (Way, Seen) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();
         self.weigh();
+        self.doubt_copies(copied);
         let mut way = std::mem::take(&mut self.way);
         if !self.rtt.empty_path {
             // Data may have been in flight when the capture began. Without a likelihood from the HMM, a missing duplicate

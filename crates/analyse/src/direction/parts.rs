@@ -1,4 +1,4 @@
-//! Parts of a sender as it is seen: offered window, retransmission timer, duplicate ACKs, peer, SYN and FIN.
+//! State of an observed sender: offered window, retransmission timer, duplicate ACKs, peer, SYN and FIN.
 
 use crate::facts::numbers::Numbers;
 use crate::facts::ts_clock::Clockwork;
@@ -7,46 +7,47 @@ use base::{Span, Time};
 /// The window that the peer offers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OfferedWindow {
-    /// As it was last offered, not scaled.
+    /// Last window field, unscaled.
     pub(crate) raw: u16,
-    /// Offset at which it ends.
+    /// Offset of its right edge.
     pub(crate) edge: Option<u64>,
-    /// Where the window stands closed: 0 is 0 at any scale.
+    /// Offset at which the window is closed. A field of 0 is 0 at any scale.
     pub(crate) closed_at: Option<u64>,
-    /// One past the last byte that probed it.
+    /// One past the last byte of a window probe.
     pub(crate) probed: u64,
-    /// When it was opened last.
+    /// Time of the last window reopening.
     pub(crate) opened: Option<Time>,
-    /// After the last segment the window was full.
+    /// The last segment filled the window.
     pub(crate) full: bool,
 }
 
-/// The retransmission timer, as far as it shows.
+/// Retransmission timer, as far as its expiries are visible.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expiry {
-    /// When it last expired.
+    /// Time of the last expiry.
     pub(crate) expired: Option<Time>,
-    /// How long the timer ran when it last expired, for which byte.
+    /// First byte and running time of the last expiry.
     pub(crate) ran: Option<(u64, Span)>,
     /// Segments resent at the instant of a timeout.
     pub(crate) at_timeout: u64,
 }
 
-/// Duplicate acknowledgements since the last with news.
+/// Duplicate ACKs since the last ACK of new data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dupacks {
-    /// Acknowledgements without news since the last with news.
+    /// Number of duplicate ACKs since then.
     pub(crate) count: u64,
-    /// Of those, such that a packet beyond the missing one must have caused.
+    /// Those of `count` that only a packet beyond the gap can have caused.
     pub(crate) overtaking: u64,
-    /// When the last duplicate or new SACK block passed that shows something beyond a gap, and what had been sent by then.
+    /// Time of the last duplicate ACK or new SACK block beyond a gap, and highest byte sent by then.
     pub(crate) last: Option<(Time, u64)>,
-    /// The lowest byte that was missing since then: duplicates are no reason to resend what lies below it.
+    /// Lowest missing byte since then. Duplicate ACKs do not justify a retransmission below it.
     pub(crate) hole: u64,
 }
 
 impl Dupacks {
-    /// A duplicate, or a new SACK block: something beyond the gap at `una` arrived when bytes below `max` had been sent.
+    /// Records a duplicate ACK or a new SACK block, while the gap was at `una` and `max` the highest byte
+    /// sent.
     pub(crate) fn sign(&mut self, t: Time, una: u64, max: u64) {
         let goes_on = self.last.is_some_and(|(_, upto)| una < upto);
         self.hole = if goes_on { self.hole.min(una) } else { una };
@@ -54,23 +55,23 @@ impl Dupacks {
     }
 }
 
-/// What the receiving end shows of itself: its clock, the numbers of its packets, data of its own.
+/// Receiving end: timestamp clock, IP identifications, data of its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
-    /// The peer's clock, by the stamps of its acknowledgements.
+    /// Timestamp clock of the peer, from the TSvals of its ACKs.
     pub(crate) clock: Clockwork,
-    /// How the peer numbers its packets.
+    /// IP identification sequence of the peer.
     pub(crate) numbers: Numbers,
-    /// One past the highest number of the peer's own data, on the wire.
+    /// One past the highest sequence number of the peer's own data, on the wire.
     pub(crate) end: Option<u32>,
-    /// When the peer last had data of its own to send.
+    /// Time when the peer last sent data of its own.
     pub(crate) talked: Option<Time>,
 }
 
 /// SYN and FIN.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ControlSegments {
-    /// When the SYN passed.
+    /// Time of the SYN.
     pub(crate) syn: Option<Time>,
     /// Offset of the FIN.
     pub(crate) fin: Option<u64>,
@@ -78,22 +79,24 @@ pub(crate) struct ControlSegments {
     pub(crate) fin_alone: Option<(u64, Time)>,
 }
 
-/// Acknowledgements as they pass the capture.
+/// ACKs at the capture point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AckArrivals {
+    /// Pauses since the last one of new data that were put down to losses before the capture.
+    pub(crate) lost_pauses: Span,
     /// Time of the last one.
     pub(crate) heard: Option<Time>,
     /// Time of the last one that acknowledged new data.
     pub(crate) advanced: Option<Time>,
-    /// The last acknowledgement of new data, and how long after the one before it came, until data follow.
+    /// Time of the last ACK of new data and its distance from the previous one; cleared by the next data.
     pub(crate) lets_out: Option<(Time, Span)>,
-    /// An acknowledgement came after a later one.
+    /// An ACK arrived after a later one.
     pub(crate) overtaken: bool,
-    /// Blocks of SACK were seen.
+    /// SACK blocks were seen.
     pub(crate) blocks: bool,
-    /// Bytes that were acknowledged and had not been seen, and when that was.
+    /// Range acknowledged before it was captured, and when.
     pub(crate) unseen: Option<(u64, u64, Time)>,
-    /// Bytes acknowledged in trains of acknowledgements, and how long those took: close ones, and wider ones for
-    /// links on which a packet takes a good part of the round trip.
+    /// Bytes acknowledged by ACK trains and their duration: with a gap below a quarter of the minimum RTT,
+    /// and below three quarters for links where one packet takes much of the RTT.
     pub(crate) trains: [(u64, Span); 2],
 }

@@ -1,37 +1,41 @@
 //! Reconciliation of rule verdicts with the posterior of the event-course model.
 //!
-//! The rules' verdict on each retransmission once it is closed, and what all courses of events together say of it
-//! once its trouble is over.
+//! The order rules give a verdict when a retransmission is closed; the HMM gives a posterior when its episode
+//! ends. The more certain one is reported.
 
 use super::Direction;
-use crate::facts::copies::Evidence;
+use crate::facts::copies::{Copy, Evidence, later};
 use crate::facts::reason::Reason;
+use crate::findings::flow::Retransmission;
 use crate::hypotheses::hmm::{Past, Rates};
 use crate::hypotheses::receiver_model::EchoRule;
 use crate::hypotheses::timing::Pace;
 use crate::verdict::Need;
 use base::Span;
 
-/// A course of events of this likelihood is believed whatever else was concluded.
+/// Posterior from which on the HMM replaces the rules' verdict: odds of 4:1.
 const SURE: f64 = 0.8;
-/// A probe's from here on.
+/// Posterior needed for a tail loss probe.
 const CERTAIN: f64 = 0.95;
-/// Where duplicates are reported, or packets numbered and stamped, the likelier side is told from here on; in between, what
-/// else was concluded.
+/// Posterior from which on the likelier verdict is reported, with DSACK or with counted IP identifications
+/// and timestamps. Below it the rules' verdict stays.
 const LIKELIER: f64 = 0.6;
 
-/// Next to the receiver, what had passed or had not is seen.
+/// Most recent retransmissions that a late original is compared with.
+const LATE: usize = 64;
+
+/// Next to the receiver, arrival or absence of the first copy is observed.
 fn watched(evidence: Evidence, at_receiver: bool) -> bool {
-    evidence == Evidence::Seen || evidence == Evidence::Unseen && at_receiver
+    matches!(evidence, Evidence::Seen | Evidence::Aged) || evidence == Evidence::Unseen && at_receiver
 }
 
-/// What no course of events can contradict.
+/// Evidence that an uncertain posterior does not override.
 fn seen(evidence: Evidence) -> bool {
     matches!(evidence, Evidence::Acked | Evidence::Sacked)
 }
 
 impl Direction {
-    /// Notes the verdicts that are ready.
+    /// Stores the verdicts that are ready.
     pub(crate) fn settle(&mut self) {
         for ruling in self.rulings.drain(..) {
             if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
@@ -44,9 +48,9 @@ impl Direction {
         }
     }
 
-    /// What was amiss is over: all of it together.
+    /// Weighs the recorded episode at its end.
     pub(crate) fn weigh(&mut self) {
-        // No course explains what the capture has missed.
+        // No event course explains packets missing from the capture.
         if !self.answered || self.replay.since() < self.judge.torn.filter(|_| self.replay.since().is_some()) {
             self.replay.forget();
             return;
@@ -63,19 +67,19 @@ impl Direction {
                 (false, true) => 3e-3,
                 (false, false) => 0.3,
             },
-            // What was measured may have waited in a queue each time; the opening did not.
+            // RTT samples may include queueing delay; the handshake does not.
             least: self.least().map_or(Span::ZERO, |least| self.rtt.without_queue(least)),
             pace: self.pace(),
             loose: self.loose(),
             foreign: 0.0,
         };
-        // What the peer itself had to say may be what is missing.
+        // A missing identification may belong to the peer's own data.
         let trip = self.rtt.smoothed().unwrap_or_default();
         let talks =
             self.peer.talked.is_some_and(|t| self.replay.since().is_none_or(|since| t + trip >= since));
         let foreign = self.peer.numbers.foreign().filter(|_| !talks);
-        // Where packets overtake each other and neither duplicates are reported nor packets numbered, courses in the order of
-        // sending say little.
+        // On a path that reorders, in-order event courses mean little without DSACK and without counted
+        // identifications.
         if self.acks.overtaken && !rates.sack && foreign.is_none() {
             self.replay.forget();
             return;
@@ -89,10 +93,10 @@ impl Direction {
                 continue;
             }
             r.likelihood = Some(odds);
-            // What is not sure is left to the other evidence.
+            // An uncertain posterior leaves the decision to other evidence.
             let need = match odds {
-                // A probe follows a silence in which nothing tells its losses from those of its answers.
-                // Where the rules say the unlikelier, neither is told.
+                // A probe follows an idle gap that does not separate data loss from ACK loss. If the rules
+                // contradict the posterior, the verdict is unknown.
                 o if r.reason == Reason::Probe && (1.0 - CERTAIN..CERTAIN).contains(&o) => {
                     let against = r.evidence == Evidence::Silence && o > 0.5;
                     if !against {
@@ -102,7 +106,8 @@ impl Direction {
                 }
                 o if o > SURE => Need::Unneeded,
                 o if o < 1.0 - SURE => Need::Needed,
-                // Where neither duplicates are reported nor packets numbered and stamped, what was concluded is no surer than that, unless it was seen.
+                // Without DSACK and without counted identifications and timestamps, an uncertain posterior
+                // makes the verdict unknown unless the evidence was observed.
                 _ if !tells && !seen(r.evidence) => Need::Unknown,
                 _ if seen(r.evidence) => continue,
                 o if o > LIKELIER => Need::Unneeded,
@@ -116,25 +121,49 @@ impl Direction {
         }
     }
 
-    /// Packets overtake each other.
+    /// Next to the receiver: a packet with bytes that have arrived was sent before the packet that brought them. The
+    /// earlier arrival is then the retransmission, and this packet the delayed original.
+    pub(crate) fn late_original(&mut self, copy: &Copy) {
+        if !self.place.is_receiver() {
+            return;
+        }
+        let (seq, end) = (self.told(copy.seq), self.told(copy.end));
+        let counted = self.own.counts();
+        let copies = &self.copies;
+        let sent_after = |r: &Retransmission| {
+            let same = |c: &&Copy| c.t == r.t && copy.seq <= c.seq && c.end <= copy.end;
+            copies.of(copy.seq, copy.end).filter(same).any(|c| {
+                let by_number = c.id.zip(copy.id).is_some_and(|(a, b)| a != b && a.wrapping_sub(b) < 1 << 15);
+                let by_stamp = c.stamp.zip(copy.stamp).is_some_and(|(a, b)| later(a, b));
+                counted && by_number || by_stamp
+            })
+        };
+        let recent = self.way.retransmissions.iter_mut().rev().take(LATE);
+        let within = recent.filter(|r| r.evidence == Evidence::Unseen && seq <= r.seq && r.end <= end);
+        for r in within.filter(|r| sent_after(r)) {
+            (r.need, r.evidence) = (Need::Unneeded, Evidence::Seen);
+        }
+    }
+
+    /// Whether the path reorders packets or ACKs.
     pub(crate) fn loose(&self) -> bool {
         self.acks.overtaken || self.judge.disorder > 0
     }
 
-    /// No answer comes sooner.
+    /// Shortest RTT to the receiver.
     fn least(&self) -> Option<Span> {
         self.rtt.least_of_all().into_iter().chain(self.place.to_receiver).min()
     }
 
-    /// Bytes that the bottleneck let through, and how long that took.
+    /// Bytes and duration of the ACK trains that measure the bottleneck rate.
     pub(crate) fn bottleneck(&self) -> Option<(u64, Span)> {
-        // A burst of acknowledgements that something held up says nothing of the bottleneck.
+        // Trains of compressed ACKs do not measure the bottleneck.
         let [close, wide] = self.acks.trains;
         let enough = close.1.as_nanos() >= wide.1.as_nanos() / 5;
         Some(if enough { close } else { wide }).filter(|(bytes, took)| *bytes > 0 && !took.is_zero())
     }
 
-    /// How long things take on this path.
+    /// Timing parameters of the path.
     pub(crate) fn pace(&self) -> Pace {
         Pace {
             trip: self.rtt.least(self.copies.longest).or(self.least()).unwrap_or(Span::ZERO),

@@ -1,58 +1,60 @@
 //! Send log of one direction: first transmissions and retransmissions with their fate.
 //!
-//! Every copy of every byte that is still of interest: first transmissions in the order of their bytes,
-//! retransmissions in the order of time, numbered in one row.
+//! Holds every copy of bytes that may still matter: first transmissions by byte, retransmissions by time.
+//! Serial numbers run through both in order of sending.
 
 use base::Time;
 use std::collections::{BTreeMap, VecDeque};
 
 base::named! {
-    /// How a verdict is known.
+    /// Evidence of a verdict.
     pub enum Evidence {
-        /// It was acknowledged before it was sent again.
+        /// Acknowledged before the retransmission.
         Acked = "acknowledged-before",
-        /// It was reported by SACK before it was sent again.
+        /// SACKed before the retransmission.
         Sacked = "sacked-before",
-        /// The timestamp echoed tells which copy came first (RFC 3522).
+        /// The timestamp echo identifies the copy that arrived first (RFC 3522).
         Echo = "timestamp-echo",
-        /// A duplicate was reported (RFC 2883).
+        /// The receiver reported a duplicate (RFC 2883).
         Dsack = "dsack",
-        /// An acknowledgement without news echoes the retransmission: it came as a duplicate.
+        /// A duplicate ACK echoes the retransmission's timestamp: it arrived as a duplicate.
         Duplicate = "duplicate-echo",
-        /// The acknowledgement came sooner than any round trip.
+        /// The ACK arrived earlier than any round trip.
         Early = "earlier-than-a-round-trip",
-        /// Packets keep their order here: what was sent before and after it tells.
+        /// In-order delivery: packets sent before and after it decide.
         Order = "order",
-        /// Acknowledgements were lost: of what arrived before it, answers are missing.
+        /// ACK loss: packets sent before it arrived without an ACK.
         Jump = "answers-are-missing",
-        /// No duplicate was reported although later packets were answered.
+        /// No duplicate was reported although later packets were acknowledged.
         Silence = "no-duplicate-came-back",
-        /// All that was sent and came back, weighed together: no other course of events explains it as well.
+        /// Posterior of the HMM: no other event course explains the episode as well.
         Course = "likeliest-course",
-        /// The capture at the receiver shows it.
+        /// The capture at the receiver contains it.
         Receiver = "receiver-capture",
-        /// The same bytes had passed here before, next to the receiver.
+        /// Next to the receiver: the bytes had passed the capture before.
         Seen = "seen-before",
-        /// The bytes had not passed here before, next to the receiver.
+        /// Next to the receiver: the bytes had not passed the capture before.
         Unseen = "not-seen-before",
-        /// Nothing tells.
+        /// Next to the receiver: the bytes had passed the capture before, with a timestamp too old for the receiver (PAWS).
+        Aged = "too-old-before",
+        /// No evidence.
         Nothing = "nothing",
     }
 }
 
-/// What became of a copy.
+/// Fate of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Fate {
     /// Not known.
     #[default]
     Open,
-    /// It reached the receiver.
+    /// The copy reached the receiver.
     Arrived(Evidence),
-    /// It did not.
+    /// The copy was lost.
     Lost(Evidence),
 }
 
-/// One data segment, sent once.
+/// One transmission of a data segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) serial: u64,
@@ -61,7 +63,7 @@ pub(crate) struct Copy {
     pub(crate) t: Time,
     pub(crate) stamp: Option<u32>,
     pub(crate) id: Option<u16>,
-    /// Bytes outstanding once it was sent.
+    /// Bytes in flight after it was sent.
     pub(crate) flight: u64,
     pub(crate) fate: Fate,
 }
@@ -77,30 +79,30 @@ pub(crate) fn later(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Copies that are still of interest.
+/// Send log of one direction.
 #[derive(Default, Debug)]
 pub(crate) struct Copies {
     /// First transmissions: ascending in serial, bytes and time.
     pub(crate) firsts: VecDeque<Copy>,
     /// Retransmissions: ascending in serial and time.
     pub(crate) agains: VecDeque<Copy>,
-    /// The serial of the next.
+    /// Serial of the next copy.
     pub(crate) next: u64,
-    /// Longest segment.
+    /// Length of the longest segment, bytes.
     pub(crate) longest: u64,
-    /// Retransmissions by their first byte: serials in their order.
+    /// Serials of retransmissions by first byte, ascending.
     by_seq: BTreeMap<u64, VecDeque<u64>>,
-    /// Bytes of copies that have become known to have arrived, until that is looked at.
+    /// Ranges of copies newly known to have arrived, until `Judge::edges` takes them.
     pub(crate) arrived: Vec<(u64, u64)>,
 }
 
-/// More copies than this are not kept: an honest window holds fewer.
+/// Most copies kept of each kind; real windows hold fewer segments.
 pub(crate) const MOST: usize = 1 << 16;
-/// More retransmissions of one segment are not kept: senders give up after fewer (15 expiries in Linux, 12 in BSD).
+/// Most retransmissions kept of one segment: senders give up after fewer (15 expiries in Linux, 12 in BSD).
 const MOST_OF_ONE: usize = 64;
 
 impl Copies {
-    /// A segment was sent; its serial.
+    /// Adds a transmission and returns its serial.
     pub(crate) fn push(&mut self, mut copy: Copy, again: bool) -> u64 {
         copy.serial = self.next;
         self.next += 1;
@@ -150,7 +152,7 @@ impl Copies {
             .filter(move |c| c.overlaps(seq, end))
     }
 
-    /// First transmissions and retransmissions with bytes from this one on, the latest first.
+    /// First transmissions and retransmissions that reach beyond `byte`, the latest first.
     pub(crate) fn latest(&self, byte: u64) -> [Box<dyn Iterator<Item = &Copy> + '_>; 2] {
         let beyond = move |c: &&Copy| c.end > byte;
         [
@@ -171,7 +173,7 @@ impl Copies {
         })
     }
 
-    /// The same, to note its fate.
+    /// The copy with this serial, mutable.
     pub(crate) fn get_mut(&mut self, serial: u64) -> Option<&mut Copy> {
         for list in [&mut self.firsts, &mut self.agains] {
             let at = list.partition_point(|c| c.serial < serial);
@@ -199,7 +201,7 @@ impl Copies {
         self.firsts.range(at..).take_while(move |c| c.seq < end)
     }
 
-    /// The copies that carry this timestamp: a clock's tick can last for several.
+    /// Copies with this TSval; several share one if the timestamp clock is coarse.
     pub(crate) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Copy> {
         let of = move |list: &'_ VecDeque<Copy>| {
             let at = list.partition_point(|c| c.stamp.is_none_or(|s| later(stamp, s)));

@@ -1,43 +1,44 @@
 //! Facts carried by an ACK, compared with the previous ones.
 //!
-//! Every fact it carries, compared with what was said before; no judgement.
+//! Each fact is compared with the previous ACKs; verdicts are made elsewhere.
 
 use base::Time;
 
-/// The facts of one acknowledgement.
+/// Facts of one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckDigest {
-    /// When it was seen.
+    /// Capture time.
     pub(crate) t: Time,
-    /// All below was acknowledged before it.
+    /// Cumulative ACK before it.
     pub(crate) before: u64,
-    /// That was heard: where the capture begins later, the receiver may have had more.
+    /// `before` was seen in an ACK; otherwise the capture began in the middle, and the receiver may have had
+    /// more.
     pub(crate) edge_heard: bool,
-    /// All below is acknowledged now.
+    /// Cumulative ACK now.
     pub(crate) ack: u64,
-    /// Ranges that are reported for the first time.
+    /// SACKed ranges reported for the first time.
     pub(crate) news: [(u64, u64); 4],
-    /// How many of them.
+    /// Number of new ranges; at most four are stored in `news`.
     pub(crate) newly: usize,
-    /// The duplicate it reports.
+    /// Range of its DSACK block.
     pub(crate) dsack: Option<(u64, u64)>,
-    /// The timestamp it echoes.
+    /// Timestamp echo (TSecr).
     pub(crate) echo: Option<u32>,
-    /// That echo is later than any before.
+    /// The echo is later than any before.
     pub(crate) echo_moved: bool,
-    /// It says nothing new about the cumulative acknowledgement, and a packet must have caused it.
+    /// Duplicate ACK: no new cumulative ACK, and caused by a packet.
     pub(crate) duplicate: bool,
-    /// Duplicates or SACK say that something is missing.
+    /// Duplicate ACKs or SACK blocks show a gap.
     pub(crate) hole: bool,
-    /// The receiver is known to hold data beyond what is missing: then it answers each packet at once
-    /// (RFC 5681 section 4.2).
+    /// The receiver is known to hold data beyond a gap, so it acknowledges each packet at once (RFC 5681
+    /// section 4.2).
     pub(crate) held: bool,
-    /// When anything had last come from the receiver before it.
+    /// Time of the receiver's previous packet.
     pub(crate) heard: Option<Time>,
 }
 
 impl AckDigest {
-    /// True if it acknowledges more.
+    /// Whether it acknowledges new data cumulatively.
     pub(crate) fn advances(&self) -> bool {
         self.ack > self.before
     }

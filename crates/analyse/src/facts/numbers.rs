@@ -50,7 +50,7 @@ impl Numbers {
                 self.lacking += step as u64 - 1;
                 place + step as u64
             }
-            // The same packet again.
+            // A repeated packet.
             0 => return Some(place),
             _ if step.unsigned_abs() > FAR => place + APART,
             // A reordered packet fills a gap.

@@ -1,12 +1,10 @@
 //! Sets of half-open byte ranges, ascending and disjoint.
-//!
-//! Half-open ranges, ascending and apart.
 
 /// A set of bytes.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
-/// More holes than this no honest peer has; what comes beyond them is forgotten.
+/// Most ranges kept. No real peer opens more gaps; further ranges are dropped.
 const MOST: usize = 4096;
 
 impl Ranges {
@@ -28,7 +26,7 @@ impl Ranges {
         true
     }
 
-    /// Takes away what lies below `edge`.
+    /// Removes all bytes below `edge`.
     pub(crate) fn forget_below(&mut self, edge: u64) {
         let gone = self.0.partition_point(|r| r.1 <= edge);
         if gone > 0 {
@@ -39,19 +37,19 @@ impl Ranges {
         }
     }
 
-    /// True if all of `[left, right)` is in it.
+    /// Whether all of `[left, right)` is in the set.
     pub(crate) fn holds(&self, left: u64, right: u64) -> bool {
         let at = self.0.partition_point(|r| r.1 <= left);
         self.0.get(at).is_some_and(|r| r.0 <= left && right <= r.1)
     }
 
-    /// True if any of `[left, right)` is in it.
+    /// Whether any byte of `[left, right)` is in the set.
     pub(crate) fn overlaps(&self, left: u64, right: u64) -> bool {
         let at = self.0.partition_point(|r| r.1 <= left);
         left < right && self.0.get(at).is_some_and(|r| r.0 < right)
     }
 
-    /// Takes `[left, right)` out.
+    /// Removes `[left, right)`.
     pub(crate) fn take(&mut self, left: u64, right: u64) {
         let from = self.0.partition_point(|r| r.1 <= left);
         let to = self.0.partition_point(|r| r.0 < right);
@@ -63,24 +61,24 @@ impl Ranges {
         self.0.splice(from..to, rest);
     }
 
-    /// One past the highest byte.
+    /// One past the highest byte of the set.
     pub(crate) fn top(&self) -> Option<u64> {
         self.0.last().map(|r| r.1)
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.0.iter().map(|r| r.1 - r.0).sum()
     }
 
-    /// True if there is none.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// True if the ranges together hold every byte of `[left, right)`.
+/// Whether the ranges together hold every byte of `[left, right)`.
 pub(crate) fn cover(left: u64, right: u64, ranges: &mut [(u64, u64)]) -> bool {
     ranges.sort_unstable();
     let mut upto = left;

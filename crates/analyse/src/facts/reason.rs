@@ -1,146 +1,147 @@
 //! Trigger of a retransmission: timeout, fast retransmit, go-back-N or recovery.
 //!
-//! From outside one sees what came just before it, how long the sender had waited, and what it was doing since.
+//! Inferred from the ACKs just before it, the time that the sender waited, and its recovery phase.
 
 use super::rtt::age;
 use base::{Span, Time};
 
 base::named! {
-    /// Why a segment was sent again, as far as can be seen.
+    /// Trigger of a retransmission, inferred from the capture.
     pub enum Reason {
         /// The retransmission timer expired.
         Timeout = "timeout",
-        /// Duplicates, or a hole that SACK shows: the first of a recovery.
+        /// First retransmission of a recovery, after duplicate ACKs or SACK blocks.
         Fast = "fast-retransmit",
-        /// The same recovery goes on.
+        /// Further retransmission of the same recovery.
         Recovery = "recovery",
-        /// What follows a timeout: old segments in order.
+        /// Old segments resent in order after a timeout.
         GoBackN = "go-back-n",
-        /// The last segment again, before the timer would expire (RFC 8985 section 7).
+        /// Tail loss probe: the last segment again, before the timer expires (RFC 8985 section 7).
         Probe = "tail-loss-probe",
-        /// The capture does not tell: it stands away from the sender, and more than one reason fits.
+        /// Away from the sender, with more than one possible trigger.
         Unknown = "unknown",
     }
 }
 
-/// What a sender is doing.
+/// Recovery phase of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Phase {
-    /// Nothing special.
+    /// No recovery.
     #[default]
     Open,
-    /// Repairs a loss, until this is acknowledged.
+    /// Loss recovery until this byte is acknowledged.
     Recovery(u64),
-    /// Goes on after a timeout, until this is acknowledged.
+    /// Recovery after a timeout until this byte is acknowledged.
     Timeout(u64),
-    /// A timer may have expired unseen: until this is acknowledged, what is sent again may follow from it.
+    /// The timer may have expired unseen. Until this byte is acknowledged, retransmissions may follow from
+    /// that timeout.
     Unsure(u64),
 }
 
-/// What is seen when a segment is sent again.
+/// Context of a retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
     pub(crate) t: Time,
     pub(crate) seq: u64,
     pub(crate) end: u64,
-    /// All below is acknowledged.
+    /// Lowest unacknowledged byte.
     pub(crate) una: u64,
-    /// Sent up to here.
+    /// One past the highest byte sent.
     pub(crate) max: u64,
-    /// When anything last came from the peer.
+    /// Time of the peer's last packet.
     pub(crate) heard: Option<Time>,
-    /// When new data were last acknowledged.
+    /// Time of the last ACK of new data.
     pub(crate) advanced: Option<Time>,
-    /// When the oldest segment was last sent.
+    /// Time when the oldest outstanding segment was last sent.
     pub(crate) oldest_sent: Option<Time>,
-    /// Acknowledgements without news since then.
+    /// Duplicate ACKs since then.
     pub(crate) duplicates: u64,
-    /// Something beyond the oldest segment was reported by SACK.
+    /// SACK has reported data beyond the oldest segment.
     pub(crate) holes: bool,
-    /// The timeout by RFC 6298.
+    /// RTO by RFC 6298 without its minimum.
     pub(crate) timeout: Option<Span>,
-    /// How long after the oldest segment that was sent which SACK reports last.
+    /// Time from the sending of the oldest outstanding segment to that of the highest SACKed one.
     pub(crate) overtaken_by: Span,
-    /// The oldest segment was sent again before.
+    /// The oldest segment was retransmitted before.
     pub(crate) twice: bool,
-    /// How long this sender takes to answer what it hears.
+    /// Usual time between an ACK and the data that it releases.
     pub(crate) reacts: Span,
-    /// The shortest round trip.
+    /// Minimum RTT.
     pub(crate) least: Option<Span>,
-    /// Last time that the timer expired.
+    /// Time of the last timer expiry.
     pub(crate) expired: Option<Time>,
     pub(crate) phase: Phase,
-    /// What is seen of it away from the sender.
+    /// Facts for a capture away from the sender.
     pub(crate) far: Option<Far>,
 }
 
-/// What a capture away from the sender shows of a segment that was sent again: what the sender hears it hears later, what it
-/// answers passes here later still.
+/// Facts about a retransmission at a capture point away from the sender. ACKs reach the sender after they
+/// pass here, and its reaction passes here later still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Far {
-    /// Shortest time from the capture to the sender and back, if known.
+    /// Minimum RTT from the capture to the sender, if known.
     pub(crate) back: Option<Span>,
-    /// When all of its bytes had last passed here, and how often they had.
+    /// Time when all its bytes last passed the capture, and the number of passes of its first byte.
     pub(crate) passed: Option<(Time, usize)>,
-    /// Duplicates or SACK blocks that passed here may have let it out.
+    /// Duplicate ACKs or SACK blocks that passed here may have triggered it.
     pub(crate) signs: bool,
-    /// It lies below the hole that those report: they let it out only if the sender heard of an older one.
+    /// It lies below the gap that those report, so they triggered it only if an older gap was reported.
     pub(crate) below: bool,
-    /// The sender may send tail loss probes: it is not known to do without SACK (RFC 8985 section 7).
+    /// The sender may send tail loss probes: SACK is not known to be off (RFC 8985 section 7).
     pub(crate) probes: bool,
 }
 
 impl Far {
-    /// No timer of the sender is shorter than a round trip.
+    /// Lower bound of the sender's retransmission timer: its round trip.
     pub(crate) fn timer(&self) -> Span {
         shortest_timer(self.back)
     }
 }
 
-/// The shortest timer of a sender that is so far away.
+/// Lower bound of the retransmission timer at this RTT to the sender.
 pub(crate) fn shortest_timer(back: Option<Span>) -> Span {
     back.unwrap_or(LONGEST_BACK).max(SHORTEST)
 }
 
-/// Without the round trip to the sender, this is taken for longer than it and its timer.
+/// Assumed upper bound of RTT and minimum timer where the RTT to the sender is unknown.
 const LONGEST_BACK: Span = Span::from_secs(1);
 
-/// How long a sender takes to answer what it hears, as seen from the capture.
+/// Usual time from an ACK to the data that it releases, at the capture point.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reacts(Span);
 
 impl Reacts {
-    /// New data followed an acknowledgement after this time.
+    /// Adds a sample: new data followed an ACK after this time.
     pub(crate) fn see(&mut self, after: Span) {
         if after > AT_ONCE {
             return;
         }
         let Reacts(usual) = self;
-        // Nine of ten are quicker, about.
+        // Tracks about the 90th percentile.
         *usual = if after > *usual {
             *usual + Span::from_nanos((after - *usual).as_nanos() / 2)
         } else {
             *usual - Span::from_nanos((*usual - after).as_nanos() / 16)
         };
     }
-    /// What it seldom exceeds.
+    /// Estimate, with a floor of 50 us.
     pub(crate) fn usual(self) -> Span {
         self.0.max(Span::from_nanos(50_000))
     }
 }
 
-/// A sender answers an acknowledgement within this.
+/// Longest time from an ACK to the data that it releases.
 const AT_ONCE: Span = Span::from_millis(4);
-/// No timer in use is shorter.
+/// Shortest retransmission timer of stacks in use (Linux: 200 ms).
 const SHORTEST: Span = Span::from_millis(190);
 
 impl Scene {
-    /// How long the timer can have run.
+    /// Longest time that the retransmission timer can have run.
     pub(crate) fn waited(&self) -> Span {
         age(self.t, self.advanced.max(self.oldest_sent))
     }
 
-    /// How long the timer can have run; away from the sender, how long nothing of the segment passed.
+    /// Longest time that the timer can have run; away from the sender, time since the segment last passed.
     pub(crate) fn idle(&self) -> Span {
         match self.far.and_then(|far| far.passed) {
             Some((last, _)) => self.t.since(last),
@@ -148,11 +149,11 @@ impl Scene {
         }
     }
 
-    /// Why, as far as a capture away from the sender shows. A timeout is told only where the silence and the absence of
-    /// duplicates leave no other cause.
+    /// Reason at a capture point away from the sender. A timeout needs a silence and the absence of duplicate
+    /// ACKs that leave no other cause.
     fn seen_from(&self, far: Far) -> Reason {
         let Far { back, passed, signs, below, probes } = far;
-        // Nothing of the answers is seen, so neither are duplicates.
+        // No ACKs were captured, so duplicate ACKs are unknown.
         if self.heard.is_none() {
             return Reason::Unknown;
         }
@@ -162,7 +163,8 @@ impl Scene {
             return Reason::Unknown;
         }
         if signs {
-            // The timer has run since the last news reached the sender: before that has passed, it was not the timer.
+            // The timer restarted when the last ACK of new data reached the sender; before that time plus its
+            // minimum it cannot expire.
             let early = back.is_some_and(|back| age(self.t, self.advanced) < back + timer);
             return match self.phase {
                 _ if !early => Reason::Unknown,
@@ -184,7 +186,7 @@ impl Scene {
         }
     }
 
-    /// Why.
+    /// Reason of the retransmission.
     pub(crate) fn reason(&self) -> Reason {
         if let Some(far) = self.far {
             return self.seen_from(far);
@@ -219,8 +221,8 @@ impl Scene {
                 };
             }
             if waited < due {
-                // A timer for what may be out of order (RFC 8985 section 6.2) runs for a quarter of a round trip longer
-                // than what was delivered last took: it has expired before if that was sent much later.
+                // RACK's reordering timer (RFC 8985 section 6.2) runs a quarter RTT longer than the last
+                // delivered segment took. It expired earlier if that segment was sent much later.
                 let runs = heard.as_nanos().saturating_add(self.overtaken_by.as_nanos());
                 let early = self.least.is_some_and(|l| runs < l.as_nanos() / 8 * 3);
                 let soon = self.holes && (early || waited < SHORTEST);
@@ -228,7 +230,8 @@ impl Scene {
                     Phase::Open if last => return Reason::Probe,
                     Phase::Open if soon => return Reason::Fast,
                     Phase::Recovery(_) if soon && !self.twice => return Reason::Recovery,
-                    // After a timeout that was spurious the sender goes on with new data: its next repair is by SACK.
+                    // After a spurious timeout the sender continues with new data; its next repair is
+                    // triggered by SACK.
                     Phase::Timeout(_) if soon && !self.twice => return Reason::Fast,
                     _ => {}
                 }
@@ -236,8 +239,8 @@ impl Scene {
             return Reason::Timeout;
         }
         match self.phase {
-            // What was resent in this recovery already is resent on no duplicate, but by those who hear of a lost
-            // retransmission: they do it at once.
+            // Duplicate ACKs do not trigger a second retransmission within one recovery. Senders that detect
+            // lost retransmissions resend at once.
             Phase::Recovery(_)
                 if oldest
                     && self.twice
@@ -246,7 +249,7 @@ impl Scene {
             {
                 Reason::Timeout
             }
-            // The timer of a retransmission that is lost expires in the middle of answers.
+            // The timer of a lost retransmission expires while ACKs still arrive.
             Phase::Recovery(_) | Phase::Timeout(_)
                 if oldest && clocked && waited >= due && heard > Span::ZERO =>
             {

@@ -1,20 +1,21 @@
 //! RTT samples of segments sent once, and the RTO of RFC 6298.
 //!
-//! Samples of segments that were sent once, their least, their spread, and the timeout that RFC 6298 makes of them.
+//! Also minimum, spread, and the alternation of successive samples.
 
 use base::alternation::{Alternation, Zigzag};
 use base::{Span, Time};
 
-/// What is known of round trips between the capture and the receiver.
+/// RTT statistics between the capture point and the receiver.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rtt {
     least: Option<Span>,
-    /// The least of segments of full length: on a slow link a long packet takes longer.
+    /// Minimum of segments of the largest length: on a slow link, serialisation adds to the RTT.
     least_full: Option<(u64, Span)>,
-    /// The opening, and bytes that the bottleneck let through in so long: what a full segment takes that finds the path
-    /// empty, for none may have been seen.
+    /// Handshake RTT, with bytes and duration of bottleneck trains. They give the RTT of a full segment on an
+    /// empty path, which may never have been sampled.
     pub(crate) alone: Option<(Span, (u64, Span))>,
-    /// The opening was timed: then the least is that of an empty path, else a queue may have stood all the while.
+    /// The handshake was timed, so the minimum is that of an empty path. Otherwise a standing queue may be
+    /// part of it.
     pub(crate) empty_path: bool,
     most: Span,
     sum: f64,
@@ -25,28 +26,28 @@ pub(crate) struct Rtt {
     zigzag: Zigzag,
 }
 
-/// A standing queue makes a round trip at most so many times longer than the empty path.
+/// Assumed largest ratio of the RTT with a standing queue to that of the empty path.
 const QUEUED: u64 = 8;
 
-/// What is told of round trips, s.
+/// Reported RTT statistics, s.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct RttSummary {
-    /// How many samples.
+    /// Number of samples.
     pub samples: u64,
-    /// The least.
+    /// Minimum RTT.
     pub min_s: f64,
-    /// Their mean.
+    /// Mean RTT.
     pub mean_s: f64,
-    /// The greatest.
+    /// Maximum RTT.
     pub max_s: f64,
-    /// Mean less least: the time that packets waited on top.
+    /// Mean minus minimum: queueing delay.
     pub queueing_s: f64,
-    /// They go to and fro between two levels.
+    /// Set if samples alternate between two levels.
     pub alternates: Option<Alternation>,
 }
 
 impl Rtt {
-    /// A segment of `len` bytes, sent once, was acknowledged after `span`.
+    /// Adds the RTT sample `span` of a segment of `len` bytes that was sent once.
     pub(crate) fn sample(&mut self, span: Span, len: u64) {
         self.bound(span, len);
         self.most = self.most.max(span);
@@ -65,7 +66,7 @@ impl Rtt {
         }
     }
 
-    /// It took no longer than `span` for a segment of `len` bytes.
+    /// Upper bound `span` of the RTT of a segment of `len` bytes.
     pub(crate) fn bound(&mut self, span: Span, len: u64) {
         self.least = Some(self.least.map_or(span, |l| l.min(span)));
         self.least_full = match self.least_full {
@@ -75,7 +76,7 @@ impl Rtt {
         };
     }
 
-    /// The shortest that a segment of `len` bytes took so far.
+    /// Minimum RTT of a segment of `len` bytes so far.
     pub(crate) fn least(&self, len: u64) -> Option<Span> {
         match self.least_full {
             Some((full, least)) if len >= full => Some(match self.alone {
@@ -89,35 +90,35 @@ impl Rtt {
         }
     }
 
-    /// No answer to a segment of `len` bytes comes sooner.
+    /// Lower bound of the RTT of a segment of `len` bytes.
     pub(crate) fn floor(&self, len: u64) -> Option<Span> {
         self.least(len).map(|least| self.without_queue(least))
     }
 
-    /// The same of what was measured, where the capture may never have seen the path empty.
+    /// Lower bound behind a measured minimum: divided by [`QUEUED`] if the path may never have been empty.
     pub(crate) fn without_queue(&self, least: Span) -> Span {
         if self.empty_path { least } else { Span::from_nanos(least.as_nanos() / QUEUED) }
     }
 
-    /// The shortest of all.
+    /// Minimum over segments of all lengths.
     pub(crate) fn least_of_all(&self) -> Option<Span> {
         self.least
     }
 
-    /// The smoothed round trip.
+    /// Smoothed RTT (RFC 6298).
     pub(crate) fn smoothed(&self) -> Option<Span> {
         self.srtt.map(Span::from_secs_f64)
     }
 
-    /// The timeout of RFC 6298 without its least value.
+    /// RTO of RFC 6298 without its minimum.
     pub(crate) fn timeout(&self) -> Option<Span> {
         self.srtt.map(|srtt| Span::from_secs_f64(srtt + 4.0 * self.rttvar))
     }
 
-    /// What is told in the end.
+    /// Statistics for the report.
     pub(crate) fn summary(&self) -> Option<RttSummary> {
         let least = self.least?.as_secs_f64();
-        // Bounds alone are no samples.
+        // Upper bounds are not samples.
         let mean = if self.count > 0 { self.sum / self.count as f64 } else { least };
         Some(RttSummary {
             samples: self.count,
@@ -130,7 +131,7 @@ impl Rtt {
     }
 }
 
-/// How long `now` lies after `then`.
+/// Time from `then` to `now`; [`Span::FOREVER`] without `then`.
 pub(crate) fn age(now: Time, then: Option<Time>) -> Span {
     then.map_or(Span::FOREVER, |then| now.since(then))
 }

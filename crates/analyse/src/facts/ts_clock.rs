@@ -1,27 +1,27 @@
 //! Receiver timestamp clock: tick and offset, from the TSval of its ACKs.
 //!
-//! Its timestamp counts ticks of the receiver's clock. The tick is found from how fast they count, the offset from
-//! the acknowledgements that travelled fastest.
+//! The tick length follows from the TSval rate. The offset follows from the ACKs with the shortest transit.
 
 use base::{Span, Time};
 
-/// The receiver's clock as seen from here.
+/// Timestamp clock of the receiver, seen from the capture point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clockwork {
     first: Option<(Time, u32)>,
     last: Option<(Time, u32)>,
-    /// The least by which arrival exceeds the stamp, ns, counted from the first; with the tick it was made with.
+    /// Smallest excess of capture time over TSval time, ns, relative to the first ACK; and the tick that it
+    /// was computed with.
     fastest: i64,
     tick: u64,
 }
 
-/// Ticks in use, ns.
+/// Tick lengths of stacks in use, ns.
 const TICKS: [u64; 6] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
-/// The tick is looked for when so much time has passed.
+/// Time that the tick estimate needs.
 const ENOUGH: Span = Span::from_millis(500);
 
 impl Clockwork {
-    /// An acknowledgement with this stamp was seen.
+    /// Adds the TSval of an ACK.
     pub(crate) fn see(&mut self, t: Time, stamp: u32) {
         let Some((t0, s0)) = self.first else {
             self.first = Some((t, stamp));
@@ -46,8 +46,8 @@ impl Clockwork {
         (t.as_nanos() as i64).saturating_sub(t0.as_nanos() as i64).saturating_sub(at)
     }
 
-    /// When what was seen at `t` with this stamp left, on the clock of the capture and as if the fastest had needed no
-    /// time; within a tick.
+    /// Departure time of an ACK captured at `t`, on the capture clock, within one tick. The fastest ACK
+    /// counts as having no transit time.
     pub(crate) fn left(&self, t: Time, stamp: u32) -> Option<Time> {
         (self.tick > 0).then(|| {
             let late = self.behind(t, stamp).saturating_sub(self.fastest).max(0);

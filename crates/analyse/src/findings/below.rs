@@ -1,110 +1,110 @@
 //! Correlation of lower-layer events with timeouts and idle periods, with the probability of coincidence.
 //!
-//! A list of what the radio or the link did, with times, is laid beside the timeouts and silences of a connection.
+//! Events of the radio or the link are matched in time with timeouts and silences of a connection.
 //!
-//! An event lies under a trouble if the two share some time. Whether that means anything hangs on how often such an
-//! event happens: where a stretch as long as the trouble touches one wherever it is laid, nothing follows. So each
-//! match carries its `chance`: the share of all places in the connection's time at which a stretch of that length
-//! would share at least as much time with an event of the same name.
+//! An event matches a trouble if both overlap in time. The weight of a match depends on how frequent such
+//! events are. So each match carries its `chance`: the share of start times in the connection's life at which
+//! an interval of the trouble's length would overlap an event of the same name for at least as long.
 
 use super::flow::{Flow, Kind, SpikeKind};
 use base::{Span, Time};
 
-/// Something that happened in a lower layer. Times are seconds from the first packet of the capture.
+/// An event of a lower layer. Times are seconds from the first packet of the capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Which layer, for example `radio`.
+    /// Layer, for example `radio`.
     pub layer: String,
-    /// What, for example `cell reselection`.
+    /// Name, for example `cell reselection`.
     pub name: String,
-    /// When.
+    /// Start time, s.
     pub t: f64,
-    /// Until when; `t` if it does not last.
+    /// End time, s; equals `t` for an instant.
     pub until: f64,
 }
 
 base::named! {
-    /// What went wrong in the transport.
+    /// Kind of transport problem.
     pub enum TroubleKind {
-        /// The retransmission timer expired; the trouble is the time that it had run.
+        /// Retransmission timeout; it lasts as long as the timer ran.
         Timeout = "timeout",
-        /// What was awaited came late.
+        /// Delay spike: the awaited data arrived late.
         Delay = "delay-spike",
-        /// What was awaited was lost, and what was sent meanwhile.
+        /// Outage: the awaited data, and data sent meanwhile, were lost.
         Outage = "outage",
-        /// What was awaited was lost, and the sender was silent until its timer expired.
+        /// The awaited data were lost, and the sender was silent until its timer expired.
         Timer = "waiting-for-timer",
-        /// Nothing came back, and nothing tells why.
+        /// No ACKs arrived, for an unknown reason.
         Silence = "silence",
     }
 }
 
 base::named! {
-    /// How much a match says.
+    /// Strength of a match.
     pub enum Sureness {
-        /// By chance in fewer than one of twenty places, and the event fills at least half of the trouble.
+        /// Chance below 1 in 20, and the event covers at least half of the trouble.
         Sure = "sure",
-        /// By chance in fewer than one of twenty places.
+        /// Chance below 1 in 20.
         Likely = "likely",
-        /// By chance in fewer than one of three.
+        /// Chance below 1 in 3.
         Possible = "possible",
-        /// Such an event is nearly always near: that it was near here says nothing.
+        /// Such events are too frequent for a conclusion.
         Accident = "may-be-chance",
     }
 }
 
-/// A trouble and what happened below it.
+/// A timeout or silence, with the lower-layer events that overlap it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trouble {
     /// Direction of the data, an index of [`Flow::ways`].
     pub way: usize,
-    /// What it was.
+    /// Kind of trouble.
     pub kind: TroubleKind,
     /// The verdict on a timeout.
     pub verdict: Option<Kind>,
-    /// Since when, s.
+    /// Start, s.
     pub t: f64,
-    /// Until when, s.
+    /// End, s.
     pub until: f64,
-    /// What lies under it, in the order of time.
+    /// Overlapping events, ascending in time.
     pub under: Vec<Match>,
 }
 
-/// An event under a trouble.
+/// A lower-layer event that overlaps a trouble.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Match {
-    /// Which event of the list.
+    /// Index of the event in the list.
     pub event: usize,
-    /// How much of the trouble it fills, 0 to 1.
+    /// Share of the trouble that it covers, 0 to 1.
     pub fills: f64,
-    /// How likely a stretch of this length shares as much time with such an event wherever it lies, 0 to 1.
+    /// Probability that an interval of this length at a random time overlaps such an event for at least as
+    /// long, 0 to 1.
     pub chance: f64,
-    /// What that says.
+    /// Strength of the match.
     pub sureness: Sureness,
 }
 
-/// All troubles with the same events: do the two go together?
+/// Correlation of all troubles with the events of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Together {
     /// Layer of the events.
     pub layer: String,
     /// Their name.
     pub name: String,
-    /// Events of that name while the connection lived.
+    /// Events of that name during the connection.
     pub events: usize,
-    /// Of those, how many lie under no trouble.
+    /// Those of `events` that overlap no trouble.
     pub harmless: usize,
-    /// Troubles.
+    /// Number of troubles.
     pub troubles: usize,
-    /// Of those, how many have such an event below.
+    /// Troubles that overlap such an event.
     pub touched: usize,
-    /// How many would, if they lay anywhere: the sum of the chances.
+    /// Expected number at random times: the sum of the chances.
     pub expected: f64,
-    /// How likely at least `touched` would then, 0 to 1.
+    /// Probability of at least `touched` overlaps at random times, 0 to 1.
     pub accident: f64,
 }
 
-/// The troubles of a connection in the order of time, each with the events below it.
+/// Troubles of a connection, ascending in time, each with the overlapping events.
 pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Trouble> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut out: Vec<Trouble> = Vec::new();
@@ -137,7 +137,7 @@ fn under((t, until): (f64, f64), life: (f64, f64), events: &[Event]) -> Vec<Matc
     for (event, e) in events.iter().enumerate().filter(|(_, e)| touches(e, t, until)) {
         let shared = e.until.min(until) - e.t.max(t);
         let fills = if until > t { shared / (until - t) } else { 1.0 };
-        // Of those that do not last there may be many, all with the same answer.
+        // Many instants may have the same chance: compute it once.
         let same = |m: &&Match| m.fills == fills && alike(&events[m.event], e);
         let known = out.iter().rev().find(same).map(|m| m.chance);
         let chance = known
@@ -162,7 +162,8 @@ fn alike(a: &Event, b: &Event) -> bool {
     a.layer == b.layer && a.name == b.name
 }
 
-/// The share of places in `life` at which a stretch of `length` shares at least so much time with one of the events.
+/// Share of start times in `life` at which an interval of `length` overlaps one of the events for at least
+/// `shared`.
 fn chance_of<'a>(
     (length, shared): (f64, f64),
     life: (f64, f64),
@@ -186,7 +187,7 @@ fn chance_of<'a>(
     covered / (last - first)
 }
 
-/// For each name of event, how its events and the troubles go together; those first that hardly do so by accident.
+/// Correlation with the troubles for each event name, the least likely coincidences first.
 pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]) -> Vec<Together> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut kinds: Vec<&Event> = Vec::new();
@@ -221,12 +222,12 @@ fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Trouble
     }
 }
 
-/// The probability that at least `k` of independent events with these probabilities happen.
+/// Probability that at least `k` of independent events with these probabilities occur.
 fn at_least(k: usize, chances: &[f64]) -> f64 {
     if k == 0 {
         return 1.0;
     }
-    // `fewer[i]`: exactly i happened so far; only those below k are followed.
+    // `fewer[i]`: probability that exactly i events occurred so far, for i < k.
     let mut fewer = vec![0.0; k];
     fewer[0] = 1.0;
     for p in chances {
@@ -253,11 +254,11 @@ mod tests {
     #[test]
     fn chance_is_the_share_of_places() {
         let events = [event("a", 10.0, 12.0), event("a", 50.0, 50.0)];
-        // A stretch of 4 s in 104 s: it touches from 6 to 12 and from 46 to 50.
+        // An interval of 4 s in 104 s overlaps if it starts from 6 to 12 or from 46 to 50.
         assert!((chance_of((4.0, 0.0), (0.0, 104.0), events.iter()) - 0.1).abs() < 1e-12);
-        // To share a second with the first one it begins from 7 to 11.
+        // It overlaps the first event for 1 s if it starts from 7 to 11.
         assert!((chance_of((4.0, 1.0), (0.0, 104.0), events.iter()) - 0.04).abs() < 1e-12);
-        // Overlapping ones count once; what lies outside not at all.
+        // Overlapping events count once; events outside of the connection's life do not count.
         let events = [event("a", 10.0, 20.0), event("a", 15.0, 30.0), event("a", 400.0, 500.0)];
         assert!((chance_of((0.0, 0.0), (0.0, 100.0), events.iter()) - 0.2).abs() < 1e-12);
         assert_eq!(chance_of((200.0, 0.0), (0.0, 100.0), events.iter()), 1.0);

@@ -8,10 +8,10 @@
 use super::flow::Way;
 use crate::verdict::Need;
 
-/// Rates up to this are low, those from the second on high, bit/s.
+/// Rates up to `LOW_UP_TO` are low, those from `HIGH_FROM` on high, bit/s.
 const LOW_UP_TO: f64 = 42_800.0;
 const HIGH_FROM: f64 = 46_800.0;
-/// Windows up to this are small, those from the second on large, segments.
+/// Windows up to `SMALL_UP_TO` are small, those from `LARGE_FROM` on large, segments.
 const SMALL_UP_TO: f64 = 20.0;
 const LARGE_FROM: f64 = 60.0;
 
@@ -27,19 +27,30 @@ base::named! {
     }
 }
 
-/// What was observed of a connection.
+impl Protocol {
+    /// The recommendation and its reason, in words.
+    pub fn because(self) -> &'static str {
+        match self {
+            Protocol::Eifel => "Eifel, as nothing was lost",
+            Protocol::Sctp => "SCTP, as data were lost, the rate is low and the window large",
+            Protocol::Reno => "Reno with the bug fix, as data were lost",
+        }
+    }
+}
+
+/// Observed conditions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Conditions {
-    /// Data were lost; none: that is not known of all retransmissions.
+    /// Data were lost; `None`: some retransmissions have no verdict.
     pub lossy: Option<bool>,
-    /// Rate of the bottleneck, bit/s.
+    /// Bottleneck rate, bit/s.
     pub rate_bps: Option<f64>,
-    /// The greatest window that the receiver offered, in segments of the longest size sent.
+    /// Largest window offered by the receiver, in segments of the longest size sent.
     pub window_segments: Option<f64>,
 }
 
 impl Conditions {
-    /// Those of a direction.
+    /// Conditions of a direction.
     pub fn of(way: &Way) -> Conditions {
         let lossy = match (way.count(Need::Needed), way.count(Need::Unknown)) {
             (0, 0) => Some(false),
@@ -54,7 +65,7 @@ impl Conditions {
         }
     }
 
-    /// The protocol that the rule recommends; none where the study did not look, or the conditions are not known.
+    /// Recommended protocol; None outside of the conditions studied, or if the conditions are unknown.
     pub fn recommended(&self) -> Option<Protocol> {
         if !self.lossy? {
             return Some(Protocol::Eifel);
@@ -78,7 +89,7 @@ mod tests {
         Conditions { lossy, rate_bps, window_segments }.recommended()
     }
 
-    /// SC-08, SC-07: the first ranks of table I, at its rates and windows.
+    /// SC-08, SC-07: first rank of each cell of table I, at its rates and windows.
     #[test]
     fn sc_08_the_rule_recommends_the_first_rank_of_each_cell_of_the_table() {
         for rate in [9_050.0, 21_400.0, 42_800.0, 46_800.0, 78_000.0, 1.5e6] {
@@ -91,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Where the study did not look, nothing is recommended, unless the other condition decides.
+    /// Between the conditions studied there is no recommendation, unless the other condition decides.
     #[test]
     fn sc_08_nothing_is_recommended_between_what_was_studied() {
         assert_eq!(best(Some(true), 44_000.0, 60.0), None);

@@ -1,7 +1,6 @@
 //! Cost of path interruptions: count, duration, transport idle time and losses of each outage.
 //!
-//! Reselections, handovers, outages, one after the other: how often, how long, how long the transport was silent, and
-//! how many segments of either direction were lost in each.
+//! Interruptions are reselections, handovers and outages.
 
 use super::below::{Event, seconds, touches};
 use super::flow::{Flow, SpikeKind};
@@ -12,39 +11,39 @@ use std::collections::BTreeSet;
 /// One interruption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
-    /// Since when, s from the first packet of the capture.
+    /// Start, s from the first packet of the capture.
     pub t: f64,
-    /// Until when, s.
+    /// End, s.
     pub until: f64,
-    /// Segments that were on the way then and got lost, from the client and to it.
+    /// Lost segments in flight during it, from the client and to it.
     pub lost: [u64; 2],
-    /// Retransmissions of what was on the way then that nobody needed, from the client and to it.
+    /// Unneeded retransmissions of segments in flight during it, from the client and to it.
     pub unneeded: [u64; 2],
-    /// Timeouts in it and in the silence after it.
+    /// Timeouts during it and during the silence after it.
     pub timeouts: u64,
-    /// How long nothing came back, s: the longest silence that touches it; none: the transport noticed nothing.
+    /// Longest overlapping silence, s; none: the transport was not affected.
     pub silence_s: Option<f64>,
 }
 
 /// Interruptions of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episodes {
-    /// The layer that told of them; `path`: nobody did, they are silences that the capture shows.
+    /// Layer that reported them; `path`: none did, they are silences of the capture.
     pub layer: String,
-    /// What they are.
+    /// Name of the event.
     pub name: String,
-    /// Each, in the order of time.
+    /// Interruptions, ascending in time.
     pub all: Vec<Episode>,
 }
 
-/// Least, mean and greatest of some values.
+/// Minimum, mean and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -60,29 +59,29 @@ impl Spread {
 }
 
 impl Episodes {
-    /// From the beginning of one to that of the next, s; none with fewer than two.
+    /// Time from the start of one interruption to that of the next, s; none with fewer than two.
     pub fn interval_s(&self) -> Option<Spread> {
         Spread::of(self.all.windows(2).map(|w| w[1].t - w[0].t))
     }
-    /// How long they last, s.
+    /// Duration, s.
     pub fn length_s(&self) -> Option<Spread> {
         Spread::of(self.all.iter().map(|e| e.until - e.t))
     }
-    /// How long the transport was silent in those that it noticed, s.
+    /// Duration of the silences, s, of interruptions that have one.
     pub fn silence_s(&self) -> Option<Spread> {
         Spread::of(self.all.iter().filter_map(|e| e.silence_s))
     }
-    /// By how much longer it was silent than they lasted, s: what repairing took.
+    /// Silence beyond the interruption, s: the recovery time.
     pub fn repair_s(&self) -> Option<Spread> {
         Spread::of(self.all.iter().filter_map(|e| Some(e.silence_s? - (e.until - e.t))))
     }
-    /// Segments lost in each, from the client and to it.
+    /// Segments lost per interruption, from the client and to it.
     pub fn lost(&self) -> [Option<Spread>; 2] {
         [0, 1].map(|way| Spread::of(self.all.iter().map(|e| e.lost[way] as f64)))
     }
 }
 
-/// The interruptions that lower layers tell of, name by name: events that last, while the connection lived.
+/// Interruptions reported by lower layers, by name: events with a duration, during the connection.
 pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let seen = Seen::of(flow, start);
@@ -100,7 +99,7 @@ pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
     out
 }
 
-/// The silences of the path that the capture shows: delays and outages, whatever caused them.
+/// Delays and outages of the path in the capture, whatever their cause.
 pub fn silences(flow: &Flow, start: Time) -> Episodes {
     let path = |kind| matches!(kind, SpikeKind::Delay | SpikeKind::Outage);
     let mut spans: Vec<(f64, f64)> = flow
@@ -110,7 +109,7 @@ pub fn silences(flow: &Flow, start: Time) -> Episodes {
         .map(|s| (seconds(start, s.t), seconds(start, s.until)))
         .collect();
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Both directions may have seen the same one.
+    // Both directions may show the same silence.
     spans.dedup_by(|next, kept| {
         let same = next.0 <= kept.1;
         kept.1 = if same { kept.1.max(next.1) } else { kept.1 };
@@ -121,17 +120,17 @@ pub fn silences(flow: &Flow, start: Time) -> Episodes {
     Episodes { layer: "path".to_owned(), name: "silence".to_owned(), all }
 }
 
-/// What happened in one direction, in seconds and ascending.
+/// Findings of one direction, in seconds, ascending.
 struct Happened {
     silences: Vec<(f64, f64)>,
     timeouts: Vec<f64>,
-    /// When the original of a retransmission had been sent, its first byte, the verdict.
+    /// Retransmissions: send time of the original, first byte, verdict.
     resent: Vec<(f64, u64, Need)>,
-    /// The mean round trip.
+    /// Mean RTT.
     trip: f64,
 }
 
-/// Both directions.
+/// Findings of both directions.
 struct Seen([Happened; 2]);
 
 impl Seen {
@@ -155,7 +154,7 @@ impl Seen {
     fn episode(&self, t: f64, until: f64) -> Episode {
         let mut e = Episode { t, until, lost: [0; 2], unneeded: [0; 2], timeouts: 0, silence_s: None };
         for (i, way) in self.0.iter().enumerate() {
-            // Silences follow each other.
+            // Silences are disjoint and ascending.
             let first = way.silences.partition_point(|s| s.1 < t);
             let longest = way.silences[first..]
                 .iter()
@@ -168,7 +167,7 @@ impl Seen {
             let upto = |x: f64| way.timeouts.partition_point(|at| *at <= x);
             let before = way.timeouts.partition_point(|at| *at < t);
             e.timeouts += upto(end).saturating_sub(before) as u64;
-            // What was sent up to a round trip before may have been on the way.
+            // Segments sent up to one RTT before may have been in flight.
             let from = way.resent.partition_point(|r| r.0 < t - way.trip);
             let (mut lost, mut unneeded) = (BTreeSet::new(), BTreeSet::new());
             for (_, seq, need) in way.resent[from..].iter().take_while(|r| r.0 <= until) {

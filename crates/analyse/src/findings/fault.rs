@@ -1,34 +1,34 @@
 //! Implementation faults of TCP stacks visible in a capture.
 //!
-//! The faults that the study of delays found in stacks of its time (early timers, early fast retransmits, windows
-//! exceeded, large first flights), and a few of their kin.
+//! Mostly faults that delay studies found in stacks of their time: early timers, early fast retransmits,
+//! window overruns, large first flights.
 
 use base::Time;
 
 base::named! {
-    /// A fault of a stack.
+    /// Implementation fault of a TCP stack.
     pub enum FaultKind {
-        /// More in the first flight than RFC 6928 allows: ten segments.
+        /// The first flight exceeds ten segments (RFC 6928).
         InitialWindow = "initial-window",
-        /// Data beyond the window that the receiver offered.
+        /// Data beyond the receiver's window.
         WindowOverrun = "window-overrun",
-        /// The timer expired within a round trip.
+        /// A timeout within one round trip.
         EarlyTimer = "early-timer",
-        /// The timer expired again sooner than before, with nothing acknowledged in between.
+        /// A repeated timeout without back-off: sooner than the previous one, without an ACK in between.
         NoBackOff = "no-back-off",
-        /// A fast retransmit after fewer than three duplicates, and no more reported by SACK.
+        /// A fast retransmit after fewer than three duplicate ACKs, without more SACKed data.
         EarlyFastRetransmit = "early-fast-retransmit",
-        /// Duplicates after a timeout let out old segments.
+        /// Duplicate ACKs after a timeout clock out old segments.
         DuplicatesClock = "duplicates-clock-retransmissions",
         /// A timeout that resends several segments at once.
         ResendsOutstanding = "timeout-resends-outstanding",
-        /// Sent again although it had been acknowledged.
+        /// An acknowledged segment was resent.
         ResendsAcknowledged = "resends-acknowledged",
     }
 }
 
 impl FaultKind {
-    /// What is wrong with it, as a sentence.
+    /// The fault as a sentence.
     pub const fn says(self) -> &'static str {
         match self {
             FaultKind::InitialWindow => {
@@ -55,19 +55,19 @@ impl FaultKind {
     }
 }
 
-/// One time that it happened.
+/// One occurrence of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// What.
+    /// Kind.
     pub kind: FaultKind,
-    /// By how much: bytes of a window, duplicates seen, ns that the timer ran, segments resent.
+    /// Size, with the unit of its kind: bytes beyond a window, duplicate ACKs, timer in ns, segments resent.
     pub amount: u64,
 }
 
 impl Fault {
-    /// The amount with its unit.
+    /// Size with its unit.
     pub fn measured(&self) -> String {
         let n = self.amount;
         match self.kind {

@@ -1,7 +1,7 @@
 //! Connection report: plain data in order of time.
 //!
-//! Plain data, in the order of time: offsets count from the first sequence number of their direction, so that the SYN
-//! is 0 and data begin at 1.
+//! All lists ascend in time. Offsets are relative to the initial sequence number of their direction: the SYN
+//! is 0, data begin at 1.
 
 use super::fault::Fault;
 use super::idle::{Idle, IdleCause};
@@ -17,13 +17,13 @@ use base::truth::SpuriousCause;
 use base::{Span, Time};
 
 base::named! {
-    /// The verdict on a timeout or a fast retransmit.
+    /// Verdict on a timeout or a fast retransmit.
     pub enum Kind {
-        /// What was resent was not needed.
+        /// The retransmission was not needed.
         Spurious = "spurious",
-        /// It was.
+        /// The retransmission was needed.
         Genuine = "genuine",
-        /// The capture does not tell.
+        /// No verdict.
         Unknown = "unknown",
     }
 }
@@ -38,129 +38,130 @@ impl From<Need> for Kind {
     }
 }
 
-/// A connection.
+/// Report of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Who opened it; where that was not seen, who is likely to have.
+    /// Client; without the SYN, the end more likely to be it.
     pub client: Endpoint,
     /// The other end.
     pub server: Endpoint,
-    /// Its beginning was seen.
+    /// The SYN was captured.
     pub opened: bool,
-    /// First and last packet.
+    /// Time of the first packet.
     pub first: Time,
-    /// See there.
+    /// Time of the last packet.
     pub last: Time,
-    /// Packets of both directions, those without copies that the capture made.
+    /// Packets of both directions, without duplicates made by the capture.
     pub packets: u64,
-    /// Bytes of them, IP headers counted.
+    /// Bytes of these packets, IP headers included.
     pub bytes: u64,
-    /// Packets that the capture holds twice.
+    /// Packets captured more than once.
     pub captured_twice: u64,
-    /// The longest time between a packet and a copy of it.
+    /// Longest time between a packet and its duplicate in the capture.
     pub copies_apart: Span,
-    /// It was reset.
+    /// The connection was reset.
     pub reset: bool,
-    /// From the client to the server, and back.
+    /// Directions: client to server, and server to client.
     pub ways: [Way; 2],
 }
 
-/// One direction of a connection: data that way, acknowledgements the other way.
+/// Report of one direction: its data, and the ACKs of the other direction.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Way {
-    /// Packets this way, and their bytes, IP headers counted.
+    /// Packets of this direction.
     pub packets: u64,
-    /// See there.
+    /// Bytes of these packets, IP headers included.
     pub bytes: u64,
     /// Packets with data.
     pub data_packets: u64,
-    /// Bytes of data, each as often as it was sent.
+    /// Payload bytes, retransmissions included.
     pub data_bytes: u64,
-    /// Bytes of data that were acknowledged; where no acknowledgements were seen, the different ones sent.
+    /// Payload bytes acknowledged; without ACKs in the capture, distinct bytes sent.
     pub delivered_bytes: u64,
-    /// First and last packet with data.
+    /// Times of the first and last packet with data.
     pub data_span: Option<(Time, Time)>,
-    /// SYNs and FINs that were sent again.
+    /// Retransmitted SYNs and FINs.
     pub control_again: u64,
-    /// Probes of a connection that is idle.
+    /// Keep-alive probes (RFC 9293 section 3.8.4).
     pub keep_alives: u64,
-    /// Probes of a window that is closed.
+    /// Zero-window probes (RFC 9293 section 3.8.6.1).
     pub window_probes: u64,
-    /// Packets that came after later ones and were no retransmissions.
+    /// Reordered packets that are no retransmissions.
     pub out_of_order: u64,
-    /// Bytes that the capture does not hold although later ones were sent.
+    /// Bytes not captured although later bytes were.
     pub missing_bytes: u64,
-    /// Bytes acknowledged that the capture never showed.
+    /// Bytes acknowledged but not captured.
     pub acknowledged_unseen: u64,
     /// Segments whose first copies were sent before the capture began.
     pub before_capture: u64,
-    /// Sequence numbers that fit nowhere.
+    /// Packets with sequence numbers outside of the connection.
     pub strange: u64,
-    /// Acknowledgements without news that came back.
+    /// Duplicate ACKs received.
     pub duplicate_acks: u64,
-    /// Of those, how many reported a duplicate (RFC 2883).
+    /// Number of these with a DSACK block (RFC 2883).
     pub dsacks: u64,
-    /// Packets that the receiver sent and that were lost on the way here, where it numbers what it sends (ADR 0032).
+    /// Packets of the receiver lost before the capture point, if it counts packets in the IP identification
+    /// (ADR 0032).
     pub replies_lost: Option<u64>,
-    /// What the sender of the data offered and what was agreed.
+    /// Options of the sender and of the handshake.
     pub options: Options,
-    /// Where the capture stands.
+    /// Capture point.
     pub place: Place,
-    /// Round trips from here to the receiver and back.
+    /// RTT between the capture point and the receiver.
     pub rtt: Option<RttSummary>,
-    /// Each retransmission, with its verdict.
+    /// Retransmissions with their verdicts.
     pub retransmissions: Vec<Retransmission>,
-    /// Each expiry of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: Vec<Timeout>,
-    /// Each fast retransmit.
+    /// Fast retransmits.
     pub fast_retransmits: Vec<FastRetransmit>,
-    /// What was resent in a row after a timeout.
+    /// Go-back-N runs after timeouts.
     pub go_back_n: Vec<GoBackN>,
-    /// When nothing came back for long.
+    /// Delay spikes and outages.
     pub spikes: Vec<Spike>,
-    /// When the sender was silent, and why.
+    /// Pauses of the sender, with their causes.
     pub idles: Vec<Idle>,
-    /// Time by what held the sender up, all pauses counted.
+    /// Total time of all pauses by cause.
     pub time: TimeSpent,
-    /// Segments that were lost side by side.
+    /// Loss bursts.
     pub bursts: Vec<Burst>,
-    /// How fast data came through where acknowledgements followed each other closely, bit/s.
+    /// Bottleneck rate from closely spaced ACKs, bit/s.
     pub bottleneck_bps: Option<f64>,
-    /// Bytes outstanding when the first segment was sent that was lost.
+    /// Bytes in flight when the first lost segment was sent.
     pub buffer_bytes: Option<u64>,
-    /// What no sender should do.
+    /// Implementation faults.
     pub faults: Vec<Fault>,
-    /// RFC 3481, point by point.
+    /// Conformance with RFC 3481, point by point.
     pub profile: Vec<Advice>,
-    /// Every data segment, if that was asked for.
+    /// All data segments, if `Keep::points` is set.
     pub transmissions: Vec<Transmission>,
-    /// Every acknowledgement that came back, if that was asked for.
+    /// All ACKs received, if `Keep::points` is set.
     pub acks: Vec<AckPoint>,
-    /// Every packet, to be matched with those of another capture, if that was asked for.
+    /// All packets, for matching with another capture, if `Keep::arrivals` is set.
     pub sightings: Vec<Sighting>,
-    /// What offset 0 is on the wire.
+    /// Sequence number of offset 0 on the wire.
     pub origin: u32,
-    /// How the clock of the other capture stands to this one's, once they are joined.
+    /// Clock offset of the other capture, once both are joined.
     pub clock_offset: Option<Offset>,
 }
 
 impl Way {
-    /// How many retransmissions have this verdict.
+    /// Number of retransmissions with this verdict.
     pub fn count(&self, need: Need) -> u64 {
         self.retransmissions.iter().filter(|r| r.need == need).count() as u64
     }
 
-    /// How many timeouts have this verdict.
+    /// Number of timeouts with this verdict.
     pub fn timeouts_of(&self, kind: Kind) -> u64 {
         self.timeouts.iter().filter(|t| t.kind == kind).count() as u64
     }
 
-    /// Data delivered, in bits per second of the time that data were sent.
+    /// Delivered bytes over the time from the first data to the last, bit/s.
     pub fn goodput_bps(&self) -> Option<f64> {
         self.rate(self.delivered_bytes)
     }
 
-    /// Data sent, retransmissions counted, in bits per second.
+    /// Bytes sent, retransmissions included, over the time from the first data to the last, bit/s.
     pub fn throughput_bps(&self) -> Option<f64> {
         self.rate(self.data_bytes)
     }
@@ -172,142 +173,142 @@ impl Way {
     }
 }
 
-/// What was agreed on.
+/// Negotiated options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Largest segment that the receiver takes, if its SYN was seen.
+    /// MSS option of the receiver, if its SYN was captured.
     pub mss: Option<u16>,
-    /// Longest segment that was sent.
+    /// Longest segment sent, bytes.
     pub longest: u32,
-    /// Both ends scale windows, and by how much the receiver does.
+    /// Window scale of the receiver, if both ends scale.
     pub scale: Option<u8>,
-    /// SACK may be used; `None`: the SYNs were not seen.
+    /// SACK was negotiated; `None`: the handshake was not captured.
     pub sack: Option<bool>,
-    /// Timestamps are used.
+    /// Timestamps are in use.
     pub timestamps: bool,
-    /// ECN was agreed on; `None`: the SYNs were not seen.
+    /// ECN was negotiated; `None`: the handshake was not captured.
     pub ecn: Option<bool>,
-    /// The greatest window that the receiver offered, bytes.
+    /// Largest window offered by the receiver, bytes.
     pub window: u64,
-    /// True if the scale of windows is known.
+    /// The window scale is known.
     pub window_known: bool,
 }
 
-/// A segment that was sent again.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retransmission {
-    /// When.
+    /// Time of the retransmission.
     pub t: Time,
     /// First byte.
     pub seq: u64,
-    /// One past the last.
+    /// One past the last byte.
     pub end: u64,
-    /// What was acknowledged when it was sent.
+    /// Cumulative ACK when it was sent.
     pub acked: u64,
-    /// When its first byte had been sent for the first time, where that was seen.
+    /// Time of the first transmission of its first byte, if captured.
     pub original: Option<Time>,
-    /// How many bytes had been outstanding then.
+    /// Bytes in flight at that time.
     pub flight: u64,
-    /// Why it was sent.
+    /// Reason of the retransmission.
     pub reason: Reason,
-    /// How long the timer can have run.
+    /// Longest time that the timer can have run.
     pub waited: Span,
-    /// Acknowledgements without news before it.
+    /// Duplicate ACKs before it.
     pub duplicates: u64,
     /// The verdict.
     pub need: Need,
-    /// How that is known.
+    /// Evidence of the verdict.
     pub evidence: Evidence,
-    /// When an acknowledgement covered it.
+    /// Time of the ACK that covered it.
     pub answered: Option<Time>,
-    /// When that acknowledgement left the receiver, on the capture's clock, where timestamps tell.
+    /// Departure time of that ACK from the receiver, on the capture clock, if timestamps reveal it.
     pub answer_left: Option<Time>,
-    /// How likely it was unneeded by all courses of events together, where those were weighed.
+    /// Posterior probability that it was unneeded, if the HMM weighed its episode.
     pub likelihood: Option<f64>,
 }
 
 /// An expiry of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timeout {
-    /// When.
+    /// Time of the expiry.
     pub t: Time,
     /// The oldest byte outstanding.
     pub seq: u64,
     /// The verdict.
     pub kind: Kind,
-    /// How that is known.
+    /// Evidence of the verdict.
     pub evidence: Evidence,
-    /// Why it was spurious, where that can be seen.
+    /// Cause of a spurious timeout, if known.
     pub cause: Option<SpuriousCause>,
-    /// How long the timer had run.
+    /// Time that the timer had run.
     pub waited: Span,
-    /// When an acknowledgement ended the wait.
+    /// Time of the ACK that ended the wait.
     pub until: Option<Time>,
 }
 
 /// A fast retransmit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastRetransmit {
-    /// When.
+    /// Time of the retransmission.
     pub t: Time,
-    /// The byte.
+    /// First byte.
     pub seq: u64,
     /// The verdict.
     pub kind: Kind,
-    /// How that is known.
+    /// Evidence of the verdict.
     pub evidence: Evidence,
-    /// After so many duplicates.
+    /// Duplicate ACKs before it.
     pub duplicates: u64,
 }
 
-/// What was resent in a row after a timeout.
+/// Go-back-N: segments resent in order after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoBackN {
-    /// First segment.
+    /// Time of the first segment.
     pub t: Time,
-    /// Last segment.
+    /// Time of the last segment.
     pub until: Time,
-    /// The verdict on the timeout before it.
+    /// Verdict on the timeout.
     pub kind: Kind,
-    /// Segments, the one of the timeout included.
+    /// Number of segments, including the one of the timeout.
     pub segments: u64,
-    /// Of those, unneeded.
+    /// Number of unneeded ones.
     pub unneeded: u64,
 }
 
 base::named! {
-    /// What a silence of the path was.
+    /// Kind of a silence of the path.
     pub enum SpikeKind {
-        /// What was awaited came late.
+        /// The awaited data arrived late.
         Delay = "delay-spike",
-        /// What was awaited, or its acknowledgement, was lost, and so was what was sent more than a round trip later.
+        /// The awaited data or their ACK were lost, as were data sent more than one RTT later.
         Outage = "outage",
-        /// What was awaited was lost, and the sender itself was silent until its timer expired: of the path nothing is
-        /// known meanwhile.
+        /// The awaited data were lost, and the sender was silent until its timer expired, so the path's state
+        /// is unknown.
         Timer = "waiting-for-timer",
-        /// The capture does not tell.
+        /// No verdict.
         Unknown = "unknown",
     }
 }
 
-/// Nothing came back for long although something was outstanding.
+/// A delay spike or an outage: no ACK for long although data were outstanding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spike {
-    /// Since when.
+    /// Time of the last ACK before it, or of the oldest outstanding segment if that is later.
     pub t: Time,
-    /// Until when.
+    /// Time of the ACK that ended it.
     pub until: Time,
-    /// What it was.
+    /// Kind of silence.
     pub kind: SpikeKind,
     /// The oldest byte outstanding.
     pub seq: u64,
-    /// The round trip that was usual.
+    /// Smoothed RTT before it.
     pub usual: Span,
-    /// How long after its beginning the sender last said something that did not end it.
+    /// Time from its start to the last segment sent in it, apart from the one that ended it.
     pub spoken: Span,
 }
 
-/// How long what held the sender up.
+/// Total pause time by cause.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct TimeSpent {
     spans: [Span; IdleCause::ALL.len()],
@@ -318,53 +319,59 @@ impl TimeSpent {
     pub(crate) fn add(&mut self, cause: IdleCause, span: Span) {
         self.spans[cause as usize] += span;
     }
-    /// How long.
+    /// Moves time from one cause to another.
+    pub(crate) fn moved(&mut self, from: IdleCause, to: IdleCause, span: Span) {
+        let before = self.of(from);
+        self.spans[from as usize] = before - before.min(span);
+        self.add(to, before.min(span));
+    }
+    /// Total time of a cause.
     pub fn of(&self, cause: IdleCause) -> Span {
         self.spans[cause as usize]
     }
 }
 
-/// Segments that were lost side by side.
+/// A loss burst: lost segments that were sent next to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// When the first was sent.
+    /// Time when the first segment was sent.
     pub t: Time,
-    /// When the last was sent.
+    /// Time when the last segment was sent.
     pub until: Time,
-    /// How many.
+    /// Number of segments.
     pub segments: u64,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
 /// A data segment, for pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transmission {
-    /// When.
+    /// Time.
     pub t: Time,
     /// First byte.
     pub seq: u64,
-    /// One past the last.
+    /// One past the last byte.
     pub end: u64,
-    /// Its place in `retransmissions`, if it is one.
+    /// Index in `retransmissions`, if it is one.
     pub again: Option<u32>,
-    /// Bytes outstanding after it.
+    /// Bytes in flight after it.
     pub flight: u64,
 }
 
 /// An acknowledgement, for pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckPoint {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// Next byte expected.
+    /// Cumulative ACK.
     pub ack: u64,
-    /// Where the window ends, if its scale is known.
+    /// Right edge of the window, if the window scale is known.
     pub window_end: Option<u64>,
-    /// Says nothing new.
+    /// It does not advance the cumulative ACK.
     pub duplicate: bool,
-    /// SACK blocks, as many as `sacks` says.
+    /// SACK blocks; the first `sacks` are valid.
     pub sack: [(u64, u64); 4],
-    /// How many.
+    /// Number of SACK blocks.
     pub sacks: u8,
 }

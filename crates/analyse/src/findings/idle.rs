@@ -1,31 +1,31 @@
 //! Causes of pauses between two data segments: application, window, timer or path.
 //!
-//! Every pause between two data segments has one cause.
+//! Each pause has one cause.
 
 use base::{Span, Time};
 
 base::named! {
-    /// What a sender waited for.
+    /// Cause of a pause of the sender.
     pub enum IdleCause {
-        /// Its own application, or a request of the peer: nothing was outstanding.
+        /// The application had no data to send, or waited for a request: nothing was outstanding.
         Application = "application-limited",
         /// The receiver's window was full.
         Receiver = "receiver-limited",
-        /// The receiver offered no window at all.
+        /// The receiver's window was 0.
         Closed = "window-closed",
-        /// Acknowledgements: what the path and the congestion window let through.
+        /// Waiting for ACKs: limited by the path and the congestion window.
         Congestion = "congestion-limited",
         /// The retransmission timer.
         Timer = "waiting-for-a-timer",
-        /// Away from the sender: what it sent before the next segment was lost on its way to the capture.
+        /// Away from the sender: packets sent before the next segment were lost before the capture point.
         Lost = "lost-before-the-capture",
-        /// Away from the sender: nothing to send, a timer, or a path that holds everything up.
+        /// Away from the sender: application, timer or path.
         Unknown = "unknown",
     }
 }
 
 impl IdleCause {
-    /// How it is known.
+    /// Evidence of the cause.
     pub const fn evidence(self) -> &'static str {
         match self {
             IdleCause::Application => "nothing was outstanding and the window was open",
@@ -43,16 +43,16 @@ impl IdleCause {
     }
 }
 
-/// A pause that is worth telling.
+/// A pause of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idle {
-    /// Since when.
+    /// Start.
     pub t: Time,
-    /// Until when.
+    /// End.
     pub until: Time,
-    /// Why.
+    /// Cause.
     pub cause: IdleCause,
 }
 
-/// Shorter pauses are not told one by one.
+/// Shortest pause that is reported individually.
 pub(crate) const SHORTEST: Span = Span::from_millis(200);

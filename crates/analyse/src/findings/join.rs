@@ -3,6 +3,7 @@
 //! Then every copy is seen to arrive or not: packets of the two captures are matched by their IP identification,
 //! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
 
+use super::discarded::discarded;
 use super::flow::{Flow, Kind, Retransmission, Way};
 use crate::facts::copies::Evidence;
 use crate::facts::ranges;
@@ -26,6 +27,8 @@ pub struct Sighting {
     pub id: Option<u16>,
     /// Its timestamp.
     pub stamp: Option<u32>,
+    /// The timestamp that it echoes.
+    pub echo: Option<u32>,
 }
 
 /// How the clocks of two captures stand to each other.
@@ -82,8 +85,8 @@ fn pair(flow: &mut Flow, other: &Flow) {
         if flow.ways[i].sightings.is_empty() || flow.ways[i].data_packets == 0 {
             continue;
         }
-        let arrivals = self::arrivals(&flow.ways[i], there);
-        let answers = self::arrivals(&flow.ways[1 - i], back);
+        let arrivals = self::arrivals(&flow.ways[i], there, &discarded(there, back));
+        let answers = self::arrivals(&flow.ways[1 - i], back, &[]);
         let offset = offset(&flow.ways[i], &arrivals, &flow.ways[1 - i], &answers);
         flow.ways[i].clock_offset = offset;
         judge(flow, i, &arrivals, &answers, offset);
@@ -95,6 +98,8 @@ fn pair(flow: &mut Flow, other: &Flow) {
 enum Arrival {
     /// Seen there at this time.
     At(Time),
+    /// Seen there at this time, and discarded for its age.
+    Old(Time),
     /// Not seen there.
     Not,
     /// It cannot be told from others.
@@ -102,14 +107,16 @@ enum Arrival {
 }
 
 /// For each sighting of `here`, in order: was it seen `there`?
-fn arrivals(here: &Way, there: &Way) -> Vec<Arrival> {
+fn arrivals(here: &Way, there: &Way, old: &[bool]) -> Vec<Arrival> {
     let shift = i64::from(there.origin.wrapping_sub(here.origin) as i32);
     let moved = |s: &Sighting| (s.seq.saturating_add_signed(shift), s.end.saturating_add_signed(shift));
     type Mark = (u64, u64, Option<u16>, Option<u32>);
-    let mut seen: BTreeMap<Mark, Vec<Time>> = BTreeMap::new();
-    for s in there.sightings.iter().rev() {
+    let mut seen: BTreeMap<Mark, Vec<Arrival>> = BTreeMap::new();
+    for (n, s) in there.sightings.iter().enumerate().rev() {
         let (seq, end) = moved(s);
-        seen.entry((seq, end, s.id, s.stamp)).or_default().push(s.t);
+        let is_old = old.get(n).copied().unwrap_or(false);
+        let arrival = if is_old { Arrival::Old(s.t) } else { Arrival::At(s.t) };
+        seen.entry((seq, end, s.id, s.stamp)).or_default().push(arrival);
     }
     let sent_alike = {
         let mut count: BTreeMap<Mark, usize> = BTreeMap::new();
@@ -118,7 +125,7 @@ fn arrivals(here: &Way, there: &Way) -> Vec<Arrival> {
         }
         count
     };
-    let pieces = Pieces::of(there, shift);
+    let pieces = Pieces::of(there, shift, old);
     here.sightings
         .iter()
         .map(|s| {
@@ -127,7 +134,7 @@ fn arrivals(here: &Way, there: &Way) -> Vec<Arrival> {
             match seen.get_mut(&mark) {
                 // Several that look alike: if each arrived, each did; else nobody knows which.
                 Some(times) if alike > 1 && s.id.is_none() && times.len() < alike => Arrival::Unsure,
-                Some(times) => times.pop().map_or(Arrival::Not, Arrival::At),
+                Some(times) => times.pop().unwrap_or(Arrival::Not),
                 None => pieces.whole(s).map_or(Arrival::Not, Arrival::At),
             }
         })
@@ -140,9 +147,12 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn of(there: &Way, shift: i64) -> Pieces {
+    fn of(there: &Way, shift: i64, old: &[bool]) -> Pieces {
         let mut by_seq: BTreeMap<u64, Vec<(u64, Option<u16>, Time)>> = BTreeMap::new();
-        for s in there.sightings.iter().filter(|s| s.end > s.seq) {
+        for (n, s) in there.sightings.iter().enumerate() {
+            if s.end == s.seq || old.get(n).is_some_and(|old| *old) {
+                continue;
+            }
             let (seq, end) = (s.seq.saturating_add_signed(shift), s.end.saturating_add_signed(shift));
             by_seq.entry(seq).or_default().push((end, s.id, s.t));
         }
@@ -171,7 +181,7 @@ fn offset(data: &Way, arrivals: &[Arrival], acks: &Way, answers: &[Arrival]) -> 
             .iter()
             .zip(seen)
             .filter_map(|(s, a)| match a {
-                Arrival::At(t) => Some(t.as_nanos() as i64 - s.t.as_nanos() as i64),
+                Arrival::At(t) | Arrival::Old(t) => Some(t.as_nanos() as i64 - s.t.as_nanos() as i64),
                 _ => None,
             })
             .fold((i64::MAX, i64::MIN), |(low, high), d| (low.min(d), high.max(d)))
@@ -280,7 +290,8 @@ fn need(
     if ranges::cover(from, s.end, &mut of(&|a| matches!(a, Arrival::At(_)))) {
         return Some(Need::Unneeded);
     }
-    (!ranges::cover(from, s.end, &mut of(&|a| a != Arrival::Not))).then_some(Need::Needed)
+    (!ranges::cover(from, s.end, &mut of(&|a| matches!(a, Arrival::At(_) | Arrival::Unsure))))
+        .then_some(Need::Needed)
 }
 
 /// Why the timeout was spurious, now that both ends are seen.

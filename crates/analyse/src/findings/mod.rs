@@ -2,6 +2,7 @@
 
 pub mod below;
 pub mod choice;
+mod discarded;
 pub mod episode;
 pub mod fairness;
 pub mod fault;

@@ -1,7 +1,4 @@
 //! Classification of timeouts, fast retransmits, go-back-N runs, delay spikes and losses from single verdicts.
-//!
-//! From the verdicts on single retransmissions follow those on timeouts, fast retransmits, runs of go-back-N,
-//! silences of the path and losses side by side.
 
 use super::fault::{Fault, FaultKind};
 use super::flow::{Burst, FastRetransmit, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout, Way};
@@ -12,7 +9,7 @@ use crate::verdict::Need;
 use base::truth::SpuriousCause;
 use base::{Span, Time};
 
-/// What follows from the verdicts as they are now.
+/// Derives the classification from the present verdicts.
 pub(crate) fn again(way: &mut Way) {
     way.go_back_n = go_back_n(way);
     let (retransmissions, timeouts) = (&way.retransmissions, &way.timeouts);
@@ -28,7 +25,8 @@ pub(crate) fn again(way: &mut Way) {
         .map(|r| r.flight);
 }
 
-/// The first flight against RFC 6928 section 2: ten segments, at most 14600 bytes unless two are more.
+/// Checks the first flight against RFC 6928 section 2: ten segments, and at most 14600 bytes unless two
+/// segments are longer.
 pub(crate) fn first_flight(way: &mut Way, seen: Seen) {
     let segment = u64::from(way.options.longest);
     let most = (10 * segment).min((2 * segment).max(14_600));
@@ -56,8 +54,8 @@ pub(crate) fn timeouts(way: &mut Way, tick: Option<Span>) {
         .collect();
 }
 
-/// Why a spurious timeout was: the acknowledgement that ended it had left before, or a duplicate made it be sent,
-/// or neither: then the data were late.
+/// Cause of a spurious timeout: the ACK left before the timeout, or an ACK was lost and the retransmission
+/// triggered another one, or the data were late.
 fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCause> {
     let (answered, left) = (r.answered?, r.answer_left);
     if r.evidence == Evidence::Jump {
@@ -65,7 +63,7 @@ fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCa
     }
     let left = left?;
     let slack = tick.unwrap_or_default();
-    // As seen from a capture next to the sender: what left the receiver before the timeout.
+    // A capture next to the sender: the ACK left the receiver before the timeout.
     if left + slack < r.t {
         return Some(SpuriousCause::AckDelayed);
     }
@@ -73,14 +71,14 @@ fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCa
     let own = answered.since(r.t) + slack >= least;
     let told =
         matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate) && answered.since(r.t) <= least + least;
-    // After a long wait, what comes just one round trip after the timer's copy is the answer to that, and what had been answered
-    // before was lost; a receiver by RFC 1323 section 3.4 echoes the earlier copy in it.
+    // After a long wait, an ACK just one RTT after the retransmission was caused by it, and earlier ACKs were
+    // lost. A receiver by RFC 1323 section 3.4 echoes the earlier copy's timestamp in it.
     let long = r.waited != Span::FOREVER && r.waited > least.times(LONG_WAIT);
     let just = answered.since(r.t).as_nanos() <= least.as_nanos() / 4 * 5;
     Some(if own && (told || long && just) { SpuriousCause::AckLost } else { SpuriousCause::Delayed })
 }
 
-/// Round trips of waiting after which an answer a quarter of a round trip about its due time is no accident.
+/// Least wait in RTTs after which an ACK within a quarter RTT of its due time is no coincidence.
 const LONG_WAIT: u64 = 20;
 
 pub(crate) fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
@@ -118,13 +116,13 @@ fn go_back_n(way: &Way) -> Vec<GoBackN> {
     out
 }
 
-/// What was awaited in a silence came late if it was resent without need, or not resent at all.
+/// A silence was a delay if the awaited segment was resent without need, or not resent at all.
 fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> SpikeKind {
     let from = all.partition_point(|r| r.t < spike.t);
     let within = |t: Time| t <= spike.until;
     let resent =
         all[from..].iter().take_while(|r| within(r.t)).find(|r| r.seq <= spike.seq && spike.seq < r.end);
-    // Where nothing was said nothing can have been lost.
+    // If nothing was sent in the silence, nothing can have been lost in it.
     let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
     let answer_lost = resent.is_some_and(|r| {
         let from = timeouts.partition_point(|t| t.t < r.t);
@@ -141,7 +139,7 @@ fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> Sp
     }
 }
 
-/// Losses whose segments had been sent next to each other.
+/// Bursts of lost segments that were sent next to each other.
 fn bursts(all: &[Retransmission]) -> Vec<Burst> {
     let mut lost: Vec<(u64, u64, Time)> = all
         .iter()

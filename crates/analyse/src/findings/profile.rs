@@ -25,7 +25,7 @@ base::named! {
 }
 
 impl Point {
-    /// The section that says so.
+    /// Section of RFC 3481.
     pub const fn section(self) -> &'static str {
         match self {
             Point::Window => "4.1",
@@ -40,25 +40,26 @@ impl Point {
     }
 }
 
-/// What is to be said of a point.
+/// Result of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// Which.
+    /// Point of the profile.
     pub point: Point,
-    /// Followed or not; `None`: the capture does not tell.
+    /// Conformant or not; `None`: the capture does not show it.
     pub followed: Option<bool>,
-    /// What was seen, and what to change if it is not followed.
+    /// Observation, and the change needed if it does not conform.
     pub text: String,
 }
 
-/// What the check needs beside what is told anyway.
+/// Observations of the direction beside those in [`Way`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    /// Bytes of the first flight, if the beginning was seen.
+    /// Bytes of the first flight, if the SYN was captured.
     pub(crate) first_flight: Option<u64>,
-    /// New segments were sent on the first two duplicates: how often, and how often they could have been.
+    /// Limited transmits (RFC 3042): new segments sent on the first two duplicate ACKs, and opportunities for
+    /// them.
     pub(crate) limited: (u64, u64),
-    /// The shortest that a timer ran, s.
+    /// Shortest running time of an expired timer, s.
     pub(crate) shortest_timer_s: Option<f64>,
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn check(way: &Way, seen: Seen) -> Vec<Advice> {
         Some(flight) => {
             let most = (4 * segment).min((2 * segment).max(4380));
             let text = format!("{flight} bytes in the first flight, {most} allowed there");
-            // RFC 6928 allows ten segments since; RFC 3481 is older.
+            // RFC 6928 allows ten segments; it is newer than RFC 3481.
             let more =
                 if flight > most && flight <= 10 * segment { " (RFC 6928 allows it today)" } else { "" };
             say(Point::InitialWindow, Some(flight >= 2 * segment && flight <= 10 * segment), text + more);
@@ -143,7 +144,7 @@ pub(crate) fn check(way: &Way, seen: Seen) -> Vec<Advice> {
     out
 }
 
-/// Bytes that the path holds: the rate of the bottleneck times the shortest round trip.
+/// Bandwidth-delay product, bytes: bottleneck rate times minimum RTT.
 pub(crate) fn bandwidth_delay(way: &Way) -> Option<u64> {
     let rate = way.bottleneck_bps?;
     way.rtt.map(|r| (rate * r.min_s / 8.0) as u64)

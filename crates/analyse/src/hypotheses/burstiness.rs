@@ -1,33 +1,33 @@
 //! Burstiness of losses: loss probability conditioned on the preceding packets.
 //!
-//! Losses of either direction come in runs: how often something is lost hangs on what became of what was sent just
-//! before it, and on how long ago that was.
+//! Losses come in runs, in either direction. Loss probability depends on the fate of the preceding packet or
+//! ACK and on the time since.
 
 use base::Span;
 
-/// What became of a packet and its answer.
+/// Fate of a packet and of its ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Became {
     Lost,
-    /// It arrived, and its answer waits.
+    /// The packet arrived, and its ACK is delayed.
     Waits,
-    /// It arrived, and its answer was lost.
+    /// The packet arrived, and its ACK was lost.
     Deaf,
-    /// It arrived, and its answer came.
+    /// The packet arrived, and its ACK was observed.
     Heard,
 }
 
-/// What went before a packet or an answer: losses come in runs, and an outage takes either direction. What was long ago
-/// says less: each stands once for what was just before, once for [`LATE`] and once for [`LATER`].
+/// Loss context of a packet or an ACK. An outage takes both directions. Each context exists for a gap below
+/// [`LATE`], from [`LATE`] on and from [`LATER`] on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Past {
-    /// The one before was not lost.
+    /// The previous one of this direction was not lost.
     Fine,
-    /// It was.
+    /// The previous one of this direction was lost.
     Same,
-    /// Several before it were: an outage, not a burst.
+    /// At least [`LONG`] in a row were lost: an outage, not a burst.
     Long,
-    /// It was not, but what last went the other way was.
+    /// The previous one of this direction was not lost, but that of the other direction was.
     Other,
     SameLate,
     LongLate,
@@ -37,15 +37,16 @@ pub(crate) enum Past {
     OtherLater,
 }
 
-/// So long after the packet before, what became of that says less; so long, least.
+/// Gaps since the previous packet from which its fate counts less, and least.
 const LATE: Span = Span::from_millis(300);
 const LATER: Span = Span::from_secs(3);
 
 impl Past {
-    /// So many there are.
+    /// Number of contexts.
     pub(crate) const ALL: usize = 10;
 
-    /// So many were lost in a row of the same direction and of the other, the last one this long before.
+    /// Context from the current runs of losses in this and in the other direction, `gap` after the previous
+    /// packet.
     pub(crate) fn of(same: u8, other: u8, gap: Span) -> Past {
         let of = |now, late, later| match gap {
             g if g >= LATER => later,
@@ -61,10 +62,10 @@ impl Past {
     }
 }
 
-/// So many losses in a row are an outage.
+/// Losses in a row that count as an outage.
 pub(crate) const LONG: u8 = 3;
 
-/// How often packets were not lost and lost, by [`Past`]; the same of answers.
+/// Numbers of packets (`loss`) and of ACKs (`deaf`) not lost and lost, by [`Past`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) loss: [[f64; 2]; Past::ALL],
@@ -72,7 +73,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What became of one, after what went before the packet and the answer.
+    /// Adds the fate of one packet and of its ACK, each in its context, with weight `share`.
     pub(crate) fn add(&mut self, packet: Past, answer: Past, became: Became, share: f64) {
         self.loss[packet as usize][usize::from(became == Became::Lost)] += share;
         match became {
@@ -82,7 +83,7 @@ impl Counts {
         }
     }
 
-    /// Both together.
+    /// Adds the counts of `other`.
     pub(crate) fn join(&mut self, other: &Counts) {
         for (sum, new) in [(&mut self.loss, &other.loss), (&mut self.deaf, &other.deaf)] {
             for (s, n) in sum.as_flattened_mut().iter_mut().zip(new.as_flattened()) {

@@ -1,8 +1,8 @@
 //! Feasibility constraints: which copies can still be lost, given later ACKs and DSACK reports.
 //!
-//! What an answer tells of must have arrived by then, and of what it reports as a duplicate two copies: once no other
-//! copy is left that could have, no course of events may lose this one. Courses that would come to nothing later end
-//! here, so that they do not crowd out those that explain everything.
+//! Bytes covered by an ACK arrived before it, and bytes reported by a DSACK arrived twice. If no other copy
+//! is left that can have arrived, this copy cannot be lost. Pruning such courses early keeps feasible ones in
+//! the beam.
 
 use super::hmm::{Heard, Sent};
 use super::transitions::reachable;
@@ -10,26 +10,26 @@ use super::union_find::Skip;
 use base::Span;
 use std::collections::BTreeMap;
 
-/// Of the packets of one trouble.
+/// Constraints for the packets of one episode.
 #[derive(Debug, Default)]
 pub(crate) struct Chances {
     of: Vec<Chance>,
-    /// Of each reported duplicate: the bytes and which answer told of them. Ascending.
+    /// Each DSACK: its bytes and the index of its ACK, ascending.
     reports: Vec<((u64, u64), u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Chance {
-    /// An answer tells that these bytes were there, and no copy after this one can have been in time for it.
+    /// An ACK covers these bytes, and every later copy was sent too late to cause it.
     last: bool,
-    /// So many copies of just these bytes come after it.
+    /// Later copies of exactly these bytes.
     after: u32,
-    /// Where duplicates of them were reported.
+    /// Range in `Chances::reports` of the DSACKs for these bytes.
     reports: (u32, u32),
 }
 
 impl Chances {
-    /// Finds them.
+    /// Derives the constraints.
     pub(crate) fn of(sent: &[Sent], heard: &[Heard], least: Span) -> Chances {
         let mut reports: Vec<((u64, u64), u32)> =
             (0..).zip(heard).filter_map(|(k, h)| Some((h.dsack?, k))).collect();
@@ -52,7 +52,7 @@ impl Chances {
         Chances { of: of.collect(), reports }
     }
 
-    /// Packet `i` may be lost, where so many answers are explained and its bytes are or are not there without it.
+    /// Whether packet `i` may be lost, with `heard` ACKs explained; `there`: its bytes arrived without it.
     pub(crate) fn may_lose(&self, i: usize, heard: u32, there: bool) -> bool {
         let Chance { last, after, reports: (from, to) } = self.of[i];
         if last && !there {
@@ -64,10 +64,11 @@ impl Chances {
     }
 }
 
-/// Packets by first byte: where in the sorted list each row of one first byte begins.
+/// Start of each row of packets with equal first byte in the sorted list.
 struct Rows(Vec<u32>);
 
-/// More rows than this cannot overlap one packet but where somebody cuts segments anew with every byte; the others are left out.
+/// Rows searched for one packet. More overlap only if segment boundaries shift by single bytes; those are
+/// ignored.
 const MOST_ROWS: usize = 64;
 
 impl Rows {
@@ -76,7 +77,7 @@ impl Rows {
         Rows((0..sent.len() as u32).filter(begins).collect())
     }
 
-    /// Of each row the first packet after `i` that has bytes of it.
+    /// For each row, the first packet after `i` that shares bytes with it.
     fn later<'a>(
         &'a self,
         by_seq: &'a [(u64, u32)],
@@ -97,7 +98,7 @@ impl Rows {
     }
 }
 
-/// Of each packet: copies of just these bytes after it.
+/// For each packet, the number of later copies of exactly its bytes.
 fn copies_after(sent: &[Sent]) -> Vec<u32> {
     let mut seen: BTreeMap<(u64, u64), u32> = BTreeMap::new();
     let mut after = vec![0; sent.len()];
@@ -109,7 +110,7 @@ fn copies_after(sent: &[Sent]) -> Vec<u32> {
     after
 }
 
-/// Of each packet: the first answer that tells of all its bytes.
+/// For each packet, the first ACK that covers all its bytes.
 fn first_told(sent: &[Sent], heard: &[Heard], by_seq: &[(u64, u32)]) -> Vec<Option<u32>> {
     let mut told: Vec<Option<u32>> = vec![None; sent.len()];
     let mut open = Skip::new(sent.len());
@@ -158,7 +159,7 @@ mod tests {
         let sent = [sent(0, 0), sent(10, 1), sent(1000, 0), sent(1150, 1)];
         let chances = Chances::of(&sent, &[heard(1200, 200, None)], Span::from_millis(200));
         let may: Vec<bool> = (0..4).map(|i| chances.may_lose(i, 0, false)).collect();
-        // The last packet comes too late for the answer, so that the copy before it is the last chance.
+        // The last packet was sent too late to cause the ACK, so the copy before it cannot be lost.
         assert_eq!(may, [true, false, false, false]);
         assert!((0..4).all(|i| chances.may_lose(i, 0, true)));
     }

@@ -1,37 +1,36 @@
 //! Order rules: verdicts that follow from in-order delivery alone.
 //!
-//! Where packets keep their order, an answer tells that all that was sent before its cause has arrived or is lost.
-//! Where that alone says of each retransmission whether its bytes were there, every course of events says the same,
-//! and none need be followed.
+//! On a path without reordering, an ACK shows that every packet sent before its trigger has arrived or is
+//! lost. If that alone decides each retransmission, every event course agrees and no search is needed.
 //!
-//! A receiver lists first what changed last (RFC 2018 section 4), so what is missing from a list with room in it is missing. No
-//! RFC says the rest: it is how order shows. Reordering, duplicates reported (RFC 2883) and segments that were cut anew are
-//! left to [`super::hmm`], and so is whatever contradicts itself.
+//! A receiver lists the most recently changed SACK block first (RFC 2018 section 4), so a range absent from a
+//! list with free space is missing. The other rules follow from packet order, not from an RFC. Reordering,
+//! DSACK (RFC 2883), resegmentation and contradictions are left to [`super::hmm`].
 
 use super::hmm::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
 use super::transitions::{reachable, since_last};
 use super::union_find::Skip;
 
-/// No such packet.
+/// No packet.
 const NONE: u32 = u32::MAX;
-/// A receiver lists the stretches that changed last, at least so many with timestamps and a duplicate beside them.
+/// Least number of most recent SACK blocks that a receiver lists, beside timestamps and a DSACK block.
 const LISTED: usize = 2;
 
-/// Bytes that were sent more than once.
+/// Bytes sent more than once.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     seq: u64,
     end: u64,
-    /// Their first copy that is not known to be lost.
+    /// First copy not known to be lost.
     alive: u32,
-    /// The answer that told of them first.
+    /// Index of the first ACK that covers them.
     told: Option<usize>,
 }
 
-/// How likely each retransmission was unneeded, and what was lost, if nothing is left open. `start`: what was acknowledged
-/// before the first answer.
+/// Verdict on each retransmission and the loss counts, if order decides all of them. `start`: cumulative ACK
+/// before the first ACK of the episode.
 pub(crate) fn decide(sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) -> Option<Outcome> {
-    // Two copies of the same arrived: which, only weighing tells.
+    // After a DSACK, two copies arrived; only the search can tell which.
     if rates.loose || heard.iter().any(|h| h.dsack.is_some()) {
         return None;
     }
@@ -57,26 +56,26 @@ pub(crate) fn decide(sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) 
     Some(Outcome { odds, score: 0.0, counts: plain.counts(sent, rates.sack), odd: 0.0 })
 }
 
-/// What is known so far.
+/// State of the rules.
 #[derive(Debug, Default)]
 struct Plain {
-    /// Ascending in their bytes.
+    /// Bytes sent more than once, ascending.
     agains: Vec<Again>,
-    /// Of each packet: to which of them it belongs; the copy before and the one after it.
+    /// For each packet: its entry in `agains`, and the previous and next copy of its bytes.
     of: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
-    /// Of each packet: it was lost; an answer that came was most likely for it.
+    /// For each packet: whether it was lost, and whether it is the likely trigger of an observed ACK.
     lost: Vec<bool>,
     cause: Vec<bool>,
-    /// Those that sent new bytes.
+    /// Packets with new bytes.
     firsts: Vec<u32>,
-    /// The last answer came for one of so many.
+    /// One past the index of the packet that most likely caused the last ACK.
     answered: usize,
 }
 
 impl Plain {
-    /// Which packets carry the same bytes; nothing if segments were cut anew.
+    /// Groups packets with equal bytes; None if the sender changed segment boundaries.
     fn group(&mut self, sent: &[Sent], start: u64) -> Option<()> {
         let none = || vec![NONE; sent.len()];
         (self.of, self.before, self.after) = (none(), none(), none());
@@ -84,7 +83,7 @@ impl Plain {
         let Plain { agains, of, before, after, firsts, .. } = self;
         let mut top = start;
         for (i, s) in sent.iter().enumerate() {
-            // The FIN alone has no bytes.
+            // A FIN without data has no bytes.
             if s.end > top || s.seq == s.end {
                 if s.seq < top && !firsts.is_empty() {
                     return None;
@@ -98,7 +97,7 @@ impl Plain {
             if (sent[first].seq, sent[first].end) != (s.seq, s.end) {
                 return None;
             }
-            // The first one's mark is the last copy so far.
+            // `of` of the first copy holds the last copy so far.
             let last = if of[first] == NONE { first as u32 } else { of[first] };
             (after[last as usize], before[i], of[first]) = (i as u32, last, i as u32);
         }
@@ -114,15 +113,17 @@ impl Plain {
         Some(())
     }
 
-    /// Goes through the answers; nothing if they contradict the order of packets.
+    /// Processes the ACKs in order; None if they contradict in-order delivery.
     fn follow(&mut self, sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) -> Option<()> {
         let Plain { agains, of, after, lost, cause, firsts, .. } = self;
-        // So far is acknowledged, so far told; the first of those sent again that lies beyond; duplicates in a row.
+        // Cumulative ACK; highest byte covered or SACKed; first entry of `agains` above it; duplicate ACKs in
+        // a row.
         let (mut acked, mut top, mut low, mut dups) = (start, start, 0, 0);
-        // The cause of the last answer is no sooner than the packet before this; so far it is settled what was lost.
+        // `front`: one past the earliest possible trigger of the last ACK. `settled`: packets below it have a
+        // known fate.
         let (mut front, mut settled, mut answered) = (0, 0, 0);
         let mut first = 0;
-        // Those that blocks of SACK have not told of.
+        // Entries of `agains` that no SACK block has covered.
         let mut open = Skip::new(agains.len());
         for (k, h) in heard.iter().enumerate() {
             let was = front;
@@ -145,7 +146,7 @@ impl Plain {
             for &(left, right) in &h.blocks[..h.count] {
                 let from = agains.partition_point(|a| a.end <= left);
                 let to = agains.partition_point(|a| a.seq < right);
-                // Only the outermost can reach beyond the block.
+                // Only the outermost entries can reach beyond the block.
                 let cut = |a: &Again| a.seq < left || right < a.end;
                 if from < to && (cut(&agains[from]) || cut(&agains[to - 1])) {
                     return None;
@@ -173,7 +174,7 @@ impl Plain {
             }
             let moves = |s: &Sent| s.seq <= h.ack && h.ack < s.end;
             if h.ack == acked && h.count == 0 && !h.free {
-                // One may be for another reason.
+                // A single duplicate ACK may have another cause.
                 dups += 1;
                 if dups > 1 {
                     front += 1;
@@ -187,7 +188,7 @@ impl Plain {
             } else if h.ack > acked {
                 (acked, dups) = (h.ack, 0);
             }
-            // Each answer has a cause of its own.
+            // Each ACK has a trigger of its own.
             answered = front.max(answered + usize::from(!h.free)).min(sent.len());
             while answered < sent.len()
                 && answered > front
@@ -215,7 +216,7 @@ impl Plain {
         Some(())
     }
 
-    /// What was lost of packets and answers.
+    /// Loss counts of packets and ACKs.
     fn counts(&self, sent: &[Sent], sack: bool) -> Counts {
         let mut counts = Counts::default();
         let (mut lost, mut deaf, mut waits) = (0u8, 0u8, false);
@@ -224,7 +225,7 @@ impl Plain {
             let became = match (gone, self.cause[i]) {
                 (true, _) => Became::Lost,
                 (false, true) => Became::Heard,
-                // Without SACK nobody knows which of them were answered.
+                // Without SACK, the packets with an own ACK are not known.
                 (false, false) if !sack || holes == 0 && !waits => Became::Waits,
                 (false, false) => Became::Deaf,
             };
@@ -239,7 +240,7 @@ impl Plain {
                 Became::Deaf => deaf = (deaf + 1).min(LONG),
                 Became::Lost | Became::Waits => {}
             }
-            // A gap opens with the first copy that is lost, and closes with the first that is not.
+            // A lost first copy opens a gap; the first copy that arrives closes it.
             match (gone, self.of[i] != NONE && self.before[i] != NONE) {
                 (true, false) => holes += 1,
                 (false, true) if self.lost[self.before[i] as usize] => holes = holes.saturating_sub(1),
@@ -262,14 +263,14 @@ mod tests {
     const SEGMENT: u64 = 100;
     const TRIP: Span = Span::from_millis(100);
 
-    /// What was sent and heard, and of each retransmission whether its bytes were there when its turn came.
+    /// Packets and ACKs, and for each retransmission whether its bytes had arrived before it.
     struct Course {
         sent: Vec<Sent>,
         heard: Vec<Heard>,
         truth: Vec<bool>,
     }
 
-    /// Packets by the number of their segment, each with what becomes of it and of its answer, played through a receiver.
+    /// Plays packets, given as (segment number, arrives, its ACK arrives), through a receiver.
     fn course(packets: &[(u64, bool, bool)], sack: bool) -> Course {
         let mut held = Held::default();
         let mut mirror = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
@@ -295,7 +296,7 @@ mod tests {
             }
             let t = t + TRIP;
             let mut h = Heard::plain(t, mirror.next);
-            // What changed last is listed first (RFC 2018 section 4).
+            // The most recently changed block is listed first (RFC 2018 section 4).
             for seq in recent.iter().filter(|_| sack) {
                 let block = held.get(mirror.held).iter().find(|b| (b.0..b.1).contains(seq));
                 if let Some(&block) = block.filter(|b| h.count < 4 && !h.blocks[..h.count].contains(b)) {
@@ -308,7 +309,7 @@ mod tests {
         c
     }
 
-    /// The same by all courses of events.
+    /// Result of the full search over event courses.
     fn weighed(c: &Course, sack: bool) -> Option<Outcome> {
         let start = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
         let before = hmm::Before::default();
@@ -331,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Segments 0 to 9, of which `lost` are; `again`; two more.
+    /// Segments 0 to 9 without those in `lost`, then `again`, then two more.
     fn trouble(lost: &[u64], again: &[u64]) -> Vec<(u64, bool, bool)> {
         let first = (0..10).map(|n| (n, !lost.contains(&n), true));
         let later = again.iter().copied().chain([10, 11]).map(|n| (n, true, true));
@@ -350,14 +351,14 @@ mod tests {
 
     #[test]
     fn what_nothing_came_back_for_is_left_open() {
-        // The answers to all of it may have been lost as well.
+        // The ACKs of all of them may have been lost as well.
         let lost: Vec<u64> = (3..10).collect();
         let c = course(&trouble(&lost, &lost), true);
         assert!(decide(&c.sent, &c.heard, 1, &rates(true)).is_none());
     }
 
     proptest! {
-        /// What follows from order is true, and it is what weighing says.
+        /// Order verdicts match the truth and the full search.
         #[test]
         fn it_is_what_happened(
             fates in proptest::collection::vec((0u8..10, 0u8..10), 60),

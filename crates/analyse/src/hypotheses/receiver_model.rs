@@ -1,24 +1,24 @@
 //! Receiver model: reassembly, timestamp echo and delayed ACK of a hypothetical receiver.
 //!
-//! A small copy of the receiving half of TCP: what has arrived of the bytes, the timestamp it would echo, whether an
-//! acknowledgement may wait. Hypotheses of what arrived are played through it.
+//! Small copy of the TCP receiver: reassembly queue, timestamp to echo, and pending delayed ACK. Each event
+//! course is played through one.
 
 use base::rng::mix;
 use hashbrown::HashTable;
 
-/// Bytes that arrived out of order, ascending and apart, each set kept once.
+/// Sets of out-of-order byte ranges, ascending and disjoint; equal sets are stored once.
 #[derive(Debug)]
 pub(crate) struct Held {
     sets: Vec<Box<[(u64, u64)]>>,
-    /// Their places, found by what they hold.
+    /// Index of each set by its ranges.
     known: HashTable<u32>,
-    /// Where the next one is put together.
+    /// Scratch space for the next set.
     draft: Vec<(u64, u64)>,
 }
 
 impl Default for Held {
     fn default() -> Self {
-        // The empty set is never looked for.
+        // Index 0 is the empty set, which needs no hash entry.
         Held { sets: vec![Box::new([])], known: HashTable::new(), draft: Vec::new() }
     }
 }
@@ -32,7 +32,7 @@ impl Held {
         &self.sets[id as usize]
     }
 
-    /// The place of what was drafted.
+    /// Index of the set in `draft`.
     fn id(&mut self) -> u32 {
         let Held { sets, known, draft } = self;
         if draft.is_empty() {
@@ -48,7 +48,7 @@ impl Held {
         id
     }
 
-    /// The set with `[seq, end)` added.
+    /// Index of the set with `[seq, end)` added.
     fn with(&mut self, id: u32, seq: u64, end: u64) -> u32 {
         let old = &self.sets[id as usize];
         let from = old.partition_point(|r| r.1 < seq);
@@ -64,7 +64,7 @@ impl Held {
         self.id()
     }
 
-    /// Takes away what `next` has reached; where it then stands.
+    /// Removes the ranges that `next` has reached; returns the new set and the advanced `next`.
     fn absorb(&mut self, id: u32, mut next: u64) -> (u32, u64) {
         let old = &self.sets[id as usize];
         let mut gone = 0;
@@ -81,52 +81,53 @@ impl Held {
     }
 }
 
-/// A receiver, as far as its answers show it.
+/// Receiver state as far as its ACKs reveal it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mirror {
     /// Next byte expected.
     pub(crate) next: u64,
-    /// What lies beyond it, in [`Held`].
+    /// Index in [`Held`] of the out-of-order ranges beyond `next`.
     pub(crate) held: u32,
-    /// The timestamp it would echo.
+    /// TS.Recent: timestamp of the next echo (RFC 7323 section 4.3).
     pub(crate) echo: u32,
-    /// What it last acknowledged.
+    /// Last.ACK.sent: last cumulative acknowledgement.
     pub(crate) told: u64,
-    /// A segment waits for its acknowledgement.
+    /// A delayed ACK is pending.
     pub(crate) waits: bool,
 }
 
-/// Which timestamps a receiver echoes.
+/// Rule by which a receiver updates the timestamp to echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum EchoRule {
-    /// Of any segment that reaches back to the last acknowledgement (RFC 7323 section 4.3).
+    /// From any segment that starts at or below the last ACK sent (RFC 7323 section 4.3).
     #[default]
     Reaches,
-    /// Of the segment that contains it (RFC 1323 section 3.4).
+    /// From the segment that contains the last ACK sent (RFC 1323 section 3.4).
     Contains,
-    /// Of that, and of one that ends with it: what lies wholly below is refused before its timestamp is looked at. So does Linux.
+    /// From a segment that contains the last ACK sent, or ends there. A segment wholly below it is dropped
+    /// before its timestamp is read, as in Linux.
     Touches,
 }
 
 impl EchoRule {
-    /// All there are.
+    /// All rules, in order of preference.
     pub(crate) const ALL: [EchoRule; 3] = [EchoRule::Reaches, EchoRule::Contains, EchoRule::Touches];
 }
 
-/// What an arrival did.
+/// Effect of an arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effect {
     pub(crate) mirror: Mirror,
-    /// The answer may wait.
+    /// Its ACK may be delayed.
     pub(crate) may_wait: bool,
-    /// One waits already, and this segment, in its turn, may be answered together with it and the next (a stretch ACK, RFC 2525
-    /// section 2.13); whether several wait already.
+    /// An ACK is pending already, and this in-order segment may join it in a stretch ACK (RFC 2525 section
+    /// 2.13). True if several segments are pending already.
     pub(crate) may_stretch: Option<bool>,
-    /// It fills a gap, all of it or a part.
+    /// The segment fills a gap, completely or in part.
     pub(crate) fills: bool,
-    /// What it would report as a duplicate (RFC 2883).
+    /// Duplicate range that a DSACK would report (RFC 2883).
     pub(crate) duplicate: Option<(u64, u64)>,
-    /// It lies beyond a gap: its first byte.
+    /// First byte of the segment, if it lies beyond a gap.
     pub(crate) beyond: Option<u64>,
 }
 
@@ -137,7 +138,7 @@ impl Mirror {
         seq >= end || held.get(self.held).iter().any(|r| r.0 <= seq && end <= r.1)
     }
 
-    /// A segment arrives.
+    /// Receives a segment.
     pub(crate) fn takes(
         &self,
         held: &mut Held,
@@ -148,7 +149,7 @@ impl Mirror {
     ) -> Effect {
         let mut m = *self;
         if seq == end {
-            // The FIN alone, before all that it ends: it is answered, and not held.
+            // A FIN without data, ahead of missing data, is acknowledged but not queued.
             let (may_wait, may_stretch) = (false, None);
             return Effect { mirror: m, may_wait, may_stretch, fills: false, duplicate: None, beyond: None };
         }
@@ -181,7 +182,7 @@ impl Mirror {
         Effect { mirror: m, may_wait, may_stretch, fills, duplicate, beyond }
     }
 
-    /// It answers.
+    /// State after an ACK was sent.
     pub(crate) fn answers(mut self) -> Mirror {
         self.told = self.next;
         self.waits = false;

@@ -1,7 +1,7 @@
 //! Episode recorder: packets and ACKs from the first sign of loss to full acknowledgement.
 //!
-//! While something is amiss, what is sent and what comes back is noted; once all of it is answered, `hmm.rs`
-//! weighs the courses of events that explain it.
+//! Recording starts with the first sign of loss or reordering. Once all recorded data are acknowledged,
+//! `hmm.rs` weighs the event courses that explain the episode.
 
 use super::hmm::{self, Beam, Before, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
 use super::order_rules;
@@ -13,69 +13,70 @@ use crate::facts::digest::AckDigest;
 use crate::facts::numbers::Numbers;
 use base::{Span, Time};
 
-/// More than this is not noted of one trouble.
+/// Most packets and ACKs recorded of one episode.
 const MOST: usize = 1 << 12;
-/// Where more than this is outstanding when it begins, up to so much: then courses are weighed only if order alone decides.
+/// Episodes that begin with more than `WIDE` segments outstanding record up to `MOST_WIDE` entries. Above
+/// [`MOST`] only the order rules judge them.
 const WIDE: usize = 1 << 10;
 const MOST_WIDE: usize = 1 << 18;
 
-/// So many steps are followed for one direction of a connection: one that is nothing but trouble does not hold up the
-/// reading.
+/// Most search steps for one direction of a connection. Bounds the time spent on a connection that is in
+/// recovery throughout.
 const ENOUGH: usize = 1 << 22;
 
-/// Logarithm of the odds from which on the less likely rule is no longer looked at.
+/// Log-likelihood lag from which an echo rule is no longer tried.
 const DECIDED: f64 = 40.0;
 
-/// How things stand when trouble begins.
+/// State of the direction when an episode begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outset {
-    /// All below is acknowledged; one past the highest byte sent.
+    /// Lowest unacknowledged byte; `max` is one past the highest byte sent.
     pub(crate) una: u64,
     pub(crate) max: u64,
     pub(crate) echo: Option<u32>,
-    /// The place of what the receiver had sent last.
+    /// IP identification position of the receiver's last packet.
     pub(crate) from: Option<u64>,
-    /// A FIN that went alone: where it stands, and when it was sent.
+    /// Offset and send time of a FIN without data.
     pub(crate) fin: Option<(u64, Time)>,
 }
 
-/// What comes of it.
+/// Result of an episode.
 #[derive(Default, Debug)]
 pub(crate) struct Weighed {
-    /// How likely each retransmission was unneeded.
+    /// Index of each retransmission and the probability that it was unneeded.
     pub(crate) odds: Vec<(usize, f64)>,
-    /// The receiver's numbers were believed.
+    /// The receiver's IP identifications were used to count lost ACKs.
     pub(crate) numbered: bool,
 }
 
-/// What was noted.
+/// Recorder of one direction; active during an episode.
 #[derive(Default, Debug)]
 pub(crate) struct Replay {
     active: bool,
     start: Option<Mirror>,
     sent: Vec<Sent>,
     heard: Vec<Heard>,
-    /// The last acknowledgement before, what the receiver had told until then and what it had sent last: a first sign of trouble
-    /// can have been in it.
+    /// Last ACK before the episode, with the receiver model before it and the position of the receiver's
+    /// packet before it. That ACK can carry the first sign of loss.
     last: Option<(Mirror, Heard, Option<u64>)>,
-    /// The place of what came last before it all.
+    /// IP identification position of the receiver's last packet before the episode.
     from: Option<u64>,
-    /// Verdicts are wanted.
+    /// The episode has a retransmission that needs a verdict.
     wanted: bool,
-    /// What must be acknowledged before it is over.
+    /// The episode ends once this byte is acknowledged.
     until: u64,
-    /// So much is noted of it.
+    /// Most entries recorded in this episode.
     most: usize,
-    /// Steps that were followed so far.
+    /// Search steps so far, all episodes of the direction.
     steps: usize,
-    /// Weight of each rule so far, in the order of [`EchoRule::ALL`].
+    /// Log-likelihood of each echo rule so far, in the order of [`EchoRule::ALL`].
     rules: [f64; 3],
-    /// What was lost of packets and answers so far.
+    /// Expected losses of packets and ACKs so far.
     counts: Counts,
 }
 
 impl Replay {
-    /// Something is amiss: what is outstanding counts from now on.
+    /// Starts an episode: all outstanding segments are recorded from now on.
     pub(crate) fn begin(&mut self, copies: &Copies, outset: &Outset) {
         if self.active {
             return;
@@ -112,8 +113,8 @@ impl Replay {
         self.sent.push(sent);
     }
 
-    /// An acknowledgement came; before it the receiver had told of `una`, with a `hole` or without, echoed this, and what it sent
-    /// last had this place.
+    /// Records an ACK. `una`, `hole`, `echo` and `from` describe the receiver before it: cumulative ACK,
+    /// whether a gap was open, echoed timestamp, and position of its previous packet.
     pub(crate) fn heard(&mut self, heard: Heard, una: u64, hole: bool, echo: Option<u32>, from: Option<u64>) {
         if self.active {
             self.heard.push(heard);
@@ -124,12 +125,12 @@ impl Replay {
         }
     }
 
-    /// What the last acknowledgement covered is no longer known.
+    /// Drops the recorded last ACK: the copies that it covered are no longer in the send log.
     pub(crate) fn forget_last(&mut self) {
         self.last = None;
     }
 
-    /// So many segments were delivered while nothing was amiss; so many answers were missing before theirs.
+    /// Counts a clean ACK outside of episodes: `segments` delivered, and `missing` ACKs lost before it.
     pub(crate) fn clean(&mut self, segments: u64, missing: u64) {
         let Counts { loss, deaf } = &mut self.counts;
         loss[0][0] += segments as f64;
@@ -144,17 +145,17 @@ impl Replay {
         }
     }
 
-    /// True if all that was amiss has been answered. `open`: verdicts are, or what came last is a sign of more trouble.
+    /// Whether the episode has ended. `open`: verdicts are open, or the last ACK indicates further loss.
     pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
         self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > self.most)
     }
 
-    /// When the first was sent that matters.
+    /// Send time of the first recorded segment.
     pub(crate) fn since(&self) -> Option<Time> {
         self.sent.first().map(|s| s.t)
     }
 
-    /// What was noted is over.
+    /// Ends the episode and clears the recording.
     pub(crate) fn forget(&mut self) {
         self.active = false;
         self.wanted = false;
@@ -162,7 +163,8 @@ impl Replay {
         self.heard.clear();
     }
 
-    /// What was sent too late to be the cause of any answer that came says nothing, and is not lost for all that.
+    /// Drops trailing segments sent too late to have caused any observed ACK. They carry no evidence and do
+    /// not count as lost.
     fn cut(&mut self, least: Span) {
         if let Some(last) = self.heard.last() {
             let counts = |s: &Sent| s.result.is_some() || transitions::reachable(last, s.t, least);
@@ -170,8 +172,8 @@ impl Replay {
         }
     }
 
-    /// Where nothing ever came back, one more that was sent says no more of whether they or their answers were lost. Which
-    /// were left out; each is as likely as the last that was not.
+    /// Limits trailing retransmissions without any ACK to [`LONG`]: more of them do not separate data loss
+    /// from ACK loss. Returns the dropped ones, which get the verdict of the last one kept.
     fn leave_out(&mut self, least: Span) -> Vec<usize> {
         let Some(last) = self.heard.last().copied() else { return Vec::new() };
         let mut unanswered = 0;
@@ -189,8 +191,8 @@ impl Replay {
         out
     }
 
-    /// Answers that overtook each other are put in the order in which they were sent, and what is missing between them is
-    /// counted, if the receiver `counts`; otherwise those that were overtaken say nothing.
+    /// With `counts`, sorts reordered ACKs by the receiver's IP identification and counts the missing ones
+    /// between them. Without it, overtaken ACKs are dropped.
     fn count(&mut self, counts: bool) {
         if !counts {
             self.heard.retain(|h| !h.overtaken);
@@ -198,7 +200,7 @@ impl Replay {
         }
         if self.heard.iter().all(|h| h.place.is_some()) {
             self.heard.sort_by_key(|h| h.place);
-            // What left the receiver before it all says nothing of it.
+            // Packets that left the receiver before the episode carry no evidence about it.
             self.heard.retain(|h| h.place > self.from);
         } else {
             self.heard.retain(|h| !h.overtaken);
@@ -211,8 +213,8 @@ impl Replay {
         }
     }
 
-    /// Weighs what was noted. `numbered`: how often the receiver sends something else, and how often it answers more than two
-    /// segments at once, if it numbers what it sends.
+    /// Weighs the recorded episode. `numbered`: probabilities of a packet to another destination and of a
+    /// stretch ACK, if the receiver counts packets in the IP identification.
     pub(crate) fn finish(&mut self, mut rates: Rates, numbered: Option<(f64, f64)>) -> Weighed {
         let as_heard = numbered.map(|_| self.heard.clone());
         self.count(numbered.is_some());
@@ -229,7 +231,7 @@ impl Replay {
         Weighed { odds, numbered }
     }
 
-    /// What was noted, as one or in pieces, and whether the numbers counted.
+    /// Best explanation of the whole episode or of its segments, and whether IP identifications were used.
     fn explained(
         &mut self,
         start: Mirror,
@@ -237,7 +239,7 @@ impl Replay {
         as_heard: Option<Vec<Heard>>,
     ) -> Option<(Outcome, bool)> {
         let numbered = as_heard.is_some();
-        // Most troubles are a loss or a few, and what came back leaves no doubt.
+        // Most episodes have few losses, and the order rules decide them.
         if let Some(outcome) = order_rules::decide(&self.sent, &self.heard, start.next, &rates) {
             return Some((outcome, numbered));
         }
@@ -247,7 +249,7 @@ impl Replay {
         (rates.loss, rates.deaf) = self.rates();
         let all = Before::default();
         let mut best = self.followed(start, all, &mut rates, hmm::NARROW);
-        // The troubles that are yet to come want their part.
+        // The wider search leaves half of the step budget to later episodes.
         if best.is_none() && self.steps < ENOUGH / 2 {
             best = self.followed(start, all, &mut rates, hmm::WIDE);
         }
@@ -257,14 +259,14 @@ impl Replay {
         if let Some(outcome) = best {
             return Some((outcome, numbered));
         }
-        // The numbers were not what they seemed.
+        // No course fits the identification counts: retry without them.
         self.heard = as_heard?;
         self.count(false);
         rates.stretches = 0.0;
         Some((self.followed(start, all, &mut rates, hmm::NARROW)?, false))
     }
 
-    /// Each piece of it alone.
+    /// Weighs each segment of the episode alone.
     fn in_pieces(&mut self, start: Mirror, rates: Rates) -> Option<Outcome> {
         let (sent, heard) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.heard));
         let mut sum: Option<Outcome> = None;
@@ -290,13 +292,14 @@ impl Replay {
         sum
     }
 
-    /// All courses together, by the rule for echoes that explains them best.
+    /// Weighs all event courses under the echo rule that explains them best.
     fn followed(&mut self, start: Mirror, before: Before, rates: &mut Rates, beam: Beam) -> Option<Outcome> {
         if self.steps >= ENOUGH {
             return None;
         }
         let mut best: Option<(Outcome, f64)> = None;
-        // Only echoes tell the rules apart. A receiver keeps to one, and after some troubles it is known which.
+        // Only echoed timestamps separate the rules. A receiver keeps one rule, so a few episodes identify
+        // it.
         let stamped = self.heard.iter().any(|h| h.echo.is_some());
         let ruled = self.rules;
         let (mut fits, mut score) = (false, 0.0);
@@ -316,7 +319,7 @@ impl Replay {
                 best = outcome.map(|outcome| (outcome, 0.0));
             } else if let Some(outcome) = outcome {
                 *sofar += outcome.score;
-                // Where every echo is as this rule has it, the others cannot do better.
+                // If every echo conforms to this rule, no other rule can score higher.
                 fits = k == 0 && ahead >= 0.0 && outcome.odd < 0.01;
                 score = outcome.score;
                 if best.as_ref().is_none_or(|b| *sofar > b.1) {
@@ -329,7 +332,7 @@ impl Replay {
         best.map(|b| b.0)
     }
 
-    /// How often packets and answers are lost here: what is usual, weighed like a few packets, and what was seen.
+    /// Loss probabilities of packets and ACKs by context: prior and observed counts combined.
     fn rates(&self) -> ([f64; Past::ALL], [f64; Past::ALL]) {
         let of = |Usual(usual, weight, least, most): Usual, [not, lost]: [f64; 2]| {
             ((usual * weight + lost) / (weight + lost + not)).clamp(least, most)
@@ -342,11 +345,11 @@ impl Replay {
     }
 }
 
-/// What is usual, how many packets must be seen to outweigh that, and within which bounds it stays.
+/// Prior probability, its weight in packets, and lower and upper bound of the estimate.
 #[derive(Clone, Copy)]
 struct Usual(f64, f64, f64, f64);
 
-/// Of packets and of answers, in the order of [`super::hmm::Past`].
+/// Priors for packets (`LOSS`) and ACKs, in the order of [`super::hmm::Past`].
 const LOSS: [Usual; Past::ALL] = [
     Usual(0.03, 30.0, 0.003, 0.5),
     Usual(0.5, 6.0, 0.1, 0.98),
@@ -373,7 +376,7 @@ const DEAF: [Usual; Past::ALL] = [
 ];
 
 impl Heard {
-    /// All that it says is what is acknowledged.
+    /// An ACK that carries only the cumulative acknowledgement.
     pub(crate) fn plain(t: Time, ack: u64) -> Heard {
         Heard {
             t,
@@ -390,7 +393,7 @@ impl Heard {
         }
     }
 
-    /// What it says.
+    /// The facts of one ACK, with up to four SACK blocks.
     pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> Heard {
         let mut heard = Heard { dsack: d.dsack, echo: d.echo, free, ..Heard::plain(d.t, d.ack) };
         for block in blocks.iter().take(4) {
@@ -400,12 +403,12 @@ impl Heard {
         heard
     }
 
-    /// The FIN counts as a byte (RFC 9293 section 3.4), and is none of the data.
+    /// Removes the FIN from the ACK: it takes a sequence number (RFC 9293 section 3.4) but is no data.
     pub(crate) fn leave_out(&mut self, fin: u64) {
         self.ack = self.ack.min(fin);
         let told = self.dsack.is_some();
         self.dsack = self.dsack.map(|(left, right)| (left, right.min(fin))).filter(|b| b.0 < b.1);
-        // The FIN alone came twice.
+        // The DSACK covers only a duplicate FIN.
         self.free |= told && self.dsack.is_none();
         let count = std::mem::take(&mut self.count);
         for i in 0..count {

@@ -1,31 +1,31 @@
 //! Segmentation of an unexplained episode at idle gaps.
 //!
-//! Where all that had been sent is acknowledged, and where nothing had come for long: what was on the way has arrived
-//! by then, or is lost, or is held up.
+//! Cuts lie where all data sent so far are acknowledged, and at idle gaps: by then, outstanding segments have
+//! arrived, are lost, or are delayed by more than the gap.
 
 use super::hmm::{Heard, Sent};
 use super::receiver_model::Mirror;
 use base::{Span, Time};
 use std::ops::Range;
 
-/// A part of what was noted.
+/// One part of an episode.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// The receiver when it begins, as far as its answers told.
+    /// Receiver model at its start, from the ACKs so far.
     pub(crate) start: Mirror,
-    /// What was outstanding then, and may have arrived beyond a gap.
+    /// Indices of segments outstanding at its start; they may have arrived beyond a gap.
     pub(crate) open: Vec<usize>,
-    /// How likely each of these has.
+    /// Probability that each of `open` has arrived.
     pub(crate) there: f64,
     pub(crate) sent: Range<usize>,
     pub(crate) heard: Range<usize>,
 }
 
-/// The pieces, in their order; a silence is as long as this.
+/// Splits an episode in order; an idle gap lasts at least `long`.
 pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> Vec<Piece> {
     let mut pieces =
         vec![Piece { start, open: Vec::new(), there: 0.0, sent: 0..sent.len(), heard: 0..heard.len() }];
-    // The earliest of the answers from each on; one past the highest byte before each packet.
+    // Earliest ACK time from each ACK on; one past the highest byte before each packet.
     let mut earliest = vec![Time::NEVER; heard.len() + 1];
     for (k, h) in heard.iter().enumerate().rev() {
         earliest[k] = earliest[k + 1].min(h.t);
@@ -34,13 +34,13 @@ pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> V
     for (k, s) in sent.iter().enumerate() {
         highest[k + 1] = highest[k].max(s.end);
     }
-    // Latest answer so far, and the highest acknowledgement.
+    // ACKs so far, the latest of their times, and the highest cumulative ACK.
     let (mut told, mut latest, mut ack) = (0, Time::ZERO, start.next);
     for (i, s) in sent.iter().enumerate().skip(1) {
         while let Some(h) = heard.get(told).filter(|h| h.t <= s.t) {
             (told, latest, ack) = (told + 1, h.t.max(latest), h.ack.max(ack));
         }
-        // What left the receiver later was seen before.
+        // A later ACK was captured before this packet: no cut here.
         if told == 0 || earliest[told] <= s.t {
             continue;
         }
@@ -58,7 +58,7 @@ pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> V
     pieces
 }
 
-/// What lies beyond the gap was answered by a duplicate when it came, here or lost on the way.
+/// Probability that an `open` segment arrived: duplicate ACKs seen or lost, per segment outstanding.
 fn there(heard: &[Heard], ack: u64, open: usize) -> f64 {
     let first = heard.iter().position(|h| h.ack == ack).unwrap_or_default();
     let duplicates: usize = heard[first + 1..]
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn a_trouble_is_parted_where_all_is_told_and_where_nothing_comes() {
         let start = Mirror { next: 0, held: 0, echo: 0, told: 0, waits: false };
-        // Two are answered. Of the next three the first is lost, and answers to the others are too but one; it is sent again
-        // when nothing has come for long.
+        // Two segments are acknowledged. Of the next three the first is lost, and so are all but one of the
+        // ACKs of the other two. It is resent after an idle gap.
         let sent =
             [(0, 0), (1, 0), (2, 200), (3, 200), (4, 200), (2, 2000), (5, 2200)].map(|(n, ms)| sent(n, ms));
         let heard = [(1, 150), (2, 200), (2, 350), (5, 2200), (6, 2400)].map(|(n, ms)| heard(n, ms));
@@ -103,7 +103,7 @@ mod tests {
                 (5, vec![], 6..7, 4..5),
             ]
         );
-        // One duplicate came for three that were outstanding.
+        // One duplicate ACK for three outstanding segments.
         let there: Vec<f64> = pieces.iter().map(|p| p.there).collect();
         assert_eq!(there, [0.0, 0.0, 0.25, 0.0]);
     }

@@ -1,20 +1,19 @@
 //! ACK timing model: expected arrival of an ACK, learned from undisturbed parts of the connection.
 //!
-//! A path that keeps its order lets one packet through after the other: an answer comes a round trip after its packet
-//! was sent, or right behind the answer before it, and seldom later. How precisely this holds is learned from the
-//! connection while nothing is amiss.
+//! On a path without reordering, an ACK is due one round trip after its packet, or one serialisation time
+//! after the previous ACK. Spread and bottleneck rate are learned outside of episodes.
 
 use super::hmm::Sent;
 use base::{Span, Time};
 
-/// When the path is through with what was sent so far, as seen from the capture.
+/// Bounds on when the receiver has got the packets sent so far, as ACK times at the capture point.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Front {
-    /// No sooner than this.
+    /// Earliest: one round trip after the last packet that arrived.
     floor: Time,
-    /// No sooner than this unless answers were held up and came close together.
+    /// Earliest at the bottleneck rate. ACKs come earlier only if they were delayed and then compressed.
     least: Time,
-    /// No later than this unless something is held up: what was lost may have taken its time.
+    /// Latest at the bottleneck rate, lost packets included: they may have used the bottleneck.
     most: Time,
 }
 
@@ -24,31 +23,31 @@ impl From<Time> for Front {
     }
 }
 
-/// How long things take on a path.
+/// Round trip, rate and spread of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The shortest round trip of a full segment.
+    /// Shortest RTT of a full segment.
     pub(crate) trip: Span,
-    /// What a round trip seldom exceeds.
+    /// Upper bound that the RTT seldom exceeds.
     pub(crate) usual: Span,
-    /// How long the bottleneck takes for a byte, ns.
+    /// Serialisation time at the bottleneck, ns per byte.
     pub(crate) byte_ns: f64,
-    /// How far answers come from when they should.
+    /// Spread of ACK arrivals around their due time.
     pub(crate) spread: Span,
 }
 
-/// How often an answer comes when it should, and how often within what is usual.
+/// Probability of an ACK at its due time, and of one later but within the usual RTT.
 const PROMPT: f64 = 0.9;
 const SOON: f64 = 0.08;
-/// How often right behind the one before, closer than data can follow each other.
+/// Probability of a compressed ACK, closer to the previous one than the bottleneck spaces data.
 const CLOSE: f64 = 0.03;
-/// How often sooner than the path is believed to allow.
+/// Probability of an ACK before the estimated minimum RTT.
 const EARLY: f64 = 0.005;
-/// Acknowledgements wait no longer for a second segment (RFC 9293 section 3.8.6.3).
+/// Upper bound of the delayed-ACK timer with a margin, s (RFC 9293 section 3.8.6.3: 0.5 s).
 const LONGEST_WAIT: f64 = 0.55;
 
 impl Pace {
-    /// Where the front is once this packet was sent.
+    /// Bounds after packet `s` was sent; `arrives`: it was not lost.
     pub(crate) fn passes(&self, front: Front, s: &Sent, arrives: bool) -> Front {
         let alone = s.t + self.trip;
         let each = Span::from_nanos((self.byte_ns * (s.end - s.seq + 40) as f64) as u64);
@@ -59,20 +58,22 @@ impl Pace {
         Front { floor: front.floor.max(alone), least: (front.least + each).max(alone), most }
     }
 
-    /// When an answer to so many segments should come, the last of which was sent at `t`.
+    /// Due time of an ACK for `bytes` bytes whose last segment was sent at `t`; `before`: time of the
+    /// previous ACK.
     pub(crate) fn due(&self, t: Time, before: Option<Time>, bytes: u64) -> Time {
         let behind = before.map(|b| b + Span::from_nanos((self.byte_ns * bytes as f64) as u64));
         (t + self.trip).max(behind.unwrap_or_default())
     }
 
-    /// The same where packets overtake each other, for what was sent at `t`.
+    /// Density of the ACK time `at` on a path that reorders, per second, for a segment sent at `t`.
     pub(crate) fn loose(&self, t: Time, at: Time) -> f64 {
         let usual = (self.usual.as_secs_f64() - self.trip.as_secs_f64()).clamp(0.02, 10.0);
         let x = at.since(t + self.trip).as_secs_f64();
         (PROMPT + SOON) * libm::exp(-x / usual) / usual + (1.0 - PROMPT - SOON) / (4.0 * (x + usual))
     }
 
-    /// How likely it is that an answer comes at this instant, per second.
+    /// Probability density of the ACK time `at`, per second; `waits`: probability that the delayed-ACK timer
+    /// sent it.
     pub(crate) fn density(&self, front: Front, at: Time, waits: f64) -> f64 {
         let j = self.spread;
         let early = front.floor.since(at + j).as_secs_f64();

@@ -21,7 +21,8 @@ pub(crate) struct Node {
     pub(crate) lost: u8,
     /// Length of the current run of lost ACKs, saturating at [`LONG`].
     pub(crate) deaf: u8,
-    /// ACKs lost since the last one explained; counted only where the next one's IP identification tells the number.
+    /// ACKs lost since the last one explained; counted only if the next one's IP identification gives their
+    /// number.
     pub(crate) silent: u16,
     /// Packets that were overtaken and have not arrived yet.
     pub(crate) aside: Aside,

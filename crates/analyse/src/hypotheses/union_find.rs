@@ -5,22 +5,22 @@
 pub(crate) struct Skip(Vec<u32>);
 
 impl Skip {
-    /// None of so many is done.
+    /// All of `len` positions are open.
     pub(crate) fn new(len: usize) -> Skip {
         Skip((0..=len as u32).collect())
     }
 
-    /// The first that is not done, from this one on; one past the last if there is none.
+    /// First open position from `at` on; one past the last if there is none.
     pub(crate) fn next(&mut self, mut at: usize) -> usize {
         while self.0[at] as usize != at {
-            // Halving the way keeps ways short.
+            // Path halving keeps paths short.
             self.0[at] = self.0[self.0[at] as usize];
             at = self.0[at] as usize;
         }
         at
     }
 
-    /// This one is done.
+    /// Marks a position as decided.
     pub(crate) fn done(&mut self, at: usize) {
         self.0[at] = at as u32 + 1;
     }

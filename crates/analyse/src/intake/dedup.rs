@@ -1,15 +1,15 @@
 //! Duplicate frames of the capture itself, from several interfaces, both sides of a router, or mirror ports.
 //!
-//! Within a moment equal headers are enough. Later, a copy has the same IP identification and content, and a time to live
-//! that is equal or lower: a retransmission gets a new identification (RFC 6864 section 4.3 keeps one from coming round within
-//! the lifetime of a packet), and its time to live does not fall between two transmissions. See ADR 0033.
+//! Within 5 ms equal headers suffice. Later, a copy has equal IP identification and content, and an equal or
+//! lower time to live. A retransmission gets a new identification (RFC 6864 section 4.3 forbids reuse within
+//! a packet's lifetime), and its time to live does not fall. See ADR 0033.
 
 use super::observation::Observation;
 use base::rng::mix;
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What tells packets apart.
+/// Fields that identify a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Mark {
     t: Time,
@@ -25,48 +25,55 @@ struct Mark {
     ttl: u8,
 }
 
-/// The packet that last had an identification.
+/// Last packet with an identification.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     t: Time,
     content: u64,
-    /// Its place among all packets of this sender.
+    /// Its index among the packets of this sender.
     place: u64,
     ttl: u8,
 }
 
-/// Packets back that are compared header by header.
+/// Number of previous packets that are compared header by header.
 const DEPTH: usize = 16;
-/// Copies with an identification come within this, whatever else the sender does with its identifications.
+/// Time within which packets with equal headers and identification are copies, even if the sender reuses
+/// identifications.
 const MOMENT: Span = Span::from_millis(5);
-/// Without an identification, within this: no sender repeats itself so soon.
+/// Time within which packets without identification are copies: no sender repeats a packet so soon.
 const INSTANT: Span = Span::from_nanos(200_000);
-/// No retransmission timer in use is shorter; an equal time to live is enough within this, before it is known how the sender
-/// counts.
+/// Shortest retransmission timer of stacks in use. Within it an equal time to live suffices, even before the
+/// numbering of the sender is known.
 const TIMER: Span = Span::from_millis(190);
-/// Lifetime of a packet in the network: an identification is not used again within it (RFC 6864 section 4.1, RFC 9293
+/// Maximum packet lifetime, within which an identification is not reused (RFC 6864 section 4.1, RFC 9293
 /// section 3.4.1).
 const LIFETIME: Span = Span::from_secs(120);
-/// Packets of one sender after which its identifications may have come round.
+/// Packets of one sender after which its identifications may have wrapped around.
 const ROUND: u64 = 1 << 15;
-/// A copy without an identification that lost hops on its way comes within this, and within so many packets.
+/// A copy without identification but with a lower time to live comes within this time and this number of
+/// packets.
 const ON_ITS_WAY: Span = Span::from_secs(1);
 const NEAR: usize = 1 << 12;
 
-/// The packets of one sender, as far as copies of them can come.
+/// Recent packets of one sender, for comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Twice {
     last: Vec<Mark>,
     next: usize,
     by_id: BTreeMap<u16, Last>,
-    /// The last packets without an identification, by content, and in their order.
+    /// Recent packets without identification, by content, and in capture order.
     by_content: BTreeMap<u64, Last>,
     order: VecDeque<u64>,
-    /// Hops that copies had lost.
+    /// Hops between the original and its copies, from the time to live.
     hops: Option<u8>,
     packets: u64,
-    /// Packets whose identification another packet had a moment before: then it identifies nothing.
+    /// Packets whose identification another packet used within [`LIFETIME`]: the identification is then not
+    /// unique.
     shared: u64,
+    /// How far apart most copies are that an identification has told, and by how many more than are not.
+    lag: (Span, u32),
+    /// Copies that an identification has told.
+    told: u32,
 }
 
 impl Mark {
@@ -96,16 +103,23 @@ impl Mark {
             .fold(u64::from(self.payload), |h, part| mix(h ^ mix(part)))
     }
 
-    /// Bare acknowledgements are often alike.
+    /// Whether it is a pure ACK; these are often identical.
     fn is_bare(&self) -> bool {
         self.payload == 0
     }
 }
 
+/// Two distances are those of one place at which packets were captured again.
+pub(crate) fn is_near(a: Span, b: Span) -> bool {
+    a.max(b).as_nanos() - a.min(b).as_nanos() <= INSTANT.as_nanos()
+}
+
 impl Twice {
-    /// How long ago this packet was captured before, if it was.
+    /// Time since the original was captured, if this packet is a copy.
     pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
-        let mark = Mark::of(o);
+        let mut mark = Mark::of(o);
+        // Who counts has a 0 too, once in 65 536; where all are 0 it identifies nothing.
+        mark.id = mark.id.or(o.id.filter(|_| self.comes_round()));
         let ago = self.at_once(&mark).or_else(|| self.later(&mark)).or_else(|| self.lost_hops(&mark));
         if ago.is_some() {
             return ago;
@@ -120,6 +134,32 @@ impl Twice {
         None
     }
 
+    /// The last identifications before 0 were seen not long ago. Several belong to a packet that a network card put together.
+    fn comes_round(&self) -> bool {
+        let last = self.by_id.range(u16::MAX - 63..);
+        { last }.any(|(_, last)| self.packets - last.place <= ROUND)
+    }
+
+    /// The distance at which what this sender sent was captured again, where identifications tell that it nearly always was.
+    pub(crate) fn lag(&self) -> Option<Span> {
+        let (lag, more) = self.lag;
+        (more >= 4 && more * 4 >= self.told * 3).then_some(lag)
+    }
+
+    /// A copy came so much later. Those of an instant tell no distance.
+    fn vote(&mut self, span: Span) {
+        if span <= INSTANT {
+            return;
+        }
+        let (lag, more) = self.lag;
+        self.told += 1;
+        self.lag = match more {
+            0 => (span, 1),
+            more if is_near(span, lag) => (lag, more + 1),
+            more => (lag, more - 1),
+        };
+    }
+
     fn at_once(&mut self, mark: &Mark) -> Option<Span> {
         let same = |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, ..*m } == *mark;
         let soon = |m: &Mark| {
@@ -127,21 +167,24 @@ impl Twice {
             let lowered = mark.ttl < m.ttl;
             match mark.id {
                 Some(_) => span <= MOMENT,
-                // There only a second interface tells, or a hop in between.
+                // A pure ACK needs a second interface or a lower time to live as proof.
                 None if mark.is_bare() => span <= INSTANT && (m.interface != mark.interface || lowered),
                 None => span <= INSTANT,
             }
         };
         let ago = self.last.iter().find(|m| same(m) && soon(m)).map(|m| mark.t.since(m.t))?;
-        // Of copies taken within a moment the one that has lost fewest hops need not come first.
+        // Of copies captured within [`MOMENT`], the one with the highest time to live need not come first.
         if let Some(known) = mark.id.and_then(|id| self.by_id.get_mut(&id)) {
             known.ttl = known.ttl.max(mark.ttl);
+        }
+        if mark.id.is_some() {
+            self.vote(ago);
         }
         Some(ago)
     }
 
-    /// The same identification and content as a packet before, at any distance at which the identification cannot have come
-    /// round.
+    /// Identification and content equal those of an earlier packet, before the identification can have
+    /// wrapped around.
     fn later(&mut self, mark: &Mark) -> Option<Span> {
         let id = mark.id?;
         let place = self.packets;
@@ -163,8 +206,9 @@ impl Twice {
                 (false, ttl) => ttl < before.ttl || span <= TIMER && self.shared == 0,
             };
         if copy {
+            self.vote(span);
             self.hops = (mark.ttl < before.ttl).then(|| before.ttl - mark.ttl).or(self.hops);
-            // A third copy is compared with the first: hops are lost one after the other.
+            // A third copy is compared with the first, since the time to live falls hop by hop.
             self.by_id.insert(id, Last { t: mark.t, ..before });
         }
         copy.then_some(span)
@@ -172,7 +216,8 @@ impl Twice {
 }
 
 impl Twice {
-    /// Without an identification: equal content that lost hops on its way. Data or timestamps tell it from others.
+    /// Without identification: equal content and a lower time to live. Data or timestamps distinguish the
+    /// packet from others.
     fn lost_hops(&mut self, mark: &Mark) -> Option<Span> {
         if mark.id.is_some() || mark.is_bare() && mark.stamps.is_none() {
             return None;
@@ -226,13 +271,13 @@ mod tests {
     #[test]
     fn a_router_lowers_the_time_to_live() {
         let sent: Vec<_> = (0..40).map(|n| packet(n * 10, n as u16 + 7, n as u32 * 1000, 64)).collect();
-        // The other side of the router, up to 3 s later: hundreds of packets lie between.
+        // Captured on the other side of the router up to 3 s later, hundreds of packets apart.
         for late in [6, 50, 3000] {
             let mut both = sent.clone();
             both.extend(sent.iter().map(|o| Observation { t: o.t + Span::from_millis(late), ttl: 63, ..*o }));
             both.sort_by_key(|o| o.t);
             assert_eq!(copies(&both), 40, "{late} ms");
-            // Three places.
+            // Three capture points.
             both.extend(sent.iter().map(|o| Observation {
                 t: o.t + Span::from_millis(2 * late),
                 ttl: 62,
@@ -243,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Of copies taken within a moment the first may be the one that has lost a hop; the next comes later.
+    /// Of copies captured within [`MOMENT`], the first may have the lower time to live; the next comes later.
     #[test]
     fn copies_of_a_moment_come_in_any_order() {
         let mut all = Vec::new();
@@ -256,7 +301,7 @@ mod tests {
         assert_eq!(copies(&all), 80);
     }
 
-    /// Version 6, and hosts that write no identification.
+    /// IPv6, and hosts that write no identification.
     #[test]
     fn without_identification_lost_hops_tell() {
         let bare = |n: u64| Observation { id: None, ..packet(n * 10, 0, n as u32 * 1000, 64) };
@@ -273,14 +318,14 @@ mod tests {
     #[test]
     fn what_is_sent_again_is_no_copy() {
         let mut all: Vec<_> = (0..40).map(|n| packet(n * 10, n as u16 + 7, n as u32 * 1000, 64)).collect();
-        // A new identification; the same one from a host that writes one number into all its packets; a higher time to live.
+        // A new identification; a host that writes one constant identification; a higher time to live.
         all.push(packet(600, 47, 5000, 64));
         assert_eq!(copies(&all), 0);
         let constant: Vec<_> = (0..40).map(|n| packet(n * 300, 4711, n as u32 / 2 * 1000, 64)).collect();
         assert_eq!(copies(&constant), 0);
         all.push(packet(700, 20, 13_000, 65));
         assert_eq!(copies(&all), 0);
-        // The identification has come round.
+        // The identification has wrapped around.
         let mut long: Vec<_> = (0..70_000u64).map(|n| packet(n, n as u16, n as u32, 64)).collect();
         long.push(packet(70_001, 70_000u64 as u16, 70_000 - 65_536, 64));
         assert_eq!(copies(&long), 0);

@@ -1,15 +1,15 @@
 //! Memory limits of the analyser.
 
-/// How much is kept.
+/// Limits on stored data.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
     /// Every data segment and acknowledgement, for pictures.
     pub points: bool,
     /// Every packet with its identification, to be joined with another capture.
     pub arrivals: bool,
-    /// Happenings of one kind and connection; more are counted in the verdicts' sums only.
+    /// Findings of one kind per connection; further ones only count in totals.
     pub happenings: usize,
-    /// Connections at once; beyond that the one that was silent longest is closed.
+    /// Concurrent connections; beyond it the ones idle longest are closed.
     pub flows: usize,
 }
 

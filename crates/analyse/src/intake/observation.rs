@@ -1,17 +1,17 @@
 //! Observation of one captured segment: capture time, addresses and header fields.
 //!
-//! Its instant, its addresses and what its headers say. Nothing here is believed: the numbers are those of the wire.
+//! All numbers are as on the wire, unverified.
 
 use base::Time;
 use base::wire::TcpHead;
 use std::net::IpAddr;
 
-/// One end of a connection.
+/// Endpoint of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Endpoint {
-    /// Its address.
+    /// IP address.
     pub address: IpAddr,
-    /// Its port.
+    /// TCP or UDP port.
     pub port: u16,
 }
 
@@ -24,33 +24,33 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
-/// One TCP segment that was seen.
+/// One captured TCP segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Observation {
-    /// When.
+    /// Capture time.
     pub t: Time,
-    /// On which interface of the capture.
+    /// Interface of the capture.
     pub interface: u32,
-    /// From which address.
+    /// Source address.
     pub source: IpAddr,
-    /// To which.
+    /// Destination address.
     pub destination: IpAddr,
-    /// The identification of its IP packet, if it has one (version 4).
+    /// IP identification; None for IPv6.
     pub id: Option<u16>,
-    /// Bytes of the IP packet, all headers counted.
+    /// Length of the IP packet, bytes.
     pub size: u32,
-    /// Bytes of data, by the length that the header tells: a capture may hold fewer.
+    /// Payload bytes by the IP header; the capture may hold fewer.
     pub payload: u32,
     /// The ECN codepoint (RFC 3168 section 5).
     pub ecn: u8,
-    /// Time to live, or hop limit (version 6).
+    /// Time to live (IPv4) or hop limit (IPv6).
     pub ttl: u8,
-    /// What its TCP header says.
+    /// TCP header.
     pub head: TcpHead,
 }
 
 impl Observation {
-    /// What a frame of a capture shows, if it carries a TCP segment.
+    /// Observation of a frame, if it carries a TCP segment.
     #[inline]
     pub fn of(frame: &capture::Frame<'_>) -> Option<Observation> {
         let packet = frame.decode().ok()?;
@@ -70,11 +70,11 @@ impl Observation {
         })
     }
 
-    /// Who sent it.
+    /// Source endpoint.
     pub fn from(&self) -> Endpoint {
         Endpoint { address: self.source, port: self.head.source }
     }
-    /// For whom it is.
+    /// Destination endpoint.
     pub fn to(&self) -> Endpoint {
         Endpoint { address: self.destination, port: self.head.destination }
     }

@@ -1,24 +1,23 @@
 //! Capture point: next to the sender, next to the receiver, or between.
 //!
-//! Data that are answered at once are seen next to their receiver; acknowledgements that are answered at once, next
-//! to the data's sender.
+//! Next to the receiver, ACKs follow data at once. Next to the sender, data follow ACKs at once.
 
 use base::Span;
 
-/// Where a capture stands, for one direction of data.
+/// Capture point, relative to one direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Place {
-    /// Shortest time from here to the sender of the data and back.
+    /// Minimum RTT between the capture point and the sender of the data.
     pub to_sender: Option<Span>,
-    /// Shortest time from here to the receiver and back.
+    /// Minimum RTT between the capture point and the receiver.
     pub to_receiver: Option<Span>,
-    /// How often new data followed an acknowledgement at once, and how often later: only where the way to the sender is not
-    /// known.
+    /// ACKs followed by new data within [`SOON`], and ACKs followed later. Used only if the RTT to the sender
+    /// is unknown.
     reactions: (u32, u32),
 }
 
 base::named! {
-    /// The same as a word.
+    /// Position of the capture point on the path.
     pub enum Side {
         /// Next to the sender of the data.
         Sender = "sender",
@@ -26,22 +25,22 @@ base::named! {
         Receiver = "receiver",
         /// Somewhere between them.
         Middle = "middle",
-        /// It cannot be told.
+        /// Unknown.
         Unknown = "unknown",
     }
 }
 
-/// A stack on the capturing machine answers within this.
+/// Longest response time of a stack on the capturing machine.
 const AT_ONCE: Span = Span::from_millis(1);
-/// A sender's answers are matched with their causes within this.
+/// Time within which new data count as a reaction to an ACK.
 const SOON: Span = Span::from_millis(4);
-/// Acknowledgements closer than this tell nothing of how soon data follow.
+/// ACKs closer together than this do not count as reaction samples.
 const LEAST_APART: Span = Span::from_nanos(200_000);
-/// As many reactions are enough.
+/// Number of reactions that suffices.
 const ENOUGH: u32 = 5;
 
 impl Place {
-    /// Where that is. Next to an end means a tenth of the round trip at most.
+    /// Side of the path. Next to an end means an RTT of at most a tenth of the whole.
     pub fn side(&self) -> Side {
         match (self.to_sender, self.to_receiver) {
             (Some(s), Some(r)) => {
@@ -61,14 +60,14 @@ impl Place {
         }
     }
 
-    /// Acknowledgements let out data at once. Elsewhere on the path what passes next is as likely at any time until the next
-    /// acknowledgement.
+    /// Most ACKs release data at once. Elsewhere on the path, the time from an ACK to the next data is spread
+    /// evenly.
     fn reacts_here(&self) -> bool {
         let (at_once, later) = self.reactions;
         at_once + later >= ENOUGH && at_once * 10 >= (at_once + later) * 6
     }
 
-    /// New data passed this long after an acknowledgement, which came this long after the one before it.
+    /// Adds a sample: new data `after` an ACK that came `apart` from the previous ACK.
     pub(crate) fn reaction(&mut self, after: Span, apart: Span) {
         if apart < LEAST_APART {
             return;
@@ -77,22 +76,22 @@ impl Place {
         *if after.as_nanos() < apart.as_nanos() / 8 { at_once } else { later } += 1;
     }
 
-    /// Away from the sender: what passes here reaches it later, and what it sends has come some way.
+    /// Away from the sender: ACKs reach it later than here, and its data took time to get here.
     pub(crate) fn is_far(&self) -> bool {
         self.side() != Side::Sender || self.to_sender.is_some_and(|s| s > SOON)
     }
 
-    /// True if what passes here has reached the receiver.
+    /// Whether the capture point is next to the receiver.
     pub(crate) fn is_receiver(&self) -> bool {
         self.side() == Side::Receiver
     }
 
-    /// A sample of the way to the sender and back.
+    /// Adds an RTT sample to the sender.
     pub(crate) fn sender(&mut self, span: Span) {
         self.to_sender = Some(self.to_sender.map_or(span, |s| s.min(span)));
     }
 
-    /// A sample of the way to the receiver and back.
+    /// Adds an RTT sample to the receiver.
     pub(crate) fn receiver(&mut self, span: Span) {
         self.to_receiver = Some(self.to_receiver.map_or(span, |s| s.min(span)));
     }

@@ -1,7 +1,7 @@
 //! Candidates for the copy that triggered a cumulative ACK.
 //!
-//! An acknowledgement covers bytes of which several copies were sent: what cannot have arrived by then is out, and
-//! what can have is a candidate until later answers say more.
+//! Several copies may carry the bytes that an ACK covers. Copies that cannot have arrived by then are
+//! excluded; the others stay candidates until later ACKs decide.
 
 use super::{Judge, Need, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
@@ -9,10 +9,10 @@ use crate::facts::digest::AckDigest;
 use crate::facts::rtt::Rtt;
 
 impl Judge {
-    /// The copy that filled the left edge: the one that the echo names, or the only one that can have been. Those sent
-    /// before it had not arrived.
+    /// The copy that filled the left edge: named by the timestamp echo, or the only possible one. Earlier
+    /// copies had not arrived.
     pub(super) fn filler(&self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) -> Option<u64> {
-        // Whether an echo names the copy that moved the left edge is known only where that stood before.
+        // The echo names that copy only if the left edge before it was seen.
         if !d.edge_heard {
             return None;
         }
@@ -32,7 +32,7 @@ impl Judge {
         let earlier: Vec<u64> = copies.of(edge, edge + 1).map(|c| c.serial).filter(|s| *s < filler).collect();
         let open: Vec<u64> =
             earlier.into_iter().filter(|s| copies.get(*s).is_some_and(|c| c.fate == Fate::Open)).collect();
-        // Of several in a row nobody knows whether they or their answers were lost.
+        // With several open earlier copies, data loss and ACK loss cannot be separated.
         if let [one] = open[..] {
             set(copies, one, Fate::Lost(how));
         }
@@ -40,10 +40,10 @@ impl Judge {
         Some(filler)
     }
 
-    /// Which copy of what is covered now came first?
+    /// Finds the candidates for the first arrival of all retransmissions that this ACK covers.
     pub(super) fn cover(&mut self, copies: &mut Copies, d: &AckDigest, latest: u64, state: &State<'_>) {
         let mut unanswered: Option<Vec<u64>> = None;
-        // What lies below the acknowledgement or around it, and what is newly reported beyond.
+        // Retransmissions that the cumulative ACK reaches, and those in newly SACKed ranges.
         let mut some: Vec<u64> = self.open.waiting(0, d.ack + 1).collect();
         for &(left, right) in d.news() {
             some.extend(self.open.waiting(left, right));
@@ -78,10 +78,10 @@ impl Judge {
                 }
             }
             if all.is_empty() && !after.is_empty() {
-                // The answers in between were lost.
+                // The ACKs in between were lost.
                 all = after;
             } else if all.is_empty() {
-                // What seemed to be lost was overtaken.
+                // The copies counted as lost were reordered.
                 if let Some(&last) = lost.iter().max() {
                     self.disorder = self.disorder.max(self.front.saturating_sub(last));
                 }
@@ -103,9 +103,8 @@ impl Judge {
         }
     }
 
-    /// Answers are missing: what was sent before the retransmission, and only once, has arrived, and nothing that came
-    /// back can have answered it until now. Then acknowledgements were lost, and the earlier copies have most likely
-    /// arrived too.
+    /// ACK loss: segments sent once before the retransmission have arrived, and no earlier ACK can have been
+    /// caused by them. Earlier copies of the retransmission have then most likely arrived too.
     fn answers_are_missing(&self, copies: &Copies, serial: u64, d: &AckDigest, unanswered: &[u64]) -> bool {
         let Some(open) = self.open.get(serial) else { return false };
         let missing = unanswered.iter().filter(|s| **s < open.copy.serial).count();
@@ -117,9 +116,10 @@ impl Judge {
         copies.of(open.copy.seq.max(open.acked), open.copy.end).any(earlier)
     }
 
-    /// What was not there when a retransmission was covered came later: so did all that was sent after it.
+    /// A byte missing when a retransmission was covered arrived later; so did everything sent after that
+    /// byte's copy.
     pub(super) fn edges(&mut self, copies: &mut Copies, ack: u64) {
-        // Those whose edge is passed now, then those at whose edge it has become known what came first.
+        // Edges passed by this ACK first, then edges whose first arrival has become known.
         let mut some = self.open.with_edge(self.narrowed, ack);
         self.narrowed = self.narrowed.max(ack);
         loop {
@@ -136,8 +136,8 @@ impl Judge {
         }
     }
 
-    /// The packet with this serial comes only now: so did all that was sent after it, and what was covered before was
-    /// covered by earlier ones.
+    /// The packet with this serial arrives only now, as does all that was sent after it. Ranges covered
+    /// before were covered by earlier copies.
     pub(super) fn comes_now(&mut self, copies: &mut Copies, serial: u64) {
         let limit = serial + self.disorder;
         for open in self.open.with_candidate_from(limit) {
@@ -145,7 +145,7 @@ impl Judge {
         }
     }
 
-    /// Only copies with a serial below `limit` can have covered it.
+    /// Restricts the candidates to copies with a serial below `limit`.
     fn came_before(&mut self, copies: &mut Copies, serial: u64, limit: u64) {
         let Some(open) = self.open.get_mut(serial) else { return };
         let kept: Vec<u64> = open.candidates.iter().copied().filter(|s| *s < limit).collect();
@@ -162,7 +162,8 @@ impl Judge {
     }
 }
 
-/// The first two of what is acknowledged now that were sent once, and that nothing that came back can have answered before.
+/// Serials of the first two newly acknowledged segments that were sent once and can have caused no earlier
+/// ACK.
 fn unanswered_once(copies: &Copies, d: &AckDigest, state: &State<'_>) -> Vec<u64> {
     if !d.advances() {
         return Vec::new();
@@ -176,7 +177,7 @@ fn unanswered_once(copies: &Copies, d: &AckDigest, state: &State<'_>) -> Vec<u64
     copies.firsts_of(d.before, d.ack).filter(unanswered).filter(once).map(|c| c.serial).take(2).collect()
 }
 
-/// The copy of this byte that came first, if that is known.
+/// Serial of the copy of this byte that arrived first, if known.
 fn first_arrival(copies: &Copies, byte: u64) -> Option<u64> {
     let mut all = copies.of(byte, byte + 1);
     match (all.next(), all.next()) {

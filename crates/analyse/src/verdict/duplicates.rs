@@ -1,6 +1,4 @@
 //! Evidence of a DSACK: which two copies arrived.
-//!
-//! Two copies arrived: which, and what follows for the others.
 
 use super::{Judge, Need, is_too_late, set};
 use crate::facts::copies::{Copies, Evidence, Fate};
@@ -8,7 +6,7 @@ use crate::facts::digest::AckDigest;
 use crate::facts::rtt::Rtt;
 
 impl Judge {
-    /// An acknowledgement without news echoes a later timestamp than those before: a duplicate moved it.
+    /// Uses a duplicate ACK with a later timestamp echo: a duplicate segment caused it.
     pub(super) fn echoed(&mut self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) {
         let Some(echo) = d.echo else { return };
         let arrived = |serial| copies.get(serial).is_none_or(|c| matches!(c.fate, Fate::Arrived(_)));
@@ -23,7 +21,7 @@ impl Judge {
         }
     }
 
-    /// A duplicate of these bytes arrived.
+    /// Uses the report of a duplicate segment.
     #[allow(clippy::too_many_arguments, reason = "each is one fact")]
     pub(super) fn duplicate(
         &mut self,
@@ -73,7 +71,7 @@ impl Judge {
                 set(copies, group[0].0, Fate::Arrived(evidence));
             }
         }
-        // One before the trigger arrived: most likely the first that is not known to be lost.
+        // The other arrival was sent before the trigger: most likely the first copy not known to be lost.
         let last = trigger.or(group.last().map(|g| g.0)).unwrap_or(0);
         let gone =
             |serial: u64| copies.get(serial).is_none_or(|c| matches!(c.fate, Fate::Lost(Evidence::Order)));
@@ -81,7 +79,7 @@ impl Judge {
         if let Some(first) = first {
             set(copies, first, Fate::Arrived(evidence));
         }
-        // Two of them arrived: one of those before the last, and before the trigger.
+        // Two copies arrived: the last one or the trigger, and one sent before it.
         let sure = trigger.or(group.last().map(|g| g.0));
         let open = sure.and_then(|serial| self.open.get_mut(serial));
         if let Some(open) = open.filter(|o| left <= o.copy.seq.max(o.acked) && o.copy.end <= right) {

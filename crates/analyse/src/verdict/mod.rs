@@ -1,13 +1,13 @@
 //! Verdict on a retransmission: needed or not, inferred from the ACKs.
 //!
-//! It was not if an earlier copy of all its bytes ever reaches the receiver. What reached it is inferred from what it
-//! answers.
+//! A retransmission is unneeded if an earlier copy of all its bytes ever reaches the receiver. Arrivals are
+//! inferred from the ACKs.
 //!
-//! An acknowledgement is caused by the arrival of one packet, its trigger, and tells what had arrived by then.
-//! So each one bounds what was on the way: no copy can be the trigger that was sent less than a round trip ago,
-//! nor one whose timestamp is later than the one echoed; and where packets keep their order, all that was sent
-//! before the trigger has arrived or is lost. From the bounds follows the fate of copies, from the fates the
-//! verdict. A verdict stays open until something sent later was answered and a moment more has passed.
+//! An ACK is triggered by the arrival of one packet and states what had arrived by then. Each ACK bounds the
+//! fates of copies. A copy sent less than a round trip ago, or with a timestamp later than the echo, cannot
+//! be the trigger. Without reordering, everything sent before the trigger has arrived or is lost. Fates
+//! follow from the bounds, verdicts from the fates. A verdict stays open until a later packet was
+//! acknowledged and one more minimum RTT has passed.
 
 mod cover;
 mod duplicates;
@@ -29,48 +29,49 @@ base::named! {
         Needed = "needed",
         /// An earlier copy of all its bytes reached the receiver.
         Unneeded = "unneeded",
-        /// The capture does not tell.
+        /// The capture has no evidence.
         Unknown = "unknown",
     }
 }
 
-/// A verdict that is ready.
+/// A final verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ruling {
     pub(crate) result: usize,
     pub(crate) need: Need,
     pub(crate) evidence: Evidence,
-    /// When an acknowledgement covered it.
+    /// Time of the ACK that covered it.
     pub(crate) covered: Option<Time>,
-    /// When that left the receiver, on the clock of the capture, where timestamps tell.
+    /// Departure time of that ACK from the receiver, on the capture clock, if timestamps reveal it.
     pub(crate) left: Option<Time>,
 }
 
-/// Whoever judges.
+/// Verdicts of one direction.
 #[derive(Default, Debug)]
 pub(crate) struct Judge {
     pub(crate) open: OpenSet,
-    /// The highest serial that is known to have reached the receiver, or to lie before what has.
+    /// Highest serial known to have arrived, or to precede an arrival.
     front: u64,
-    /// Up to here missing copies were last called lost, and where the blocks of SACK ended then.
+    /// Serial up to which missing copies were last marked lost, the highest SACKed byte then, and the
+    /// cumulative ACK.
     lost_before: u64,
     lost_top: u64,
     lost_at: u64,
-    /// Up to here acknowledgements have narrowed down which copies came first.
+    /// Byte up to which ACKs have narrowed down the candidates.
     narrowed: u64,
-    /// When an acknowledgement without any news last came.
+    /// Time of the last duplicate ACK without a new SACK block.
     idle_duplicate: Option<Time>,
-    /// When something last came from the receiver before which, by its numbers, packets of its own were lost.
+    /// Time of the receiver's last packet before which packets of its own were lost, by IP identification.
     pub(crate) answers_lost: Option<Time>,
-    /// When the capture was last known to have missed packets or options.
+    /// Time when the capture was last known to lack packets or options.
     pub(crate) torn: Option<Time>,
-    /// How far packets were seen to overtake each other, in serials.
+    /// Largest reordering seen, in serials.
     pub(crate) disorder: u64,
-    /// Duplicates were reported in this direction.
+    /// A DSACK was received in this direction.
     pub(crate) reports_duplicates: bool,
-    /// SACK was agreed on, and nothing shows that the receiver does not report duplicates.
+    /// SACK was negotiated, and no evidence shows that the receiver omits DSACK.
     pub(crate) may_report: bool,
-    /// The opening shows that SACK is not used.
+    /// The handshake shows that SACK is off.
     pub(crate) without_sack: bool,
     /// The capture has ended.
     over: bool,
@@ -78,25 +79,25 @@ pub(crate) struct Judge {
     pub(crate) stamped: bool,
 }
 
-/// More open verdicts than this are not kept; the oldest is closed as it stands.
+/// Most open verdicts; beyond it the oldest is closed as it stands.
 const MOST: usize = 1 << 12;
-/// Nor of one segment: senders give up after fewer.
+/// Most open verdicts on one segment: senders give up after fewer retransmissions.
 const MOST_OF_ONE: usize = 64;
 
-/// What a sender knows beside the acknowledgement.
+/// State of the direction at an ACK.
 pub(crate) struct State<'a> {
     pub(crate) sacked: &'a Ranges,
     pub(crate) rtt: &'a Rtt,
-    /// Acknowledgements without news before this one.
+    /// Duplicate ACKs before this one.
     pub(crate) duplicates: u64,
     /// The receiver's clock.
     pub(crate) clock: &'a Clockwork,
-    /// What it said in this acknowledgement.
+    /// TSval of this ACK.
     pub(crate) stamp: Option<u32>,
 }
 
 impl Judge {
-    /// A segment was sent again.
+    /// Opens the verdict on a retransmission.
     #[allow(clippy::too_many_arguments, reason = "each is one fact")]
     pub(crate) fn resent(
         &mut self,
@@ -113,7 +114,7 @@ impl Judge {
         } else {
             None
         };
-        // What was known before the first was resent.
+        // Arrivals known before the first retransmission.
         if let Some(first) = copies.first_of(acked) {
             self.front = self.front.max((first.serial + state.duplicates).saturating_sub(1).min(copy.serial));
         }
@@ -135,7 +136,7 @@ impl Judge {
         };
         self.open.insert(open, copy.t);
         if alone {
-            // Nothing else waits for what was lost before.
+            // No open verdict depends on earlier losses.
             (self.lost_before, self.lost_top) = (self.limit(), state.sacked.top().unwrap_or(0));
             self.lost_at = acked;
             self.narrowed = acked;
@@ -149,8 +150,8 @@ impl Judge {
         Some(self.rule(copies, &oldest, state))
     }
 
-    /// What lies before the front and is missing is lost, where packets keep their order. Looked at is what the front has passed
-    /// since, and what has become the subject of acknowledgements since.
+    /// Marks copies before the front that are still missing as lost, on a path without reordering. Covers
+    /// serials that the front has passed since the last call, and bytes that ACKs have exposed since.
     fn lose(&mut self, copies: &mut Copies, ack: u64, sacked: &Ranges) {
         let limit = self.limit();
         let mut some: Vec<u64> = Vec::new();
@@ -179,8 +180,8 @@ impl Judge {
         }
     }
 
-    /// The same for one retransmission. Missing is the byte that the receiver asks for and, of what lies beyond, what SACK leaves
-    /// out; without SACK nothing is known of the rest.
+    /// Applies [`Judge::lose`] to one retransmission. Missing are the first unacknowledged byte and the gaps
+    /// between SACK blocks; without SACK nothing more is known.
     fn lose_of(&self, copies: &mut Copies, ack: u64, sacked: &Ranges, serial: u64) {
         let limit = self.limit();
         let Some(open) = self.open.get(serial) else { return };
@@ -201,7 +202,7 @@ impl Judge {
         }
     }
 
-    /// An acknowledgement came while verdicts are open. The verdicts that are ready.
+    /// Processes an ACK while verdicts are open; appends the verdicts that become final.
     pub(crate) fn on_ack(
         &mut self,
         copies: &mut Copies,
@@ -210,7 +211,7 @@ impl Judge {
         out: &mut Vec<Ruling>,
     ) {
         let before = self.front;
-        // The trigger is at most this.
+        // Latest copy that can have triggered the ACK.
         let mut latest = u64::MAX;
         if d.advances()
             && let Some(filler) = self.filler(copies, d, state.rtt)
@@ -252,7 +253,7 @@ impl Judge {
         }
     }
 
-    /// What is missing and was sent before is lost.
+    /// Missing copies below this serial are lost.
     fn limit(&self) -> u64 {
         self.front.saturating_sub(self.disorder)
     }
@@ -262,13 +263,13 @@ impl Judge {
     }
 }
 
-/// It cannot have been answered yet: that would be sooner than any round trip. A part is left to chance: the samples
-/// had to wait for other packets.
+/// Whether copy `c` was sent too late to have caused an ACK at `t`. Uses three quarters of the minimum RTT,
+/// since samples may include waiting for other packets.
 fn is_too_late(c: &Copy, t: Time, rtt: &Rtt) -> bool {
     rtt.floor(c.end - c.seq).is_some_and(|least| t.since(c.t).as_nanos() < least.as_nanos() / 4 * 3)
 }
 
-/// Notes what became of a copy; what was seen outweighs what follows from order.
+/// Sets the fate of a copy; an observed arrival is final.
 fn set(copies: &mut Copies, serial: u64, fate: Fate) {
     let Some(copy) = copies.get_mut(serial) else { return };
     if matches!(copy.fate, Fate::Arrived(_)) {

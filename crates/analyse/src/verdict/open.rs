@@ -1,31 +1,30 @@
 //! Open verdicts: retransmissions whose fate is not known yet.
 //!
-//! They are indexed by serial, bytes, timestamp and what they wait for, so that an acknowledgement touches only those it
-//! concerns.
+//! Indexed by serial, bytes, timestamp and state, so that an ACK touches only the verdicts that it concerns.
 
 use super::Need;
 use crate::facts::copies::{Copy, Evidence};
 use base::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A retransmission on which the verdict is open.
+/// A retransmission without a final verdict.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) copy: Copy,
-    /// Where its result is kept.
+    /// Index of its record in `Way::retransmissions`.
     pub(crate) result: usize,
-    /// What was acknowledged when it was sent.
+    /// Cumulative ACK when it was sent.
     pub(super) acked: u64,
-    /// When an acknowledgement covered it, and up to where that went.
+    /// Time and cumulative ACK of the ACK that covered it.
     pub(crate) covered: Option<(Time, u64)>,
-    /// The stamp of that acknowledgement.
+    /// TSval of that ACK.
     pub(super) answer: Option<u32>,
-    /// Which copies may have arrived first, if several may.
+    /// Serials of the copies that may have arrived first, if several.
     pub(super) candidates: Vec<u64>,
-    /// Duplicates reported of its bytes.
+    /// DSACKs of its bytes.
     pub(super) reports: u32,
     pub(super) settled: Option<(Need, Evidence)>,
-    /// Since when something later is known to have arrived.
+    /// Time since which a later packet is known to have arrived.
     pub(super) passed: Option<Time>,
 }
 
@@ -33,18 +32,18 @@ pub(crate) struct Open {
 #[derive(Default, Debug)]
 pub(crate) struct OpenSet {
     all: BTreeMap<u64, Open>,
-    /// First byte and serial: of all, and of those that no acknowledgement has covered.
+    /// First byte and serial: of all verdicts, and of those that no ACK has covered.
     by_seq: BTreeSet<(u64, u64)>,
     uncovered: BTreeSet<(u64, u64)>,
     by_stamp: BTreeSet<(u32, u64)>,
-    /// Covered, with several candidates: by where the acknowledgement went, and by their latest candidate.
+    /// Covered with several candidates: by the cumulative ACK that covered them, and by latest candidate.
     by_edge: BTreeSet<(u64, u64)>,
     by_latest: BTreeSet<(u64, u64)>,
-    /// Those that nothing later has passed, in their order.
+    /// Serials without a known later arrival, ascending.
     unpassed: VecDeque<u64>,
-    /// Covered and passed, and since when.
+    /// Covered and with a later arrival, since this time.
     ready: VecDeque<(Time, u64)>,
-    /// Longest segment.
+    /// Length of the longest retransmission, bytes.
     longest: u64,
 }
 
@@ -65,17 +64,17 @@ impl OpenSet {
         self.all.get_mut(&serial)
     }
 
-    /// The serial of the oldest.
+    /// Lowest serial.
     pub(crate) fn first(&self) -> Option<u64> {
         self.all.keys().next().copied()
     }
 
-    /// An acknowledgement has covered one of them.
+    /// Whether an ACK has covered any of them.
     pub(crate) fn any_covered(&self) -> bool {
         self.uncovered.len() < self.all.len()
     }
 
-    /// One that begins below this byte is not covered.
+    /// Whether one with its first byte below `byte` is uncovered.
     pub(crate) fn waits_below(&self, byte: u64) -> bool {
         self.uncovered.first().is_some_and(|u| u.0 < byte)
     }
@@ -115,19 +114,19 @@ impl OpenSet {
         set.range((seq.saturating_sub(longest), 0)..(end, 0)).map(|u| u.1)
     }
 
-    /// Those that have bytes of `[seq, end)`.
+    /// Serials of those that share bytes with `[seq, end)`.
     pub(super) fn of(&self, seq: u64, end: u64) -> Vec<u64> {
         let near = OpenSet::overlapping(&self.by_seq, self.longest, seq, end);
         near.filter(|s| self.all.get(s).is_some_and(|o| o.copy.overlaps(seq, end))).collect()
     }
 
-    /// Of those, the ones that are not covered.
+    /// Serials of those among them that are uncovered.
     pub(super) fn waiting(&self, seq: u64, end: u64) -> impl Iterator<Item = u64> {
         let near = OpenSet::overlapping(&self.uncovered, self.longest, seq, end);
         near.filter(move |s| self.all.get(s).is_some_and(|o| o.copy.overlaps(seq, end)))
     }
 
-    /// All that are not covered; how many.
+    /// Serials and number of all uncovered ones.
     pub(super) fn all_waiting(&self) -> impl Iterator<Item = u64> {
         self.uncovered.iter().map(|u| u.1)
     }
@@ -135,12 +134,12 @@ impl OpenSet {
         self.uncovered.len()
     }
 
-    /// Those with this timestamp, in the order they were sent.
+    /// Those with this TSval, in order of sending.
     pub(super) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Open> {
         self.by_stamp.range((stamp, 0)..=(stamp, u64::MAX)).filter_map(|s| self.all.get(&s.1))
     }
 
-    /// An acknowledgement covered it.
+    /// Records the ACK that covered a retransmission.
     pub(super) fn cover(&mut self, serial: u64, at: (Time, u64), answer: Option<u32>) {
         let Some(open) = self.all.get_mut(&serial) else { return };
         (open.covered, open.answer) = (Some(at), answer);
@@ -150,7 +149,7 @@ impl OpenSet {
         }
     }
 
-    /// It may have been any of these that came first.
+    /// Sets the copies that may have arrived first.
     pub(super) fn set_candidates(&mut self, serial: u64, candidates: Vec<u64>) {
         let Some(mut open) = self.all.remove(&serial) else { return };
         self.forget_candidates(&open);
@@ -171,7 +170,7 @@ impl OpenSet {
         }
     }
 
-    /// Those with several candidates that were covered by an acknowledgement up to one of these bytes.
+    /// Those with several candidates and a covering ACK in `(from, to]`.
     pub(super) fn with_edge(&self, from: u64, to: u64) -> Vec<u64> {
         if from >= to {
             return Vec::new();
@@ -179,12 +178,12 @@ impl OpenSet {
         self.by_edge.range((from, 0)..(to, 0)).map(|e| e.1).collect()
     }
 
-    /// Those with several candidates of which one is no earlier than this.
+    /// Those with several candidates of which one has a serial from `limit` on.
     pub(super) fn with_candidate_from(&self, limit: u64) -> Vec<u64> {
         self.by_latest.range((limit, 0)..).map(|e| e.1).collect()
     }
 
-    /// What was sent up to before this serial has been passed.
+    /// Marks all below the front, less the reordering distance, as passed.
     pub(super) fn pass(&mut self, front: u64, disorder: u64, now: Time) {
         while let Some(&serial) = self.unpassed.front() {
             match self.all.get_mut(&serial) {
@@ -201,7 +200,7 @@ impl OpenSet {
         }
     }
 
-    /// The next that was covered and passed longer ago than this.
+    /// Next one that was covered and passed more than `wait` ago.
     pub(super) fn next_ready(&mut self, now: Time, wait: Span) -> Option<Open> {
         while let Some(&(since, serial)) = self.ready.front() {
             if now.since(since) <= wait {
@@ -215,7 +214,7 @@ impl OpenSet {
         None
     }
 
-    /// All of them, in their order.
+    /// Removes all, in order of serial.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Open> + use<> {
         std::mem::take(self).all.into_values()
     }

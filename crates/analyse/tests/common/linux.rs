@@ -101,7 +101,7 @@ pub fn play(name: &str, set: &[&str]) -> Result<Played, String> {
         "hop.radio.rate=\"200 kbit/s\"",
     ];
     let set: Vec<String> = fixed.iter().chain(set).map(|s| (*s).to_owned()).collect();
-    let model = agreement::model(&set)?;
+    let model = agreement::model(&set).map_err(|e| e.to_string())?;
     let options = emulate::Options {
         trace: true,
         capture: true,

@@ -125,6 +125,11 @@ pub struct Elsewhere {
 
 /// Judges the capture next to the receiver, or that next to the sender without its first packets.
 pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
+    elsewhere_with(case, at_receiver, &|place, _| place >= cut)
+}
+
+/// The same of a capture that holds only some packets: by place, and how many there are.
+pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usize) -> bool) -> Elsewhere {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
     let sightings = run.world.network.tracer().take_sightings();
@@ -134,7 +139,8 @@ pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
     let (here, there) = (at(ends.from.0), at(ends.to.0));
     let seen = if at_receiver { &there } else { &here };
     let mut analyser = Analyser::new(Keep::default());
-    seen.iter().skip(cut).for_each(|o| analyser.push(o));
+    let kept = seen.iter().enumerate().filter(|(place, _)| keeps(*place, seen.len()));
+    kept.for_each(|(_, o)| analyser.push(o));
     let mut out = Elsewhere::default();
     let data = |o: &&analyse::Observation| o.payload > 0 && o.head.source == observed::PORTS[0];
     for flow in analyser.finish() {

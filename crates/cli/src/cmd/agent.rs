@@ -14,25 +14,26 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Lend this host to emulations of several hosts
+/// Run machines or the path of a distributed emulation on this host
 ///
-/// Machines of a scenario then live here, as `williwaw emulate --agents FILE` orders: their namespaces, kernel flows and
-/// commands. Or the path does, where the file says so, with its clock; its machines may be at other agents. Whoever has the token can run commands as the user who started this; what is
-/// said is encrypted. When the controller is gone, everything that was started for it ends. Ctrl-C ends it.
+/// The controller, `williwaw emulate --agents FILE`, places machines here: their namespaces, kernel flows and
+/// commands. It can also place the path and its clock here. Anyone with the token can run commands as the user
+/// of the agent. The connection is encrypted. When the controller disconnects, everything started for it ends.
+/// Ctrl-C ends the agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw agent --make-token agents.token\n  \
     williwaw agent --token-file agents.token\n  \
     williwaw agent --token-file agents.token --listen 192.0.2.2")]
 pub(crate) struct Args {
-    /// The file with the token that controllers have to have
+    /// File with the token that controllers must present
     #[arg(long, value_name = "FILE", required_unless_present = "make_token")]
     token_file: Option<PathBuf>,
-    /// Where to listen, TCP and UDP; without it this host alone can connect
+    /// Address to listen on, TCP and UDP; the default admits this host only
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = list::address,
           default_value_t = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT))]
     listen: SocketAddr,
-    /// Make a token in this file, which must not be there yet, and do nothing else
+    /// Create this file with a new token, and exit; the file must not exist
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token_file", "listen"])]
     make_token: Option<PathBuf>,
 }
@@ -42,7 +43,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(file) = &args.make_token {
         Token::make(file).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::usage(
-                format!("`{}` is there already", file.display()),
+                format!("`{}` already exists", file.display()),
                 "copy it to the other hosts, or choose another name",
             ),
             _ => Failure::write(file, &error),

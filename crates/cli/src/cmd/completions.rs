@@ -1,6 +1,6 @@
 //! `williwaw completions`: what a shell needs to complete a command line.
 
-use crate::console::args::Cli;
+use crate::cmd::cli::Cli;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use clap::builder::PossibleValuesParser;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let words = Words::known();
     let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().map(|verb| words.put(verb));
     let mut shown = Command::new("williwaw")
-        .version(crate::input::plan::VERSION)
+        .version(crate::output::VERSION)
         .propagate_version(true)
         .args(all.get_arguments().cloned())
         .subcommands(shown);

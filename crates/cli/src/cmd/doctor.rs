@@ -6,10 +6,10 @@ use crate::console::talk::Talk;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Check what emulation needs on this machine, and how to mend what is missing
+/// Check what emulation needs on this machine, and say how to install what is missing
 ///
-/// Virtual time (`run`, `compare`, `reproduce`) needs nothing of this. Exit code 3 if something that `emulate` and `shell` need is
-/// missing; what only some features need is told and does not count.
+/// Virtual time (`run`, `compare`, `reproduce`) needs none of this. Exit code 3 if a requirement of `emulate`
+/// or `shell` is missing. Requirements of single features are listed and do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  williwaw doctor\n  williwaw doctor --json")]
 pub(crate) struct Args {

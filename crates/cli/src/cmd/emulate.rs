@@ -1,15 +1,16 @@
 //! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
 
+use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, Found, Kept};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure, Why};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, lateness};
 use crate::input::agents_file::Listed;
-use crate::input::plan::{Plan, VERSION};
 use crate::input::{agents_file, nesting};
-use crate::output::artefacts::Store;
-use crate::output::captures;
+use crate::output::VERSION;
+use crate::player::artefacts::Store;
+use crate::player::captures;
 use crate::player::local_player::{self, Here};
 use crate::player::numbers;
 use crate::player::remote_player::Ordering;
@@ -38,10 +39,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Run a scenario in real time, with real stacks and programs where it asks for them
 ///
-/// A flow with `transport = "linux"` has the TCP of this machine's kernel at both ends, in network namespaces of
-/// its own; a [[command]] is a program at a node. All of it vanishes with the process. The path between is that of
-/// `run`. How late packets left is measured; a run beyond its limit is called unfaithful, and the exit code is 4.
-/// Results, and what commands wrote, are kept in a run folder; a run that was killed is continued by --resume.
+/// A flow with `transport = "linux"` uses this machine's kernel TCP at both ends, in network namespaces of its
+/// own. A [[command]] runs a program at a node. Namespaces and programs end with the process. The path is that
+/// of `run`. Lateness of packets is measured; a run above its limit is unfaithful, with exit code 4. The run
+/// folder keeps results and the output of commands; --resume continues a killed run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw emulate scenario.toml --reps 3\n  \
@@ -53,45 +54,45 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
     #[command(flatten)]
     draws: crate::console::args::Draws,
-    /// So many repetitions beside each other, each in namespaces of its own
+    /// Repetitions run in parallel, each in namespaces of its own
     #[arg(long, short, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     #[command(flatten)]
     changes: crate::console::args::Changes,
-    /// Run machines of the scenario, or its path, at other hosts, as this file says: docs/agents.md
+    /// Run machines of the scenario, or its path, on the other hosts that this file lists (docs/agents.md)
     #[arg(long, value_name = "FILE")]
     agents: Option<PathBuf>,
-    /// Keep the results in this folder; without it, in a new one under `runs`
+    /// Run folder for the results [default: a new folder under `runs`]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Keep no results
     #[arg(long, conflicts_with_all = ["out", "resume"])]
     no_out: bool,
-    /// Continue the run in this folder; with a scenario alone, its latest run
+    /// Continue the run in this folder; without a folder, the latest run of the scenario
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     resume: Option<Option<PathBuf>>,
-    /// Keep the packets of every repetition in the folder as pcapng: one file with every node and both sides of every
-    /// link, and one for each node
+    /// Write pcapng captures of every repetition into the folder: one file with every node and both sides of
+    /// every link, and one per node
     #[arg(long, conflicts_with = "no_out")]
     captures: bool,
-    /// Keep the events of every repetition in the folder, a line of JSON each
+    /// Write the events of every repetition into the folder, one line of JSON each
     #[arg(long, conflicts_with = "no_out")]
     events: bool,
-    /// The lateness that one packet in a hundred may exceed
+    /// Limit of the 99th percentile of lateness
     #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
     lateness: Span,
-    /// Spin so long before a packet is due instead of sleeping, if there is real-time priority; without it, as the
-    /// calibration at the start finds best
+    /// Busy-wait for this time before a packet is due, if there is real-time priority [default: calibrated at
+    /// the start]
     #[arg(long, value_name = "TIME", value_parser = span)]
     spin: Option<Span>,
-    /// Do without real-time priority
+    /// Run without real-time priority
     #[arg(long)]
     no_realtime: bool,
-    /// Write the packets of the first repetition, at every node and both sides of every link, as pcapng, and beside it a
-    /// file for each node
+    /// Write a pcapng capture of the first repetition at every node and both sides of every link, and one file
+    /// per node
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Draw the first flow of the first repetition as SVG
+    /// Write an SVG picture of the first flow in the first repetition
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Write report.html with pictures into the folder
@@ -100,7 +101,7 @@ pub(crate) struct Args {
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     metrics: Option<Vec<String>>,
-    /// Print one JSON document in place of the table
+    /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
 }
@@ -245,8 +246,8 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     let mut commands = sweep.cells.held().iter().flat_map(|cell| &cell.model.commands);
     if let Some(command) = commands.find(|command| jobs > 1 && shared(command)) {
         return Err(Failure::usage(
-            format!("repetitions beside each other would write one file of numbers of `{}`", command.name),
-            "--jobs 1, or metrics = \"json\", which takes them from its standard output",
+            format!("parallel repetitions would write to the same metrics file of `{}`", command.name),
+            "use --jobs 1, or metrics = \"json\", which reads the metrics from its standard output",
         ));
     }
     if let Some(bearer) = sweep.cells.held().iter().find_map(|cell| lab::sweep::pcu(&cell.model)) {
@@ -264,13 +265,13 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
         flows().find(|flow| own(flow, |p| matches!(p, Protocol::Mptcp | Protocol::Dccp { .. })))
     {
         return Err(Failure::usage(
-            format!("in real time the sockets of flow `{}` can be TCP's or UDP's", flow.name),
+            format!("in real time the sockets of flow `{}` must be TCP or UDP", flow.name),
             "`williwaw run` plays it with kernels in virtual time; [[command]] runs any program",
         ));
     }
     if let Some(flow) = flows().find(|flow| own(flow, |p| *p == Protocol::Sctp)) {
         return Err(Failure::usage(
-            format!("in real time a program speaks SCTP opposite the model of flow `{}`", flow.name),
+            format!("in real time the SCTP peer of the model of flow `{}` must be a program", flow.name),
             "write `program` beside `protocol`, and \"sctp\" for the other end; `williwaw run` plays kernels in virtual time",
         ));
     }
@@ -281,7 +282,7 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     if let Some(flow) = flows().find(talks) {
         return Err(Failure::usage(
             format!(
-                "in real time a model opposite a kernel carries bulk data, and flow `{}` does not",
+                "in real time a flow between a model and a kernel must be bulk, and flow `{}` is not",
                 flow.name
             ),
             "`williwaw run` plays it with a kernel in virtual time; write app = { bulk = {} }, or one transport for both ends",
@@ -293,7 +294,7 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     };
     if let Some(flow) = flows().find(slow) {
         return Err(Failure::usage(
-            format!("the program at the reading end of flow `{}` reads as it likes", flow.name),
+            format!("the program at the reading end of flow `{}` sets its own reading rate", flow.name),
             "leave `read-rate` and `read-pause` out",
         ));
     }

@@ -9,7 +9,8 @@ use std::io::Read as _;
 
 /// Turn a command line of netem or mahimahi, a recording, or an access log into a scenario
 ///
-/// The scenario goes to stdout; comments in it tell what was translated exactly, what roughly and what was left out.
+/// The scenario goes to stdout. Its comments say which parts were translated exactly, which approximately and
+/// which were left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw import tc qdisc add dev eth0 root netem delay 100ms 20ms loss 1% rate 1mbit > link.toml\n  \
@@ -20,13 +21,13 @@ use std::io::Read as _;
     A recording names its columns in its first line: t_s, rate_bps (_kbps, _mbps), delay_ms (_s), loss (_percent),\n\
     with _down or _up behind for one direction.")]
 pub(crate) struct Args {
-    /// Print one JSON document: the scenario, and what was translated how
+    /// Print one JSON document: the scenario and notes on its translation
     #[arg(long)]
     json: bool,
-    /// Of an access log: classes of equal frequency, by the size of the reply
+    /// For an access log: number of classes of equal frequency, by reply size
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     classes: u16,
-    /// Of an access log: replies of more are huge downloads and left out
+    /// For an access log: largest reply; larger ones are left out as huge downloads
     #[arg(long, value_name = "SIZE", default_value = "1 MB", value_parser = parse_bytes)]
     largest: u64,
     /// A file, `-` for stdin, or the command line itself
@@ -74,7 +75,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Ok(End::Good)
 }
 
-/// What to call it, and its text.
+/// Name of the trigger it, and its text.
 fn read(words: &[String]) -> Result<(String, String), Failure> {
     let [word] = words else { return Ok(("the command line".into(), joined(words))) };
     if word == "-" {
@@ -93,7 +94,7 @@ fn read(words: &[String]) -> Result<(String, String), Failure> {
 }
 
 fn plain(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
-    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not a text"), ""))
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not a text file"), ""))
 }
 
 /// The words as a shell would have them written.

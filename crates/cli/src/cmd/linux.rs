@@ -11,9 +11,9 @@ use uml::kernel::{self, Build};
 
 /// Build, list and check Linux kernels that run in virtual time
 ///
-/// A flow with `transport = "linux"` is played by `williwaw run` with real kernels, started as ordinary processes
-/// (User-Mode Linux) whose clock is the simulation's. No rights are needed. The kernel is not part of this program: it
-/// is built once from the distribution's source package, or from a tree of your own.
+/// For a flow with `transport = "linux"`, `williwaw run` starts real kernels as ordinary processes (User-Mode
+/// Linux) on the clock of the simulation. No privileges are needed. The kernel is not part of this program: it
+/// is built once, from the distribution's source package or from a source tree of yours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw linux build\n  \
@@ -29,27 +29,27 @@ enum What {
     /// Build a kernel and keep it in the cache of this user
     #[command(after_help = "Example:\n  williwaw linux build --source ~/src/linux --name patched")]
     Build {
-        /// A tree of kernel sources, which is not changed, or an archive; without it, the newest one in /usr/src
+        /// Kernel source tree (left unchanged) or archive [default: the newest in /usr/src]
         #[arg(long, value_name = "DIR|TARBALL")]
         source: Option<PathBuf>,
-        /// The name to keep it under; `default` is used where nothing is said
+        /// Name of the kernel; runs use `default` unless they name another
         #[arg(long, value_name = "NAME", default_value = kernels::DEFAULT, value_parser = name)]
         name: String,
-        /// Processes at once; without it, one for each core
+        /// Parallel build jobs [default: one per core]
         #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
         jobs: Option<u16>,
         /// Build only if no kernel of this name was built with the options of this version
         #[arg(long)]
         if_changed: bool,
     },
-    /// Say which kernels there are
+    /// List the kernels built
     #[command(after_help = "Example:\n  williwaw linux list --json")]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Say what is missing to build a kernel or to run one
+    /// Check what building and running a kernel needs
     #[command(after_help = "Example:\n  williwaw linux doctor --linux patched")]
     Doctor {
         /// The kernel to look at: a name or a path; without it, the one that `run` would take
@@ -183,6 +183,8 @@ fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<End, Failur
     match boots {
         Some(Err(failure)) => Err(failure),
         Some(Ok(_)) => Ok(End::Good),
-        None => Err(Failure::machine("what runs in a guest cannot be compiled", "install gcc and libc6-dev")),
+        None => {
+            Err(Failure::machine("the programs of the guest cannot be compiled", "install gcc and libc6-dev"))
+        }
     }
 }

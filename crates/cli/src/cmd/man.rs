@@ -1,21 +1,21 @@
 //! `williwaw man`: manual pages of the command line, one for each verb.
 
-use crate::console::args::Cli;
+use crate::cmd::cli::Cli;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::output::atomic_write;
 use clap::{Arg, Command, CommandFactory as _};
 use std::path::{Path, PathBuf};
 
-/// Write manual pages into a folder, or print that of one verb
+/// Write the manual pages into a folder, or print one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw man --out ~/.local/share/man/man1\n  \
     williwaw man run | man -l -")]
 pub(crate) struct Args {
-    /// The verb to print the page of; without one, that of williwaw
+    /// Verb whose page is printed [default: williwaw itself]
     verb: Option<String>,
-    /// Write the pages of williwaw and all verbs into this folder
+    /// Write the pages of williwaw and of all verbs into this folder
     #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
     out: Option<PathBuf>,
 }
@@ -56,7 +56,7 @@ fn program(all: &Command) -> Command {
     let about = all.get_about().cloned().unwrap_or_default();
     let after = all.get_after_help().cloned().unwrap_or_default();
     Command::new("williwaw")
-        .version(crate::input::plan::VERSION)
+        .version(crate::output::VERSION)
         .about(about)
         .after_help(after)
         .args(all.get_arguments().filter(|arg| arg.is_global_set()).cloned())

@@ -3,15 +3,16 @@
 //! The tables of the merged folder (flows; users, cells, timeslots, seconds and radio blocks of networks) have the bytes
 //! of those that one unsharded run writes.
 
+use crate::cmd::run::plan::{Output, Place, Plan};
 use crate::cmd::run::{Found, Kept};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::{Output, Place, Plan, VERSION};
-use crate::output::captures::Wanted;
+use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::Choice;
+use crate::player::captures::Wanted;
 use lab::part::Shard;
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
@@ -21,31 +22,31 @@ use scenario::metric::Metric;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Put the shards of a sweep together: one run folder, equal to that of an unsharded run
+/// Merge the shards of a sweep into one run folder, equal to that of an unsharded run
 ///
-/// Every folder must hold a finished shard of one sweep: the scenario, its changes, the seed, the repetitions and the
-/// version of williwaw are compared. What does not belong together is refused, and nothing is written.
+/// Every folder must hold a finished shard of one sweep. Shards must agree in scenario, changes, seed,
+/// repetitions and version of williwaw; otherwise nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw merge shards/1 shards/2 shards/3 --out whole\n  \
     williwaw merge shards/* --out whole --json")]
 pub(crate) struct Args {
-    /// Folders that `williwaw run --shard` has filled
+    /// Run folders of `williwaw run --shard`
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     /// Keep the merged results in this folder
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Print one JSON document in place of the table
+    /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
-    /// How the table is written
+    /// Format of the table
     #[arg(long, value_name = "STYLE", value_enum, default_value = "text", conflicts_with = "json")]
     table: Style,
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     metrics: Option<Vec<String>>,
-    /// Show each flow beside all flows together
+    /// Show each flow as well as all flows together
     #[arg(long)]
     flows: bool,
 }
@@ -125,7 +126,7 @@ fn read(path: &Path) -> Result<Folder, Failure> {
     let Some(shard) = record.shard()? else {
         return Err(Failure::usage(
             format!("`{name}` holds a whole run, not a shard"),
-            "name folders that `williwaw run --shard N/OF` has filled",
+            "give run folders of `williwaw run --shard N/OF`",
         ));
     };
     if !record.complete {
@@ -145,12 +146,12 @@ fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
             let (a, b) = (other.path.display(), shard.path.display());
             return Err(Failure::usage(
                 format!("`{a}` and `{b}` both hold shard {}", shard.shard),
-                "name each shard once",
+                "give each shard once",
             ));
         }
     }
     let Some(first) = by_number.values().next().copied() else {
-        return Err(Failure::usage("no shard is named", ""));
+        return Err(Failure::usage("no shard is given", ""));
     };
     for shard in by_number.values().skip(1) {
         let (a, b) = (&first.record, &shard.record);

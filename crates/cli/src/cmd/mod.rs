@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod analyse;
 pub(crate) mod check;
+pub(crate) mod cli;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;

@@ -12,14 +12,15 @@ const SCHEMA: &str = "williwaw.schema.json";
 
 /// Write a commented scenario to start from
 ///
-/// The first line of the file names the schema of scenarios for editors (Taplo, Even Better TOML); the schema is written beside it.
+/// The first line of the file refers editors (Taplo, Even Better TOML) to the JSON Schema, which is written
+/// beside it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw new\n  \
     williwaw new handover.toml\n  \
     williwaw new - | williwaw run -")]
 pub(crate) struct Args {
-    /// Where to; `-` is stdout. A file that is there is left alone
+    /// File to write; `-` is stdout. An existing file is not overwritten
     #[arg(default_value = "scenario.toml")]
     file: PathBuf,
 }

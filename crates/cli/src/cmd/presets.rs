@@ -7,17 +7,17 @@ use scenario::preset;
 use serde_json::{Value, json};
 use transport::tcp::Config;
 
-/// List the links and senders that have a name, or show one
+/// List the named links and TCP profiles, or show one
 ///
-/// A link is named in a hop of a scenario, `preset = "lte-driving"`; a sender in the transport of a flow,
-/// `profile = "linux-6.x"`.
+/// A hop uses a link by `preset = "lte-driving"`; a flow's transport uses a TCP profile by `profile =
+/// "linux-6.x"`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw presets\n  \
     williwaw presets lte-driving\n  \
     williwaw presets linux-6.x --json")]
 pub(crate) struct Args {
-    /// Show the choices of this one
+    /// Show the values of this one
     name: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             Some(near) => format!("did you mean `{near}`? `williwaw presets` lists them all"),
             None => "`williwaw presets` lists them all".to_owned(),
         };
-        return Err(Failure::usage(format!("there is no link and no sender `{name}`"), mend));
+        return Err(Failure::usage(format!("there is no link and no TCP profile `{name}`"), mend));
     }
     let wanted = |name: &&&str| args.name.as_deref().is_none_or(|wanted| wanted == **name);
     let links: Vec<&str> = preset::NAMES.iter().filter(wanted).copied().collect();

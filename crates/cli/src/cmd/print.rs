@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 
 /// Print the headers of a capture, one line per packet, as tcpdump does
 ///
-/// The lines are those of `tcpdump -nn -tt` without what that reads from applications. Captures of every host and link of
-/// a run come from `run --pcap`, `emulate --captures` and `wire --pcap`. With --losses it prints the retransmissions of such
-/// a capture, each with what became of the copy before: dropped by which queue, lost on which link, or not lost.
+/// The lines equal those of `tcpdump -nn -tt`, without application protocols. `run --pcap`, `emulate
+/// --captures` and `wire --pcap` write captures of every host and link. With --losses it prints the
+/// retransmissions of such a capture, each with the fate of the copy before: dropped by a queue, lost on a
+/// link, or not lost.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  williwaw print phone.pcapng\n  williwaw print --losses runs/scenario/rep0.pcapng"
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// A capture (pcap, pcapng, also packed with gzip); `-` is stdin
     capture: PathBuf,
-    /// Print the retransmissions and the reason of each, from the comments that williwaw writes on packets
+    /// Print the retransmissions and their reasons, from the packet comments of williwaw's captures
     #[arg(long)]
     losses: bool,
     /// Print the retransmissions as one JSON document

@@ -4,7 +4,7 @@ use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::table::Board;
 use crate::output::terminal;
 use crate::player::kernels::{self, Stage, Wish};
@@ -16,10 +16,10 @@ use lab::sweep::{Control, Player, Progress};
 use serde_json::json as value;
 use std::path::PathBuf;
 
-/// Run the papers' experiments: published beside measured, claims checked
+/// Run the published experiments: published values beside measured ones, claims checked
 ///
-/// Without ids, all of them. An id may end early: `gprs-eifel` is every experiment of that paper.
-/// Exit code 1 if a value lies outside its band, or a claim does not hold, and no reason explains the value that is there.
+/// Without ids, it runs all. A prefix selects several: `gprs-eifel` is every experiment of that paper. Exit
+/// code 1 if a value outside its band, or a claim that does not hold, has no recorded explanation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw reproduce gprs-eifel/table2 gprs-eifel/table3\n  \
@@ -29,45 +29,46 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// Ids of experiments or of papers
     ids: Vec<String>,
-    /// List the experiments there are
+    /// List the experiments
     #[arg(long)]
     list: bool,
-    /// List the claims: what the catalogue states, the test that runs, and whether the two are equal
+    /// List the claims: the catalogue's statement, the test that runs, and whether the test is the literal one
     #[arg(long, conflicts_with_all = ["list", "scenario"])]
     claims: bool,
-    /// Print the scenario file behind one experiment, to change and run
+    /// Print the scenario file of one experiment
     #[arg(long, conflicts_with = "list")]
     scenario: bool,
-    /// Repetitions of each cell, in place of the experiment's own
+    /// Repetitions of each cell; overrides the experiment
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// Seed of the judged runs; verdicts count with 1
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
-    /// Evidence on request: count the share of values inside over this many seeds, with the repetitions of the publication
+    /// Further evidence: share of values inside their bands over this many seeds, with the published
+    /// repetitions
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     seeds: u32,
-    /// Evidence on request: play each reading of what a paper leaves open, with this many repetitions at most
+    /// Further evidence: run each reading of what a paper leaves open, with at most this many repetitions
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
           value_parser = clap::value_parser!(u32).range(1..))]
     readings: Option<u32>,
     #[command(flatten)]
     threads: crate::console::args::Threads,
-    /// Write the page here; without it, reproduce.html
+    /// HTML page to write [default: reproduce.html]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     no_html: bool,
-    /// Set beside the study's senders what a real Linux of today does on the same paths, in the first REPS repetitions of each
-    /// experiment at most. Needs a kernel for virtual time (`williwaw linux build`) and some minutes for the large tables
+    /// Add the TCP of a current Linux kernel to the study's senders, in at most the first REPS repetitions of
+    /// each experiment. Needs a kernel in virtual time (`williwaw linux build`); large tables take minutes
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "20",
           value_parser = clap::value_parser!(u32).range(1..))]
     today: Option<u32>,
     /// The kernel of `--today`, which it implies: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     linux: Option<String>,
-    /// Print one JSON document in place of the tables
+    /// Print one JSON document instead of the tables
     #[arg(long)]
     json: bool,
 }

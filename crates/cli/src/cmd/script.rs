@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Play scripted-peer dialogues against the model senders and receivers
 ///
-/// A dialogue injects segments and acknowledgements at given times and says what must leave, and
-/// when. One whose options are not offered is unsupported, never passed. Files that end in `.pkt` are
-/// read as packetdrill's. Exit code 1 if one fails, 2 if one cannot be read; the others are played all the
-/// same.
+/// A dialogue injects segments and ACKs at given times, and states which segments must leave and when. A
+/// dialogue with unknown options counts as unsupported, never as passed. Files named `*.pkt` are read as
+/// packetdrill scripts. Exit code 1 if a dialogue fails, 2 if one cannot be read; the others are still played.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw script crates/script/dialogues\n  \
@@ -20,10 +19,10 @@ pub(crate) struct Args {
     /// Dialogue files, or folders of them
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Object to every segment that a dialogue does not speak of
+    /// Fail on every segment that the dialogue does not expect
     #[arg(long)]
     strict: bool,
-    /// Show so many lines of what passed before a failure
+    /// Lines of trace shown before a failure
     #[arg(long, value_name = "N", default_value_t = 24)]
     lines: usize,
     /// Print one JSON document

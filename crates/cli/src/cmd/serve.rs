@@ -7,8 +7,8 @@ use std::process::Command;
 
 /// Serve the control tool: a local web page to compose, run, watch and compare scenarios
 ///
-/// It listens on this machine only and prints the address to open, with the token that the page needs. What was queued
-/// is kept in the folder: a server that is started again, also after a kill, continues where it was.
+/// The server listens on this machine only, and prints the address of the page with its token. The queue is
+/// kept in the folder: a restarted server continues it, even after a kill.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  williwaw serve\n  williwaw serve --dir lab --port 8017\n  williwaw serve --read-only"
@@ -17,10 +17,10 @@ pub(crate) struct Args {
     /// Keep scenarios, queue and results in this folder
     #[arg(long, value_name = "DIR", default_value = "williwaw-serve")]
     dir: PathBuf,
-    /// Listen on this port; without it, on a free one
+    /// Port to listen on; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Show only: nothing can be saved, started or changed
+    /// Read-only: nothing can be saved, started or changed
     #[arg(long)]
     read_only: bool,
 }

@@ -16,10 +16,10 @@ pub(crate) const OWN_FAULT: u8 = 125;
 
 /// Run a shell or a command behind a link, in real time
 ///
-/// The command stands at the mobile end of the link, in a network of its own; at the other end stands `server`,
-/// where --server runs another one. Everything vanishes with it. The exit code is the command's; 125 says that
-/// williwaw itself or, beside a command that succeeded, the server failed; 126 that the command could not be
-/// executed, 127 that there is none.
+/// The command runs at the mobile end of the link, in a network namespace of its own. The other end is the host
+/// `server`, where --server runs another command. Both namespaces end with the command. The exit code is the
+/// command's; 125 if williwaw or the server failed, 126 if the command cannot be executed, 127 if it is not
+/// found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw shell --link 'rate=2 Mbit/s, delay=50 ms' --server 'python3 -m http.server' -- curl -s http://server:8000/\n  \
@@ -31,25 +31,26 @@ pub(crate) struct Args {
     /// A scenario whose path is the link
     #[arg(conflicts_with_all = ["link", "preset"])]
     file: Option<PathBuf>,
-    /// The link by its name; `williwaw presets` lists them. --link changes it
+    /// Named link, from the list of `williwaw presets`; --link changes it
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// The link in a few words: rate, delay, queue, loss, and any other key of a hop
+    /// Specification of the link: rate, delay, queue, loss and any other key of a hop
     #[arg(long, value_name = "SPEC")]
     link: Option<String>,
-    /// Outages, for example '5 s at 3 s', or '2 s every exponential(30 s)'; packets wait meanwhile. May be given again
+    /// Outages during which packets wait, for example '5 s at 3 s' or '2 s every exponential(30 s)'. May be
+    /// repeated
     #[arg(long, value_name = "SPEC", conflicts_with = "file")]
     outage: Vec<String>,
-    /// Handovers in the same words: the queue is flushed and nothing passes meanwhile
+    /// Handovers, specified like outages: the queue is flushed, and nothing passes until the end
     #[arg(long, value_name = "SPEC", conflicts_with = "file")]
     handover: Vec<String>,
-    /// What prompts call the link; without it, the scenario's name
+    /// Name of the link in the shell prompt [default: the scenario's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What runs at the other end, given to `/bin/sh`; it is up before the command starts
+    /// Command for the other end, run by `/bin/sh` and started before the command
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
-    /// Let the other end reach the network around, through pasta or slirp4netns
+    /// Give the other end access to the outside network, through pasta or slirp4netns
     #[arg(long)]
     uplink: bool,
     /// Largest IP packet at both ends
@@ -60,7 +61,7 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::console::args::Changes,
-    /// What to run; without it, your shell
+    /// Command to run [default: your shell]
     #[arg(last = true)]
     command: Vec<OsString>,
 }

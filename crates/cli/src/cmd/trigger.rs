@@ -5,18 +5,18 @@ use crate::console::talk::Talk;
 use emulate::driver::trigger_socket::{self, Running};
 use serde_json::json;
 
-/// Change a running emulation by a name that its scenario gives, such as a state of a link
+/// Trigger a named change in a running emulation, such as a state of a link
 ///
-/// Without a name it lists the emulations that run and what can be called in them. It works from outside and from
-/// inside a `williwaw shell`.
+/// Without a name it lists the running emulations and their triggers. It works outside and inside a `williwaw
+/// shell`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  williwaw trigger\n  williwaw trigger mobility.tunnel\n  williwaw trigger --run lte mobility.tunnel"
 )]
 pub(crate) struct Args {
-    /// What to call
+    /// Name of the trigger
     name: Option<String>,
-    /// The emulation, by its name or the number of its process; needed where several run
+    /// The emulation, by name or process id; required if several run
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
     /// Print one JSON document
@@ -37,15 +37,15 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         [one] => one,
         [] => {
             return Err(Failure::usage(
-                "no emulation runs here",
+                "no emulation is running here",
                 "start one with `williwaw shell` or `williwaw emulate`",
             ));
         }
         several => {
             let names: Vec<String> = several.iter().map(|o| format!("{} ({})", o.name, o.process)).collect();
             return Err(Failure::usage(
-                format!("several emulations run: {}", names.join(", ")),
-                "say which: --run NAME",
+                format!("several emulations are running: {}", names.join(", ")),
+                "choose one with --run NAME",
             ));
         }
     };
@@ -53,8 +53,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let Some(at) = answer.at_s else {
         let known = if answer.names.is_empty() { "nothing".into() } else { answer.names.join(", ") };
         return Err(Failure::usage(
-            format!("`{}` has nothing that is called `{name}`", one.name),
-            format!("what can be called in it: {known}"),
+            format!("`{}` has no trigger `{name}`", one.name),
+            format!("its triggers: {known}"),
         ));
     };
     if args.json {
@@ -76,7 +76,7 @@ fn list(all: &[Running], json: bool, talk: &Talk) -> Result<End, Failure> {
         return Ok(End::Good);
     }
     if all.is_empty() {
-        talk.note("no emulation runs here");
+        talk.note("no emulation is running here");
     }
     let line = |one: &Running| format!("{} ({}): {}\n", one.name, one.process, names(one).join(", "));
     talk.data(&all.iter().map(line).collect::<String>())?;

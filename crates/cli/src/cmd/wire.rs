@@ -19,15 +19,14 @@ use std::sync::atomic::AtomicUsize;
 
 /// Put a link between two interfaces of this host, or between two serial lines
 ///
-/// The first END stands at the mobile end of the link, the second at the fixed end. What is behind them, real devices,
-/// knows nothing of it. Nothing of the host is changed, and all is gone with the process. It runs until Ctrl-C, or as
-/// long as --for says.
+/// The first END is the mobile end of the link, the second the fixed end. The devices behind them need no
+/// change, and the host's configuration stays as it is. It runs until Ctrl-C, or for the time of --for.
 ///
-/// Interfaces (root only): packets of IP cross the link; ARP and all else that is not IP, and what IPv6 neighbours say to
-/// find each other, pass at once. Give the interfaces no addresses, and do not bridge them.
+/// Interfaces (root only): IP packets cross the link. ARP, IPv6 neighbour discovery and all non-IP frames
+/// bypass it. Give the interfaces no addresses, and do not bridge them.
 ///
-/// Serial lines: frames of PPP, in HDLC-like framing, cross the link one by one; what comes before the first of them, as
-/// modems and logins talk, passes at once. `pty` makes a pseudo-terminal, and its path is printed at the start.
+/// Serial lines: PPP frames in HDLC-like framing cross the link one by one. Bytes before the first frame, such
+/// as modem dialogues and logins, bypass it. `pty` opens a pseudo-terminal and prints its path at the start.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw wire eth1 eth2 --link 'rate=2 Mbit/s, delay=50 ms, queue=20 packets'\n  \
@@ -35,25 +34,25 @@ use std::sync::atomic::AtomicUsize;
     williwaw wire /dev/ttyUSB0 pty --speed 115200 --link 'rate=9600 bit/s'\n  \
     williwaw wire --scenario scenario.toml --pcap wire.pcapng")]
 pub(crate) struct Args {
-    /// Two ends: an interface, the path of a serial device, or `pty`. None if the scenario names them
+    /// Two ends: an interface, the path of a serial device, or `pty`; leave them out if the scenario names them
     #[arg(value_name = "END", num_args = 0..=2)]
     ends: Vec<String>,
     /// A scenario whose path is the link
     #[arg(long, value_name = "FILE", conflicts_with_all = ["link", "preset"])]
     scenario: Option<PathBuf>,
-    /// The link by its name; `williwaw presets` lists them. --link changes it
+    /// Named link, from the list of `williwaw presets`; --link changes it
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// The link in a few words: rate, delay, queue, loss, and any other key of a hop
+    /// Specification of the link: rate, delay, queue, loss and any other key of a hop
     #[arg(long, value_name = "SPEC")]
     link: Option<String>,
-    /// What `williwaw trigger` calls it; without it, the scenario's name
+    /// Name of the link for `williwaw trigger` [default: the scenario's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Bits per second on serial devices; without it, as they are set
+    /// Bits per second of the serial devices [default: unchanged]
     #[arg(long, value_name = "BITS")]
     speed: Option<u32>,
-    /// End after so long
+    /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     lasts: Option<Span>,
     /// Seed of all random streams
@@ -61,21 +60,21 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::console::args::Changes,
-    /// The lateness that one packet in a hundred may exceed
+    /// Limit of the 99th percentile of lateness
     #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
     lateness: Span,
-    /// Spin so long before a packet is due instead of sleeping, if there is real-time priority; without it, as the
-    /// calibration at the start finds best
+    /// Busy-wait for this time before a packet is due, if there is real-time priority [default: calibrated at
+    /// the start]
     #[arg(long, value_name = "TIME", value_parser = span)]
     spin: Option<Span>,
-    /// Do without real-time priority
+    /// Run without real-time priority
     #[arg(long)]
     no_realtime: bool,
-    /// Write the frames that crossed, at both ends and both sides of every link, as pcapng; they are kept in memory
-    /// until the end
+    /// Write a pcapng capture of the frames at both ends and both sides of every link; it stays in memory until
+    /// the end
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Print a line of JSON when the ends are open, and one at the end
+    /// Print one line of JSON when the ends are open, and one at the end
     #[arg(long)]
     json: bool,
 }
@@ -94,13 +93,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let mut model = link.scenario.first().clone();
     if model.nodes.iter().all(|node| node.wire.is_none()) {
         return Err(Failure::usage(
-            "nobody says what the two ends are",
+            "the two ends of the wire are not given",
             "name them: `williwaw wire eth1 eth2`, or give two nodes of the scenario a `wire`",
         ));
     }
     if model.flows.iter().any(|flow| flow.transport.linux().is_some()) {
         return Err(Failure::usage(
-            "a flow of the kernel needs a run that keeps what it did",
+            "a flow of a kernel needs a run folder, which `wire` does not keep",
             "play it with `williwaw emulate`; flows of the model may load the link here",
         ));
     }
@@ -174,7 +173,7 @@ fn link(args: &Args) -> Result<Link, Failure> {
         }
         let Some(file) = &args.scenario else {
             return Err(Failure::usage(
-                "nobody says what the two ends are",
+                "the two ends of the wire are not given",
                 "name them, `williwaw wire eth1 eth2`, or give --scenario a file that does",
             ));
         };

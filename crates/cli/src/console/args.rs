@@ -1,26 +1,6 @@
-//! Command-line grammar.
-//!
-//! The binary itself, and what goes with each verb.
+//! Command-line options of every verb: colours, quiet.
 
-use crate::cmd::Verb;
-use clap::{Args, Parser, ValueEnum};
-
-/// A laboratory for transport protocols on mobile links.
-#[derive(Debug, Parser)]
-#[command(
-    name = "williwaw",
-    version,
-    propagate_version = true,
-    after_help = "Begin with `williwaw new`, then `williwaw run scenario.toml`.\n\n\
-        Exit codes: 0 good; 1 ran, but an expectation, a claim, a dialogue or a command failed; 2 usage or scenario; \
-        3 this machine cannot; 4 ran in real time, but too late too often; 5 undecided: not enough data within the bound; 130 interrupted. Of `shell`, the command\'s."
-)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) everywhere: Everywhere,
-    #[command(subcommand)]
-    pub(crate) verb: Verb,
-}
+use clap::{Args, ValueEnum};
 
 /// What goes with every verb.
 #[derive(Clone, Debug, Args)]
@@ -29,7 +9,7 @@ pub(crate) struct Everywhere {
     /// Colours: `auto` looks at the terminal and at NO_COLOR
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// Say nothing on stderr but errors
+    /// Print only errors on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
@@ -48,10 +28,10 @@ pub(crate) enum Color {
 /// How often, and with which chance.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Draws {
-    /// Repetitions of every cell, in place of the scenario's own
+    /// Repetitions of every cell; overrides the scenario
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reps: Option<u32>,
-    /// Seed of all random streams, in place of the scenario's own
+    /// Seed of all random streams; overrides the scenario
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
@@ -59,7 +39,7 @@ pub(crate) struct Draws {
 /// On how many threads.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Threads {
-    /// Threads; without it, one for each core
+    /// Number of threads [default: one per core]
     #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
 }

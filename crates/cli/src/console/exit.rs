@@ -85,9 +85,11 @@ impl Failure {
     /// A flow or a command with a real kernel, for a verb that has none.
     pub(crate) fn real(name: &str) -> Failure {
         Failure::usage(
-            format!("`{name}` is a command, or has the TCP of a real kernel, which this verb does not run"),
             format!(
-                "play it with `williwaw emulate` or `williwaw run`; or put a model in a flow's place: --set flow.{name}.transport=tcp"
+                "`{name}` is a command, uses a real kernel's TCP or is served by a program, and this verb runs models only"
+            ),
+            format!(
+                "use `williwaw emulate` or `williwaw run`, or replace a flow by a model: --set flow.{name}.transport=tcp"
             ),
         )
     }
@@ -95,7 +97,7 @@ impl Failure {
     /// A node at which a wire ends, for a verb that has none.
     pub(crate) fn wire(node: &str) -> Failure {
         Failure::usage(
-            format!("`{node}` is the end of a wire, which this verb does not have"),
+            format!("`{node}` is the end of a wire, and this verb has no wires"),
             "`williwaw wire --scenario FILE` plays it; without `wire` at its nodes it can be run",
         )
     }
@@ -104,7 +106,7 @@ impl Failure {
     pub(crate) fn write(path: &std::path::Path, error: &std::io::Error) -> Failure {
         Failure::machine(
             format!("cannot write `{}`: {error}", path.display()),
-            "choose a place that can be written, with room on its disk",
+            "choose a writable place with room on its disk",
         )
     }
 }
@@ -123,21 +125,21 @@ impl From<Error> for Failure {
                 Failure::usage(message, "continue it with --resume, or give --out another folder")
             }
             Error::Locked { .. } => Failure::usage(message, "wait until it is done, or stop it"),
-            Error::OtherRun { .. } => {
-                Failure::usage(message, "a run is resumed with the scenario, seed and version it began with")
-            }
+            Error::OtherRun { .. } => Failure::usage(
+                message,
+                "resume a run with the scenario, seed and version with which it began",
+            ),
             Error::Empty { .. } | Error::Header(_) => Failure::usage(message, ""),
             Error::Damaged { .. } | Error::NotAJournal { .. } | Error::NotFlows { .. } => {
-                Failure::machine(message, "the file was changed from outside; begin a new run")
+                Failure::machine(message, "another program changed the file; begin a new run")
             }
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => Failure::machine(
                 message,
-                "what is finished is kept: make room and continue with --resume FOLDER, or give --out another place",
+                "finished repetitions are kept: make room and continue with --resume FOLDER, or choose another place with --out",
             ),
-            Error::Io { .. } => Failure::machine(
-                message,
-                "choose a place that can be written with --out, or none with --no-out",
-            ),
+            Error::Io { .. } => {
+                Failure::machine(message, "choose a writable place with --out, or none with --no-out")
+            }
             _ => Failure::machine(message, ""),
         }
     }
@@ -150,11 +152,11 @@ impl From<lab::sweep::SweepError> for Failure {
             SweepError::Scenario(diagnostics) => diagnostics.into(),
             SweepError::Results(error) => error.into(),
             SweepError::Threads(why) => {
-                Failure::machine(format!("no threads to run on: {why}"), "give --jobs a smaller number")
+                Failure::machine(format!("cannot start threads: {why}"), "give --jobs a smaller number")
             }
             SweepError::Fault(text) => Failure::machine(
                 format!("a fault in williwaw itself: {text}"),
-                "the other repetitions are kept; please report this with the scenario file",
+                "the other repetitions are kept; please report this together with the scenario file",
             ),
             SweepError::Real(flow) => Failure::real(&flow),
             SweepError::Refused(why) if why.asked => Failure::usage(why.message, why.mend),

@@ -39,8 +39,8 @@ impl Names {
     pub(crate) fn with(&self, name: &str) -> Result<Names, Failure> {
         if self.level() >= LEVELS {
             return Err(Failure::usage(
-                format!("this is behind {LEVELS} links already"),
-                "their addresses have no room for one more",
+                format!("this command is already behind {LEVELS} links"),
+                "the address plan has no room for another",
             ));
         }
         let mut names = self.clone();

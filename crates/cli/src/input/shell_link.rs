@@ -101,7 +101,7 @@ fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, When<'a>), Failur
     };
     found.filter(|(lasts, _)| !lasts.is_empty()).ok_or_else(|| {
         Failure::usage(
-            format!("--{kind}: `{spec}` does not say how long and when"),
+            format!("--{kind}: `{spec}` lacks a length or a time"),
             format!("write --{kind} '5 s at 3 s' or --{kind} '2 s every exponential(30 s)'"),
         )
     })
@@ -145,7 +145,7 @@ pub(crate) fn of_spec(
     for part in parts(spec).into_iter().map(str::trim).filter(|part| !part.is_empty()) {
         let Some((key, value)) = part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             return Err(Failure::usage(
-                format!("--link: `{part}` says nothing about a link"),
+                format!("--link: `{part}` is not a property of a link"),
                 "write KEY=VALUE, with commas between: --link 'rate=2 Mbit/s, delay=50 ms, loss=1 %'",
             ));
         };
@@ -159,7 +159,7 @@ pub(crate) fn of_spec(
                     .map(|x| if number.is_some() { x / 100.0 } else { x });
                 let Ok(share) = share else {
                     return Err(Failure::usage(
-                        format!("--link: `{value}` is no share of packets"),
+                        format!("--link: `{value}` is not a packet loss rate"),
                         "write loss=1 % or loss=0.01",
                     ));
                 };

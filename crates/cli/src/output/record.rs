@@ -98,7 +98,7 @@ impl Record {
             repetitions,
             shuffle_ties,
             shard: None,
-            version: crate::input::plan::VERSION.to_owned(),
+            version: crate::output::VERSION.to_owned(),
             host: Host {
                 os: std::env::consts::OS.to_owned(),
                 arch: std::env::consts::ARCH.to_owned(),
@@ -122,7 +122,7 @@ impl Record {
     /// The share of the run that lies in the folder.
     pub(crate) fn shard(&self) -> Result<Option<Shard>, Failure> {
         let shard = self.shard.as_deref().map(str::parse).transpose();
-        shard.map_err(|why| Failure::machine(format!("run.json names a wrong shard: {why}"), ""))
+        shard.map_err(|why| Failure::machine(format!("run.json names an invalid shard: {why}"), ""))
     }
 
     /// Writes it, the files it keeps first: a folder with a record can be continued.
@@ -182,7 +182,7 @@ impl Record {
             let bytes = std::fs::read(&file).map_err(|error| {
                 Failure::usage(
                     format!("cannot read `{}`: {error}", file.display()),
-                    "it was kept with the run",
+                    "the file is part of the run folder",
                 )
             })?;
             files.insert(kept.name.clone(), bytes);

@@ -54,7 +54,7 @@ pub(crate) struct Wish {
 /// Where kernels and what goes with them are kept.
 pub(crate) fn cache() -> Result<PathBuf, Failure> {
     environment::cache().ok_or_else(|| {
-        Failure::machine("there is no place for a cache", "set HOME or XDG_CACHE_HOME to a folder of yours")
+        Failure::machine("no cache directory is set", "set HOME or XDG_CACHE_HOME to a folder of yours")
     })
 }
 
@@ -111,8 +111,14 @@ pub(crate) struct Stage {
 impl Stage {
     /// Sets up what the sweep needs; none, if no kernel takes part in it.
     pub(crate) fn of(sweep: &Sweep, wish: &Wish) -> Result<Option<Stage>, Failure> {
-        if sweep.cells.held().iter().all(|cell| lab::sweep::real(&cell.model).is_none()) {
+        if sweep.cells.held().iter().all(|cell| lab::sweep::guest(&cell.model).is_none()) {
             return Ok(None);
+        }
+        if let Some(hop) = sweep.cells.held().iter().find_map(|cell| lab::sweep::process(&cell.model)) {
+            return Err(Failure::usage(
+                format!("hop `{hop}` is served by a program and a kernel takes part: not in virtual time"),
+                "`williwaw emulate` plays both in real time; with models at all ends `run` plays it",
+            ));
         }
         Stage::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
     }
@@ -146,7 +152,10 @@ impl Stage {
         let file = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
         if let Some(command) = { commands }.find(file) {
             return Err(Failure::usage(
-                format!("in virtual time the numbers of `{}` come from its standard output", command.name),
+                format!(
+                    "in virtual time the metrics of `{}` must come from its standard output",
+                    command.name
+                ),
                 "metrics = \"json\"",
             ));
         }

@@ -1,7 +1,11 @@
 //! Players of repetitions: in this process, at an agent, on real kernels; and what each reports.
 
 pub(crate) mod agent_player;
+pub(crate) mod artefacts;
+pub(crate) mod captures;
+pub(crate) mod detail;
 pub(crate) mod kernels;
+pub(crate) mod link_processes;
 pub(crate) mod local_player;
 pub(crate) mod numbers;
 pub(crate) mod remote_player;

@@ -208,7 +208,7 @@ pub(crate) fn check<'a>(choice: &Choice, mut models: impl Iterator<Item = &'a Mo
         return match strange.next() {
             None => Ok(()),
             Some(name) => Err(Failure::usage(
-                format!("`{name}` is no name of a metric"),
+                format!("`{name}` is not a valid metric name"),
                 "a letter, then letters, digits and `_`",
             )),
         };

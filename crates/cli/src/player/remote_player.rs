@@ -19,7 +19,10 @@ impl Ordering {
     /// Has the host that the list names make itself ready for a task; gives what it tells too.
     pub(crate) fn begin(listed: &Listed, task: &[u8]) -> Result<(Ordering, Begun), Failure> {
         let Some(path) = &listed.path else {
-            return Err(Failure::usage("no agent carries the path", "`path = true` in the list of agents"));
+            return Err(Failure::usage(
+                "no agent is assigned the path",
+                "`path = true` in the list of agents",
+            ));
         };
         let (away, told) = Away::begin(path, &listed.hosts, listed.clock_limit, task)?;
         let begun = serde_json::from_slice(&told).map_err(|_| nonsense(&away))?;

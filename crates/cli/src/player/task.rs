@@ -5,7 +5,7 @@
 
 use crate::console::exit::Failure;
 use crate::input::files::{self, Input, Inputs};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

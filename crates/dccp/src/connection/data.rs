@@ -1,4 +1,4 @@
-//! Application data of a DCCP connection: the send buffer, fates of packets, messages put together.
+//! Application data of a DCCP connection: send buffer, fates of packets, message reassembly.
 
 use crate::ccid::{Fate, Sending};
 use crate::packet::Dccp;

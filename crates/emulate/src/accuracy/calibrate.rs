@@ -1,53 +1,54 @@
 //! Timer calibration before a run: sleeping or spinning, with or without real-time priority.
 //!
-//! Before a run the timer is tried: asleep and spinning, with real-time priority where it is to be had. What wakes up
-//! closest to its time is used, and what it reached is told.
+//! Trial runs of sleeping and spinning, with real-time priority where available. The way with the least
+//! lateness is used, and its lateness is reported.
 
 use super::lateness::Histogram;
 use base::Span;
 use netns::sys::{self, Waiting};
 use std::os::fd::AsRawFd as _;
 
-/// A way to wait.
+/// A way to wait for a due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// With real-time priority.
     pub realtime: bool,
-    /// So long before the time it stops sleeping and spins.
+    /// Time before the due time at which it stops sleeping and spins.
     pub spin: Span,
 }
 
-/// How late a way to wait woke up.
+/// Lateness of one way.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The way.
     pub way: Way,
-    /// From the time to be woken to being awake.
+    /// Lateness of its wake-ups.
     pub late: Histogram,
 }
 
-/// What was found.
+/// Result of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// What was tried.
+    /// Trials.
     pub trials: Vec<Trial>,
-    /// Which of them is best.
+    /// Index of the best trial.
     pub best: usize,
 }
 
-/// Wake-ups of a trial, and the time from one to the next; the numbers make them meet nothing regular.
+/// Wake-ups of a trial, mean interval and its variation in ns; the primes avoid a common period with other
+/// timers.
 const WAKES: u64 = 120;
 const EVERY: u64 = 997_000;
 const WOBBLE: u64 = 331_000;
-/// Spinning pays from about here on: below, the processor is not awake in time.
+/// Smallest spin window that pays: below it, the processor does not wake up in time.
 pub const SPIN: Span = Span::from_nanos(200_000);
-/// A machine on which one wake-up in a hundred is later than this, or one ever later than the other, is noisy.
+/// Limits of a quiet machine: lateness of 99 % of wake-ups (`QUIET`), and of all (`CALM`).
 const QUIET: Span = Span::from_nanos(200_000);
 const CALM: Span = Span::from_millis(2);
 
 impl Calibration {
-    /// Tries for about half a second. `realtime`: whether real-time priority is wanted; `spin`: a length of spinning
-    /// that is asked for, in place of a choice.
+    /// Takes about half a second. `realtime`: try real-time priority; `spin`: a spin window requested by the
+    /// user, in place of a choice.
     pub fn of_this_machine(realtime: bool, spin: Option<Span>) -> Calibration {
         let mut ways = vec![Way { realtime: false, spin: Span::ZERO }];
         if realtime {
@@ -68,24 +69,24 @@ impl Calibration {
         Calibration { trials, best }
     }
 
-    /// The way to wait.
+    /// The best way.
     pub fn way(&self) -> Way {
         self.trials[self.best].way
     }
 
-    /// How late it was.
+    /// Lateness of the best way.
     pub fn late(&self) -> &Histogram {
         &self.trials[self.best].late
     }
 
-    /// Whether the machine lets a run be exact: what others do on it shows in few wake-ups.
+    /// Whether the machine is quiet enough for exact runs.
     pub fn quiet(&self) -> bool {
         self.late().quantile(0.99) <= QUIET && self.late().max() <= CALM
     }
 }
 
-/// The one with the least lateness of 99 in a hundred, if it is less by a third than that of a way before it: what
-/// takes more of the machine has to be worth it. What was asked for is kept.
+/// Index of the trial with the least 99th percentile, if it is a third below that of a cheaper way. A
+/// requested way is kept.
 fn best(trials: &[Trial], asked: bool) -> usize {
     if asked {
         return trials.len() - 1;
@@ -94,7 +95,7 @@ fn best(trials: &[Trial], asked: bool) -> usize {
     (1..trials.len()).fold(0, |best, i| if 3 * p99(i) < 2 * p99(best) { i } else { best })
 }
 
-/// Tries one way in the calling thread; none if it cannot be had.
+/// Tries one way in the calling thread; None if it is not available.
 fn tried(way: Way) -> Option<Trial> {
     sys::punctual();
     if way.realtime {
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(choose(400, 50, 10), 2);
     }
 
-    /// Whatever the machine is like, something is found, and nobody wakes up early.
+    /// On any machine a way is found, and no wake-up is early.
     #[test]
     fn something_is_found() {
         let found = Calibration::of_this_machine(true, None);

@@ -1,13 +1,12 @@
 //! Lateness histogram of packets, and the faithfulness verdict of a run.
 //!
-//! A histogram with a constant relative precision, filled while the run goes on without allocating, and the verdict
-//! whether a run was faithful.
+//! The histogram has constant relative precision and never allocates during a run.
 
 use crate::accuracy::overhead::Between;
 use base::Span;
 use serde::{Deserialize, Serialize};
 
-/// Lengths of time, counted in classes no wider than a sixteenth of their value.
+/// Histogram of durations with classes no wider than a sixteenth of their value.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -16,7 +15,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// Classes to each doubling, as a power of two.
+/// Classes per power of two: log2 (`SUB_BITS`) and number (`SUB`).
 const SUB_BITS: u32 = 4;
 const SUB: u64 = 1 << SUB_BITS;
 
@@ -26,7 +25,7 @@ impl Default for Histogram {
     }
 }
 
-/// The class of a length in nanoseconds.
+/// Class of a duration in ns.
 fn class(ns: u64) -> usize {
     if ns < SUB {
         return ns as usize;
@@ -35,19 +34,19 @@ fn class(ns: u64) -> usize {
     ((u64::from(shift) + 1) * SUB + ((ns >> shift) - SUB)) as usize
 }
 
-/// The largest length in a class.
+/// Largest duration of a class.
 fn top(class: usize) -> u64 {
     let (group, rest) = (class as u64 / SUB, class as u64 % SUB);
     if group == 0 {
         return rest;
     }
     let shift = group - 1;
-    // The last class ends where numbers do.
+    // The last class ends at `u64::MAX`.
     ((u128::from(SUB + rest + 1) << shift) - 1).min(u128::from(u64::MAX)) as u64
 }
 
 impl Histogram {
-    /// Counts one.
+    /// Adds a duration.
     pub fn add(&mut self, length: Span) {
         let ns = length.as_nanos();
         if let Some(count) = self.counts.get_mut(class(ns)) {
@@ -57,20 +56,19 @@ impl Histogram {
         self.sum = self.sum.saturating_add(ns);
         self.max = self.max.max(ns);
     }
-    /// How many were counted.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.total
     }
-    /// All of them, one after the other.
+    /// Sum of the durations.
     pub fn sum(&self) -> Span {
         Span::from_nanos(self.sum)
     }
-    /// The greatest, exactly.
+    /// Maximum, exact.
     pub fn max(&self) -> Span {
         Span::from_nanos(self.max)
     }
-    /// The length that a share `q` (0 to 1) does not exceed, at most a sixteenth too large; zero if none
-    /// was counted.
+    /// Quantile `q` (0 to 1), at most a sixteenth too large; zero without durations.
     pub fn quantile(&self, q: f64) -> Span {
         let rank = ((q.clamp(0.0, 1.0) * self.total as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -82,16 +80,16 @@ impl Histogram {
         }
         Span::ZERO
     }
-    /// How many exceed `limit`; those that do so by less than a sixteenth may be left out.
+    /// Number above `limit`; values less than a sixteenth above it may be missing.
     pub fn above(&self, limit: Span) -> u64 {
         self.counts.iter().skip(class(limit.as_nanos()) + 1).sum()
     }
-    /// Its classes that are not empty, to be sent elsewhere.
+    /// Non-empty classes, for another host.
     pub fn pack(&self) -> Packed {
         let full = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         Packed { counts: full.map(|(i, n)| (i, *n)).collect(), sum: self.sum, max: self.max }
     }
-    /// One that was sent; classes that there are not are left out.
+    /// Histogram received from another host; unknown classes are dropped.
     pub fn unpack(packed: &Packed) -> Histogram {
         let mut h = Histogram { sum: packed.sum, max: packed.max, ..Histogram::default() };
         for (class, n) in &packed.counts {
@@ -102,7 +100,7 @@ impl Histogram {
         }
         h
     }
-    /// Takes in another one's counts.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -113,7 +111,7 @@ impl Histogram {
     }
 }
 
-/// A histogram on its way between hosts.
+/// Serialised histogram.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
     counts: Vec<(usize, u64)>,
@@ -121,31 +119,30 @@ pub struct Packed {
     max: u64,
 }
 
-/// How exact a run was.
+/// Timing accuracy of a run.
 #[derive(Clone, Default, Debug)]
 pub struct Timing {
-    /// From the instant a packet was due to the return of the call that wrote it.
+    /// Time from the due time of a packet to the return of the call that wrote it.
     pub egress: Histogram,
-    /// The longest that a packet read while the driver was awake can have waited for it: since the last
-    /// look at its door. What waited while the driver slept is not in it; a wake-up takes as long for a
-    /// packet as for a timer, so the egress tells that.
+    /// Upper bound of the time that a packet waited to be read while the driver was awake: since the last
+    /// read of its door. Waiting while the driver slept is not included; `egress` measures wake-ups.
     pub ingress: Histogram,
-    /// Packets that the kernel would not take.
+    /// Packets refused by the kernel.
     pub refused: u64,
-    /// Packets that a device threw away before they were read.
+    /// Packets dropped by a device before they were read.
     pub overrun: u64,
-    /// Bytes read that were no IP packets.
+    /// Packets read that were not valid IP.
     pub strange: u64,
     /// The driver had real-time priority.
     pub realtime: bool,
-    /// What the way between hosts added, if there are several.
+    /// Overhead between hosts, if there are several.
     pub between: Option<Between>,
 }
 
 impl Timing {
-    /// Why a run of this timing is not faithful, if it is not.
+    /// Reason why a run is not faithful, if it is not.
     pub fn fault(&self, limit: Span) -> Option<String> {
-        // Rare exceptions are no fault: one in a hundred, and one where there are fewer.
+        // Exceptions are tolerated: 1 % of packets, at least one.
         let (late, all) = (self.egress.above(limit), self.egress.count());
         if late > all.div_ceil(100) {
             return Some(format!(
@@ -189,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Lateness is watched, and a run beyond its limit does not count (SW-60).
+    /// Lateness is measured, and a run above its limit does not count (SW-60).
     #[test]
     fn late_or_lossy_is_not_faithful() {
         let mut t = Timing::default();

@@ -1,32 +1,32 @@
 //! Live counters of lateness, shared by the driver and the display.
 //!
-//! A few numbers that the driver writes now and then and anybody may read.
+//! Written by the driver at intervals, readable from any thread.
 
 use super::lateness::Timing;
 use base::{Span, Time};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The latest numbers of a run.
+/// Latest values of a run.
 #[derive(Debug, Default)]
 pub struct Live([AtomicU64; 5]);
 
-/// What they were.
+/// Snapshot of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// When, from t = 0.
+    /// Time since t = 0.
     pub at: Time,
-    /// Packets that have left.
+    /// Packets sent.
     pub packets: u64,
-    /// The lateness that half of them do not exceed.
+    /// Median lateness.
     pub half: Span,
-    /// That which 99 of a hundred do not exceed.
+    /// 99th percentile of the lateness.
     pub p99: Span,
-    /// The greatest.
+    /// Maximum lateness.
     pub max: Span,
 }
 
 impl Live {
-    /// Writes down the present.
+    /// Stores the current values.
     pub(crate) fn note(&self, at: Time, timing: &Timing) {
         let late = &timing.egress;
         self.set([
@@ -38,19 +38,19 @@ impl Live {
         ]);
     }
 
-    /// The bare numbers, for another host.
+    /// Raw values, for another host.
     pub fn numbers(&self) -> [u64; 5] {
         [0, 1, 2, 3, 4].map(|i: usize| self.0[i].load(Ordering::Relaxed))
     }
 
-    /// Those of another host.
+    /// Stores raw values of another host.
     pub fn set(&self, numbers: [u64; 5]) {
         for (place, number) in self.0.iter().zip(numbers) {
             place.store(number, Ordering::Relaxed);
         }
     }
 
-    /// Reads them; they may be of two moments, one just after the other.
+    /// Reads the values; they may stem from two successive updates.
     pub fn look(&self) -> Look {
         let [at, packets, half, p99, max] = self.numbers();
         let span = Span::from_nanos;

@@ -1,43 +1,42 @@
 //! Overhead of distribution: packet transport between hosts and clock uncertainty.
 //!
-//! The way of each packet between the host with the path and the one with the stack, and how well their clocks are
-//! known to agree.
+//! Covers packet transport between the host with the path and the host with the stack, and the offset between
+//! their clocks.
 
 use crate::accuracy::lateness::Histogram;
 use base::Span;
 
-/// What lay between the hosts of a run.
+/// Overhead between the hosts of a run.
 #[derive(Clone, Default, Debug)]
 pub struct Between {
-    /// How long packets took from the stacks elsewhere to the host with the path.
+    /// Transit time from remote stacks to the host with the path.
     pub to_path: Histogram,
-    /// How long they took back.
+    /// Transit time from the host with the path to remote stacks.
     pub from_path: Histogram,
-    /// Packets that never arrived.
+    /// Packets lost between hosts.
     pub lost: u64,
-    /// Packets that others overtook.
+    /// Packets reordered between hosts.
     pub overtaken: u64,
-    /// The clocks of the hosts, by name.
+    /// Clock offsets by host name.
     pub clocks: Vec<(String, Compared)>,
-    /// What the comparison of clocks may be wrong by.
+    /// Largest tolerated uncertainty of a clock offset.
     pub clock_limit: Span,
 }
 
-/// A clock, compared with that of the host with the path.
+/// Offset of a clock from that of the host with the path.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// How far it is ahead, nanoseconds; that is what the run reckoned with.
+    /// Time that it is ahead, ns, as used by the run.
     pub ahead_ns: i64,
-    /// By how much that may have been wrong at worst, at any time in the run: half a round trip, and how far the clocks
-    /// moved against each other.
+    /// Bound of the error during the run: half a round trip plus the drift between both clocks.
     pub uncertain: Span,
-    /// Round trips that were looked at.
+    /// Number of round trips measured.
     pub looks: u64,
 }
 
 impl Between {
-    /// Why such a run is not faithful, if it is not: packets that took longer than `limit` (one in a hundred may), that
-    /// were lost on a way that is no part of the model, or clocks that nobody can compare well enough.
+    /// Reason why a run is not faithful: more than 1 % of packets took longer than `limit`, packets were lost
+    /// between hosts, or a clock offset is too uncertain.
     pub fn fault(&self, limit: Span) -> Option<String> {
         for (way, direction) in [(&self.to_path, "to the path"), (&self.from_path, "from the path")] {
             let (late, all) = (way.above(limit), way.count());
@@ -67,7 +66,7 @@ impl Between {
 mod tests {
     use super::*;
 
-    /// A run over several hosts is judged by the way between them too.
+    /// A run over several hosts is also judged by the transport between them.
     #[test]
     fn a_slow_way_and_an_unknown_clock_are_not_faithful() {
         let limit = Span::from_millis(1);

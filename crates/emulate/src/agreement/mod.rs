@@ -1,10 +1,12 @@
 //! Agreement of the Linux model with Linux: one path in real and in virtual time.
 //!
-//! The same path, played twice: by the kernel in real time and by the model in virtual time. A case says what is
-//! switched on; what the kernel did is recorded with its version, so that the model can be held against it where
-//! nobody has rights.
+//! The kernel runs in real time, the model in virtual time. A case selects options for both. Kernel results
+//! are recorded with the kernel version, so that the comparison needs no privileges.
 
+mod error;
 pub(crate) mod traces;
+
+pub use error::AgreementError;
 
 use base::event::{Event, Record};
 use base::{Span, Time};
@@ -13,98 +15,97 @@ use scenario::metric::Metric;
 use scenario::{Model, NoFiles, Style};
 use std::fmt::Write as _;
 
-/// The path.
+/// Scenario of the path.
 pub const SCENARIO: &str = include_str!("../../agreement/scenario.toml");
-/// What is switched on in each case.
+/// Options of each case.
 pub const CASES: &str = include_str!("../../agreement/cases.toml");
 
-/// One case: overrides of the scenario for either side.
+/// One case: scenario overrides for both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What happens.
+    /// Description.
     pub about: String,
-    /// `KEY=VALUE`s for the kernel.
+    /// `KEY=VALUE` overrides for the kernel.
     pub linux: Vec<String>,
-    /// And for the model.
+    /// `KEY=VALUE` overrides for the model.
     pub tcp: Vec<String>,
-    /// The profile that the model starts from.
+    /// Profile of the model.
     pub profile: String,
-    /// Where the two are known to differ, and why.
+    /// Known difference and its reason.
     pub differs: Option<String>,
 }
 
-/// A line of what happened at the data's sender.
+/// An event at the data sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Seconds from t = 0.
+    /// Time, seconds from t = 0.
     pub t: f64,
-    /// What.
+    /// Event.
     pub what: What,
 }
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// A data segment left: first byte, bytes, whether those had left before.
+    /// A data segment was sent: first byte, bytes, whether it is a retransmission.
     Data(u64, u32, bool),
-    /// An acknowledgement came: what it acknowledges, and the window in bytes.
+    /// An ACK arrived: cumulative ACK, and window in bytes.
     Ack(u64, u32),
-    /// The retransmission timer expired (the model tells; of a kernel nobody sees it).
+    /// The retransmission timer expired; reported by the model only.
     Timeout,
-    /// The sender judged: spurious or not (the model tells).
+    /// Verdict of spurious-timeout detection; reported by the model only.
     Verdict(bool),
-    /// The kernel's window and threshold in segments, state of congestion control, timeout in ms, from here on.
+    /// New kernel state: cwnd and ssthresh in segments, congestion control state, RTO in ms.
     State(u32, u32, u8, u32),
 }
 
 base::named! {
-    /// What a sender made of its own retransmissions.
+    /// Verdict of a sender on its own retransmissions.
     pub enum Kind {
-        /// It sent nothing twice.
+        /// No retransmissions.
         None = "none",
-        /// It took back what it had done: unneeded, it says.
+        /// It undid its reaction, so it judged a retransmission unneeded.
         Spurious = "spurious",
-        /// It took nothing back.
+        /// It undid nothing.
         Genuine = "genuine",
     }
 }
 
-/// What one side did.
+/// Result of one side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deed {
-    /// From the start to the last byte at the receiver; none: not within the limit.
+    /// Time from the start to the last byte at the receiver; none: not within the limit.
     pub download_time_s: Option<f64>,
-    /// Data segments.
+    /// Number of data segments.
     pub segments: u64,
-    /// Of those, sent before.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Of those, not needed.
+    /// Unneeded retransmissions.
     pub unneeded: u64,
-    /// Expirations of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// What the sender made of it.
+    /// Verdict of the sender.
     pub kind: Kind,
-    /// What happened, in order.
+    /// Events, ascending in time.
     pub lines: Vec<Line>,
 }
 
-/// How far apart two sides are.
+/// Difference between both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Of the model's download time to the kernel's, as a share of the kernel's.
+    /// Relative difference of the download times, as a share of the kernel's.
     pub time: Option<f64>,
-    /// What does not agree, in words.
+    /// Mismatches in words.
     pub what: Vec<String>,
 }
 
-/// A download time agrees within this share (the project's goal for this comparison).
+/// Tolerance of the relative download time (goal of the project).
 pub const TIME: f64 = 0.10;
 
 impl Deed {
-    /// Holds a model's deed against those of a kernel, of which there may be several: real time never
-    /// happens twice the same.
+    /// Compares the model with one or more kernel runs; runs in real time are never identical.
     pub fn against(&self, kernels: &[Deed]) -> Difference {
         let mut what = Vec::new();
         let counts: Vec<u64> = kernels.iter().map(|k| k.retransmissions).collect();
@@ -137,17 +138,18 @@ fn text_of(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), |s| format!("{s:?}"))
 }
 
-/// Reads the cases.
+/// Parses the cases.
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn cases(text: &str) -> Result<Vec<Case>, String> {
-    let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+pub fn cases(text: &str) -> Result<Vec<Case>, AgreementError> {
+    let root: toml::Table = text.parse()?;
     let empty = toml::Table::new();
     let sub =
         |t: &toml::Table, key: &str| t.get(key).and_then(toml::Value::as_table).cloned().unwrap_or_default();
     let word = |t: &toml::Table, key: &str| {
-        t.get(key).and_then(toml::Value::as_str).map(str::to_owned).ok_or(format!("there is no `{key}`"))
+        let value = t.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+        value.ok_or_else(|| AgreementError::Missing(key.to_owned()))
     };
     let (profile, cc) = (word(&root, "profile")?, word(&root, "cc")?);
     let mut out = Vec::new();
@@ -165,7 +167,7 @@ pub fn cases(text: &str) -> Result<Vec<Case>, String> {
         settings.extend(sub(case, "linux"));
         let mut options = sub(&root, "tcp");
         options.extend(sub(case, "tcp"));
-        // What the kernel takes off its segments for the option, the model is told: its `mss` is the payload.
+        // The kernel subtracts the timestamp option from the segment; `mss` of the model is the payload.
         if !options.contains_key("mss") {
             let on = options.get("timestamps").and_then(toml::Value::as_bool).unwrap_or(true);
             options.insert("mss".into(), toml::Value::String(if on { "1448 B" } else { "1460 B" }.into()));
@@ -183,20 +185,20 @@ pub fn cases(text: &str) -> Result<Vec<Case>, String> {
     Ok(out)
 }
 
-/// The scenario of a case with these overrides.
+/// Scenario of a case with these overrides.
 ///
 /// # Errors
 /// What is wrong with it: an option that this build does not have, say.
-pub fn model(set: &[String]) -> Result<Model, String> {
+pub fn model(set: &[String]) -> Result<Model, AgreementError> {
     let read = scenario::read_with("agreement/scenario.toml", SCENARIO.as_bytes(), &NoFiles, set);
-    read.map(|s| s.first().clone()).map_err(|d| d.render(Style::default()))
+    read.map(|s| s.first().clone()).map_err(|d| AgreementError::Scenario(d.render(Style::default())))
 }
 
-/// What the model does in a case.
+/// Result of the model in a case.
 ///
 /// # Errors
 /// As [`model`].
-pub fn by_model(case: &Case) -> Result<Deed, String> {
+pub fn by_model(case: &Case) -> Result<Deed, AgreementError> {
     let model = model(&case.tcp)?;
     let mut outcome = run_once(&model, 0, lab::once::Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
@@ -208,19 +210,19 @@ pub fn by_model(case: &Case) -> Result<Deed, String> {
     Ok(deed(&outcome.flows[0], timeouts, judged, lines))
 }
 
-/// What the kernel does in a case; none if it was not faithful.
+/// Result of the kernel in a case; an error if the run was not faithful.
 ///
 /// # Errors
 /// As [`model`], and what [`crate::once`] says.
-pub fn by_kernel(case: &Case) -> Result<Deed, String> {
+pub fn by_kernel(case: &Case) -> Result<Deed, AgreementError> {
     let model = model(&case.linux)?;
     let never = std::sync::atomic::AtomicBool::new(false);
-    // Slow links make real stacks robust: lateness of milliseconds changes no count.
+    // Slow links are insensitive: lateness of milliseconds changes no count.
     let options =
         crate::Options { trace: true, lateness_limit: Span::from_millis(20), ..crate::Options::default() };
-    let outcome = crate::once(&model, 0, &options, &never).map_err(|e| e.to_string())?;
+    let outcome = crate::once(&model, 0, &options, &never)?;
     if let Some(why) = outcome.unfaithful(&options) {
-        return Err(format!("not faithful: {why}"));
+        return Err(AgreementError::Unfaithful(why));
     }
     let facts = outcome.facts[0].clone().unwrap_or_default();
     let from = outcome.ran.world.flows[0].from;
@@ -247,7 +249,7 @@ fn deed(measures: &lab::measure::FlowMeasures, timeouts: u64, took_back: bool, l
     }
 }
 
-/// What happened at the sender: the trace of its host or door, and what its kernel was asked meanwhile.
+/// Events at the sender: the trace of its host or door, and `TCP_INFO` samples.
 pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<Line> {
     let mut out = Vec::new();
     let mut high = 0;
@@ -276,7 +278,7 @@ fn secs(t: Time) -> f64 {
     t.as_secs_f64()
 }
 
-/// A deed's lines as text, a line each.
+/// Formats events, one per line.
 pub fn write_lines(lines: &[Line]) -> String {
     let mut out = String::new();
     for line in lines {
@@ -295,7 +297,7 @@ pub fn write_lines(lines: &[Line]) -> String {
     out
 }
 
-/// Reads what [`write_lines`] wrote; lines that are none are left out.
+/// Parses the output of [`write_lines`]; other lines are skipped.
 pub fn read_lines(text: &str) -> Vec<Line> {
     let line = |l: &str| {
         let mut words = l.split_whitespace();
@@ -316,7 +318,7 @@ pub fn read_lines(text: &str) -> Vec<Line> {
     text.lines().filter_map(line).collect()
 }
 
-/// A data segment, and what happened since the one before it.
+/// A data segment and the events since the previous one.
 #[derive(Default)]
 struct Step {
     notes: Vec<String>,
@@ -331,7 +333,7 @@ impl Step {
     }
 }
 
-/// The lines by segment; what came after the last one stands in a step without one.
+/// Groups the events by segment; those after the last segment form a step of their own.
 fn steps(lines: &[Line]) -> Vec<Step> {
     let mut out = Vec::new();
     let mut step = Step::default();
@@ -347,8 +349,8 @@ fn steps(lines: &[Line]) -> Vec<Step> {
     out
 }
 
-/// Both sides beside each other, in the order of the segments: the kernel left, the model right, and a mark
-/// where they part. What happened between two segments stands before the later one.
+/// Both sides in columns, ordered by segment: kernel left, model right, and a mark at differences. Events
+/// between two segments precede the later one.
 pub fn side_by_side(kernel: &[Line], model: &[Line]) -> String {
     let (left, right) = (steps(kernel), steps(model));
     let mut out = format!("{:>4}  {:<46}  {:<46}\n", "", "kernel", "model");
@@ -384,7 +386,7 @@ fn note(line: &Line) -> String {
     }
 }
 
-/// What the kernel calls the states of its congestion control.
+/// Kernel names of the congestion control states.
 fn state(ca: u8) -> &'static str {
     match ca {
         0 => "open",
@@ -395,32 +397,32 @@ fn state(ca: u8) -> &'static str {
     }
 }
 
-/// What kernels did: recorded, with their version.
+/// Recorded kernel results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Version of the kernel that was played last.
+    /// Version of the last recorded kernel.
     pub kernel: String,
     cases: Vec<(String, Vec<Deed>)>,
 }
 
-/// The numbers of the recorded kernel.
+/// Recorded results of this build.
 const FACTS: &str = include_str!("../../agreement/facts.toml");
 
-/// The recorded facts of this build.
+/// Parses the recorded results of this build.
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn facts() -> Result<Facts, String> {
+pub fn facts() -> Result<Facts, AgreementError> {
     Facts::read(FACTS)
 }
 
 impl Facts {
-    /// Reads what [`Facts::write`] wrote.
+    /// Parses the output of [`Facts::write`].
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn read(text: &str) -> Result<Facts, String> {
-        let root: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    pub fn read(text: &str) -> Result<Facts, AgreementError> {
+        let root: toml::Table = text.parse()?;
         let mut facts = Facts {
             kernel: root.get("kernel").and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
             cases: Vec::new(),
@@ -428,9 +430,11 @@ impl Facts {
         for (name, runs) in root.get("case").and_then(toml::Value::as_table).into_iter().flatten() {
             let mut deeds = Vec::new();
             for run in runs.as_array().into_iter().flatten() {
+                let lacks =
+                    |key: &str| AgreementError::Incomplete { case: name.clone(), key: key.to_owned() };
                 let count = |key: &str| {
                     let value = run.get(key).and_then(toml::Value::as_integer);
-                    value.map(|n| n as u64).ok_or(format!("{name} has no {key}"))
+                    value.map(|n| n as u64).ok_or_else(|| lacks(key))
                 };
                 let kind = run.get("kind").and_then(toml::Value::as_str).and_then(Kind::from_name);
                 deeds.push(Deed {
@@ -439,7 +443,7 @@ impl Facts {
                     retransmissions: count("retransmissions")?,
                     unneeded: count("unneeded")?,
                     timeouts: count("timeouts")?,
-                    kind: kind.ok_or(format!("{name} has no kind"))?,
+                    kind: kind.ok_or_else(|| lacks("kind"))?,
                     lines: Vec::new(),
                 });
             }
@@ -448,24 +452,24 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What kernels did in a case; empty if none was played.
+    /// Kernel results of a case; empty if not recorded.
     pub fn of(&self, case: &str) -> &[Deed] {
         self.cases.iter().find(|(name, _)| name == case).map_or(&[], |(_, deeds)| deeds)
     }
 
-    /// What happened in the first repetition of a case, line by line.
+    /// Events of the first repetition of a case.
     pub fn lines(&self, case: &str) -> Vec<Line> {
         let traces = self::traces::ALL;
         traces.iter().find(|(name, _)| *name == case).map_or(Vec::new(), |(_, text)| read_lines(text))
     }
 
-    /// Puts what a kernel did in place of what is there.
+    /// Replaces the kernel results of a case.
     pub fn put(&mut self, case: &str, deeds: Vec<Deed>) {
         self.cases.retain(|(name, _)| name != case);
         self.cases.push((case.to_owned(), deeds));
     }
 
-    /// As text, in the order of `cases`; those that are not among them are left out.
+    /// Formats the results in the order of `cases`; other cases are left out.
     pub fn write(&self, cases: &[Case]) -> String {
         let mut out = format!(
             "# What Linux did, three times each. Written by the example `agreement`; do not edit.\n\nkernel = {:?}\n",
@@ -486,7 +490,7 @@ impl Facts {
     }
 }
 
-/// The model beside the recorded kernel, a line a case, as Markdown.
+/// Table of model and recorded kernel, one row per case, as Markdown.
 pub fn table(cases: &[Case], facts: &Facts) -> String {
     let mut out = format!(
         "| case | Linux {}: time | again | timeouts | judged | model: time | again | timeouts | judged | |\n|---|---|---|---|---|---|---|---|---|---|\n",
@@ -529,11 +533,11 @@ pub fn table(cases: &[Case], facts: &Facts) -> String {
     out
 }
 
-/// The page that tells it all.
+/// Page with the complete comparison.
 ///
 /// # Errors
 /// What is wrong with the cases or the facts.
-pub fn page() -> Result<String, String> {
+pub fn page() -> Result<String, AgreementError> {
     let cases = cases(CASES)?;
     let mut table = table(&cases, &facts()?);
     table.push_str("\nWhere they part, and why:\n\n");

@@ -1,6 +1,6 @@
-//! The recorded traces of the agreement, a file a case.
+//! Recorded traces of the agreement, one file per case.
 
-/// Name and text of each.
+/// Name and text of each trace.
 pub(crate) const ALL: &[(&str, &str)] = &[
     ("plain", include_str!("../../agreement/traces/plain.txt")),
     ("spike", include_str!("../../agreement/traces/spike.txt")),

@@ -1,41 +1,41 @@
 //! CPU budget of the real-time thread (`sched_rt_runtime_us`).
 //!
-//! The kernel stops a real-time thread that had a processor for 95 % of a second for the rest of it, 50 ms
-//! (`sched_rt_runtime_us`). So the thread's time on the processor is counted, working or spinning: from some point on
-//! it does not spin, and before the kernel would stop it, it rests for a moment by itself.
+//! The kernel throttles real-time threads that use 95 % of a second for the remaining 50 ms
+//! (`sched_rt_runtime_us`). So the CPU time of the thread is counted. Beyond a budget it stops spinning, and
+//! before the kernel would throttle it, it sleeps briefly.
 
 use base::{Span, Time};
 
-/// What a thread has used of the present period, and for how long it spins.
+/// CPU use in the current period, and the spin window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strain {
-    /// For so long it spins at most; zero: never.
+    /// Largest spin window; zero: it never spins.
     most: Span,
-    /// For so long it spins at present.
+    /// Current spin window.
     window: Span,
-    /// Which period it is; none before the first look.
+    /// Index of the period; none before the first sample.
     period: Option<u64>,
-    /// The thread's time on the processor at its beginning.
+    /// CPU time of the thread at the start of the period.
     began: Span,
-    /// What was used of it when it was last looked.
+    /// CPU time used in the period, at the last sample.
     used: Span,
     looked: Time,
-    /// Until when it spins, if it does.
+    /// End of the permitted spin.
     until: Time,
 }
 
 const PERIOD: Span = Span::from_millis(100);
-/// Beyond this share of a period nothing is spun: well below all of it, others still run.
+/// CPU time of a period beyond which it does not spin, so that other threads can run.
 const SPIN_BUDGET: Span = Span::from_millis(80);
-/// Beyond this one it rests: 8 ms late in a period is better than 50 ms in each second.
+/// CPU time of a period beyond which it sleeps: 8 ms late in a period is better than 50 ms in each second.
 const AT_MOST: Span = Span::from_millis(92);
-/// Asking for the time on the processor costs a call, so it is done this often.
+/// Sample interval; reading the CPU time is a system call.
 const BETWEEN: Span = Span::from_millis(1);
-/// A wake-up is hardly ever later than this on a machine that is awake, so spinning for less buys nothing.
+/// Shortest useful spin window: wake-ups on an active machine are seldom later than this.
 const LEAST: Span = Span::from_nanos(20_000);
 
 impl Strain {
-    /// A thread that spins for `spin` before what is due.
+    /// Budget of a thread with the largest spin window `spin`.
     pub(crate) fn new(spin: Span) -> Strain {
         Strain {
             most: spin,
@@ -48,19 +48,19 @@ impl Strain {
         }
     }
 
-    /// It does not spin: without real-time priority whoever does is preempted just when it matters.
+    /// Disables spinning: without real-time priority a spinning thread is preempted just when it is needed.
     pub(crate) fn never_spin(&mut self) {
         (self.most, self.window) = (Span::ZERO, Span::ZERO);
     }
 
-    /// So long before what is due it stops sleeping.
+    /// Time before the due time at which it stops sleeping.
     pub(crate) fn window(&self) -> Span {
         self.window
     }
 
-    /// Takes in how long the thread has been on the processor in its life, if it is time to ask. Where a period was nearly
-    /// used up, it spins for less long from then on, and at last not at all: late by a little less often is worth more than
-    /// exact most of the time.
+    /// Takes the thread's CPU time, at most once per interval. After a period with a nearly exhausted budget
+    /// the spin window is halved, down to zero: being slightly late less often is better than being exact
+    /// most of the time.
     pub(crate) fn look(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
         let period = Some(now.as_nanos() / PERIOD.as_nanos());
         if self.period == period && now < self.looked + BETWEEN {
@@ -73,7 +73,7 @@ impl Strain {
             return;
         }
         if self.period.is_none() {
-            // What the thread did before is nobody's concern.
+            // CPU time before the first period does not count.
         } else if self.used > SPIN_BUDGET {
             let half = Span::from_nanos(self.window.as_nanos() / 2);
             self.window = if half < LEAST { Span::ZERO } else { half };
@@ -83,7 +83,7 @@ impl Strain {
         (self.period, self.began, self.used) = (period, cpu, Span::ZERO);
     }
 
-    /// Whether it may spin from `now` until `due`. What was allowed once is not taken back.
+    /// Whether it may spin from `now` until `due`. A permission is not withdrawn.
     pub(crate) fn may_spin(&mut self, now: Time, due: Time) -> bool {
         if self.window.is_zero() {
             return false;
@@ -94,7 +94,7 @@ impl Strain {
         self.until == due
     }
 
-    /// Until when it has to rest, if it has to.
+    /// End of the required rest, if any.
     pub(crate) fn rest(&self) -> Option<Time> {
         let period = self.period.filter(|_| self.used > AT_MOST)?;
         Some(Time::from_nanos((period + 1) * PERIOD.as_nanos()))
@@ -111,7 +111,7 @@ mod tests {
         Time::from_nanos(us * 1000)
     }
 
-    /// A thread that always has something to do, for `seconds`; what it used of each second.
+    /// A thread that is always busy, for `seconds`; returns the CPU time used in each second.
     fn busy(strain: &mut Strain, seconds: u64) -> Vec<u64> {
         let (mut now, mut cpu) = (0, 0);
         let mut shares = vec![0; seconds as usize];
@@ -142,7 +142,7 @@ mod tests {
         let mut strain = Strain::new(SPIN);
         busy(&mut strain, 2);
         for ms in 2_000..4_000 {
-            // A tenth of the time at work.
+            // Busy for a tenth of the time.
             strain.look(at(ms * 1000), || Span::from_millis(1840 + (ms - 2_000) / 10));
             assert_eq!(strain.rest(), None);
         }

@@ -1,10 +1,10 @@
 //! Real-time driver: one thread that reads packets, advances the network and writes due packets.
 //!
-//! One thread that reads, models and writes. It stamps what it reads, lets the network run up to the present, writes
-//! what has become due, and sleeps until the next thing is.
+//! It stamps packets on reading, runs the network up to the present, writes due packets, and sleeps until the
+//! next one is due.
 //!
-//! Nothing leaves early: a packet is written only when the present is past its due time. Nothing drifts: due
-//! times are made of arrival stamps and of the model, never of the moment at which the driver got round to it.
+//! No packet leaves early: it is written only after its due time. No drift: due times follow from arrival
+//! stamps and the model, never from the time at which the driver runs.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cpu_budget;
@@ -31,29 +31,29 @@ use std::sync::Arc;
 /// A door and the device behind it.
 #[derive(Debug)]
 pub struct Gateway {
-    /// The element.
+    /// Element of the door.
     pub door: ElementId,
-    /// Its device, non-blocking.
+    /// Non-blocking device.
     pub device: Device,
-    /// What kind of door it is.
+    /// Kind of door.
     pub kind: Kind,
 }
 
-/// What a door belongs to.
+/// Owner of a door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The end of a flow: a [`host::Door`].
+    /// Flow end: a [`host::Door`].
     Flow,
-    /// A machine: a [`host::Machine`].
+    /// Node: a [`host::Machine`].
     Machine,
-    /// A model that lives outside: a [`Plug`].
+    /// Model outside of the network: a [`Plug`].
     Plug,
-    /// The end of a wire: a [`host::Wire`].
+    /// End of a wire: a [`host::Wire`].
     Wire,
 }
 
 impl Gateway {
-    /// Acts through the door.
+    /// Calls `act` with the door.
     fn with<R>(
         &self,
         network: &mut Network,
@@ -84,48 +84,48 @@ impl Gateway {
     }
 }
 
-/// A network and its clock.
+/// Real-time driver: a network, its doors and a clock.
 pub struct Driver {
     /// The network, started.
     pub network: Network,
-    /// How exact it was so far.
+    /// Timing accuracy so far.
     pub timing: Timing,
-    /// Where packets are kept, if they are; its doors in the order of the gateways, then those of `wired`.
+    /// Capture, if packets are recorded; its doors are those of the gateways, then those of `wired`.
     pub capture: Option<Capture>,
-    /// Models that speak with real stacks in bytes, where packets are kept.
+    /// Models opposite real stacks whose packets are captured.
     wired: Vec<ElementId>,
-    /// Where it is noted now and then how exact it is.
+    /// Counters updated during the run.
     pub live: Option<Arc<Live>>,
     ear: Option<Ear>,
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
     waiting: Waiting,
-    /// It has just been told where there is something to read.
+    /// `waiting` has just been polled, so its readiness is valid.
     told: bool,
-    /// The last look at each device.
+    /// Time of the last read of each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
-    /// How long it may spin and work.
+    /// CPU budget.
     strain: Strain,
-    /// Packets that had left the network when the doors were last emptied.
+    /// Packets absorbed by the network when the doors were last emptied.
     absorbed: u64,
 }
 
-/// Packets read from one device before the others have their turn.
+/// Most packets read from one device in a turn.
 const DRAIN: usize = 32;
-/// Larger than any IP packet.
+/// Buffer size; larger than any IP packet.
 const BUFFER: usize = 1 << 17;
-/// The longest sleep: somebody may want the driver to stop.
+/// Longest sleep, so that a stop request is noticed.
 const NAP: Span = Span::from_millis(20);
-/// Between two notes of how exact it is.
+/// Interval of updates of `live`.
 const NOTE: Span = Span::from_millis(200);
 
 impl Driver {
     /// A driver at the origin of `clock`; `spin` as in [`crate::Options`].
     ///
     /// # Errors
-    /// The kernel gives no timer.
+    /// The kernel provides no timer.
     pub fn new(network: Network, gateways: Vec<Gateway>, clock: Clock, spin: Span) -> io::Result<Driver> {
         let (timer, mut network) = (sys::timer()?, network);
         for gateway in &gateways {
@@ -151,25 +151,25 @@ impl Driver {
         })
     }
 
-    /// Packets that its devices have lost because it did not read them in time, as far as they count them here.
+    /// Packets lost in the devices because they were not read in time, as far as the devices count them.
     pub fn overrun(&self) -> u64 {
         self.gateways.iter().map(|gateway| gateway.device.overrun()).sum()
     }
 
-    /// Lets it hear who calls a name of the network.
+    /// Connects the trigger socket.
     pub fn hear(&mut self, ear: Ear) {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
         self.waiting = Waiting::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
         self.ear = Some(ear);
     }
 
-    /// Keeps what passes these models, too.
+    /// Captures the packets of these models as well.
     pub fn keep_packets_of(&mut self, models: Vec<ElementId>) {
         models.iter().for_each(|&id| host::keep_packets(&mut self.network, id));
         self.wired = models;
     }
 
-    /// Moves to the capture what has passed the models since.
+    /// Moves recorded packets of the models to the capture.
     fn keep(&mut self) {
         let Driver { network, gateways, wired, capture, .. } = self;
         let Some(capture) = capture else { return };
@@ -181,7 +181,7 @@ impl Driver {
         }
     }
 
-    /// Starts at the origin of another clock.
+    /// Restarts at the origin of another clock.
     pub fn begin(&mut self, clock: Clock) {
         self.clock = clock;
         for gateway in &self.gateways {
@@ -189,26 +189,26 @@ impl Driver {
         }
     }
 
-    /// Makes the calling thread fit for this: real-time priority if `wanted` and allowed, no timer slack; then
-    /// it gives up what rights it has.
+    /// Prepares the calling thread: real-time priority if `wanted` and permitted, no timer slack, then drops
+    /// privileges.
     pub fn settle_in(&mut self, wanted: bool) {
         sys::punctual();
         self.timing.realtime = wanted && sys::real_time(sys::DRIVER).is_ok();
         if !self.timing.realtime {
             self.strain.never_spin();
         }
-        // A process without rights has none to give up.
+        // An unprivileged process has nothing to drop.
         let _ = sys::drop_rights();
     }
 
-    /// Runs until `done`, asked now and then with the present, says so.
+    /// Runs until `done` returns true; `done` is called regularly with the current time.
     ///
     /// # Errors
-    /// The kernel's, of a device that is gone.
+    /// An error of the kernel, for example of a removed device.
     pub fn run(&mut self, mut done: impl FnMut(&mut Network, Time) -> bool) -> io::Result<()> {
         let mut noted = Time::ZERO;
         loop {
-            // What is due first: reading costs time even where there is nothing to read.
+            // Write due packets first: reads take time even without packets.
             self.write_due();
             let busy = self.read_all()?;
             self.keep();
@@ -241,7 +241,7 @@ impl Driver {
         }
     }
 
-    /// Reads what has come; true if there may be more.
+    /// Reads waiting packets; true if there may be more.
     fn read_all(&mut self) -> io::Result<bool> {
         let mut more = false;
         let told = std::mem::take(&mut self.told);
@@ -271,7 +271,7 @@ impl Driver {
                     (Some(Ok(_)), None) => {}
                     _ => self.timing.strange += 1,
                 }
-                // What became due meanwhile does not wait for the rest.
+                // Packets that became due meanwhile do not wait for the other devices.
                 self.write_out();
             }
             more |= n == DRAIN;
@@ -280,7 +280,7 @@ impl Driver {
         Ok(more)
     }
 
-    /// Lets the network run up to the present, one instant after the other, and writes what becomes due.
+    /// Runs the network up to the present, event by event, and writes due packets.
     fn write_due(&mut self) {
         loop {
             let now = self.clock.now();
@@ -297,7 +297,7 @@ impl Driver {
         }
     }
 
-    /// Writes what the network has brought to its doors.
+    /// Writes the packets that have reached the doors.
     fn write_out(&mut self) {
         let absorbed = self.network.counters().absorbed;
         if std::mem::replace(&mut self.absorbed, absorbed) == absorbed {
@@ -324,14 +324,14 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something comes or may be due at a door; what happens inside is caught up with then. The timer is
-    /// absolute: however long it took to come here, it goes off when the next thing is due.
+    /// Sleeps until a packet arrives or may be due at a door; internal events are processed then. The timer
+    /// is absolute, so time spent before the call does not delay it.
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let due = self.network.next_exit().unwrap_or(Time::NEVER);
         let early = due - self.strain.window();
         if due <= now || (early <= now && self.strain.may_spin(now, due)) {
-            return Ok(()); // the next turn comes round at once, and reads what has come meanwhile
+            return Ok(()); // the next turn starts at once and reads new packets
         }
         let until = if early > now { early } else { due };
         sys::set_timer(&self.timer, self.clock.raw(until.min(now + NAP)))?;

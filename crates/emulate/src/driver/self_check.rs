@@ -1,11 +1,10 @@
 //! Real-clock self-check: one endpoint model in virtual time and behind real devices.
 //!
-//! The same endpoint model, played twice: in virtual time inside the network, and in real time outside of it, behind
-//! the devices of two namespaces, driven by clocks of their own. What differs is what clocks and devices add, and
-//! that is measured.
+//! The endpoint model runs in virtual time inside the network, and in real time behind the devices of two
+//! namespaces, with clocks of their own. The difference is the error of clocks and devices.
 //!
-//! What passes the devices are IP packets of the right size that carry the number of a segment; the segment itself
-//! is handed over beside them. So the path sees real packets, and the ends their own words.
+//! The devices carry IP packets of the right size with the number of a segment; the segment itself is passed
+//! in memory.
 
 use crate::accuracy::lateness::Timing;
 use crate::driver::{Driver, Gateway, Kind};
@@ -33,42 +32,42 @@ use std::sync::{Arc, Mutex};
 use transport::app::{App, Bulk, Sink};
 use transport::tcp::Role;
 
-/// What both clocks say.
+/// Results under both clocks.
 #[derive(Clone, Debug)]
 pub struct Twins {
-    /// From the start until the sender knows that all was delivered, in virtual time, seconds.
+    /// Time from the start until the sender knows that all is delivered, virtual time, s.
     pub in_virtual_time: f64,
-    /// The same in real time.
+    /// The same interval in real time, s.
     pub in_real_time: f64,
-    /// How exact the path was.
+    /// Timing of the path.
     pub path: Timing,
-    /// How exact the two ends were.
+    /// Timing of both ends.
     pub ends: [Timing; 2],
 }
 
 impl Twins {
-    /// How much later real time may be, seconds: all that was measured of being late, at the doors and at both ends,
-    /// one after the other. Earlier it may be where lateness leads to another order of things, by no more.
+    /// Bound of the difference, s: sum of all lateness measured at the doors and at both ends. Real time may
+    /// also be earlier by up to this bound, if lateness changes the order of events.
     pub fn explained(&self) -> f64 {
         let all = [&self.path, &self.ends[0], &self.ends[1]];
         all.iter().map(|t| (t.egress.sum() + t.ingress.sum()).as_secs_f64()).sum()
     }
 }
 
-/// Segments on their way outside, by number, with the heads that they had.
+/// Segments in transit outside of the network, by number, with their packet headers.
 type Letters = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
 
-/// The door of an end that is a model: what its host sends leaves as bytes, what comes as bytes reaches it.
+/// Door of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
 pub struct Plug {
     letters: Letters,
     leaving: VecDeque<Leaving>,
 }
 
-/// Where the number stands, behind an IP header of version 4.
+/// Position of the segment number behind an IPv4 header.
 const NUMBER: std::ops::Range<usize> = 20..28;
-/// The protocol number for experiments (RFC 3692).
+/// IP protocol number for experiments (RFC 3692).
 const PROTOCOL: u8 = 253;
-/// Addresses that are nobody's: no kernel answers.
+/// Unassigned addresses: no kernel answers.
 const NOBODY: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
 
 impl Gate for Plug {
@@ -88,7 +87,7 @@ impl Gate for Plug {
 }
 
 impl Element for Plug {
-    /// What the host sends is to leave now.
+    /// Queues a segment of the host for departure.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let (Some(segment), Ok(mut letters)) = (cx.absorb::<Segment>(&packet), self.letters.lock()) else {
             return;
@@ -114,14 +113,14 @@ impl Element for Plug {
     }
 }
 
-/// Between the last preparation and t = 0.
+/// Time from the end of the preparation to t = 0.
 const LEAD: Span = Span::from_millis(100);
-/// Where our devices are in the two namespaces; the packets are for nobody.
+/// Address of the devices in both namespaces; no packet is addressed to it.
 const OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// More than any segment of a model.
+/// Larger than any segment of a model.
 const MTU: u32 = 65_535;
 
-/// Plays the only flow of a model, bulk data over the model's TCP, by both clocks.
+/// Runs the only flow of a model, a bulk transfer over the model's TCP, under both clocks.
 ///
 /// # Errors
 /// [`Error::Rights`] if the process may not make namespaces and devices; [`Error::Refused`] if it is no such model,
@@ -213,14 +212,26 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
     })
 }
 
+/// Why the scenarios of the self-check cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// The table of scenarios is no TOML.
+    #[error(transparent)]
+    Table(#[from] toml::de::Error),
+    /// A scenario is refused, for example for its recorded rate: the diagnostics.
+    #[error("{0}")]
+    Scenario(String),
+}
+
 /// Scenarios of a few seconds each for which both clocks should agree: a constant link, a spike, losses, an
 /// oscillating rate, repeats on the link, and a rate that is read from a file: `recorded`, in any form that a scenario
 /// takes, or one made up here.
 ///
 /// # Errors
 /// A text that is no scenario, with what is wrong in it.
-pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String> {
-    let table: toml::Table = toml::from_str(include_str!("../../twins.toml")).map_err(|e| e.to_string())?;
+pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, ScenarioError> {
+    let table: toml::Table = toml::from_str(include_str!("../../twins.toml"))?;
     let load = |path: &str| match path {
         "lte.trace" => Ok(recorded.map_or_else(|| wave().into_bytes(), <[u8]>::to_vec)),
         other => Err(format!("there is no {other}")),
@@ -233,7 +244,7 @@ pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, String
              app = {{ bulk = {{ bytes = \"200 kB\" }} }}\n[run]\nlimit = \"60 s\"\n"
         );
         let scenario = scenario::read(name, text.as_bytes(), &load)
-            .map_err(|wrong| wrong.render(scenario::Style::default()))?;
+            .map_err(|wrong| ScenarioError::Scenario(wrong.render(scenario::Style::default())))?;
         Ok((name.clone(), scenario.first().clone()))
     };
     table.iter().map(one).collect()

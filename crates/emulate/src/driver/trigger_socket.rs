@@ -1,7 +1,7 @@
 //! Trigger socket of a running emulation (`williwaw trigger`).
 //!
-//! By a socket that has a name but no file, so that nothing is left of it: one in the network where the program was
-//! started, and one at each machine, for commands inside. A call is a line with the name; the answer is a line too.
+//! Abstract Unix sockets, which leave no file: one in the network namespace of the program, and one at each
+//! machine for the commands inside. Request and response are one line each.
 
 use crate::Error;
 use base::Time;
@@ -17,41 +17,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// What names of sockets begin with.
+/// Prefix of the socket names.
 const PREFIX: &str = "williwaw/";
-/// Emulations of one name in one process.
+/// Most emulations of one name in one process.
 const MOST: usize = 10_000;
-/// Limit of an answer.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Limit of a read of a call; calls are answered one after the other.
+/// Timeout of reading a request; requests are served one at a time.
 const CALLED: Duration = Duration::from_millis(500);
-/// Longest line of a call and of an answer, bytes.
+/// Longest request (`LINE`) and response (`ANSWER`), bytes.
 const LINE: u64 = 1 << 10;
 const ANSWER: u64 = 1 << 20;
 
-/// What is answered.
+/// Response to a trigger request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// When it was done, seconds from t = 0; none if there is no such name.
+    /// Time of the trigger, seconds from t = 0; none if the name is unknown.
     pub at_s: Option<f64>,
-    /// The names that can be called.
+    /// Names of all triggers.
     pub names: Vec<String>,
 }
 
-/// A name that somebody called, and where the answer goes. An empty one asks for the names alone.
+/// Trigger request with its response channel. An empty name only asks for the list of names.
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) answer: Sender<Answer>,
 }
 
-/// The ear of a driver.
+/// Receiving side of the requests, in the driver.
 #[derive(Debug)]
 pub struct Ear {
     calls: Receiver<Call>,
     bell: OwnedFd,
 }
 
-/// Who listens for calls; they stop when it is dropped.
+/// Listening sockets; closed on drop.
 pub struct Hotline {
     calls: Sender<Call>,
     bell: OwnedFd,
@@ -60,17 +60,17 @@ pub struct Hotline {
 }
 
 impl Hotline {
-    /// For an emulation of this name; the other half is for its driver.
+    /// Creates the socket of an emulation with this name, and the receiving side for its driver.
     ///
     /// # Errors
-    /// The kernel's.
+    /// An error of the kernel.
     pub fn new(name: &str) -> Result<(Hotline, Ear), Error> {
         let (calls, receiver) = channel();
         let bell = sys::bell().map_err(Error::of("making a bell"))?;
         let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
         let clean: String = name.chars().filter(|c| !c.is_whitespace() && *c != '/').collect();
         let mut line = Hotline { calls, bell, listeners: Vec::new(), name: String::new() };
-        // Repetitions beside each other are in one process: the second one is `NAME-2`.
+        // Parallel repetitions share one process: the second one is `NAME-2`.
         for number in 1..=MOST {
             let nth = if number == 1 { String::new() } else { format!("-{number}") };
             line.name = format!("{PREFIX}{clean}{nth}/{}", std::process::id());
@@ -92,17 +92,17 @@ impl Hotline {
         Ok(listener)
     }
 
-    /// Listens at a machine too.
+    /// Listens at a machine as well.
     ///
     /// # Errors
-    /// The kernel's.
+    /// An error of the kernel.
     pub(crate) fn listen_at(&mut self, space: &Namespace) -> Result<(), Error> {
         let listener = space.inside(|| self.listener().map_err(Error::of("listening for triggers")))?;
         self.listeners.push(listener);
         Ok(())
     }
 
-    /// Answers until `over`. Only those are heard who could send signals to this process.
+    /// Serves requests until `over`, only from users that may send signals to this process.
     pub(crate) fn answer(&self, over: &AtomicBool, users: &[u32]) {
         let fds: Vec<RawFd> = self.listeners.iter().map(|l| l.as_raw_fd()).collect();
         while !over.load(Ordering::Relaxed) {
@@ -111,7 +111,7 @@ impl Hotline {
                 if let Ok((stream, _)) = listener.accept()
                     && sys::peer_user(stream.as_raw_fd()).is_ok_and(|uid| users.contains(&uid))
                 {
-                    // Somebody who hangs up gets no answer.
+                    // A client that has hung up gets no response.
                     let _ = self.hear(&stream);
                 }
             }
@@ -138,12 +138,12 @@ impl Hotline {
 }
 
 impl Ear {
-    /// What to wait on.
+    /// File descriptor that wakes the driver.
     pub(crate) fn fd(&self) -> RawFd {
         self.bell.as_raw_fd()
     }
 
-    /// Answers what was called meanwhile.
+    /// Serves pending requests.
     pub(crate) fn attend(&self, network: &mut path::Network, now: Time) {
         while let Ok(call) = self.calls.try_recv() {
             sys::hush(&self.bell);
@@ -155,19 +155,19 @@ impl Ear {
     }
 }
 
-/// An emulation that runs.
+/// A running emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its process.
+    /// Process id.
     pub process: u32,
 }
 
-/// Those that can be called from here.
+/// Emulations that can be triggered from here.
 ///
 /// # Errors
-/// The system does not tell its sockets.
+/// The system does not list its sockets.
 pub fn running() -> io::Result<Vec<Running>> {
     let text = std::fs::read_to_string("/proc/net/unix")?;
     let names = text.lines().filter_map(|line| line.split('@').nth(1)?.strip_prefix(PREFIX));
@@ -183,8 +183,8 @@ pub fn running() -> io::Result<Vec<Running>> {
     Ok(all)
 }
 
-/// Whether a user may answer: this one, root, or one whom this user namespace does not know, as the keeper's user is seen from
-/// a command's namespace.
+/// Whether responses of a user are trusted: this user, root, or a user unknown in this user namespace, which
+/// is how a command sees the keeper's user.
 fn is_trusted(user: u32) -> bool {
     const UNKNOWN: u32 = 65_534;
     let own = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == user);
@@ -195,11 +195,11 @@ fn is_trusted(user: u32) -> bool {
     own || user == 0 || user == UNKNOWN && !whole()
 }
 
-/// Calls a name of one of them; an empty one asks for the names alone.
+/// Triggers `name` in a running emulation; an empty name only asks for the list of names.
 ///
 /// # Errors
-/// It is gone, does not listen to this user, or belongs to another one: abstract names have no owner, so whoever binds
-/// one first would be believed.
+/// It is gone, does not listen to this user, or belongs to another user. Abstract names have no owner, so any
+/// process may bind one first.
 pub fn call(running: &Running, name: &str) -> io::Result<Answer> {
     let address = format!("{PREFIX}{}/{}", running.name, running.process);
     let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// A caller that sends without end or nothing at all is given up, and the next one is answered.
+    /// A client that sends without end, or nothing at all, is dropped, and the next one is served.
     #[test]
     fn a_flooding_and_a_silent_caller_hold_nobody_up() {
         let (line, ear) = Hotline::new(&format!("test-{}", std::process::id())).unwrap();

@@ -1,6 +1,6 @@
 //! Interface of remote worker hosts: orders and returned results as plain data.
 //!
-//! Plain words, which a line between hosts can carry; how they are carried is not known here.
+//! Serialisable data; the transport between hosts is implemented elsewhere.
 
 use super::results::EndReturned;
 use crate::Error;
@@ -14,123 +14,123 @@ use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::AtomicBool;
 
-/// Hosts that hold nodes of a model.
+/// Remote hosts that hold nodes of a model.
 pub trait Elsewhere: Send + Sync {
-    /// Whether one of them holds the node of this name.
+    /// Whether a remote host holds the node of this name.
     fn holds(&self, node: &str) -> bool;
-    /// Has everything made ready, and servers started. Gives the ways to the devices: those of the machines, then
-    /// those of the ends of flows, in their order.
+    /// Prepares all resources and starts servers. Returns devices: those of the machines, then those of flow
+    /// ends, in order.
     ///
     /// # Errors
-    /// A host refused, or is gone.
+    /// A host refused the orders or is lost.
     fn prepare(&self, orders: Orders, stop: &AtomicBool) -> Result<Vec<Device>, Error>;
-    /// Has all of them start by this clock.
+    /// Starts all hosts by this clock.
     ///
     /// # Errors
-    /// A host is gone.
+    /// A host is lost.
     fn start(&self, clock: Clock) -> Result<(), Error>;
-    /// Calls `done` for each end of a flow and each command that is waited for, when it is done; until `over`.
+    /// Calls `done` when a flow end or an awaited command is done; returns at `over`.
     ///
     /// # Errors
     /// A host is gone.
     fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error>;
-    /// Ends everything and collects what came out.
+    /// Ends everything and collects the results.
     ///
     /// # Errors
     /// A host is gone.
     fn finish(&self) -> Result<(Returned, Between), Error>;
 }
 
-/// What is to be made and run.
+/// Resources to create and commands to run.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Orders {
     /// Machines.
     pub machines: Vec<MachineOrder>,
-    /// Ends of flows that are the kernel's.
+    /// Kernel ends of flows.
     pub ends: Vec<EndOrder>,
     /// Commands at these machines.
     pub commands: Vec<CommandOrder>,
-    /// The text of their `/etc/hosts`.
+    /// Content of `/etc/hosts`.
     pub hosts: String,
-    /// And of `/etc/resolv.conf`.
+    /// Content of `/etc/resolv.conf`.
     pub resolver: String,
-    /// When flows end, whatever is left, nanoseconds.
+    /// End of all flows, ns.
     pub limit_ns: u64,
-    /// Who plays a workload shall have real-time priority, where that may be had.
+    /// Request real-time priority for workload threads.
     pub realtime: bool,
 }
 
-/// A machine.
+/// A machine to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineOrder {
-    /// The name of its node.
+    /// Name of its node.
     pub node: String,
-    /// Its address of either version.
+    /// Its IPv4 and IPv6 addresses.
     pub at: (Ipv4Addr, Ipv6Addr),
-    /// Its kernel.
+    /// Kernel settings.
     pub linux: Setting,
 }
 
-/// The end of a flow.
+/// A flow end to create.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndOrder {
-    /// The name of its node.
+    /// Name of its node.
     pub node: String,
-    /// The number of the flow in the model.
+    /// Index of the flow in the model.
     pub flow: usize,
-    /// It opens connections, or speaks; else it waits for them.
+    /// Active end: opens connections or sends messages.
     pub opens: bool,
-    /// Its kernel.
+    /// Kernel settings.
     pub linux: Setting,
     /// The flow goes over version 6 of IP.
     #[serde(default)]
     pub six: bool,
-    /// When it begins, nanoseconds.
+    /// Start, ns.
     pub start_ns: u64,
     /// Its workload.
     pub work: EndWork,
 }
 
-/// A command.
+/// A command to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOrder {
-    /// The name of its node.
+    /// Name of its node.
     pub node: String,
-    /// Its number in the model.
+    /// Index of the command in the model.
     pub command: usize,
-    /// For `/bin/sh`.
+    /// Command line for `/bin/sh`.
     pub run: String,
-    /// When, nanoseconds.
+    /// Start, ns.
     pub start_ns: u64,
-    /// It is ended when all others are done; from the start it is up before t = 0.
+    /// Server: started before t = 0 and ended when all others are done.
     pub serves: bool,
 }
 
-/// What came out.
+/// Results of all resources.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Returned {
-    /// Of ends of flows.
+    /// Results of flow ends.
     pub ends: Vec<EndReturned>,
-    /// Of commands.
+    /// Results of commands.
     pub commands: Vec<CommandReturned>,
-    /// Packets that devices threw away.
+    /// Packets dropped by devices.
     pub overrun: u64,
 }
 
-/// What became of a command.
+/// Result of a command.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandReturned {
-    /// Its number.
+    /// Index of the command.
     pub command: usize,
-    /// When it was started, nanoseconds.
+    /// Start, ns.
     pub started_ns: Option<u64>,
-    /// When it ended by itself, nanoseconds.
+    /// Exit by itself, ns.
     pub ended_ns: Option<u64>,
-    /// How.
+    /// Exit status.
     pub status: Option<Status>,
-    /// What it could not see, and what else went wrong.
+    /// Missing files and other problems.
     pub lacks: Vec<String>,
-    /// What it wrote to its output, and to that for errors; sent by themselves.
+    /// Standard output and standard error; sent separately.
     #[serde(skip)]
     pub outputs: [Vec<u8>; 2],
 }

@@ -1,6 +1,6 @@
 //! Result of a remote flow end, serialised in bounded pieces.
 //!
-//! A word with its counts, and lists that may be long: each goes in pieces of its own.
+//! Counts go in one piece; each long list is split into pieces of its own.
 
 use crate::sockets::endpoint::Report;
 use crate::sockets::watch::Watch;
@@ -11,82 +11,83 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use transport::app::seen::Seen;
 
-/// What an end of a flow tells.
+/// Result of a flow end.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndReturned {
-    /// The number of the flow.
+    /// Index of the flow.
     pub flow: usize,
-    /// Which end it is.
+    /// It is the active end.
     pub opens: bool,
-    /// When its work was done, nanoseconds.
+    /// End of its work, ns.
     pub finished_ns: Option<u64>,
-    /// Bytes received; of who writes bulk data, written.
+    /// Bytes received; bytes written at the sender of bulk data.
     pub bytes: u64,
     /// Bytes written by a workload on all connections together.
     pub written: u64,
-    /// Connections that it opened, or accepted.
+    /// Connections opened or accepted.
     pub connections: u64,
-    /// Pages that were given up.
+    /// Pages aborted.
     pub aborted: u64,
-    /// Messages that it said.
+    /// Messages sent.
     pub sent: u64,
-    /// Bytes of what it got whole.
+    /// Bytes of completely received messages.
     pub whole: u64,
-    /// What went wrong.
+    /// First error.
     pub fault: Option<String>,
-    /// Its last look at its kernel.
+    /// Last `TCP_INFO`.
     pub info: TcpInfo,
     /// Counters of its namespace.
     pub counters: BTreeMap<String, u64>,
-    /// Sent by themselves.
+    /// Long lists, sent separately.
     #[serde(skip)]
     pub lists: Lists,
 }
 
-/// What an end tells that may be long.
+/// Long lists of a result.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct Lists {
-    /// What it saw its kernel change.
+    /// `TCP_INFO` samples with changes, and their times in s.
     pub history: Vec<(f64, TcpInfo)>,
-    /// The last word on each connection.
+    /// Final `TCP_INFO` of each connection.
     pub lasts: Vec<TcpInfo>,
-    /// How long each answer took, nanoseconds.
+    /// Response times, ns.
     pub responses: Vec<u64>,
-    /// And each page.
+    /// Page load times, ns.
     pub pages: Vec<u64>,
-    /// When it said each message, nanoseconds.
+    /// Send times of messages, ns.
     pub said: Vec<u64>,
-    /// What it noted: when, nanoseconds, and what.
+    /// Recorded arrivals: time in ns, and bytes or message number.
     pub came: Vec<(u64, u64)>,
 }
 
 base::named! {
-    /// Which of [`Lists`].
+    /// Kind of one of [`Lists`].
     #[derive(PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum List {
-        /// What it saw its kernel change.
+        /// `TCP_INFO` samples with changes.
         History = "history",
-        /// The last word on each connection.
+        /// Final `TCP_INFO` of each connection.
         Lasts = "lasts",
-        /// How long each answer took.
+        /// Response times.
         Responses = "responses",
-        /// And each page.
+        /// Page load times.
         Pages = "pages",
-        /// When it said each message.
+        /// Send times of messages.
         Said = "said",
-        /// What it noted.
+        /// Recorded arrivals.
         Came = "came",
     }
 }
 
-/// So much of a list goes in one piece: a look at the kernel is some 500 bytes of JSON, all else less than 50.
+/// Most entries per piece: `LOOKS` for `TCP_INFO` samples of about 500 bytes of JSON, `OTHERS` for entries
+/// below 50 bytes.
 const LOOKS: usize = 1000;
 const OTHERS: usize = 1 << 14;
 
 fn pieces<T: Serialize>(list: List, of: &mut Vec<T>, most: usize, say: &mut impl FnMut(List, Vec<u8>)) {
     for some in std::mem::take(of).chunks(most) {
-        // Plain numbers always become JSON.
+        // Serialising plain numbers cannot fail.
         say(list, serde_json::to_vec(some).unwrap_or_default());
     }
 }
@@ -97,7 +98,7 @@ fn more<T: serde::de::DeserializeOwned>(of: &mut Vec<T>, bytes: &[u8]) -> Result
 }
 
 impl Lists {
-    /// Takes them apart: `say` is told of each piece, in order.
+    /// Takes the lists out in pieces and passes each to `say`, in order.
     pub fn take_apart(&mut self, mut say: impl FnMut(List, Vec<u8>)) {
         pieces(List::History, &mut self.history, LOOKS, &mut say);
         pieces(List::Lasts, &mut self.lasts, LOOKS, &mut say);
@@ -107,10 +108,10 @@ impl Lists {
         pieces(List::Came, &mut self.came, OTHERS, &mut say);
     }
 
-    /// Adds a piece.
+    /// Appends a piece.
     ///
     /// # Errors
-    /// It is none.
+    /// The piece is not valid JSON of this list.
     pub fn add(&mut self, list: List, bytes: &[u8]) -> Result<(), serde_json::Error> {
         match list {
             List::History => more(&mut self.history, bytes),
@@ -124,7 +125,7 @@ impl Lists {
 }
 
 impl EndReturned {
-    /// What an end tells.
+    /// Result from a report.
     pub(crate) fn of((flow, opens): (usize, bool), report: Report, counters: BTreeMap<String, u64>) -> Self {
         let Report { told, watch, lasts, written, fault, said, came, .. } = report;
         let Told { finished, received, connections, seen } = told;
@@ -153,7 +154,7 @@ impl EndReturned {
         }
     }
 
-    /// The same, as if the end had been here; what it told is taken out.
+    /// Report as of a local end; the lists are moved out.
     pub(crate) fn report(&mut self) -> Report {
         let Lists { history, lasts, responses, pages, said, came } = std::mem::take(&mut self.lists);
         let spans = |ns: Vec<u64>| ns.into_iter().map(Span::from_nanos).collect();
@@ -183,7 +184,7 @@ impl EndReturned {
 mod tests {
     use super::*;
 
-    /// What is told comes back as it was, in as many pieces as it takes.
+    /// A result survives transport in any number of pieces.
     #[test]
     fn an_end_elsewhere_tells_as_one_here() {
         let at = Time::from_nanos;

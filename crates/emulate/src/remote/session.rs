@@ -1,7 +1,7 @@
 //! Controller side of remote namespaces: orders, devices and returned results.
 //!
-//! Orders are made from the model, devices stand for what other hosts have made, and what they return takes its place
-//! beside what happened here. Where no other host has a part, all of this is nothing.
+//! Orders follow from the model. Devices represent resources on other hosts, and their results are merged
+//! with local ones. Without remote hosts, all operations are no-ops.
 
 use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
 use crate::accuracy::lateness::Timing;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::tcp::Role;
 
-/// What other hosts have been asked for.
+/// Orders to remote hosts and their results.
 pub(crate) struct Ordered<'a> {
     by: Option<&'a dyn Elsewhere>,
     held: Vec<bool>,
@@ -33,7 +33,7 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    /// Asks them for what they hold.
+    /// Sends the orders for the nodes that remote hosts hold.
     pub(crate) fn prepare(
         model: &Model,
         (seed, realtime): (Seed, bool),
@@ -106,32 +106,32 @@ impl<'a> Ordered<'a> {
         Ok(ordered)
     }
 
-    /// Whether other hosts have a part.
+    /// Whether remote hosts take part.
     pub(crate) fn any(&self) -> bool {
         self.by.is_some()
     }
 
-    /// Whether one of them holds this node.
+    /// Whether a remote host holds this node.
     pub(crate) fn holds(&self, node: usize) -> bool {
         self.held.get(node).copied().unwrap_or(false)
     }
 
-    /// The way to the machine at a node, if another host has it.
+    /// Device of the machine at a node, if a remote host holds it.
     pub(crate) fn machine(&mut self, node: usize) -> Option<Device> {
         self.machines.remove(&node)
     }
 
-    /// The way to an end of a flow, if another host has it.
+    /// Device of a flow end, if a remote host holds it.
     pub(crate) fn end(&mut self, at: (usize, bool)) -> Option<Device> {
         self.ends.remove(&at)
     }
 
-    /// All start by this clock.
+    /// Starts all hosts by this clock.
     pub(crate) fn start(&self, clock: Clock) -> Result<(), Error> {
         self.by.map_or(Ok(()), |by| by.start(clock))
     }
 
-    /// Hears what is done until `over`, and sets that where a host is lost.
+    /// Receives completions until `over`; sets `over` if a host is lost.
     pub(crate) fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error> {
         let Some(by) = self.by else { return Ok(()) };
         let attended = by.attend(over, done);
@@ -141,7 +141,7 @@ impl<'a> Ordered<'a> {
         attended
     }
 
-    /// Collects what came out; what commands wrote goes to `outputs`, or is left in `written`.
+    /// Collects results; command output goes to `outputs`, or stays in `written`.
     pub(crate) fn finish(
         &mut self,
         (ends, written): (&mut [Ended], &mut [[Vec<u8>; 2]]),
@@ -178,13 +178,13 @@ impl<'a> Ordered<'a> {
         Ok(())
     }
 
-    /// What an end of a flow told that another host has.
+    /// Report of a flow end on a remote host.
     pub(crate) fn told(&mut self, at: (usize, bool)) -> Report {
         let found = self.returned.ends.iter_mut().find(|end| (end.flow, end.opens) == at);
         found.map_or_else(Report::default, |end| end.report())
     }
 
-    /// The counters of its namespace.
+    /// Counters of its namespace.
     pub(crate) fn counters(&self, at: (usize, bool)) -> BTreeMap<String, u64> {
         let found = self.returned.ends.iter().find(|end| (end.flow, end.opens) == at);
         found.map(|end| end.counters.clone()).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Worker side of a distributed emulation: owns namespaces, sockets and commands of a repetition.
 //!
-//! It makes what was ordered, runs it by the clock it is given, and gives back what came out. All of it hangs on what
-//! is returned here: dropped, it is gone, and with the process too.
+//! It creates the ordered resources, runs them by the given clock, and returns the results. [`Lent`] owns
+//! every resource and releases it on drop.
 
 use super::hosts::{CommandOrder, CommandReturned, EndOrder, Orders, Returned, Setting};
 use super::results::EndReturned;
@@ -24,13 +24,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What was ordered, ready to start.
+/// Prepared resources of an order.
 pub struct Lent {
     made: Made,
     ends: Vec<End>,
 }
 
-/// What several threads look at.
+/// Resources shared by several threads.
 struct Made {
     machines: Vec<(String, Namespace)>,
     commands: Vec<Ready>,
@@ -42,7 +42,7 @@ struct End {
     part: Part,
 }
 
-/// A command before its start; of who serves from the start, also its keeper.
+/// A prepared command; a server also has its keeper.
 #[derive(Debug)]
 struct Ready {
     outputs: Memory,
@@ -51,11 +51,11 @@ struct Ready {
 }
 
 impl Lent {
-    /// Makes what is ordered and starts who serves from the start. Gives the devices too: those of the machines, then
-    /// those of the ends of flows.
+    /// Creates the ordered resources and starts the servers. Returns the devices too: those of the machines,
+    /// then those of flow ends.
     ///
     /// # Errors
-    /// [`Error::Rights`]; what the kernel refused; an order that makes no sense.
+    /// [`Error::Rights`]; an error of the kernel; an invalid order.
     pub fn prepare(
         orders: Orders,
         around: &Surroundings,
@@ -93,11 +93,11 @@ impl Lent {
         Ok((Lent { made, ends }, devices))
     }
 
-    /// Runs it by this clock until `over`, which also ends whatever still runs; calls `done` for each end of a flow and
-    /// each command that does not serve, when it is done.
+    /// Runs by this clock until `over`, which also ends whatever still runs. Calls `done` for each flow end
+    /// and each command other than servers when it is done.
     ///
     /// # Errors
-    /// A command could not be started at all; what the kernel refused.
+    /// A command could not be started; an error of the kernel.
     pub fn run(
         self,
         clock: Clock,
@@ -143,7 +143,7 @@ impl Lent {
                     })
                 })
                 .collect();
-            // A run of machines alone lasts until somebody ends it.
+            // A run with machines only lasts until it is stopped.
             while !over.load(Ordering::Relaxed) {
                 sys::wait_for(-1, false, 20);
             }
@@ -203,7 +203,7 @@ impl Made {
     }
 }
 
-/// What an end tells whose thread is gone.
+/// Report of an end whose thread has panicked.
 fn failed() -> Report {
     Report { fault: Some("it failed in the middle".into()), ..Report::default() }
 }
@@ -214,7 +214,7 @@ impl EndOrder {
     }
 }
 
-/// What became of a command, with what it wrote.
+/// Result of a command with its output.
 fn told_of(order: &CommandOrder, ready: &mut Ready, ended: Ended) -> Result<CommandReturned, Error> {
     let mut told = CommandReturned {
         command: order.command,
@@ -228,8 +228,7 @@ fn told_of(order: &CommandOrder, ready: &mut Ready, ended: Ended) -> Result<Comm
     Ok(told)
 }
 
-/// Sets the kernel of a machine or an end as a scenario asks. Whoever orders from elsewhere may touch the network stack
-/// and nothing else.
+/// Applies the kernel settings of a machine or flow end. A remote order may only change network settings.
 fn set(space: &Namespace, linux: &Setting) -> Result<(), Error> {
     if let Some((name, _)) = linux.sysctl.iter().find(|(name, _)| !name.starts_with("net.")) {
         return Err(Error::of(format!("setting {name}"))(io::ErrorKind::PermissionDenied.into()));
@@ -244,22 +243,22 @@ fn set(space: &Namespace, linux: &Setting) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which of these can be read, after `ms` milliseconds at most.
+/// Which descriptors are readable, after at most `ms` milliseconds.
 pub fn readable(fds: &[RawFd], ms: i32) -> Vec<bool> {
     sys::readable(fds, Some(ms))
 }
 
-/// Makes the calling thread fit to carry packets: real-time priority where allowed, no timer slack, and no other rights
-/// than it needs. Tells whether it has the priority.
+/// Prepares the calling thread to carry packets: real-time priority if permitted, no timer slack, no further
+/// privileges. True if it has the priority.
 pub fn settle_in() -> bool {
     sys::punctual();
     let realtime = sys::real_time(sys::DRIVER).is_ok();
-    // A process without rights has none to give up.
+    // An unprivileged process has nothing to drop.
     let _ = sys::drop_rights();
     realtime
 }
 
-/// Lets bursts wait in a socket, as far as the system allows.
+/// Enlarges the socket's buffers for bursts, as far as the system permits.
 pub fn deepen(socket: &UdpSocket) {
     sys::deepen(socket.as_raw_fd());
 }

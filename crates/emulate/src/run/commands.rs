@@ -16,13 +16,13 @@ use scenario::model::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// The commands of a model, by position there.
+/// Commands of a model, by index in the model.
 pub(super) struct Commands<'a> {
-    /// Those that are still to be started here.
+    /// Commands to be started at this host.
     jobs: Vec<Option<Job<'a>>>,
     /// Servers that run before t = 0.
     servers: Vec<(usize, Keeper)>,
-    /// How each ended.
+    /// Execution record of each command.
     pub(super) ended: Vec<Ended>,
     /// Output kept in memory.
     memories: Vec<Option<Memory>>,
@@ -32,7 +32,7 @@ pub(super) struct Commands<'a> {
 pub(super) type Workers<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Result<Ended, Error>>)>;
 
 impl<'a> Commands<'a> {
-    /// Those that are to run at this host, ready to be started.
+    /// Prepares the commands of this host.
     pub(super) fn prepare(
         model: &Model,
         seed: Seed,
@@ -115,7 +115,7 @@ impl<'a> Commands<'a> {
         workers
     }
 
-    /// What they wrote, where it was kept in memory.
+    /// Output kept in memory.
     pub(super) fn written(&mut self) -> Result<Vec<[Vec<u8>; 2]>, Error> {
         let memories = self.memories.iter_mut().zip(&mut self.ended);
         memories
@@ -126,7 +126,7 @@ impl<'a> Commands<'a> {
             .collect()
     }
 
-    /// How each ended.
+    /// Results of the commands.
     pub(super) fn facts(self, model: &Model) -> Vec<CommandFacts> {
         let facts = |(command, ended): (&Command, Ended)| CommandFacts {
             name: command.name.clone(),
@@ -141,7 +141,7 @@ fn is_awaited(model: &Model, command: usize) -> bool {
     model.commands.get(command).is_some_and(|c| !c.serves)
 }
 
-/// A command, ready to be started, and the memory that it writes to, if it does.
+/// A prepared command, and the memory for its output if it is kept there.
 fn job<'a>(
     model: &Model,
     command: &Command,

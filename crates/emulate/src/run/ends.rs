@@ -1,6 +1,6 @@
 //! Real flow ends: a network namespace with a device for each kernel or program.
 //!
-//! A thread at each plays its part, as far as it is at this host. A model may stand at the other end, in the network.
+//! Each local end runs its half of the workload in a thread. The opposite end may be a model in the network.
 
 use crate::driver::{Gateway, Kind};
 use crate::remote::session::Ordered;
@@ -30,40 +30,40 @@ use transport::app::notes;
 use transport::app::tell::Pace;
 use transport::tcp::Role;
 
-/// Who is an end of a flow.
+/// Kind of a flow end.
 enum Player {
     /// Sockets and a thread of the laboratory, in a network namespace.
     Sockets(Namespace, Part),
-    /// A program in such a namespace.
+    /// A program in a network namespace.
     Program(Box<Program>),
-    /// Another host.
+    /// An end on another host.
     Away,
     /// A model in the network.
     Model,
 }
 
-/// A flow with a kernel, or a program, at one of its ends at least.
+/// A flow with a kernel or a program at one or both ends.
 pub(crate) struct Real {
-    /// Its index in the model.
+    /// Index in the model.
     pub(crate) flow: usize,
     pub(crate) ends: Ends,
     limit: Time,
-    /// Who opens and who waits.
+    /// Active and passive end.
     players: [Player; 2],
     plan: Flow,
     seed: Seed,
-    /// Most bytes of a message in a datagram, if it has them.
+    /// Most bytes of a message per datagram, for datagram flows.
     payload: Option<u32>,
 }
 
-/// The threads of a flow: who opens, who waits; as far as they are here.
+/// Threads of the active and the passive end, as far as they are local.
 pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
 
-/// What every namespace is set to before the scenario's own settings: what one run leaves behind shall be
-/// nothing to the next.
+/// Sysctl settings applied before those of the scenario. A run must not depend on TCP metrics cached by an
+/// earlier one.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
-/// What both ends of a flow need of the run.
+/// Context for both ends of a flow.
 pub(crate) struct Site<'a> {
     pub(crate) model: &'a Model,
     pub(crate) around: &'a Surroundings,
@@ -71,7 +71,7 @@ pub(crate) struct Site<'a> {
     pub(crate) limit: Time,
 }
 
-/// What is made before the sockets: a place for an end, if it is here.
+/// Place of an end, before its sockets are created.
 enum Place {
     Space(Namespace),
     Away,
@@ -79,7 +79,7 @@ enum Place {
 }
 
 impl Real {
-    /// Sets up both ends, or the ways to them; none if no kernel takes part.
+    /// Sets up both ends, or their remote devices; None if no kernel takes part.
     pub(crate) fn new(
         index: usize,
         ends: Ends,
@@ -130,7 +130,7 @@ impl Real {
             Ok::<_, Error>(Player::Sockets(space, part))
         };
         let [from, to] = places;
-        // Who waits is there first.
+        // The passive end is created first.
         let to = player(to, Role::Passive)?;
         let players = [player(from, Role::Active)?, to];
         let (plan, payload) = (flow.clone(), any.protocol.payload());
@@ -138,7 +138,7 @@ impl Real {
         Ok(Some(Real { flow: index, ends, limit, players, plan, seed, payload }))
     }
 
-    /// Starts the programs that wait for the other end.
+    /// Starts passive programs.
     pub(crate) fn serve(&mut self, given_up: impl Fn() -> bool + Copy) -> Result<(), Error> {
         for player in &mut self.players {
             if let Player::Program(program) = player {
@@ -148,13 +148,13 @@ impl Real {
         Ok(())
     }
 
-    /// How many of its ends say when they are done: not models, which are looked at, nor programs.
+    /// Number of ends that signal completion; models are polled, and programs are not awaited.
     pub(crate) fn awaited(&self) -> usize {
         let awaited = |player: &&Player| matches!(player, Player::Sockets(..) | Player::Away);
         self.players.iter().filter(awaited).count()
     }
 
-    /// Starts the threads that are here; each end that is awaited calls `done` once.
+    /// Starts the local threads; each awaited end calls `done` once.
     pub(crate) fn start<'scope, 'env>(
         &'env mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -170,18 +170,18 @@ impl Real {
         })
     }
 
-    /// Whether what is on its way when both ends are done matters: nobody waits for the last datagrams.
+    /// Whether packets in flight at the end matter: datagrams are not acknowledged.
     pub(crate) fn trails(&self) -> bool {
         self.payload.is_some()
     }
 
-    /// Whether its ends are at two hosts, or another one.
+    /// Whether an end is on another host.
     fn is_apart(&self) -> bool {
         self.players.iter().any(|player| matches!(player, Player::Away))
     }
 
-    /// Completes what two ends told of which neither knew what the other did: when who waits was done, and what a listener
-    /// heard.
+    /// Completes the reports of two ends on different hosts: completion time of the passive end, and message
+    /// statistics of the receiver.
     pub(crate) fn settle(&self, [from, to]: &mut [Report; 2]) {
         if !self.is_apart() || self.plan.app.bulk().is_some() {
             return;
@@ -199,21 +199,21 @@ impl Real {
         }
     }
 
-    /// Whether its workload was done.
+    /// Whether the workload was completed.
     pub(crate) fn complete(&self, [from, to]: &[Report; 2]) -> bool {
         let timed = matches!(self.plan.app, App::Bulk { lasts: Some(_), .. });
-        // A model's workload is looked at in the network; it is the one that knows when a program is done.
+        // Workloads of models are polled in the network; the model also determines when a program is done.
         let [writes, reads] =
             self.players.each_ref().map(|player| matches!(player, Player::Sockets(..) | Player::Away));
         (!writes || from.told.finished.is_some()) && (!reads || timed || to.told.finished.is_some())
     }
 
-    /// Packets that its devices threw away.
+    /// Packets dropped by its devices.
     pub(crate) fn overrun(&self) -> Result<u64, Error> {
         self.players.iter().filter_map(Player::space).map(|space| Ok(space.overrun()?)).sum()
     }
 
-    /// What its kernels say. `TCP_INFO` is that of the end that wrote more.
+    /// Facts of its kernels. `TCP_INFO` is that of the end that wrote more.
     pub(crate) fn facts(&self, reports: &[Report; 2], ordered: &Ordered<'_>) -> Result<FlowFacts, Error> {
         let [from, to] = reports;
         let faults = [("from", from), ("to", to)];
@@ -230,7 +230,7 @@ impl Real {
         };
         let mut facts = FlowFacts {
             info: watch.info,
-            // Where the kernel never said anything, there was none.
+            // A zero state means that no connection existed.
             connections: lasts.iter().filter(|info| info.state != 0).copied().collect(),
             history: watch.history.clone(),
             from: counters(&self.players[0], true)?,
@@ -245,7 +245,7 @@ impl Real {
 }
 
 impl Player {
-    /// Its namespace, if it has one here.
+    /// Local namespace, if any.
     fn space(&self) -> Option<&Namespace> {
         match self {
             Player::Sockets(space, _) => Some(space),
@@ -255,7 +255,7 @@ impl Player {
     }
 }
 
-/// The address of an end. Opposite a model it is the one that the model writes into its packets.
+/// Address of an end. Opposite a model it is the address that the model writes into its packets.
 fn address(opens: bool, ip: Ip, mixed: bool) -> IpAddr {
     if !mixed {
         return endpoint::address(opens, ip);
@@ -263,7 +263,7 @@ fn address(opens: bool, ip: Ip, mixed: bool) -> IpAddr {
     ADDRESSES[usize::from(ip == Ip::V6)][usize::from(!opens)]
 }
 
-/// Makes an end at this host, and its device.
+/// Creates a local end and its device.
 fn here(linux: &Linux, at: IpAddr) -> Result<(Namespace, Device), Error> {
     let space = endpoint::space(linux.ip)?;
     for (name, value) in ALWAYS {

@@ -1,8 +1,8 @@
 //! One repetition in real time: namespaces, devices and sockets around the network of the model.
 //!
-//! As in virtual time, but for the clock: each end of a real flow and each machine gets a namespace with a device, and
-//! the driver runs until every workload is done. What is still under way then is run through without waiting, so that
-//! the truth about every packet is known ([`lab::run`]).
+//! As in virtual time, except for the clock. Each real flow end and each machine gets a namespace with a
+//! device, and the driver runs until all workloads are done. Remaining packets are then simulated without
+//! waiting, so that every packet's fate is known ([`lab::run`]).
 
 mod commands;
 pub(crate) mod ends;
@@ -18,7 +18,7 @@ use crate::driver::{Driver, Gateway};
 use crate::remote::session::Ordered;
 use crate::sockets::endpoint::Report;
 use crate::wire::Ends as Wires;
-use crate::{Error, Options, Outcome, Surroundings};
+use crate::{Error, Options, Outcome, Surroundings, link_process};
 use base::trace::Tracer;
 use base::{Span, Time};
 use host::Door;
@@ -31,23 +31,24 @@ use netns::uplink;
 use path::ElementId;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
-/// Between the last preparation and t = 0: time for the threads to start, several runs beside each other.
+/// Time from the end of the preparation to t = 0, for threads to start, also with several runs in parallel.
 const LEAD: Span = Span::from_millis(100);
-/// The same where other hosts have to hear of it.
+/// Time from the end of the preparation to t = 0 with remote hosts.
 const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
 
-/// Plays repetition `repetition` of a model in real time. Flows of the model TCP run beside the kernel's, at
-/// their exact logical times. `stop`, once set, ends it early.
+/// Plays repetition `repetition` of a model in real time. Flows of the model TCP share the network at their
+/// exact logical times. `stop`, once set, ends the run early.
 ///
 /// # Errors
-/// [`netns::Error::Rights`] if there are flows of the kernel's TCP and the process may not make namespaces or devices;
-/// else what the kernel refused.
+/// [`netns::Error::Rights`] if there are kernel flows and the process may not create namespaces or devices;
+/// other errors of the kernel.
 pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
     play(model, repetition, options, &Surroundings::default(), stop)
 }
 
-/// As [`once`], for a model with commands too: `around` says what they need of the process that plays them.
+/// As [`once`], for a model with commands; `around` is their environment.
 ///
 /// # Errors
 /// As of [`once`].
@@ -60,14 +61,68 @@ pub fn play(
 ) -> Result<Outcome, Error> {
     let tracer = if options.capture { Tracer::of(&doors::RECORDED) } else { run::tracer(options.trace) };
     let mut clock = RealTime { options, around, stop, played: Played::default() };
-    let ran = run::run(model, repetition, tracer, &mut clock)?.ok_or(Error::Stopped)?;
+    let ran = if model.processes.is_empty() {
+        run::run(model, repetition, tracer, &mut clock)?
+    } else {
+        with_programs(model, repetition, tracer, &mut clock)?
+    };
+    let ran = ran.ok_or(Error::Stopped)?;
     let Played { facts, commands, written, wires, timing, capture } = clock.played;
-    // Counters of the wire's ends include what arrived while the network was run through.
+    // Counters of the wire's ends include packets that arrived during the final simulation.
     let wires = wires.facts(model, &ran.world.network);
     Ok(Outcome { ran, facts, commands, written, wires, timing, capture })
 }
 
-/// The machine's clock, and the stacks at the ends of the network.
+/// Runs a repetition with programs that serve links. A fault of one stops the run.
+fn with_programs(
+    model: &Model,
+    repetition: u64,
+    tracer: Tracer,
+    clock: &mut RealTime<'_>,
+) -> Result<Option<run::Outcome>, Error> {
+    let (sender, faults) = link_process::faults();
+    let stop = clock.stop;
+    let (ran, first) = std::thread::scope(|scope| {
+        // The thread ends when all senders of faults are dropped.
+        let watch = scope.spawn(move || {
+            let first = faults.recv().ok();
+            stop.fetch_or(first.is_some(), Ordering::Relaxed);
+            first
+        });
+        let mut clock = Attached { clock, faults: sender };
+        let mut ran = run::run(model, repetition, tracer, &mut clock);
+        if let Ok(Some(outcome)) = &mut ran {
+            link_process::detach(&mut outcome.world);
+        }
+        drop(clock);
+        (ran, watch.join().ok().flatten())
+    });
+    match first {
+        Some(why) => Err(Error::LinkProcess(why)),
+        None => ran,
+    }
+}
+
+/// Real time with the programs of links.
+struct Attached<'a, 'b> {
+    clock: &'a mut RealTime<'b>,
+    faults: Sender<String>,
+}
+
+impl run::Clock for Attached<'_, '_> {
+    type Error = Error;
+
+    fn attach(&mut self, run: &mut Run<'_>) -> Result<(), Error> {
+        let (model, seed) = (run.model, run.seed);
+        link_process::attach(model, seed, &mut run.world, &self.faults).map_err(Error::LinkProcess)
+    }
+
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+        self.clock.drive(run)
+    }
+}
+
+/// Real time: the machine's clock, and real stacks at the ends of the network.
 struct RealTime<'a> {
     options: &'a Options,
     around: &'a Surroundings,
@@ -75,7 +130,7 @@ struct RealTime<'a> {
     played: Played,
 }
 
-/// What a repetition in real time leaves beside the numbers of its flows.
+/// Results of a repetition in real time, beside the measurements of its flows.
 #[derive(Default)]
 struct Played {
     facts: Vec<Option<FlowFacts>>,
@@ -86,16 +141,16 @@ struct Played {
     capture: Option<Capture>,
 }
 
-/// What stands outside the network: stacks, machines and the ends of wires, here and at other hosts.
+/// Resources outside of the network: stacks, machines and ends of wires, local and remote.
 struct Outside<'a> {
     ordered: Ordered<'a>,
     reals: Vec<Real>,
-    /// Models with a real stack at the other end of their flow.
+    /// Models opposite a real stack.
     wired: Vec<ElementId>,
     stage: Stage,
     wires: Wires,
     gateways: Vec<Gateway>,
-    /// Kept until the end: dropped, it parts the networks again.
+    /// Kept until the end; dropping it disconnects the networks.
     _uplink: Option<Keeper>,
 }
 
@@ -211,7 +266,7 @@ impl RealTime<'_> {
     }
 }
 
-/// The place of a gateway in captures.
+/// Position of a gateway in captures.
 fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> Spot {
     let framing = wires.framing(run.model, gateway.door);
     Spot { name: run.name_of(gateway.door), element: gateway.door, framing }

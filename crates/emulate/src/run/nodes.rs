@@ -1,7 +1,7 @@
 //! Machines of commands: namespaces, devices, addresses and host names.
 //!
-//! At machines: for each node that needs one, a network namespace with a device, addresses that the other machines
-//! know, and the names of all of them.
+//! Each node with commands gets a network namespace with a device, addresses known to all machines, and the
+//! host names of all of them.
 
 use crate::driver::{Gateway, Kind};
 use crate::remote::session::Ordered;
@@ -18,25 +18,25 @@ use scenario::model::Linux;
 /// A node at which commands run.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    /// Its index in the model.
+    /// Index in the model.
     pub(crate) node: usize,
-    /// Its network.
+    /// Network namespace.
     pub(crate) space: Namespace,
 }
 
-/// All of them.
+/// Machines of a repetition.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) machines: Vec<Machine>,
-    /// Their names and addresses, as `/etc/hosts` has them.
+    /// Names and addresses, in the format of `/etc/hosts`.
     pub(crate) hosts: String,
 }
 
 impl Stage {
-    /// Makes the machines of a model whose network has been built with these doors.
+    /// Creates the machines of a model with these doors.
     ///
     /// # Errors
-    /// [`Error::Rights`]; what the kernel refused.
+    /// [`Error::Rights`]; an error of the kernel.
     pub(crate) fn new(
         model: &Model,
         doors: &[ElementId],
@@ -48,7 +48,7 @@ impl Stage {
         let mut stage = Stage { machines: Vec::new(), hosts: hosts(model, around.level) };
         for (&node, &door) in model.stations.iter().zip(doors) {
             if model.nodes[node].wire.is_some() {
-                continue; // nothing of ours is there
+                continue; // the machine is on another host
             }
             let beyond = around.uplink.filter(|at| *at != node);
             let device = match ordered.machine(node) {
@@ -74,7 +74,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The machine at a node.
+    /// Machine at a node.
     pub(crate) fn at(&self, node: usize) -> Result<&Machine, Error> {
         let found = self.machines.iter().find(|machine| machine.node == node);
         found
@@ -82,10 +82,10 @@ impl Stage {
     }
 }
 
-/// Makes a machine at this host, and its device.
+/// Creates a machine at this host, and its device.
 fn here(linux: &Linux, node: usize, beyond: Option<usize>, level: u8) -> Result<(Namespace, Device), Error> {
     let space = Namespace::machine()?;
-    // What one run leaves behind shall be nothing to the next.
+    // A run must not depend on TCP metrics cached by an earlier one.
     space.set("net.ipv4.tcp_no_metrics_save", "1")?;
     if let Some(cc) = &linux.cc {
         space.set("net.ipv4.tcp_congestion_control", cc)?;

@@ -13,28 +13,29 @@ use netns::clock::Clock;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A stack notices the end of a run within this.
+/// Time within which a stack notices the end of a run.
 const GRACE: Span = Span::from_secs(2);
 
-/// What all threads share.
+/// State shared by all threads.
 pub(super) struct Threads<'a> {
     pub(super) clock: Clock,
     pub(super) limit: Time,
-    /// Ask for real-time priority.
+    /// Request real-time priority.
     pub(super) realtime: bool,
     pub(super) around: &'a Surroundings,
     pub(super) stop: &'a AtomicBool,
     pub(super) ordered: &'a Ordered<'a>,
     pub(super) hotline: Option<&'a Hotline>,
-    /// The ends are those of a wire, of which nobody knows when it is done.
+    /// The ends are those of a wire, whose completion is not known.
     pub(super) wired: bool,
 }
 
-/// Reports of the ends of each kernel flow, as far as they are here.
+/// Reports of the local ends of each kernel flow.
 type Reports = Vec<[Option<Report>; 2]>;
 
 impl Threads<'_> {
-    /// Runs them until the driver is done: whether all workloads in the network were, and the reports.
+    /// Runs all threads until the driver is done. Returns whether all workloads in the network are done, and
+    /// the reports.
     pub(super) fn run(
         &self,
         model: &Model,
@@ -68,14 +69,14 @@ impl Threads<'_> {
                     let modelled = pending.is_over(network);
                     let idle = working.load(Ordering::Acquire) == 0;
                     complete = idle && modelled && !self.wired && !(trails && network.bodies() > 0);
-                    // `over` is set when another host is lost, too.
+                    // Losing another host also sets `over`.
                     let left = over.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed);
                     complete || left || self.is_late(now, idle)
                 });
                 over.store(true, Ordering::Relaxed);
                 result
             });
-            // Everything that takes rights is done but for commands that are still to be started.
+            // No further privileges are needed, except by commands still to be started.
             let driven = driving.join();
             let told: Reports = workers
                 .into_iter()
@@ -98,7 +99,7 @@ impl Threads<'_> {
     }
 }
 
-/// The result of a thread; its panic goes on in this one.
+/// Result of a thread; a panic is propagated.
 fn joined<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

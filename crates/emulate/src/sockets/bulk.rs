@@ -1,7 +1,7 @@
 //! Bulk transfer over kernel sockets, with `TCP_INFO` samples.
 //!
-//! Bulk data in one direction: one end connects and writes, the other accepts and reads, each in a thread inside its
-//! own namespace. The writer looks at the kernel's `TCP_INFO` as it goes.
+//! One direction of data. One end connects and writes, the other accepts and reads, each in a thread in its
+//! own namespace. The writer samples the kernel's `TCP_INFO`.
 
 use super::reader;
 use super::watch::Watch;
@@ -18,49 +18,49 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where the reading end listens: the port of those who throw away what they get (RFC 863).
+/// Port of the reading end: discard (RFC 863).
 pub(crate) const PORT: u16 = 9;
 
-/// What to carry.
+/// Plan of a bulk transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    /// When the writing end connects.
+    /// Start of the connection.
     pub(crate) start: Time,
-    /// When everything ends, whatever is left.
+    /// End of the run.
     pub(crate) limit: Time,
-    /// So many bytes; none: without end.
+    /// Bytes to send; none: unlimited.
     pub(crate) bytes: Option<u64>,
-    /// For so long; none: until all is acknowledged.
+    /// Duration; none: until all bytes are acknowledged.
     pub(crate) lasts: Option<Span>,
-    /// How the reading end does so; none: at once.
+    /// Read rate of the receiving application; none: unlimited.
     pub(crate) reads: Option<Slowly>,
 }
 
-/// What an end has to tell.
+/// Result of an end.
 #[derive(Default, Debug)]
 pub(crate) struct Told {
-    /// When its work was done.
+    /// End of its work.
     pub(crate) finished: Option<Time>,
     /// Bytes read, or written.
     pub(crate) bytes: u64,
-    /// The writer's view of the kernel.
+    /// `TCP_INFO` log of the writer.
     pub(crate) watch: Watch,
-    /// What went wrong.
+    /// First error.
     pub(crate) fault: Option<String>,
-    /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
+    /// Kept open until the network is idle: a reset must not overtake an ACK.
     pub(crate) stream: Option<TcpStream>,
 }
 
-/// Between two looks at the kernel, milliseconds.
+/// Interval of `TCP_INFO` samples, ms.
 const LOOK: i32 = 10;
-/// The state of an open connection, as `TCP_INFO` tells it.
+/// `TCP_ESTABLISHED` of `TCP_INFO`.
 const ESTABLISHED: u8 = 1;
-/// Bytes that wait in the kernel for being sent, of a transfer that may end at any time.
+/// Limit of unsent bytes in the kernel, for a transfer that may end at any time.
 const UNSENT: u32 = 1 << 14;
-/// Bytes offered to the kernel at once.
+/// Bytes per write.
 const CHUNK: usize = 1 << 16;
 
-/// Opens the ear of the reading end, at all addresses of this version.
+/// Listening socket at all addresses of this IP version.
 pub(crate) fn listen(space: &Namespace, ip: Ip) -> Result<TcpListener, Error> {
     space.inside(|| {
         let listener = TcpListener::bind((any(ip), PORT)).map_err(Error::of("listening"))?;
@@ -69,7 +69,7 @@ pub(crate) fn listen(space: &Namespace, ip: Ip) -> Result<TcpListener, Error> {
     })
 }
 
-/// Whichever address.
+/// Unspecified address.
 pub(crate) fn any(ip: Ip) -> IpAddr {
     match ip {
         Ip::V4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -77,7 +77,7 @@ pub(crate) fn any(ip: Ip) -> IpAddr {
     }
 }
 
-/// The reading end. It calls `done` once it has all that it waits for, and reads on.
+/// Reads at the passive end. Calls `done` once it has all expected bytes, and continues to read.
 pub(crate) fn receive(
     listener: &TcpListener,
     job: Job,
@@ -85,7 +85,7 @@ pub(crate) fn receive(
     stop: &AtomicBool,
     done: impl FnOnce(),
 ) -> Told {
-    // The socket is there: nothing more needs rights.
+    // The socket exists; no privileges are needed from here on.
     let _ = sys::drop_rights();
     let mut told = Told::default();
     let mut done = Some(done);
@@ -149,7 +149,7 @@ fn read_all(
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => sys::wait_for(stream.as_raw_fd(), false, 100),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // The writer was told to stop, and its end was closed.
+            // The writer was stopped, and its socket closed.
             Err(e) if e.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Err(e) => return Err(e),
         }
@@ -157,14 +157,14 @@ fn read_all(
     Ok(())
 }
 
-/// The socket of the writing end, in its namespace.
+/// Socket of the writing end, in its namespace.
 pub(crate) fn socket(space: &Namespace, cc: Option<&str>, ip: Ip) -> Result<TcpStream, Error> {
     let what =
         cc.map_or("making a socket".into(), |cc| format!("making a socket with congestion control `{cc}`"));
     space.inside(|| sys::stream(cc, ip == Ip::V6).map_err(Error::of(what)))
 }
 
-/// The writing end.
+/// Writes at the active end.
 pub(crate) fn send(stream: &TcpStream, to: IpAddr, job: Job, clock: Clock, stop: &AtomicBool) -> Told {
     let _ = sys::drop_rights();
     let mut told = Told::default();
@@ -196,7 +196,7 @@ fn write_all(
         sys::wait_for(stream.as_raw_fd(), true, LOOK);
     }
     if job.lasts.is_some() {
-        // What waits in the kernel when the time is up is sent all the same, as long as others go on.
+        // Bytes buffered in the kernel at the end are still sent as long as other flows run.
         sys::wait_below(stream.as_raw_fd(), UNSENT)?;
     }
     let zeros = vec![0; CHUNK];
@@ -222,7 +222,7 @@ fn write_all(
                 closed = true;
                 stream.shutdown(Shutdown::Write)?;
             }
-            // A whole FIN and all data are acknowledged once nothing is outstanding; nobody wakes us for that.
+            // All data and the FIN are acknowledged when no bytes are outstanding, which needs polling.
             sys::wait_for(-1, false, LOOK);
             continue;
         }

@@ -1,8 +1,8 @@
 //! One end of a kernel flow: sockets and workload thread in its namespace.
 //!
-//! It has its sockets, made in its namespace, and plays its half of the workload in a thread of its own. Two ends at
-//! one host share what the bytes mean; where the other end is at another host, requests say it themselves, and who
-//! listens notes what came (`transport::app::{band, notes}`).
+//! Its sockets are in its namespace, its half of the workload runs in a thread. Two ends on one host share
+//! message boundaries in memory. Between hosts, requests carry them in band, and one-way messages are
+//! recorded on arrival (`transport::app::{band, notes}`).
 
 use super::bulk::{self, Job};
 use super::messages::{self, Ear};
@@ -26,12 +26,12 @@ use transport::app::lines::{Letters, Workload};
 use transport::app::notes::{Arrival, Notes, Noting};
 use transport::app::tell::{Listener, Pace, Teller};
 
-/// An end, ready to start.
+/// A prepared end.
 pub(crate) struct Part {
     kind: Kind,
-    /// The other end is at another host.
+    /// The other end is on another host.
     apart: bool,
-    /// Where the end that waits is reached.
+    /// Address of the passive end.
     to: SocketAddr,
     cc: Option<String>,
     letters: Letters,
@@ -47,20 +47,20 @@ enum Kind {
     Hears(UdpSocket, Ear),
 }
 
-/// What an end had to tell.
+/// Result of an end.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) told: Told,
     pub(crate) watch: Watch,
-    /// The last word on each connection.
+    /// Last `TCP_INFO` of each connection.
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) written: u64,
     pub(crate) fault: Option<String>,
-    /// When it said what it says at its own pace, if nobody here has heard it.
+    /// Send times of scheduled messages, if the receiver is on another host.
     pub(crate) said: Vec<Time>,
-    /// What it noted.
+    /// Recorded arrivals.
     pub(crate) came: Vec<Arrival>,
-    /// Kept open until the network stands still: a reset must not overtake an acknowledgement.
+    /// Kept open until the network is idle: a reset must not overtake an ACK.
     pub(crate) _stream: Option<TcpStream>,
 }
 
@@ -80,8 +80,8 @@ impl From<multi::Told> for Report {
     }
 }
 
-/// The address of the end that opens connections, or of the one that waits: from the range for tests of networks (RFC 2544),
-/// or a private prefix (RFC 4193) that machines do not have. Namespaces do not see each other, so all flows may have the same.
+/// Address of the active or passive end: from the benchmark range of RFC 2544, or an IPv6 prefix of RFC 4193.
+/// Namespaces are isolated, so all flows may use the same addresses.
 pub(crate) fn address(opens: bool, ip: Ip) -> IpAddr {
     let last = if opens { 1 } else { 2 };
     match ip {
@@ -90,7 +90,7 @@ pub(crate) fn address(opens: bool, ip: Ip) -> IpAddr {
     }
 }
 
-/// A namespace for an end.
+/// Network namespace of an end.
 pub(crate) fn space(ip: Ip) -> Result<Namespace, Error> {
     Ok(match ip {
         Ip::V4 => Namespace::new()?,
@@ -98,13 +98,13 @@ pub(crate) fn space(ip: Ip) -> Result<Namespace, Error> {
     })
 }
 
-/// The last datagrams are on their way to the host with the path when it hears that they were the last, by another way: it
-/// hears that so much later.
+/// Delay of the end report to another host. The report travels apart from the packets and must not overtake
+/// the last datagrams.
 const TRAILING: Span = Span::from_millis(200);
 
 impl Part {
-    /// Makes its sockets. `opens` says which end it is; `to`: where the end that waits is reached; `shared`: what the bytes
-    /// mean, if the other end is here too.
+    /// Creates its sockets. `opens`: it is the active end; `to`: address of the passive end; `shared`:
+    /// message boundaries, if the other end is on this host.
     pub(crate) fn new(
         (work, opens): (&EndWork, bool),
         (space, linux, ip): (&Namespace, &Setting, Ip),
@@ -117,7 +117,8 @@ impl Part {
         let listen = || {
             let listener = bulk::listen(space, ip)?;
             if let Some(cc) = &linux.cc {
-                // What is accepted has it too; that there is such a one is known before anything starts.
+                // Accepted connections inherit the congestion control. Setting it here also checks that the
+                // kernel has it.
                 let named = || sys::congestion_control(listener.as_raw_fd(), cc);
                 named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
             }
@@ -173,11 +174,12 @@ impl Part {
         Ok(Part { kind, apart, to, cc: linux.cc.clone(), letters, notes })
     }
 
-    /// Plays it in the calling thread, whose network becomes that of the end if it makes sockets as it goes; calls `done` once.
+    /// Runs the end in the calling thread, which enters the namespace if it creates sockets on the way; calls
+    /// `done` once.
     pub(crate) fn run(&mut self, space: &Namespace, times: Times<'_>, done: impl FnOnce()) -> Report {
         let Part { kind, apart, to, cc, letters, notes } = self;
         let Times { clock, over, .. } = times;
-        // Who opens knows when all is done; who waits at another host is never told.
+        // The active end knows when the workload is done; a passive end on another host never does.
         let mut done = Some(done);
         if *apart && matches!(kind, Kind::Waits(..) | Kind::Hears(..)) {
             done.take().into_iter().for_each(|done| done());
@@ -195,7 +197,7 @@ impl Part {
                     done();
                     return Report { fault: Some(error.to_string()), ..Report::default() };
                 }
-                // Not every congestion control may be asked for without rights, and sockets are made as they are needed.
+                // Some congestion controls need privileges, and sockets are created during the run.
                 times.settle_in(cc.is_some());
                 let end = End::Opens { to: *to, cc: cc.as_deref() };
                 let meaning =
@@ -230,12 +232,12 @@ impl Part {
     }
 }
 
-/// When that was made which nobody has taken out of a box, of the one line that there is.
+/// Send times of all messages not yet taken from the first connection.
 fn all(letters: &Letters) -> Vec<Time> {
     std::iter::from_fn(|| letters.take(0, u64::MAX)).map(|letter| letter.made).collect()
 }
 
-/// A socket for datagrams; 0 is any port, of who only sends.
+/// UDP socket; port 0 is any port, for an end that only sends.
 fn datagrams(space: &Namespace, ip: Ip, port: u16) -> Result<UdpSocket, Error> {
     space.inside(|| {
         let open = || {

@@ -1,7 +1,7 @@
 //! Message workloads over UDP sockets of the kernel.
 //!
-//! One thread sends them when it is time, one listens; a datagram begins with its number, and what else it means
-//! stands beside it (`transport::app::datagrams`).
+//! One thread sends datagrams on schedule, one receives. A datagram begins with its number; its metadata is
+//! exchanged out of band (`transport::app::datagrams`).
 
 use super::multi::{Times, Told};
 use base::{Span, Time};
@@ -13,18 +13,18 @@ use std::sync::atomic::Ordering;
 use transport::app::datagrams::{Hearing, Speaking};
 use transport::app::notes::Notes;
 
-/// Somebody may want it to end: how long until that is looked at.
+/// Interval at which the end of the run is polled.
 const LOOK: Span = Span::from_millis(10);
-/// Bytes of the number with which a datagram begins.
+/// Bytes of the datagram number.
 const NUMBER: usize = 4;
-/// Larger than any datagram.
+/// Buffer size, bytes; larger than any datagram.
 const BUFFER: usize = 1 << 16;
 
-/// Who hears.
+/// Receiving side.
 pub(crate) enum Ear {
-    /// Somebody who knows what is said.
+    /// The sender is on this host: datagrams are accounted directly.
     Hears(Box<Hearing>),
-    /// Somebody who notes what comes.
+    /// The sender is on another host: arrivals are recorded.
     Notes(Notes),
 }
 
@@ -37,7 +37,7 @@ impl Ear {
     }
 }
 
-/// The end that speaks, over a socket of its own. It tells that it is `done` so long after its last word.
+/// Sends datagrams on schedule over its own socket. Calls `done` the time `trailing` after the last one.
 pub(crate) fn speak(
     socket: &UdpSocket,
     to: SocketAddr,
@@ -79,14 +79,14 @@ pub(crate) fn speak(
     told
 }
 
-/// The end that listens. Who speaks tells when no more comes; what is on its way then is still heard, as long as the
-/// network is driven.
+/// Receives datagrams. The sender determines the end; datagrams in flight then are still received until the
+/// network stops.
 pub(crate) fn hear(socket: &UdpSocket, ear: &mut Ear, times: Times<'_>, done: impl FnOnce()) -> Told {
     let Times { clock, limit, over, .. } = times;
     let mut told = Told::default();
     let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
     loop {
-        // Looked at before reading: what was delivered by then is still read.
+        // Read `over` before the socket, so that datagrams delivered by then are still read.
         let last = over.load(Ordering::Relaxed);
         loop {
             let read = socket.recv(&mut buffer);

@@ -1,8 +1,8 @@
 //! Multi-connection workloads over kernel sockets.
 //!
-//! One thread an end holds the sockets, tells the workload what has come and when its time has come, and writes what
-//! it wants written. Lines have the same number at both ends because the opening end binds the n-th to the n-th port.
-//! Times are the clock's that it is given; nothing here knows what lies between the ends.
+//! One thread per end owns the sockets, reports arrivals and timeouts to the workload, and writes its data.
+//! Connections have equal numbers at both ends, since the active end binds the n-th one to the n-th port. All
+//! times are those of the given clock.
 
 use super::bulk;
 use super::watch::Watch;
@@ -21,41 +21,41 @@ use transport::app::lines::{Letters, Lines, Workload};
 use transport::app::seen::Seen;
 use transport::app::{Socket, band};
 
-/// Which end it is.
+/// Role of this end.
 pub(crate) enum End<'a> {
-    /// Opens connections to this address, each with this congestion control.
+    /// Active: connects to this address, with this congestion control.
     Opens { to: SocketAddr, cc: Option<&'a str> },
-    /// Waits for them.
+    /// Passive: accepts connections.
     Waits(&'a TcpListener),
 }
 
-/// How it is known what the bytes mean.
+/// Source of message boundaries.
 pub(crate) enum Meaning<'a> {
-    /// Both ends look into one box.
+    /// Both ends share them in memory.
     Beside,
-    /// Requests say it: who opens connections writes into them what is in this box, who waits puts into it what they say.
+    /// Requests carry them in band: the active end writes them, the passive end reads them.
     InBand(&'a Letters),
-    /// It will be known when all is over: the last byte that came has to be seen.
+    /// Determined after the run from recorded arrivals, so every byte up to the end is read.
     Noted,
 }
 
-/// When to play.
+/// Times of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Times<'a> {
     pub(crate) clock: Clock,
-    /// When the end that opens connections starts.
+    /// Start of the active end.
     pub(crate) start: Time,
-    /// From when on the workload is not asked any more.
+    /// End of the workload.
     pub(crate) limit: Time,
-    /// Set when the network is driven no longer: until then sockets stay open.
+    /// Set when the network stops; sockets stay open until then.
     pub(crate) over: &'a AtomicBool,
-    /// Ask for real-time priority, below the driver's.
+    /// Request real-time priority, below the driver's.
     pub(crate) realtime: bool,
 }
 
 impl Times<'_> {
-    /// Makes the calling thread fit for keeping them: it wakes when it is time, as far as that may be had, and gives up
-    /// its rights, if it needs none.
+    /// Prepares the calling thread: no timer slack, real-time priority if available, and no privileges unless
+    /// needed.
     pub(crate) fn settle_in(&self, needs_rights: bool) {
         sys::no_slack();
         let _ = self.realtime && sys::real_time(sys::WORKLOAD).is_ok();
@@ -65,56 +65,57 @@ impl Times<'_> {
     }
 }
 
-/// What an end has to tell.
+/// Result of an end.
 #[derive(Default, Debug)]
 pub(crate) struct Told {
     pub(crate) finished: Option<Time>,
-    /// Bytes read and written on all lines together.
+    /// Bytes read and written on all connections.
     pub(crate) read: u64,
     pub(crate) written: u64,
-    /// Lines opened, or accepted.
+    /// Connections opened or accepted.
     pub(crate) lines: u64,
-    /// The first line, as its kernel sees it.
+    /// `TCP_INFO` log of the first connection.
     pub(crate) watch: Watch,
-    /// What it said of each line when that was over, of the first [`MOST_TOLD`].
+    /// Final `TCP_INFO` of each connection, up to [`MOST_TOLD`].
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) seen: Seen,
     pub(crate) fault: Option<String>,
 }
 
-/// A page has some dozens of connections; a run may have many pages.
+/// Most connections with a final `TCP_INFO`; a page has some dozens, and a run may have many pages.
 pub(crate) const MOST_TOLD: usize = 256;
-/// The port of line 0 at the end that opens connections. Its namespace is the flow's own, so nobody else has taken it.
+/// Source port of connection 0. The flow owns its namespace, so the port is free.
 const FIRST_PORT: u16 = 10_000;
-/// Between two looks at what nobody wakes us for, such as acknowledgements.
+/// Poll interval for state without a wake-up, such as ACKs.
 const LOOK: Span = Span::from_millis(10);
-/// Bytes read or written at once.
+/// Bytes per read or write.
 const CHUNK: usize = 1 << 16;
 
 /// One connection.
 struct Line {
     stream: TcpStream,
-    /// The handshake is over.
+    /// The handshake is complete.
     open: bool,
-    /// To be written still, and what the kernel has taken.
+    /// Bytes left to write, and bytes that the kernel has accepted.
     waiting: u64,
     taken: u64,
     acknowledged: u64,
     received: u64,
-    /// Nothing will be written after what waits; that was said to the kernel; the peer said it.
+    /// `closes`: shut down after the waiting bytes; `closed`: shut down; `ended`: the peer has shut down.
     closes: bool,
     closed: bool,
     ended: bool,
-    /// What requests say of themselves: where it begins in what is written here, and how far that is known.
+    /// In-band request headers: their offsets in the outgoing stream. `headed`: end of the last message with
+    /// a header.
     heads: VecDeque<(u64, Vec<u8>)>,
     headed: u64,
-    /// The same of what comes.
+    /// Parser of in-band headers of the incoming stream.
     reader: Option<band::Reader>,
 }
 
 impl Line {
     fn new(stream: TcpStream, open: bool) -> io::Result<Line> {
-        // Connections that linger would keep their namespace for minutes.
+        // A lingering connection would keep its namespace for minutes.
         sys::abort_on_close(stream.as_raw_fd())?;
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
@@ -137,7 +138,7 @@ impl Line {
         })
     }
 
-    /// Takes out of this box what is to be said on this line.
+    /// Takes the pending message boundaries of this connection as in-band headers.
     fn say(&mut self, number: usize, letters: &Letters) {
         let Some(known) = letters.known() else { return };
         while let Some(letter) = letters.take(number, u64::MAX) {
@@ -147,13 +148,13 @@ impl Line {
         }
     }
 
-    /// What is written next: zeros, but for what requests say.
+    /// Next bytes to write: zeros, except for in-band headers.
     fn next<'a>(&self, zeros: &'a [u8]) -> Cow<'a, [u8]> {
         let zeros = zeros.get(..self.waiting.min(CHUNK as u64) as usize).unwrap_or_default();
         let mut next = Cow::Borrowed(zeros);
         let until = self.taken + zeros.len() as u64;
         for (at, head) in self.heads.iter().take_while(|(at, _)| *at < until) {
-            // Of the first one a part may have been written.
+            // The first header may be partly written.
             let written = self.taken.saturating_sub(*at) as usize;
             let at = at.saturating_sub(self.taken) as usize;
             let places = next.to_mut().iter_mut().skip(at);
@@ -183,7 +184,7 @@ impl Line {
         Ok(())
     }
 
-    /// Reads what is there, and what it says if there is a box for that; true if it was something.
+    /// Reads available bytes and parses in-band headers, if any; true if there was data.
     fn pull(&mut self, buffer: &mut [u8], letters: Option<(usize, &Letters)>) -> io::Result<bool> {
         let before = self.received;
         loop {
@@ -211,7 +212,7 @@ impl Line {
         Ok(self.received > before)
     }
 
-    /// Asks the kernel what is acknowledged; true if it is more than before.
+    /// Polls acknowledged bytes; true if they grew.
     fn look(&mut self) -> bool {
         let known = self.taken.saturating_sub(sys::unacknowledged(self.stream.as_raw_fd()).unwrap_or(0));
         let more = known > self.acknowledged;
@@ -219,14 +220,14 @@ impl Line {
         more
     }
 
-    /// Both ends have said that they are done, and both know.
+    /// Whether both ends have shut down and the FIN is acknowledged.
     fn is_over(&self) -> bool {
         let state = || sys::tcp_info(self.stream.as_raw_fd()).map_or(CLOSED, |info| info.state);
         self.closed && self.ended && state() == CLOSED
     }
 }
 
-/// The state of a connection that is none any more, as `TCP_INFO` tells it.
+/// `TCP_CLOSE` of `TCP_INFO`.
 const CLOSED: u8 = 7;
 
 impl Socket for Line {
@@ -247,14 +248,14 @@ impl Socket for Line {
     }
 }
 
-/// The sockets of an end.
+/// Sockets of an end.
 struct Sockets<'a> {
     end: End<'a>,
     meaning: Meaning<'a>,
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
-    /// Bytes of lines that are gone, and what their kernel said last.
+    /// Bytes of closed connections, and their final `TCP_INFO`.
     read: u64,
     written: u64,
     lasts: BTreeMap<usize, TcpInfo>,
@@ -289,7 +290,7 @@ impl Sockets<'_> {
                 }
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                // It was given up before anybody had looked at it.
+                // The connection was aborted before it was accepted.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(e) => return self.complain("accepting a connection", &e),
             }
@@ -306,20 +307,20 @@ impl Sockets<'_> {
         }
     }
 
-    /// Writes what is to be written; the lines on which that failed.
+    /// Writes waiting bytes; returns the connections with errors.
     fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
         let waits = matches!(self.end, End::Waits(_));
         let letters = if let Meaning::InBand(letters) = self.meaning { Some(letters) } else { None };
         let push = |(number, line): (&usize, &mut Line)| {
             letters.filter(|_| !waits).into_iter().for_each(|letters| line.say(*number, letters));
-            // Who waits for connections closes them after the one who opened them.
+            // The passive end closes a connection after the active one.
             line.closes |= waits && line.ended && line.waiting == 0;
             Some((*number, line.push(zeros).err()?))
         };
         self.lines.iter_mut().filter_map(push).collect()
     }
 
-    /// What to wait for: the ear, if it is one, with no number; and the lines.
+    /// File descriptors to poll: the listener, without a number, and the connections.
     fn wanted(&self) -> Vec<(Option<usize>, RawFd, bool)> {
         let ear = match &self.end {
             End::Waits(listener) => Some((None, listener.as_raw_fd(), false)),
@@ -348,13 +349,13 @@ impl Lines for Sockets<'_> {
     fn line(&mut self, number: usize) -> Option<&mut dyn Socket> {
         self.lines.get_mut(&number).map(|line| line as &mut dyn Socket)
     }
-    /// Closing a socket that aborts is a reset.
+    /// The socket aborts on close, which sends a reset.
     fn abort(&mut self, number: usize) {
         self.remove(number);
     }
 }
 
-/// Plays one end until `times.over`. It calls `done` once the workload is done or its time is up.
+/// Runs one end until `times.over`. Calls `done` once the workload is done or its time is up.
 pub(crate) fn play(
     (end, meaning): (End<'_>, Meaning<'_>),
     workload: &mut dyn Workload,
@@ -370,7 +371,8 @@ pub(crate) fn play(
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let (mut looked, mut last) = (Time::ZERO, false);
     while !last {
-        // Looked at before reading: what was delivered by then is still read, where that matters.
+        // Read `over` before the sockets, so that data delivered by then are still read, if message
+        // boundaries need them.
         last = over.load(Ordering::Relaxed);
         if last && !matches!(sockets.meaning, Meaning::Noted) {
             break;
@@ -395,7 +397,7 @@ pub(crate) fn play(
             looked = now;
             look(&mut sockets, workload, now, &mut told.watch);
         }
-        // Nobody attends to what comes when the time is up, so nobody is woken for it.
+        // After the limit, events are ignored, so nothing is polled.
         let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
         let next = if now < limit { workload.next_timeout().min(start) } else { Time::NEVER };
         let until = if last { Span::ZERO } else { clock.until(next.min(now + LOOK)) };
@@ -422,7 +424,7 @@ pub(crate) fn play(
     told
 }
 
-/// Something has happened on a line.
+/// Handles events of a connection.
 fn attend(
     sockets: &mut Sockets<'_>,
     workload: &mut dyn Workload,
@@ -452,7 +454,7 @@ fn attend(
     }
 }
 
-/// These lines are gone.
+/// Handles broken connections.
 fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines: Vec<(usize, io::Error)>) {
     for (number, error) in lines {
         let given_up = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
@@ -464,7 +466,7 @@ fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines
     }
 }
 
-/// Looks at what nobody wakes us for: what is acknowledged, which lines are over, what the kernel thinks.
+/// Polls state without wake-ups: acknowledged bytes, closed connections, `TCP_INFO`.
 fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch: &mut Watch) {
     if let Some(line) = sockets.lines.get(&0)
         && let Ok(info) = sys::tcp_info(line.stream.as_raw_fd())
@@ -477,7 +479,7 @@ fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch
     for number in more {
         workload.progressed(now, number, sockets);
     }
-    // The last acknowledgement was told before.
+    // The last acknowledged bytes were reported before.
     let over = |line: &Line| line.acknowledged >= line.taken && line.is_over();
     let over: Vec<usize> = sockets.lines.iter().filter(|(_, l)| over(l)).map(|(number, _)| *number).collect();
     for number in over {

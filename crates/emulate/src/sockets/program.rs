@@ -1,7 +1,7 @@
 //! Program at a flow end: a command in the end's network namespace, opposite a model.
 //!
-//! It speaks with sockets of its own, of this host's kernel or of a stack in user space. The model at the other end
-//! knows when all has come, so nobody waits for the program.
+//! The program has its own sockets, on this host's kernel or on a user-space stack. The model at the other
+//! end determines when the flow is done, so the run does not wait for the program.
 
 use super::endpoint::Report;
 use crate::{Error, Surroundings};
@@ -17,33 +17,33 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// A program that is an end of a flow.
+/// Program at a flow end.
 pub(crate) struct Program {
     pub(crate) space: Namespace,
-    /// This program, to be started as a keeper.
+    /// Path of this executable, started as a keeper.
     keeper: PathBuf,
     plan: Plan,
     streams: Option<Streams>,
-    /// When it starts, if it opens the flow; none: it waits, and listens before t = 0.
+    /// Start time of an active program; none: it is passive and listens before t = 0.
     start: Option<Time>,
     serving: Option<Keeper>,
     ended: Ended,
 }
 
-/// Where a program stands: its address, that of the other end, and the port of the end that waits.
+/// Addresses and port of a program.
 pub(crate) struct At<'a> {
-    /// Name of the node.
+    /// Name of its node.
     pub(crate) node: &'a str,
-    /// Its address, and the model's.
+    /// Addresses of the program and of the model.
     pub(crate) addresses: [IpAddr; 2],
     /// Port of the end that waits.
     pub(crate) port: u16,
-    /// When it starts, if it opens the flow.
+    /// Start time of an active program.
     pub(crate) start: Option<Time>,
 }
 
 impl Program {
-    /// Prepares the program of an end; none if the end has sockets of the laboratory.
+    /// Prepares the program of an end; None if the end uses sockets of the laboratory.
     pub(crate) fn new(
         space: Namespace,
         (flow, linux): (&Flow, &Linux),
@@ -82,7 +82,7 @@ impl Program {
         Ok(Program { space, keeper, plan, streams: Some(streams), start, serving: None, ended })
     }
 
-    /// Starts it now and waits until it listens, if it is the end that waits.
+    /// Starts a passive program and waits until it listens.
     pub(crate) fn serve(&mut self, given_up: impl Fn() -> bool) -> Result<(), Error> {
         if self.start.is_none()
             && let Some(streams) = self.streams.take()
@@ -93,7 +93,7 @@ impl Program {
         Ok(())
     }
 
-    /// Looks after it until `over`; what went wrong is the report's fault.
+    /// Supervises it until `over`; an error goes into the report.
     pub(crate) fn run(&mut self, clock: Clock, over: &AtomicBool) -> Report {
         if let Some(keeper) = self.serving.take() {
             job::look_after(keeper, &mut self.ended, clock, over, None);
@@ -107,7 +107,7 @@ impl Program {
         Report { fault: self.fault(), ..Report::default() }
     }
 
-    /// What went wrong with it, if something did.
+    /// Error of the program, if any.
     fn fault(&self) -> Option<String> {
         let mut faults = self.ended.lacks.clone();
         if let Some(status) = self.ended.status.as_ref().filter(|status| status.code != 0) {

@@ -1,7 +1,7 @@
 //! Slow reader over a kernel socket, with the model's receiving application.
 //!
-//! By the model's own receiving application ([`Sink`]), over a socket: what it leaves unread waits in the kernel's
-//! receive buffer, and closes the window.
+//! Uses the model's receiving application ([`Sink`]). Unread data wait in the kernel's receive buffer and
+//! close the window.
 
 use super::bulk::{Job, Told};
 use crate::sockets::spec::Slowly;
@@ -13,20 +13,20 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
 use transport::app::{App as _, Reading, Sink, Socket};
 
-/// Between two looks at what nobody wakes us for: that more has come while something waits to be read.
+/// Poll interval for data that arrive while others are unread.
 const LOOK: Span = Span::from_millis(10);
-/// Bytes read at once.
+/// Bytes per read.
 const CHUNK: usize = 1 << 16;
 
-/// The socket as the application sees it.
+/// The socket, as the receiving application sees it.
 struct Inflow<'a> {
     stream: &'a TcpStream,
     read: u64,
-    /// What has come, read or not, as it was last looked at.
+    /// Bytes received by the kernel, read or not, at the last poll.
     received: u64,
     slowly: bool,
     buffer: Vec<u8>,
-    /// The other end has closed, and everything was read; or reading went wrong.
+    /// Set after the last read, if the peer has closed, or on a read error.
     ended: Option<io::Result<()>>,
 }
 
@@ -52,7 +52,7 @@ impl Socket for Inflow<'_> {
                 Ok(n) => left -= n as u64,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // The writer was told to stop, and its end was closed.
+                // The writer was stopped, and its socket closed.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionReset => self.ended = Some(Ok(())),
                 Err(e) => self.ended = Some(Err(e)),
             }
@@ -70,8 +70,8 @@ impl Socket for Inflow<'_> {
     }
 }
 
-/// Reads what comes on a connection that was just accepted, until `over` or the other end closes. `done` is called once all
-/// that is waited for has come, read or not: so it is in virtual time.
+/// Reads from an accepted connection until `over` or until the peer closes. Calls `done` once all expected
+/// bytes have arrived, read or not, as in virtual time.
 pub(crate) fn read(
     stream: &TcpStream,
     (job, slowly): (Job, Slowly),
@@ -103,13 +103,13 @@ pub(crate) fn read(
                 done();
             }
         }
-        // Where something waits to be read, the kernel would wake us for that again and again.
+        // With unread data the socket is always readable, so it is not polled.
         let waits = inflow.received > inflow.read;
         let fd = stream.as_raw_fd();
         let next: Time = sink.next_timeout().min(now + LOOK);
         let ready = sys::poll((!waits).then_some((fd, false)).into_iter(), clock.until(next));
         if ready.first().is_some_and(|ready| ready.read) && sys::unread(fd).unwrap_or(0) == 0 {
-            // Nothing to read and yet ready: it has ended, which one more reading tells.
+            // Ready without data: the peer has closed; one more read confirms it.
             inflow.read(1);
         }
     }

@@ -1,20 +1,20 @@
-//! Settings of a kernel, and the order of one flow end's workload to a remote worker: the traffic pattern of the scenario's model, and the seed from which
-//! that end draws what it would have drawn here. Patterns that no scenario could ask for are refused when they are read.
+//! Kernel settings, and the order of one flow end's workload to a remote worker: traffic pattern and seed, so
+//! that draws are identical on both hosts. Patterns that no scenario permits are refused on parsing.
 
 use base::rng::Seed;
 use scenario::model::{App, Flow, Linux, Reads};
 use serde::{Deserialize, Serialize};
 
-/// Workload of an end; which end it is says the order.
+/// Workload of a flow; each end plays its half.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndWork {
     /// The traffic pattern of the flow.
     pub app: App,
-    /// How the receiving end reads bulk data; none: at once.
+    /// Read rate of the receiving application for bulk data; none: unlimited.
     pub reads: Option<Slowly>,
-    /// Where the end draws from.
+    /// Source of random numbers.
     pub draws: Draws,
-    /// Over datagrams, each with at most so many bytes of a message; none: over a connection.
+    /// Most bytes of a message per datagram; none: the workload uses connections.
     pub payload: Option<u32>,
 }
 
@@ -30,10 +30,10 @@ impl EndWork {
     }
 }
 
-/// Where an end draws from.
+/// Random streams of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draws {
-    /// The name of the flow, which its streams have.
+    /// Name of the flow, used in the names of its streams.
     pub name: String,
     /// The user's seed.
     pub seed: u64,
@@ -48,14 +48,14 @@ impl Draws {
     }
 }
 
-/// How a kernel is to be set.
+/// Kernel settings of an end or node.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Its congestion control.
+    /// Congestion control.
     pub cc: Option<String>,
     /// Largest IP packet, bytes.
     pub mtu: u32,
-    /// Settings of its network stack.
+    /// Sysctl settings.
     pub sysctl: Vec<(String, String)>,
 }
 
@@ -65,12 +65,12 @@ impl From<&Linux> for Setting {
     }
 }
 
-/// How an application reads that does not take everything at once.
+/// Rate limit of a receiving application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowly {
-    /// So many; none: whatever is there.
+    /// Bytes per second; none: unlimited.
     pub bytes_per_second: Option<u64>,
-    /// It reads nothing for so long after the connection is there.
+    /// Pause after the connection is established, ns.
     pub pause_ns: u64,
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     proptest! {
-        /// The other host draws the same numbers, to the last bit.
+        /// Another host draws identical numbers.
         #[test]
         fn the_same_is_drawn_there(dist in dists(), seed in any::<u64>(), repetition in any::<u64>()) {
             let plan = Telling {

@@ -3,17 +3,17 @@
 use base::Time;
 use netns::facts::TcpInfo;
 
-/// A connection under observation.
+/// `TCP_INFO` log of a connection.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Watch {
-    /// The last look.
+    /// Last sample.
     pub(crate) info: TcpInfo,
-    /// Those that showed something new, in seconds from t = 0.
+    /// Samples with a changed window, with their time in seconds from t = 0.
     pub(crate) history: Vec<(f64, TcpInfo)>,
 }
 
 impl Watch {
-    /// Takes in one look.
+    /// Adds a sample.
     pub(crate) fn note(&mut self, now: Time, info: TcpInfo) {
         if self.history.is_empty() || self.info.window() != info.window() {
             self.history.push((now.as_secs_f64(), info));

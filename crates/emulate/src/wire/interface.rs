@@ -1,11 +1,11 @@
 //! Ethernet ends of a wire: IP packets cross the path, other frames are bridged.
 //!
-//! Frames with packets of IP cross the path; all others, those of ARP first of all, and what neighbours of version 6
-//! say to find each other, go to the other side at once. They belong to the Ethernet at either end, which is not what
-//! is emulated, and one of them lost costs a second.
+//! Frames with IP packets cross the path. All others are bridged directly, above all ARP and neighbour
+//! discovery of IPv6. They belong to the Ethernet at either end, which is not emulated, and losing one costs
+//! a second.
 //!
-//! A kernel that leaves work to its card hands over frames whose sums are not complete, and frames of 64 kB that are
-//! still to be cut; they are made here what they would have been on the wire.
+//! With offloads, the kernel hands over frames with incomplete checksums and frames of up to 64 kB. They are
+//! completed and segmented here, as the card would do.
 
 use super::{Tally, Way};
 use crate::Error;
@@ -25,9 +25,9 @@ use std::sync::Arc;
 struct Interface {
     name: String,
     socket: File,
-    /// The socket at the other one.
+    /// Socket at the other interface.
     other: OwnedFd,
-    /// What a large frame was cut into.
+    /// Segments of a large frame.
     cut: VecDeque<Vec<u8>>,
     tally: Arc<Tally>,
 }
@@ -36,7 +36,7 @@ fn refused(why: String, mend: impl Into<String>) -> Error {
     Error::Wire { why, mend: mend.into() }
 }
 
-/// Looks whether an interface can be the end of a wire.
+/// Checks whether an interface can be the end of a wire.
 fn fit(name: &str) -> Result<Link, Error> {
     let found = link::look(name).map_err(|error| match error.raw_os_error() {
         Some(libc::ENODEV) => {
@@ -59,7 +59,7 @@ fn fit(name: &str) -> Result<Link, Error> {
     Ok(found)
 }
 
-/// Opens both.
+/// Opens both interfaces.
 pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Way>, Error> {
     let [a, b] = names;
     let (one, other) = (fit(a)?, fit(b)?);
@@ -106,7 +106,8 @@ pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Wa
     Ok(ends)
 }
 
-/// Puts a tag that the card has taken out back into a frame; there is room behind its end.
+/// Reinserts a VLAN tag that the card has removed; returns the new length. The buffer has space behind the
+/// frame.
 fn put_tag(buffer: &mut [u8], length: usize, tag: Option<(u16, u16)>) -> usize {
     let Some((kind, tag)) = tag.filter(|_| length >= 12 && buffer.len() >= length + 4) else { return length };
     buffer.copy_within(12..length, 16);
@@ -116,7 +117,7 @@ fn put_tag(buffer: &mut [u8], length: usize, tag: Option<(u16, u16)>) -> usize {
 }
 
 impl Interface {
-    /// Makes of a frame what goes on the wire; gives its length if it is to cross the path.
+    /// Completes checksum, segments and VLAN tag of a frame. Returns its length if it is to cross the path.
     fn finish(&mut self, buffer: &mut [u8], length: usize, unfinished: Unfinished) -> Option<usize> {
         let frame = buffer.get_mut(..length)?;
         let at = Framing::Ethernet.packet(frame);
@@ -161,7 +162,7 @@ impl Tunnel for Interface {
             }
             let came = match packet::receive(self.socket.as_raw_fd(), into) {
                 Ok(came) => came,
-                // It cannot say of what kind this frame is.
+                // The kernel cannot describe the offload type of this frame.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                     Tally::count(&self.tally.uncut, 1);
                     continue;
@@ -173,7 +174,7 @@ impl Tunnel for Interface {
                     });
                 }
             };
-            // What is for the host itself is not for the other end.
+            // Frames addressed to this host are not forwarded.
             if !came.ours
                 && let Some(length) = self.finish(into, came.length, came.unfinished)
             {

@@ -1,8 +1,7 @@
 //! Serial ends of a wire: PPP frames cross the path, modem dialogue passes unchanged.
 //!
-//! Frames of PPP, found between flags, cross the path one by one, whatever they carry. What stands on a line before
-//! its first flag is talk of modems and of those who log in: it goes to the other line at once, byte by byte. What is
-//! no good frame goes nowhere and is counted.
+//! PPP frames between flags cross the path one by one, with any content. Bytes before the first flag are
+//! modem or login dialogue and are passed to the other line directly. Invalid frames are dropped and counted.
 
 use super::{Tally, Way};
 use crate::Error;
@@ -16,10 +15,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many bytes wait for a line at most; more than a pseudo-terminal keeps for somebody who does not read.
+/// Most bytes queued for a line; more than a pseudo-terminal buffers for a slow reader.
 const WAITING: usize = 1 << 16;
 
-/// What is on its way to a line.
+/// Output queue of a line.
 #[derive(Debug)]
 struct Out {
     file: File,
@@ -28,7 +27,7 @@ struct Out {
 }
 
 impl Out {
-    /// Lets the line have as much as it takes.
+    /// Writes as many bytes as the line accepts.
     fn push(&mut self) -> io::Result<()> {
         while !self.waiting.is_empty() {
             match self.file.write(self.waiting.as_slices().0) {
@@ -42,7 +41,7 @@ impl Out {
         Ok(())
     }
 
-    /// Appends a frame, or bytes as they are, unless too many wait.
+    /// Appends a frame or raw bytes, unless the queue is full.
     fn add(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut bytes = std::mem::take(&mut self.spare);
         bytes.clear();
@@ -61,9 +60,9 @@ impl Out {
 struct Line {
     name: String,
     file: File,
-    /// Of a pseudo-terminal the other end: while it is open here too, whoever used it may go and come again.
+    /// Other end of a pseudo-terminal. Held open so that its user can close and reopen it.
     _theirs: Option<OwnedFd>,
-    /// How the device was set.
+    /// Settings of the device before the run.
     before: Option<Setting>,
     deframer: Deframer,
     frames: VecDeque<Vec<u8>>,
@@ -73,7 +72,7 @@ struct Line {
     buffer: Vec<u8>,
 }
 
-/// A line before it has an other one.
+/// One line before both are connected.
 struct Single {
     name: String,
     file: File,
@@ -109,7 +108,7 @@ fn open(wire: &Wire) -> Result<Single, Error> {
     Ok(Single { name: device.clone(), file, theirs: None, before: Some(before) })
 }
 
-/// Opens both.
+/// Opens both lines.
 pub(super) fn both(wires: [&Wire; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Way>, Error> {
     let [one, other] = wires;
     let singles = [open(one)?, open(other)?];
@@ -201,7 +200,7 @@ impl AsRawFd for Line {
 }
 
 impl Drop for Line {
-    /// The device is left as it was found.
+    /// Restores the settings of the device.
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             serial::restore(self.file.as_raw_fd(), before);

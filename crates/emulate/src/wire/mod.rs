@@ -1,8 +1,7 @@
 //! Wire between two interfaces or two serial lines of this host.
 //!
-//! Two interfaces of this host, or two serial lines: devices, hosts and modems that know nothing of this program
-//! speak through it. It takes what it needs of the host while it runs, one socket at each interface and the use of
-//! each line, and changes none of its addresses, routes, queues or rules.
+//! Connects devices, hosts or modems that are not aware of this program. During a run it takes one socket at
+//! each interface, or the use of each line. It changes no addresses, routes, queues or rules of the host.
 
 mod interface;
 mod line;
@@ -20,21 +19,21 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// An end that is open: what it is called, and the way to it.
+/// Name and device of an opened end.
 type Way = (String, Box<dyn Tunnel>);
 
-/// What an end counts beside the frames that cross the path.
+/// Counters of an end, beside those of frames on the path.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Frames of an interface that went to the other one at once: they carry no packet for the path.
+    /// Frames of an interface that were bridged directly, since they carry no packet for the path.
     beside: AtomicU64,
-    /// Large frames of an interface that could not be cut into such as go on a wire.
+    /// Large frames of an interface that could not be segmented.
     uncut: AtomicU64,
-    /// Bytes of a line before its first frame, which went to the other line at once.
+    /// Bytes of a line before its first frame, which were passed to the other line directly.
     talk: AtomicU64,
-    /// What stood between flags of a line and was no frame, by the reason.
+    /// Invalid data between flags of a line, by reason.
     wrong: [AtomicU64; Wrong::ALL.len()],
-    /// Why the last frame that did not get out did not.
+    /// Reason why the last undelivered frame was refused.
     refusal: Mutex<Option<String>>,
 }
 
@@ -47,7 +46,7 @@ impl Tally {
             Tally::count(counter, 1);
         }
     }
-    /// Takes note of why a frame did not get out, and gives the reason on.
+    /// Records why a frame was refused, and returns the error.
     fn refused(&self, name: &str, length: usize, error: io::Error) -> io::Error {
         if let Ok(mut refusal) = self.refusal.lock() {
             *refusal = Some(format!("{name} did not take a frame of {length} B: {error}"));
@@ -56,28 +55,28 @@ impl Tally {
     }
 }
 
-/// What there is to tell of an end.
+/// Facts about an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireFacts {
-    /// The node.
+    /// Node.
     pub node: String,
-    /// The interface, or the path of the line.
+    /// Name of the interface, or path of the line.
     pub name: String,
-    /// What crossed the path.
+    /// Traffic over the path.
     pub counters: WireCounters,
-    /// Frames that passed at once, beside the path.
+    /// Frames bridged directly, beside the path.
     pub beside: u64,
-    /// Large frames that could not be cut into such as go on a wire, and are lost.
+    /// Large frames dropped because they could not be segmented.
     pub uncut: u64,
-    /// Bytes outside of frames that passed at once.
+    /// Bytes outside of frames, passed directly.
     pub talk: u64,
-    /// How often something on the line was no frame, and why.
+    /// Invalid frames on a line, by reason.
     pub wrong: Vec<(Wrong, u64)>,
-    /// Why the last frame that did not get out did not.
+    /// Reason why the last undelivered frame was refused.
     pub refusal: Option<String>,
 }
 
-/// An end that is open.
+/// An opened end.
 struct Open {
     node: usize,
     name: String,
@@ -85,15 +84,15 @@ struct Open {
     tally: Arc<Tally>,
 }
 
-/// Both ends of the wire of a model; none of either if it has none.
+/// Both ends of the wire of a model; empty without a wire.
 #[derive(Default)]
 pub(crate) struct Ends(Vec<Open>);
 
 impl Ends {
-    /// Opens them and adds what they are driven by.
+    /// Opens both ends and adds their gateways.
     ///
     /// # Errors
-    /// [`Error::Wire`], with what would help.
+    /// [`Error::Wire`], with a remedy.
     pub(crate) fn open(
         model: &Model,
         doors: &[ElementId],
@@ -118,18 +117,18 @@ impl Ends {
         Ok(Ends(ends))
     }
 
-    /// Whether there is one.
+    /// Whether the model has a wire.
     pub(crate) fn any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// What frames cross a door; none where bare packets do.
+    /// Framing at a door; None for bare packets.
     pub(crate) fn framing(&self, model: &Model, door: ElementId) -> Option<Framing> {
         let end = self.0.iter().find(|end| end.door == door)?;
         Some(model.nodes.get(end.node)?.wire.as_ref()?.framing())
     }
 
-    /// What there is to tell of them now.
+    /// Current facts of both ends.
     pub(crate) fn facts(&self, model: &Model, network: &Network) -> Vec<WireFacts> {
         let one = |end: &Open| {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -189,6 +189,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let role = if ledger.is_multiple_of(2) { Role::Active } else { Role::Passive };
         match self.model.flows[ledger / 2].transport.at(role) {
             Transport::Tcp { config, .. } => config.path_mtu == PathMtu::Off,
+            Transport::Model(spec) if spec.learns_mtu() => false,
             _ => self.model.links.iter().any(|link| link.mtu.is_some()),
         }
     }
@@ -247,7 +248,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         let f = &self.model.flows[flow];
         let ends = if head.flags.has(base::Flags::REPLY) { [f.to, f.from] } else { [f.from, f.to] };
         let [from, to] = ends.map(|node| address(node, head.interface));
-        let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)));
+        let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)))
+            || head.flags.has(base::Flags::DIVISIBLE);
         let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
         let mut bytes = Vec::new();
         if matches!(f.transport.at(Role::Active), Transport::Udp(_)) {

@@ -12,6 +12,7 @@ use base::event::Category;
 use base::trace::Tracer;
 use path::Network;
 use scenario::Model;
+use scenario::model::radio::BearerKind;
 use std::io::{self, Write};
 
 /// Records and sightings that are kept before they are worked through.
@@ -23,7 +24,7 @@ pub enum Streamed {
     /// The files are whole: their number.
     Whole(usize),
     /// The files are wrong or were not begun: the network made a copy of a packet that outlived it, or there are radio
-    /// taps, which are joined with packets at the end. [`super::capture`] keeps all packets until then.
+    /// taps of a GPRS cell, which are joined with packets at the end. [`super::capture`] keeps all packets until then.
     AtEnd,
 }
 
@@ -39,7 +40,7 @@ pub fn stream<W: Write>(
     application: &str,
     open: &mut dyn FnMut(Option<&Tap>) -> io::Result<W>,
 ) -> io::Result<Streamed> {
-    if !model.bearers.is_empty() {
+    if model.bearers.iter().any(|bearer| matches!(bearer.kind, BearerKind::Gprs(_))) {
         return Ok(Streamed::AtEnd);
     }
     let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;

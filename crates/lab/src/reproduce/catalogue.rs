@@ -42,13 +42,12 @@ impl Listed {
 
 /// Every claim of the catalogue, in its order.
 pub fn claims() -> Result<Vec<Listed>, ReproduceError> {
-    let data = |e: String| ReproduceError::Data(e);
     let text = include_str!("../../../../experiments/catalogue.toml");
     let stated: BTreeMap<String, Stated> =
-        toml::from_str(text).map_err(|e| data(format!("catalogue.toml: {e}")))?;
+        toml::from_str(text).map_err(|e| ReproduceError::Data(format!("catalogue.toml: {e}")))?;
     let mut tests: BTreeMap<String, Claim> = BTreeMap::new();
     for group in GROUPS {
-        tests.extend(group.claims().map_err(data)?.claim.into_iter().map(|claim| (claim.id.clone(), claim)));
+        tests.extend(group.claims()?.claim.into_iter().map(|claim| (claim.id.clone(), claim)));
     }
     Ok(stated.into_iter().map(|(id, stated)| Listed { test: tests.remove(&id), id, stated }).collect())
 }

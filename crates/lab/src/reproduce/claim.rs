@@ -12,6 +12,11 @@ use results::stats::{Summary, paired_one_sided};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// An expression of a published value or a claim that cannot be evaluated: the reason.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ExpressionError(pub(super) String);
+
 /// What a claim's expressions can ask for.
 pub trait Cells {
     /// The values of a quantity by repetition in the cell with these labels; the error is a sentence.
@@ -399,13 +404,14 @@ pub fn judge(
 }
 
 /// The repetitions in which all `;`-separated tests hold at once.
-pub fn witnesses(test: &str, repetitions: usize, cells: &dyn Cells) -> Result<Vec<usize>, String> {
+pub fn witnesses(test: &str, repetitions: usize, cells: &dyn Cells) -> Result<Vec<usize>, ExpressionError> {
     let none = BTreeMap::new();
     let mut found = Vec::new();
     for i in 0..repetitions {
         let mut all = true;
         for part in parts(test) {
-            all &= evaluate(part, &none, cells, Some(i))?.iter().all(|comparison| comparison.holds);
+            let comparisons = evaluate(part, &none, cells, Some(i)).map_err(ExpressionError)?;
+            all &= comparisons.iter().all(|comparison| comparison.holds);
         }
         if all {
             found.push(i);

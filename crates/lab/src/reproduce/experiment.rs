@@ -1,6 +1,7 @@
 //! Published experiment: a scenario, the published values of its cells, claims and pictures. Data in `experiments/`,
 //! compiled into the program.
 
+use super::claim::ExpressionError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -159,10 +160,15 @@ pub struct Difference {
 
 impl Published {
     /// What the expression gives for one key, by repetition.
-    pub fn computed(&self, key: &str, cells: &dyn super::claim::Cells) -> Result<Vec<Option<f64>>, String> {
+    pub fn computed(
+        &self,
+        key: &str,
+        cells: &dyn super::claim::Cells,
+    ) -> Result<Vec<Option<f64>>, ExpressionError> {
         let names = ["a", "b", "c", "d", "e"];
         let bound: BTreeMap<&str, &str> = names.into_iter().zip(key.split('/')).collect();
-        super::claim::value(self.value.as_deref().unwrap_or_default(), &bound, cells)
+        let text = self.value.as_deref().unwrap_or_default();
+        super::claim::value(text, &bound, cells).map_err(ExpressionError)
     }
 }
 
@@ -358,6 +364,16 @@ pub struct Group {
 
 pub use super::groups::GROUPS;
 
+/// A file of published experiments or claims that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {error}")]
+pub struct DataError {
+    /// Group and name of the file.
+    pub file: String,
+    /// The error in its TOML.
+    pub error: toml::de::Error,
+}
+
 impl Group {
     /// A file's text.
     pub fn file(&self, name: &str) -> Option<&'static str> {
@@ -365,12 +381,12 @@ impl Group {
     }
 
     /// Its experiments: tables, figures, the rest.
-    pub fn experiments(&self) -> Result<Vec<Experiment>, String> {
+    pub fn experiments(&self) -> Result<Vec<Experiment>, DataError> {
         let files = self.files.iter();
         files
             .filter(|(name, _)| !name.ends_with(".scenario.toml") && *name != "claims.toml")
             .map(|(name, text)| {
-                let wrong = |e: toml::de::Error| format!("{}/{name}: {e}", self.name);
+                let wrong = |error| DataError { file: format!("{}/{name}", self.name), error };
                 let table: toml::Table = toml::from_str(text).map_err(wrong)?;
                 // A figure with several panels is a file with several experiments.
                 if table.contains_key("experiment") {
@@ -379,13 +395,13 @@ impl Group {
                 }
                 Ok(vec![toml::from_str(text).map_err(wrong)?])
             })
-            .collect::<Result<Vec<Vec<Experiment>>, String>>()
+            .collect::<Result<Vec<Vec<Experiment>>, DataError>>()
             .map(|all| all.into_iter().flatten().collect())
     }
 
     /// Its claims.
-    pub fn claims(&self) -> Result<Claims, String> {
+    pub fn claims(&self) -> Result<Claims, DataError> {
         let text = self.file("claims.toml").unwrap_or_default();
-        toml::from_str(text).map_err(|e| format!("{}/claims.toml: {e}", self.name))
+        toml::from_str(text).map_err(|error| DataError { file: format!("{}/claims.toml", self.name), error })
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Laboratory<'a> {
     /// Runs one experiment.
     pub fn reproduce(&mut self, id: &str) -> Result<Reproduced, ReproduceError> {
         let (group, experiment) = find(id)?;
-        let claims = group.claims().map_err(ReproduceError::Data)?;
+        let claims = group.claims()?;
         let repetitions = self.settings.of(&experiment);
         let grid = self.grid(group, &experiment, &[], self.settings.seed, repetitions)?;
         let mut values = values(&experiment, &claims, &grid)?;

@@ -174,6 +174,12 @@ pub enum ReproduceError {
     Stopped,
 }
 
+impl From<experiment::DataError> for ReproduceError {
+    fn from(error: experiment::DataError) -> Self {
+        ReproduceError::Data(error.to_string())
+    }
+}
+
 impl From<SweepError> for ReproduceError {
     fn from(error: SweepError) -> Self {
         ReproduceError::Sweep(error)
@@ -217,7 +223,7 @@ impl Settings {
 pub fn list() -> Result<Vec<(String, String)>, ReproduceError> {
     let mut all = Vec::new();
     for group in GROUPS {
-        for e in group.experiments().map_err(ReproduceError::Data)? {
+        for e in group.experiments()? {
             all.push((e.id, e.title));
         }
     }
@@ -232,7 +238,7 @@ pub fn scenario_text(id: &str) -> Option<&'static str> {
 
 fn find(id: &str) -> Result<(&'static Group, Experiment), ReproduceError> {
     for group in GROUPS {
-        let experiments = group.experiments().map_err(ReproduceError::Data)?;
+        let experiments = group.experiments()?;
         if let Some(e) = experiments.into_iter().find(|e| e.id == id) {
             return Ok((group, e));
         }

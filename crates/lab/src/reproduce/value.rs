@@ -37,7 +37,7 @@ pub(super) fn values(
         let wrong = |e: String| ReproduceError::Data(format!("{}: {e}", experiment.id));
         if table.value.is_some() {
             for (key, published) in &table.values {
-                let each = table.computed(key, &view).map_err(wrong)?;
+                let each = table.computed(key, &view).map_err(|e| wrong(e.to_string()))?;
                 all.extend(value(table, key, *published, &each, grid.others(experiment)));
             }
             continue;

@@ -64,7 +64,7 @@ fn by_repetition(
     others: Option<u32>,
     cells: &dyn Cells,
 ) -> Result<ClaimResult, String> {
-    let found = claim::witnesses(&c.test, repetitions, cells)?;
+    let found = claim::witnesses(&c.test, repetitions, cells).map_err(|e| e.to_string())?;
     let share = found.len() as f64 / repetitions.max(1) as f64;
     let needed = c.share.unwrap_or(0.0);
     let holds = share >= needed && !found.is_empty();

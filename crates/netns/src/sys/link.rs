@@ -12,16 +12,16 @@ pub struct Link {
     pub up: bool,
     /// Ethernet hardware type.
     pub ethernet: bool,
-    /// The largest packet in a frame, bytes.
+    /// MTU, bytes.
     pub mtu: u32,
-    /// The bridge or bond that it is a part of, by its index.
+    /// Index of its bridge or bond.
     pub master: Option<u32>,
 }
 
-/// Where the attributes begin: behind the header and an `ifinfomsg`.
+/// Offset of the attributes, behind the header and an `ifinfomsg`.
 const ATTRIBUTES: usize = 32;
 
-/// Asks for the interface of that name.
+/// Queries the interface of that name.
 pub fn look(name: &str) -> io::Result<Link> {
     let mut message = Message::new(libc::RTM_GETLINK, libc::NLM_F_REQUEST as u16);
     message.0.extend(NO_INTERFACE);
@@ -30,7 +30,7 @@ pub fn look(name: &str) -> io::Result<Link> {
     read(&answer).unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
 }
 
-/// Reads the answer.
+/// Parses the reply.
 fn read(answer: &[u8]) -> Option<io::Result<Link>> {
     let short = |at: usize| Some(u16::from_ne_bytes(answer.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
@@ -53,7 +53,7 @@ fn read(answer: &[u8]) -> Option<io::Result<Link>> {
             libc::IFLA_MASTER => link.master = Some(word(at + 4)?),
             _ => {}
         }
-        // An attribute is at least its own header.
+        // An attribute has at least its own header.
         at += length.max(4).next_multiple_of(4);
     }
     Some(Ok(link))

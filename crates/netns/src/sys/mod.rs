@@ -1,7 +1,6 @@
 //! System calls of the emulator: every `unsafe` of this crate is here or in the files below.
 //!
-//! Every `unsafe` of this crate stands here and in the files below (processes, terminals, routes), a function each,
-//! and does what it does with memory that it owns.
+//! Each function performs one operation with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 pub mod link;
@@ -30,7 +29,7 @@ fn check_fd(result: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 
-/// Nanoseconds of the monotonic clock, which no step of the wall clock moves.
+/// Monotonic clock, ns; not affected by steps of the wall clock.
 pub fn monotonic() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes the one structure it is given; this clock exists on every Linux.
@@ -38,7 +37,7 @@ pub fn monotonic() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Nanoseconds of the wall clock since 1970, UT.
+/// Wall clock, ns since 1970, UT.
 pub fn realtime() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes the one structure it is given; this clock exists on every Linux.
@@ -46,7 +45,7 @@ pub fn realtime() -> u64 {
     (t.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(t.tv_nsec as u64)
 }
 
-/// How long the calling thread has been on a processor in its life.
+/// CPU time of the calling thread.
 pub fn thread_time() -> base::Span {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one `timespec`.
@@ -54,20 +53,19 @@ pub fn thread_time() -> base::Span {
     base::Span::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
-/// Moves the calling thread, and no other, into a network namespace of its own.
+/// Moves the calling thread only into a new network namespace.
 pub fn unshare_network() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
 }
 
-/// Moves the calling thread into the network namespace that `fd` stands for.
+/// Moves the calling thread into the network namespace of `fd`.
 pub fn enter_network(fd: RawFd) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::setns(fd, libc::CLONE_NEWNET) })
 }
 
-/// Lets `command` start in the network namespace that `fd` stands for, and die when the thread that started
-/// it does.
+/// Starts `command` in the network namespace of `fd`; it is killed when its parent thread ends.
 pub fn bind_command(command: &mut Command, fd: RawFd) {
     let into = move || {
         enter_network(fd)?;
@@ -90,7 +88,7 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Makes a TUN device in the calling thread's namespace; it lives as long as the file.
+/// Creates a TUN device in the calling thread's namespace; it exists as long as the file.
 pub fn tun(name: &str) -> io::Result<File> {
     let file = File::options().read(true).write(true).open("/dev/net/tun")?;
     let mut request = request(name)?;
@@ -102,7 +100,7 @@ pub fn tun(name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// A socket to configure interfaces by.
+/// Socket for interface ioctls.
 fn control() -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     check_fd(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
@@ -122,15 +120,14 @@ fn address(a: Ipv4Addr) -> libc::sockaddr {
     out
 }
 
-/// Brings an interface up.
+/// Sets an interface up.
 pub fn up(name: &str) -> io::Result<()> {
     let mut r = request(name)?;
     r.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     configure(&control()?, libc::SIOCSIFFLAGS as _, &mut r)
 }
 
-/// Gives an interface its address, the width of its network, its MTU and the length of its send queue, and
-/// brings it up.
+/// Sets address, netmask, MTU and transmit queue length of an interface, and sets it up.
 pub fn address_interface(name: &str, at: Ipv4Addr, mask: Ipv4Addr, mtu: u32, queue: u32) -> io::Result<()> {
     size_interface(name, mtu, queue)?;
     let control = control()?;
@@ -142,28 +139,28 @@ pub fn address_interface(name: &str, at: Ipv4Addr, mask: Ipv4Addr, mtu: u32, que
     up(name)
 }
 
-/// Gives an interface its MTU and the length of its send queue.
+/// Sets MTU and transmit queue length of an interface.
 pub fn size_interface(name: &str, mtu: u32, queue: u32) -> io::Result<()> {
     let control = control()?;
     let mut r = request(name)?;
     r.ifr_ifru.ifru_mtu = mtu as libc::c_int;
     configure(&control, libc::SIOCSIFMTU as _, &mut r)?;
-    // The queue's length lies where the MTU does.
+    // The queue length shares its field with the MTU.
     r.ifr_ifru.ifru_mtu = queue as libc::c_int;
-    // Refused in a user namespace; then the queue stays as it is, and what it drops is counted.
+    // Refused in a user namespace; the default length remains, and drops are counted.
     let _ = configure(&control, libc::SIOCSIFTXQLEN as _, &mut r);
     Ok(())
 }
 
-/// A timer on the monotonic clock that a poll can wait for.
+/// Pollable timer on the monotonic clock.
 pub fn timer() -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     check_fd(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })
 }
 
-/// Sets the timer to an instant of the monotonic clock; setting it also forgets that it has gone off.
+/// Arms the timer for an instant of the monotonic clock; clears a pending expiry.
 pub fn set_timer(timer: &OwnedFd, ns: u64) -> io::Result<()> {
-    // An instant of 0 would switch it off.
+    // 0 would disarm the timer.
     let ns = ns.max(1);
     let at = libc::itimerspec {
         it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
@@ -178,27 +175,27 @@ pub fn set_timer(timer: &OwnedFd, ns: u64) -> io::Result<()> {
     })
 }
 
-/// A file that becomes readable when somebody rings it.
+/// Event descriptor, readable once signalled.
 pub fn bell() -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     check_fd(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })
 }
 
-/// Rings it.
+/// Signals the event descriptor.
 pub fn ring(bell: &OwnedFd) -> io::Result<()> {
     let one = 1u64;
     // SAFETY: the kernel reads the eight bytes of one number.
     check(unsafe { libc::write(bell.as_raw_fd(), (&raw const one).cast(), 8) } as libc::c_int)
 }
 
-/// Forgets that it was rung.
+/// Clears the event descriptor.
 pub fn hush(bell: &OwnedFd) {
     let mut rung = 0u64;
     // SAFETY: the kernel writes the eight bytes of one number. It refuses where nobody has rung.
     unsafe { libc::read(bell.as_raw_fd(), (&raw mut rung).cast(), 8) };
 }
 
-/// The user at the other end of a local socket.
+/// User id of the peer of a Unix socket.
 pub fn peer_user(fd: RawFd) -> io::Result<u32> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -209,10 +206,10 @@ pub fn peer_user(fd: RawFd) -> io::Result<u32> {
     Ok(peer.uid)
 }
 
-/// Lets this much wait in a socket, each way, as far as the system allows: bytes.
+/// Socket buffer size per direction, as far as permitted, bytes.
 const DEPTH: libc::c_int = 8 << 20;
 
-/// Lets bursts wait in a socket.
+/// Enlarges the buffers of a socket for bursts.
 pub fn deepen(fd: RawFd) {
     let depth = DEPTH;
     let set = |option: i32| {
@@ -230,32 +227,32 @@ pub fn deepen(fd: RawFd) {
     for (forced, allowed) in
         [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
     {
-        // Where neither is allowed it stays as it is; what is lost then is counted.
+        // Without permission the size is unchanged; losses are counted.
         let _ = set(forced).or_else(|_| set(allowed));
     }
 }
 
-/// A set of files to be waited for.
+/// Set of descriptors to poll.
 pub struct Waiting {
     fds: Vec<libc::pollfd>,
 }
 
 impl Waiting {
-    /// Waits for these to be readable.
+    /// Polls these for reading.
     pub fn new(fds: impl Iterator<Item = RawFd>) -> Waiting {
         Waiting { fds: fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
     }
-    /// Waits for one of them to be writable too, or no longer.
+    /// Enables or disables polling one of them for writing.
     pub fn also_to_write(&mut self, at: usize, wanted: bool) {
         if let Some(entry) = self.fds.get_mut(at) {
             entry.events = if wanted { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
         }
     }
-    /// Whether there was something to read here, or the device was gone, after the last wait.
+    /// Whether it was readable, or its device was removed, after the last wait.
     pub fn ready(&self, at: usize) -> bool {
         self.fds.get(at).is_none_or(|entry| entry.revents != 0)
     }
-    /// Sleeps until one is.
+    /// Blocks until one is ready.
     pub fn wait(&mut self) -> io::Result<()> {
         // SAFETY: the kernel writes `revents` of as many entries as the vector has; no timeout, no mask.
         let n = unsafe {
@@ -273,7 +270,7 @@ impl Waiting {
     }
 }
 
-/// Waits until one of these can be read from, or for so many milliseconds; tells which can.
+/// Waits until one is readable, at most `ms` milliseconds; returns which are.
 pub fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
     let entry = |fd: &RawFd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 };
     let mut all: Vec<libc::pollfd> = fds.iter().map(entry).collect();
@@ -282,7 +279,7 @@ pub fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
     all.iter().map(|entry| entry.revents != 0).collect()
 }
 
-/// What can be done with a file without waiting; errors count as both.
+/// Readiness of a descriptor; errors set both.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// Readable.
@@ -291,8 +288,7 @@ pub struct Ready {
     pub write: bool,
 }
 
-/// Waits until one of these files can be read from, or written to where that is asked for, but not longer than so
-/// long; tells what can be done.
+/// Waits until one is readable, or writable where requested, at most `most`; returns the readiness of each.
 pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec<Ready> {
     let events = |write: bool| if write { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
     let mut all: Vec<libc::pollfd> =
@@ -314,13 +310,13 @@ pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec
     all.iter().map(ready).collect()
 }
 
-/// Lets the calling thread's timers go off when they are due and not when it suits.
+/// Sets the timer slack of the calling thread to 1 ns.
 pub fn no_slack() {
     // SAFETY: no memory is involved.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
-/// Bytes that were written to a connection and are not yet acknowledged.
+/// Bytes written to a connection and not yet acknowledged.
 pub fn unacknowledged(fd: RawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one number, which outlives the call.
@@ -328,7 +324,7 @@ pub fn unacknowledged(fd: RawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Bytes that have come on a connection and wait to be read.
+/// Bytes received on a connection and not yet read.
 pub fn unread(fd: RawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one number, which outlives the call.
@@ -336,13 +332,13 @@ pub fn unread(fd: RawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Gives a socket its own address in its namespace.
+/// Binds a socket to a local address.
 pub fn bind(stream: &TcpStream, at: SocketAddr) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the structure has.
     check(with_address(at, |at, length| unsafe { libc::bind(stream.as_raw_fd(), at, length) }))
 }
 
-/// An address of a socket as the kernel reads it.
+/// Calls `act` with an address in kernel format.
 fn with_address<R>(at: SocketAddr, act: impl FnOnce(*const libc::sockaddr, libc::socklen_t) -> R) -> R {
     match at {
         SocketAddr::V4(at) => {
@@ -365,7 +361,7 @@ fn with_address<R>(at: SocketAddr, act: impl FnOnce(*const libc::sockaddr, libc:
     }
 }
 
-/// Waits until a file can be written to or read from, at most so many milliseconds.
+/// Waits until a descriptor is writable or readable, at most `ms` milliseconds.
 pub fn wait_for(fd: RawFd, write: bool, ms: i32) {
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
     let mut one = libc::pollfd { fd, events, revents: 0 };
@@ -373,20 +369,20 @@ pub fn wait_for(fd: RawFd, write: bool, ms: i32) {
     unsafe { libc::poll(&raw mut one, 1, ms) };
 }
 
-/// The real-time priority of drivers, in round numbers the middle of it.
+/// Real-time priority of drivers, about the middle of the range.
 pub const DRIVER: i32 = 50;
-/// That of workloads: a network goes before who speaks through it.
+/// Real-time priority of workloads, below that of the network.
 pub const WORKLOAD: i32 = 40;
 
-/// Asks for real-time priority for the calling thread.
+/// Requests real-time priority for the calling thread.
 pub fn real_time(priority: i32) -> io::Result<()> {
     let p = libc::sched_param { sched_priority: priority };
     // SAFETY: it reads the one structure it is given; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const p) })
 }
 
-/// Lets the calling thread's timers go off when they are due and not when it suits (slack 1 ns), and keeps
-/// what is in memory there. Neither is needed for truth, so nothing is told if it is refused.
+/// Sets the timer slack of the calling thread to 1 ns and locks present memory. Both only improve timing, so
+/// refusals are ignored.
 pub fn punctual() {
     // SAFETY: no memory is involved.
     unsafe {
@@ -410,10 +406,10 @@ struct CapData {
     inheritable: u32,
 }
 
-/// The version of the interface with two words a set.
+/// Version of the capability interface with two words per set.
 const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 
-/// Gives up all capabilities of the calling thread, and the way to new ones.
+/// Drops all capabilities of the calling thread, and the means to regain them.
 pub fn drop_rights() -> io::Result<()> {
     let header = CapHeader { version: CAPABILITY_VERSION_3, pid: 0 };
     let none = [CapData { effective: 0, permitted: 0, inheritable: 0 }; 2];
@@ -430,7 +426,7 @@ pub fn drop_rights() -> io::Result<()> {
     }
 }
 
-/// The kernel's `TCP_INFO` of a connection.
+/// `TCP_INFO` of a connection.
 pub fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0u8; 512];
     let mut length = bytes.len() as libc::socklen_t;
@@ -441,8 +437,8 @@ pub fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
     Ok(TcpInfo::read(&bytes[..(length as usize).min(bytes.len())]))
 }
 
-/// A TCP socket of the calling thread's namespace that does not block, with its own congestion control. A
-/// setting of the namespace would not do: outside the first one the kernel allows only some there.
+/// Non-blocking TCP socket in the calling thread's namespace, with a congestion control of its own. The
+/// sysctl of a namespace does not suffice: outside of the initial one, only some algorithms are permitted.
 pub fn stream(cc: Option<&str>, six: bool) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let family = if six { libc::AF_INET6 } else { libc::AF_INET };
@@ -454,7 +450,7 @@ pub fn stream(cc: Option<&str>, six: bool) -> io::Result<TcpStream> {
     Ok(fd.into())
 }
 
-/// Gives a socket its congestion control; one that listens hands it on to what it accepts.
+/// Sets the congestion control of a socket; accepted connections inherit that of the listener.
 pub fn congestion_control(fd: RawFd, cc: &str) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the name has.
     check(unsafe {
@@ -468,7 +464,7 @@ pub fn congestion_control(fd: RawFd, cc: &str) -> io::Result<()> {
     })
 }
 
-/// Lets a connection take no more from its writer while so many bytes wait to be sent for the first time.
+/// Limits unsent bytes of a connection (`TCP_NOTSENT_LOWAT`).
 pub fn wait_below(fd: RawFd, bytes: u32) -> io::Result<()> {
     // SAFETY: the kernel reads the four bytes of one number.
     check(unsafe {
@@ -482,7 +478,7 @@ pub fn wait_below(fd: RawFd, bytes: u32) -> io::Result<()> {
     })
 }
 
-/// Begins to connect.
+/// Starts a connection.
 pub fn connect(stream: &TcpStream, to: SocketAddr) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the structure has.
     let begun = with_address(to, |at, length| unsafe { libc::connect(stream.as_raw_fd(), at, length) });
@@ -492,7 +488,7 @@ pub fn connect(stream: &TcpStream, to: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Makes closing a connection end it at once: with a waiting one, its namespace would stay for minutes.
+/// Makes `close` reset the connection: a lingering one would keep its namespace for minutes.
 pub fn abort_on_close(fd: RawFd) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     // SAFETY: the kernel reads as many bytes as the structure has.

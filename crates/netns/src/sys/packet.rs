@@ -1,35 +1,35 @@
-//! Sockets at interfaces of the host: every frame that comes there, as the wire has it, and frames sent there.
+//! Packet sockets at interfaces of the host: receive all frames as on the wire, and send frames.
 
 use super::{check, check_fd};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, RawFd};
 
-/// Bytes that may wait to be read, as far as the system allows.
+/// Receive buffer, as far as permitted, bytes.
 const WAITING: libc::c_int = 16 << 20;
-/// `struct virtio_net_hdr`, which stands before every frame in either direction.
+/// Length of `struct virtio_net_hdr`, which precedes each frame in both directions.
 const HEAD: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// What a kernel says of a frame that it has not finished.
+/// Offloads left open by the kernel.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Unfinished {
-    /// Where the sum begins, and how far behind that it stands, if it is not complete.
+    /// Start of an incomplete checksum, and the offset of its field from there.
     pub checksum: Option<(usize, usize)>,
-    /// Bytes of payload in each of the frames that it is still to be cut into.
+    /// Payload bytes per segment, if the frame must still be segmented.
     pub piece: Option<usize>,
-    /// A VLAN tag that the card has taken out: the ethertype of tags, and the tag.
+    /// VLAN tag removed by the card: EtherType of the tag, and the tag.
     pub tag: Option<(u16, u16)>,
 }
 
-/// A frame that has come.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Came {
     /// Length in bytes.
     pub length: usize,
     /// Offloads that the kernel left to the receiver.
     pub unfinished: Unfinished,
-    /// It is for the host itself.
+    /// It is addressed to the host.
     pub ours: bool,
 }
 
@@ -46,8 +46,8 @@ fn set<T>(fd: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     })
 }
 
-/// A socket at an interface of the calling thread's namespace. It sees what comes there, for whomever it is, and not
-/// what is sent there, by itself or by others.
+/// Socket at an interface of the calling thread's namespace. It receives all frames that arrive, whatever
+/// their destination, but none that are sent.
 pub fn open(index: i32) -> io::Result<File> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no memory is involved.
@@ -62,7 +62,7 @@ pub fn open(index: i32) -> io::Result<File> {
     let (mut all, mut at): (libc::packet_mreq, libc::sockaddr_ll) = unsafe { std::mem::zeroed() };
     all.mr_ifindex = index;
     all.mr_type = libc::PACKET_MR_PROMISC as u16;
-    // It ends with the socket.
+    // Promiscuous mode ends with the socket.
     set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &all)?;
     at.sll_family = libc::AF_PACKET as u16;
     at.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -75,11 +75,11 @@ pub fn open(index: i32) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(socket.into_raw_fd()) })
 }
 
-/// Room for what the kernel says beside a frame.
+/// Buffer for control messages.
 #[repr(align(8))]
 struct Beside([u8; 128]);
 
-/// Takes the next frame.
+/// Receives the next frame.
 pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<Came> {
     let mut head = [0u8; HEAD];
     let mut beside = Beside([0; 128]);

@@ -1,4 +1,4 @@
-//! Processes: namespaces for them, their signals, whose they are, how they end.
+//! Processes: PID namespaces, signals, credentials, exit status.
 
 use super::{check, check_fd};
 use std::ffi::{CStr, CString};
@@ -9,14 +9,14 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// The next child of the calling thread is the first process of a new process namespace: when that one ends, the
-/// kernel ends all others in it.
+/// Makes the next child of the calling thread the first process of a new PID namespace. When that process
+/// ends, the kernel kills all others in it.
 pub fn unshare_processes() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWPID) })
 }
 
-/// Gives the calling process mounts of its own, which follow those outside and are not seen there.
+/// Moves the calling process into a new mount namespace; mounts of the host propagate into it, but not back.
 pub fn unshare_mounts() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
@@ -33,13 +33,14 @@ pub fn unshare_mounts() -> io::Result<()> {
     })
 }
 
-/// Moves the calling process, which has one thread, into a user namespace in which it may do what namespaces need.
+/// Moves the calling, single-threaded process into a new user namespace with the capabilities that namespaces
+/// need.
 pub fn unshare_user() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })
 }
 
-/// User and group of the process.
+/// Effective user and group id of the process.
 pub fn ids() -> (u32, u32) {
     // SAFETY: no memory is involved; neither can fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
@@ -49,7 +50,7 @@ fn text(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Mounts a file system of this kind.
+/// Mounts a file system of this type.
 pub fn mount(kind: &CStr, at: &Path) -> io::Result<()> {
     let at = text(at)?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
@@ -57,7 +58,7 @@ pub fn mount(kind: &CStr, at: &Path) -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), flags, std::ptr::null()) })
 }
 
-/// Lets a file be seen in the place of another.
+/// Bind-mounts a file over another one.
 pub fn bind_mount(file: &Path, over: &Path) -> io::Result<()> {
     let (file, over) = (text(file)?, text(over)?);
     // SAFETY: the strings end with a zero and outlive the call.
@@ -66,13 +67,13 @@ pub fn bind_mount(file: &Path, over: &Path) -> io::Result<()> {
     })
 }
 
-/// Lets the calling process be killed when the thread that started it ends. Changing user forgets it.
+/// Kills the calling process when its parent thread ends; cleared by a change of user.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })
 }
 
-/// Lets `command` keep these descriptors, and die with the thread that starts it.
+/// Lets `command` inherit these descriptors, and kills it when its parent thread ends.
 pub fn hand_down(command: &mut Command, fds: Vec<RawFd>) {
     let act = move || {
         die_with_parent()?;
@@ -88,15 +89,15 @@ pub fn hand_down(command: &mut Command, fds: Vec<RawFd>) {
     unsafe { command.pre_exec(act) };
 }
 
-/// No signal waits in the calling thread any more; a program started with some that do would never hear them.
+/// Unblocks all signals: a blocked mask would be inherited by the started program.
 fn hear_all_signals() -> io::Result<()> {
     let none = set(&[]);
     // SAFETY: the kernel reads the one structure it is given.
     check(unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) })
 }
 
-/// Lets the rights of the calling process outlive the start of a program. Root's do by themselves; those of a
-/// user over its own user namespace do not. What is refused is not had, and shows where it is needed.
+/// Keeps the capabilities of the process across exec. Root keeps them anyway; a user in its own user
+/// namespace does not. Refusals are ignored here and show where a capability is needed.
 fn keep_rights() {
     // SAFETY: the kernel reads and writes the structures it is given.
     unsafe {
@@ -118,7 +119,7 @@ fn keep_rights() {
     }
 }
 
-/// Lets no right outlive the start of a program but root's.
+/// Drops capabilities at exec, except for root.
 fn leave_rights() {
     ambient(libc::PR_CAP_AMBIENT_CLEAR_ALL, 0);
 }
@@ -129,8 +130,8 @@ fn ambient(what: libc::c_int, right: libc::c_ulong) {
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, what as libc::c_ulong, right, zero, zero) };
 }
 
-/// Lets `command` start, if wanted, in a process group of its own, in the foreground of the terminal if there is
-/// one; and, unless `trusted`, without the rights that the calling process has beyond those of its user.
+/// Optionally starts `command` in a process group of its own, in the foreground of the terminal if there is
+/// one. Unless `trusted`, it loses capabilities beyond those of its user.
 pub fn place(command: &mut Command, own_group: bool, terminal: Option<RawFd>, trusted: bool) {
     let act = move || {
         if own_group {
@@ -150,7 +151,7 @@ pub fn place(command: &mut Command, own_group: bool, terminal: Option<RawFd>, tr
     unsafe { command.pre_exec(act) };
 }
 
-/// Takes over a descriptor that was handed down.
+/// Takes ownership of an inherited descriptor.
 pub fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved; a number that is no open file is refused here.
     check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
@@ -158,24 +159,24 @@ pub fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A file that is nowhere, and stays open in programs that are started.
+/// Anonymous memory file, inherited by child processes.
 pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the name ends with a zero and outlives the call.
     check_fd(unsafe { libc::memfd_create(name.as_ptr(), 0) })
 }
 
-/// How a process changed.
+/// State change of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It ended with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// This signal ended it.
+    /// It was killed by this signal.
     Killed(i32),
-    /// This signal stopped it.
+    /// It was stopped by this signal.
     Stopped(i32),
 }
 
-/// The next child that has changed, if one has.
+/// Next child with a state change, if any.
 pub fn changed() -> Option<(i32, Change)> {
     let mut status = 0;
     // SAFETY: the kernel writes one number, which outlives the call.
@@ -193,7 +194,7 @@ pub fn changed() -> Option<(i32, Change)> {
     Some((pid, change))
 }
 
-/// Sends a signal to a process; a negative number is a group, -1 all that the caller sees but itself.
+/// Sends a signal to a process; a negative id is a process group, -1 all visible processes except the caller.
 pub fn signal(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::kill(pid, signal) })
@@ -211,7 +212,7 @@ fn set(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// From now on these signals wait in the calling thread, and in threads that it starts, until somebody reads them.
+/// Blocks these signals in the calling thread and in threads that it starts; they are read from the result.
 pub fn hold_signals(signals: &[i32]) -> io::Result<OwnedFd> {
     let set = set(signals);
     // SAFETY: the kernel reads the one structure it is given.
@@ -223,7 +224,7 @@ pub fn hold_signals(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// A signal that has come, and whether the terminal sent it, to the whole group.
+/// Next pending signal, and whether the terminal sent it to the whole group.
 pub fn next_signal(held: &OwnedFd) -> Option<(i32, bool)> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
@@ -234,7 +235,7 @@ pub fn next_signal(held: &OwnedFd) -> Option<(i32, bool)> {
     (n == size as isize).then_some((info.ssi_signo as i32, info.ssi_code == FROM_KERNEL))
 }
 
-/// Whose the calling process becomes, for good: supplementary groups, group, user.
+/// Changes supplementary groups, group and user of the process permanently.
 pub fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> {
     // SAFETY: the kernel reads as many numbers as the slice has.
     unsafe {
@@ -244,7 +245,7 @@ pub fn become_user(uid: u32, gid: u32, groups: &[u32]) -> io::Result<()> {
     }
 }
 
-/// A line of the table of users.
+/// Entry of the user database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// User name.
@@ -257,7 +258,7 @@ pub struct Entry {
     pub groups: Vec<u32>,
 }
 
-/// The table's line about a user.
+/// Entry of a user.
 pub fn user_entry(uid: u32, gid: u32) -> Option<Entry> {
     let mut buffer = vec![0 as libc::c_char; 1 << 14];
     // SAFETY: all bytes zero is a value of this plain structure.

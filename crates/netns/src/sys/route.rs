@@ -1,4 +1,4 @@
-//! Addresses and routes that `ifreq` does not cover: those of version 6, and default routes.
+//! Addresses and routes not covered by `ifreq`: IPv6, and default routes.
 
 use super::{address, check, check_fd, control, request};
 use std::io;
@@ -52,7 +52,7 @@ fn index(name: &str) -> io::Result<i32> {
     }
 }
 
-/// Gives an interface an address of version 6 on a network of this width.
+/// Adds an IPv6 address with this prefix length to an interface.
 pub fn address6(name: &str, at: Ipv6Addr, prefix: u32) -> io::Result<()> {
     let mut request = libc::in6_ifreq {
         ifr6_addr: libc::in6_addr { s6_addr: at.octets() },
@@ -63,8 +63,8 @@ pub fn address6(name: &str, at: Ipv6Addr, prefix: u32) -> io::Result<()> {
     check(unsafe { libc::ioctl(control6()?.as_raw_fd(), libc::SIOCSIFADDR as _, &raw mut request) })
 }
 
-/// Leads everything of version 4 that has no better route to an interface, and to somebody there: whoever looks for
-/// the way out expects a gateway.
+/// Adds an IPv4 default route over an interface and a gateway; programs that look for the uplink expect a
+/// gateway.
 pub fn default4(name: &str, gateway: Ipv4Addr) -> io::Result<()> {
     let mut device = request(name)?.ifr_name;
     // SAFETY: all bytes zero is a value of this plain structure.
@@ -78,7 +78,7 @@ pub fn default4(name: &str, gateway: Ipv4Addr) -> io::Result<()> {
     check(unsafe { libc::ioctl(control()?.as_raw_fd(), libc::SIOCADDRT as _, &raw mut route) })
 }
 
-/// Leads everything of version 6 that has no better route to an interface.
+/// Adds an IPv6 default route over an interface.
 pub fn default6(name: &str) -> io::Result<()> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut route: Route6 = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! Serial devices and pseudo-terminals, set so that every byte passes as it is.
+//! Serial devices and pseudo-terminals in raw mode: every byte passes unchanged.
 
 use super::{check, check_fd};
 use std::ffi::{CStr, CString};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 
-/// How a device was set.
+/// Saved terminal settings.
 pub struct Setting(libc::termios);
 
 impl std::fmt::Debug for Setting {
@@ -15,7 +15,7 @@ impl std::fmt::Debug for Setting {
     }
 }
 
-/// Bits per second that a device can be set to, and the kernel's words for them.
+/// Supported speeds, bit/s, and their kernel constants.
 const SPEEDS: [(u32, libc::speed_t); 24] = [
     (50, libc::B50),
     (300, libc::B300),
@@ -43,13 +43,13 @@ const SPEEDS: [(u32, libc::speed_t); 24] = [
     (4_000_000, libc::B4000000),
 ];
 
-/// The speeds that there are.
+/// Supported speeds, bit/s.
 pub fn speeds() -> impl Iterator<Item = u32> {
     SPEEDS.iter().map(|(speed, _)| *speed)
 }
 
-/// Sets a device so that all bytes pass as they are, whatever the modem's lines say, at this speed, or as it is; gives
-/// how it was set.
+/// Sets a device to raw mode without modem control, at this speed or unchanged. Returns the previous
+/// settings.
 fn raw(fd: RawFd, speed: Option<u32>) -> io::Result<Setting> {
     // SAFETY: the kernel writes one structure, of which all bytes zero is a value, and reads one.
     unsafe {
@@ -69,7 +69,7 @@ fn raw(fd: RawFd, speed: Option<u32>) -> io::Result<Setting> {
     }
 }
 
-/// Sets a device as it was.
+/// Restores saved settings.
 pub fn restore(fd: RawFd, setting: &Setting) {
     // SAFETY: the kernel reads one structure. Refused only where the device is gone.
     unsafe { libc::tcsetattr(fd, libc::TCSANOW, &raw const setting.0) };
@@ -86,7 +86,7 @@ fn open_at(path: &CStr) -> io::Result<OwnedFd> {
     check_fd(unsafe { libc::open(path.as_ptr(), flags) })
 }
 
-/// Opens a serial device for this process alone; gives how it was set.
+/// Opens a serial device exclusively; returns its previous settings too.
 pub fn open(path: &str, speed: Option<u32>) -> io::Result<(File, Setting)> {
     let device = open_at(&CString::new(path)?)?;
     let before = raw(device.as_raw_fd(), speed)?;
@@ -95,8 +95,8 @@ pub fn open(path: &str, speed: Option<u32>) -> io::Result<(File, Setting)> {
     Ok((file(device), before))
 }
 
-/// Makes a pseudo-terminal: our end, the other one, which is to stay open so that nobody's going is felt here, and the
-/// path of that.
+/// Creates a pseudo-terminal: our end, the other end and its path. The other end stays open, so that its user
+/// may close it.
 pub fn pair() -> io::Result<(File, OwnedFd, String)> {
     let ours = open_at(c"/dev/ptmx")?;
     let mut name = [0 as libc::c_char; 64];

@@ -1,10 +1,10 @@
-//! The terminal: whose it is at present, and how it is set.
+//! Controlling terminal: foreground process group and settings.
 
 use super::{check, check_fd};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
-/// The terminal that controls the session, if there is one.
+/// Controlling terminal of the session, if any.
 pub fn open() -> Option<OwnedFd> {
     // SAFETY: the name ends with a zero.
     check_fd(unsafe { libc::open(c"/dev/tty".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) }).ok()
@@ -16,13 +16,13 @@ pub fn is(fd: RawFd) -> bool {
     unsafe { libc::isatty(fd) == 1 }
 }
 
-/// Whether the calling process stands in the foreground of it.
+/// Whether the calling process is in the foreground.
 pub fn is_ours(terminal: &OwnedFd) -> bool {
     // SAFETY: no memory is involved.
     unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
 }
 
-/// Puts a process group in its foreground, also when the caller stands in the background.
+/// Moves a process group to the foreground, even if the caller is in the background.
 pub fn give(terminal: RawFd, group: i32) -> io::Result<()> {
     // SAFETY: the sets are written before they are read, and outlive the calls; no allocation, so that it may be
     // called between fork and exec.
@@ -38,19 +38,19 @@ pub fn give(terminal: RawFd, group: i32) -> io::Result<()> {
     }
 }
 
-/// Takes it back for the caller's own group.
+/// Moves the caller's own group to the foreground.
 pub fn take(terminal: &OwnedFd) {
     // SAFETY: no memory is involved.
     let own = unsafe { libc::getpgrp() };
-    // Refused only where it is gone.
+    // Refused only if the terminal is gone.
     let _ = give(terminal.as_raw_fd(), own);
 }
 
-/// How a terminal is set.
+/// Saved terminal settings.
 #[derive(Clone, Copy)]
 pub struct Setting(libc::termios);
 
-/// How it is set now.
+/// Current settings.
 pub fn setting(terminal: &OwnedFd) -> Option<Setting> {
     // SAFETY: the kernel writes one structure, of which all bytes zero is a value.
     unsafe {
@@ -60,7 +60,7 @@ pub fn setting(terminal: &OwnedFd) -> Option<Setting> {
     }
 }
 
-/// Sets it as it was.
+/// Restores saved settings.
 pub fn restore(terminal: &OwnedFd, setting: &Setting) {
     // SAFETY: the kernel reads one structure.
     unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSADRAIN, &raw const setting.0) };

@@ -1,16 +1,15 @@
-//! Pairs of virtual Ethernet devices, and sockets that see their frames: what stands in for a TUN device where
-//! there is none to be had.
+//! Virtual Ethernet (veth) pairs, and sockets for their frames: the replacement of a TUN device.
 
 use super::{check, check_fd, configure, control, request};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
-/// A message to the kernel's routing tables, as it grows (`rtnetlink`).
+/// An `rtnetlink` message under construction.
 pub(crate) struct Message(pub(crate) Vec<u8>);
 
 const HEADER: usize = 16;
-/// An `ifinfomsg` that says nothing.
+/// A zero `ifinfomsg`.
 pub(crate) const NO_INTERFACE: [u8; 16] = [0; 16];
 const VETH_INFO_PEER: u16 = 1;
 
@@ -24,7 +23,7 @@ impl Message {
     pub(crate) fn put(&mut self, kind: u16, value: &[u8]) {
         self.within(kind, |m| m.0.extend(value));
     }
-    /// An attribute that holds what `fill` puts in.
+    /// Adds an attribute with the content written by `fill`.
     fn within(&mut self, kind: u16, fill: impl FnOnce(&mut Message)) {
         let at = self.0.len();
         self.0.extend([0; 2]);
@@ -34,7 +33,7 @@ impl Message {
         self.0[at..at + 2].copy_from_slice(&length.to_ne_bytes());
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
-    /// Sends it and hears the answer.
+    /// Sends the message and returns the reply.
     pub(crate) fn exchange(mut self) -> io::Result<Vec<u8>> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -52,7 +51,7 @@ impl Message {
         answer.truncate(n as usize);
         Ok(answer)
     }
-    /// Sends it and hears whether it was done.
+    /// Sends the message and checks its acknowledgement.
     fn send(self) -> io::Result<()> {
         let answer = self.exchange()?;
         let number =
@@ -69,7 +68,7 @@ pub(crate) fn with_end(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
 }
 
-/// Makes a pair: `here` in the calling thread's namespace, `there` in the one that `namespace` stands for.
+/// Creates a veth pair: `here` in the calling thread's namespace, `there` in that of `namespace`.
 pub fn pair(here: &str, there: &str, namespace: RawFd) -> io::Result<()> {
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
     let mut message = Message::new(libc::RTM_NEWLINK, flags as u16);
@@ -95,7 +94,7 @@ struct Setting {
     value: u32,
 }
 
-/// Checksums, segmentation and their kind, which a device may leave to others: what sees its frames wants them whole.
+/// Ethtool commands of offloads: frames must be complete when they are read.
 const OFFLOADS: [u32; 6] = [
     0x15, // receive checksums
     0x17, // transmit checksums
@@ -105,7 +104,7 @@ const OFFLOADS: [u32; 6] = [
     0x2c, // generic reception
 ];
 
-/// Makes a device send each packet as it goes on the wire.
+/// Disables offloads, so that a device sends packets as on a wire.
 pub fn whole_packets(name: &str) -> io::Result<()> {
     let control = control()?;
     for command in OFFLOADS {
@@ -117,21 +116,21 @@ pub fn whole_packets(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings a device up that asks nobody for addresses of Ethernet.
+/// Sets a device up without address resolution.
 pub fn up_without_arp(name: &str) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING | libc::IFF_NOARP) as libc::c_short;
     configure(&control()?, libc::SIOCSIFFLAGS as _, &mut request)
 }
 
-/// Lets a device carry packets of this size.
+/// Sets the MTU of a device.
 pub fn mtu(name: &str, mtu: u32) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_mtu = mtu as libc::c_int;
     configure(&control()?, libc::SIOCSIFMTU as _, &mut request)
 }
 
-/// The address of a device on Ethernet.
+/// Hardware address of a device.
 pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
     let mut request = request(name)?;
     configure(&control()?, libc::SIOCGIFHWADDR as _, &mut request)?;
@@ -144,10 +143,10 @@ pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
     Ok(bytes)
 }
 
-/// Bytes that may wait to be read, as far as the system allows.
+/// Receive buffer, as far as permitted, bytes.
 const WAITING: libc::c_int = 16 << 20;
 
-/// A socket that sees the frames which come to a device of the calling thread's namespace, and sends others.
+/// Socket for received frames of a device in the calling thread's namespace; it can also send.
 pub fn frames(name: &str) -> io::Result<File> {
     let name = std::ffi::CString::new(name)?;
     let all = (libc::ETH_P_ALL as u16).to_be();
@@ -188,7 +187,7 @@ pub fn frames(name: &str) -> io::Result<File> {
     Ok(File::from(socket))
 }
 
-/// Frames that such a socket threw away because nobody read them in time, since it was last asked.
+/// Frames dropped by such a socket since the last call because they were not read in time.
 pub fn thrown_away(fd: RawFd) -> u64 {
     let mut counts = [0u32; 2];
     let mut length = size_of::<[u32; 2]>() as libc::socklen_t;

@@ -2,60 +2,16 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::pool::BodyRef;
-use base::rng::Seed;
+use base::packet::Packet;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
 use path::capacity::Capacity;
 use path::channel::{Channel, ChannelConfig};
-use path::{Cx, Element, ElementId, Network, Port};
-
-/// Writes down what arrives.
-#[derive(Default)]
-pub(crate) struct Sink(pub(crate) Vec<(Time, Packet)>);
-
-impl Element for Sink {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.discard(&packet);
-        self.0.push((cx.now(), packet));
-    }
-    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
-    fn next_wake(&self) -> Time {
-        Time::NEVER
-    }
-    fn holds(&self) -> usize {
-        0
-    }
-}
-
-pub(crate) const SEED: Seed = Seed { seed: 1, repetition: 0 };
-
-pub(crate) fn s(x: f64) -> Time {
-    Time::from_secs_f64(x)
-}
+use path::{ElementId, Network, Port};
+pub(crate) use testkit::chain::{SEED, Sink, packet, s};
 
 pub(crate) fn span(x: f64) -> Span {
     Span::from_secs_f64(x)
-}
-
-pub(crate) fn packet(ordinal: u32, size: u32) -> Packet {
-    Packet {
-        id: u64::from(ordinal),
-        born: Time::ZERO,
-        lives: Packet::ALWAYS,
-        body: BodyRef::NONE,
-        flow: FlowId(0),
-        size,
-        ordinal,
-        source: NodeId(0),
-        destination: NodeId(1),
-        interface: 0,
-        flags: Flags::DATA,
-        class: 0,
-        ecn: 0,
-        unit: 0,
-    }
 }
 
 /// A plain channel of `bps` bit/s, without delay.

@@ -1,4 +1,4 @@
-//! What a cell with a real PCU is made of, and the configuration file of osmo-pcu.
+//! Configuration of a cell with a real PCU, and the configuration file of osmo-pcu.
 
 use crate::cell::config::UserConfig;
 

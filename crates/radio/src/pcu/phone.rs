@@ -316,8 +316,8 @@ impl Phone {
     pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, _, frame) = self.queued.remove(at)?;
-        let mobile = (self.tlli, self.me, self.class);
-        Some(wire::gb::down_known(wire::pcuif::BVCI, mobile, self.lifetime, &frame))
+        let mobile = wire::gb::Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs: None };
+        Some(wire::gb::down_known(wire::pcuif::BVCI, &mobile, self.lifetime, &frame))
     }
 
     /// A downlink packet is at the SGSN; false: it finds no room.

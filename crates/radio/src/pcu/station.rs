@@ -125,7 +125,8 @@ impl Station {
         self.next += 1;
         if !self.begun {
             self.begun = true;
-            self.tell(pcuif::info(&Info { slots: self.slots, ports: self.ports, initial: 0 }));
+            let info = Info { slots: self.slots, ports: self.ports, initial: 0, egprs: false };
+            self.tell(pcuif::info(&info));
         }
         self.bring_up(now);
         self.broadcast(now);

@@ -112,38 +112,55 @@ pub fn down(tlli: u32, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     unitdata(BVCI, &pdu)
 }
 
-/// DL-UNITDATA for a mobile of which the BSS is told the IMSI's last digits and the multislot class of GPRS.
-pub fn down_known(
-    bvci: u16,
-    (tlli, digits, class): (u32, u16, u8),
-    lifetime: Option<Span>,
-    frame: &[u8],
-) -> Vec<u8> {
+/// What the BSS is told of a mobile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mobile {
+    /// Its TLLI.
+    pub tlli: u32,
+    /// Last digits of its IMSI.
+    pub digits: u16,
+    /// Multislot class of GPRS.
+    pub class: u8,
+    /// Multislot class of EGPRS, if it speaks it.
+    pub egprs: Option<u8>,
+}
+
+/// DL-UNITDATA for a mobile of which the BSS is told who it is and what it can.
+pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     let mut pdu = vec![kind::DL_UNITDATA];
-    pdu.extend(tlli.to_be_bytes());
+    pdu.extend(mobile.tlli.to_be_bytes());
     pdu.extend(QOS);
     let centiseconds = lifetime.map_or(u16::MAX, |l| (l.as_nanos() / 10_000_000).min(65_534) as u16);
     put(&mut pdu, element::LIFETIME, &centiseconds.to_be_bytes());
     // 001 01 and ten digits: an identity of 15 digits in BCD, the first one beside the type.
-    let text = format!("001010000000{:03}", digits % 1000);
+    let text = format!("001010000000{:03}", mobile.digits % 1000);
     let digit = |i: usize| text.as_bytes()[i] - b'0';
     let mut imsi = vec![digit(0) << 4 | 9];
     imsi.extend((0..7).map(|i| digit(2 * i + 2) << 4 | digit(2 * i + 1)));
     put(&mut pdu, element::IMSI, &imsi);
-    put(&mut pdu, element::RADIO_ACCESS, &radio_access(class));
+    put(&mut pdu, element::RADIO_ACCESS, &radio_access(mobile));
     put(&mut pdu, element::LLC_PDU, frame);
     unitdata(bvci, &pdu)
 }
 
-/// MS Radio Access Capability (24.008 section 10.5.5.12a): GSM P, power class 1, a multislot class of GPRS, no EGPRS.
-fn radio_access(class: u8) -> Vec<u8> {
-    let w = BitWriter::new().put(0, 4).put(18, 7).put(1, 3).put(0, 1);
+/// MS Radio Access Capability (24.008 section 10.5.5.12a): GSM P, power class 1, multislot classes of GPRS and EGPRS.
+fn radio_access(mobile: &Mobile) -> Vec<u8> {
+    // The length counts from the power class on, without the bit that says that no other technology follows.
+    let length = if mobile.egprs.is_some() { 30 } else { 18 };
+    let w = BitWriter::new().put(0, 4).put(length, 7).put(1, 3).put(0, 1);
     // ES IND, then no pseudo-synchronisation and no group calls.
     let w = w.put(1, 1).put(0, 3);
     // Multislot capability: no HSCSD; GPRS with its class, without extended allocation; no times of measurement.
-    let w = w.put(1, 1).put(0, 1).put(1, 1).put(u64::from(class), 5).put(0, 1).put(0, 1);
-    // No other access technology; spare bits.
-    w.put(0, 3).filled(4)
+    let w = w.put(1, 1).put(0, 1).put(1, 1).put(u64::from(mobile.class), 5).put(0, 1).put(0, 1);
+    match mobile.egprs {
+        // No other access technology; spare bits.
+        None => w.put(0, 3).filled(4),
+        // No ECSD; EGPRS with its class, without extended allocation; no dual transfer mode; 8-PSK power class 2.
+        Some(class) => {
+            let w = w.put(0, 1).put(1, 1).put(u64::from(class), 5).put(0, 1).put(0, 1);
+            w.put(1, 1).put(2, 2).put(0, 3).filled(6)
+        }
+    }
 }
 
 /// UL-UNITDATA with an LLC frame from a cell.

@@ -117,7 +117,8 @@ fn egprs_description(w: BitWriter, report: &Report) -> BitWriter {
         .put(u64::from(shown == all), 1)
         .put(u64::from(numbering.wire(report.complete + 1)), 11)
         .put(0, 1);
-    for bsn in report.complete + 1..report.complete + 1 + shown as u32 {
+    // As in the bitmap of GPRS, the last bit is that of the oldest block.
+    for bsn in (report.complete + 1..report.complete + 1 + shown as u32).rev() {
         w.push(report.received.get(bsn));
     }
     w
@@ -287,6 +288,19 @@ mod tests {
         let long = report(&(1..600).collect::<Vec<_>>(), Numbering::egprs(1024));
         assert_eq!(egprs_downlink_ack(3, &long, None).len(), OCTETS);
         assert_eq!(egprs_uplink_ack(3, &long, 9, None, 7).len(), OCTETS);
+    }
+
+    /// GP-08: the bitmap of EGPRS ends with the oldest block behind V(Q), as a real PCU writes and reads it.
+    #[test]
+    fn gp_08_the_bitmap_of_egprs_ends_with_the_oldest_block() {
+        let received: Vec<u32> = (1..24).filter(|b| *b != 8).collect();
+        let octets = egprs_downlink_ack(3, &report(&received, Numbering::egprs(64)), None);
+        let mut r = BitReader::new(&octets);
+        // MAC header, type, TFI, two flags, no request, no PFI and no extension; then the description up to the bitmap.
+        r.take(8 + 6 + 5 + 2 + 1 + 2);
+        assert_eq!(r.take(1 + 8), Some(1 << 8 | (15 + 23)));
+        r.take(1 + 1 + 1 + 11 + 1);
+        assert_eq!(r.take(23), Some(0x7f_ffff & !(1 << 7)));
     }
 
     proptest! {

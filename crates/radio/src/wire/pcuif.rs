@@ -43,6 +43,8 @@ pub struct Info {
     pub ports: [u16; 2],
     /// Coding scheme that a TBF begins with, 1 to 4; 0: the PCU's own choice.
     pub initial: u8,
+    /// The base station knows MCS-1 to MCS-9.
+    pub egprs: bool,
 }
 
 /// What the PCU says, or hears.
@@ -113,8 +115,9 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 pub fn info(info: &Info) -> Vec<u8> {
     let mut b: Vec<u8> = Vec::new();
     b.extend(0x0au32.to_le_bytes());
-    // Active, CS-1 to CS-4.
-    b.extend((1u32 | 15 << 16).to_le_bytes());
+    // Active, CS-1 to CS-4, MCS-1 to MCS-9.
+    let schemes = if info.egprs { 0x1ff << 20 } else { 0 };
+    b.extend((1u32 | 15 << 16 | schemes).to_le_bytes());
     for trx in 0..8 {
         b.extend(ARFCN.to_le_bytes());
         b.extend([if trx == 0 { info.slots } else { 0 }, 0]);
@@ -213,7 +216,7 @@ mod tests {
         assert_eq!(read(&said(0, 2, &[9; 23])), Some(Said::Grant(&[9; 23])));
         assert_eq!(read(&said(0, 3, &[0, 0, 0, 6])), Some(Said::Paged(&[6])));
         assert_eq!(read(&message(0x40, &[1, 0, 7, 0])), Some(Said::Activate { slot: 7, on: true }));
-        let cell = info(&Info { slots: 0x80, ports: [1, 2], initial: 0 });
+        let cell = info(&Info { slots: 0x80, ports: [1, 2], initial: 0, egprs: false });
         assert_eq!((cell.len(), cell[4], cell[12..15].to_vec()), (SIZE, 0x0a, vec![0x67, 3, 0x80]));
         assert_eq!(ready(12, 7)[8..12], 52u32.to_le_bytes());
     }

@@ -2,39 +2,16 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use base::Span;
 use base::event::Category;
 use base::packet::{Flags, Packet};
 use base::rng::Seed;
 use base::trace::Tracer;
-use base::{Span, Time};
-use path::{Cx, Element, ElementId, Network, Port};
+use path::{ElementId, Network, Port};
 use radio::cell::config::{CellConfig, Delays, UserConfig};
 use radio::cell::{Cell, element};
 use radio::mac::tbf::{Durations, TbfConfig};
-
-/// Keeps what arrives.
-#[derive(Default)]
-pub(crate) struct Sink(pub(crate) Vec<(Time, Packet)>);
-
-impl Element for Sink {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        cx.discard(&packet);
-        self.0.push((cx.now(), packet));
-    }
-    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
-    fn next_wake(&self) -> Time {
-        Time::NEVER
-    }
-    fn holds(&self) -> usize {
-        0
-    }
-}
-
-pub(crate) const SEED: Seed = Seed { seed: 1, repetition: 0 };
-
-pub(crate) fn s(x: f64) -> Time {
-    Time::from_secs_f64(x)
-}
+pub(crate) use testkit::chain::{SEED, Sink, s};
 
 /// A cell with a sink behind each port.
 pub(crate) struct Bench {

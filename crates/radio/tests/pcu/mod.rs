@@ -16,6 +16,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) lines: &'a [&'a str],
     /// Timeslots with a PDCH, as a mask with timeslot 0 in the lowest bit.
     pub(crate) slots: u8,
+    /// The base station knows MCS-1 to MCS-9.
+    pub(crate) egprs: bool,
 }
 
 /// A running PCU with its base station and its SGSN.
@@ -44,7 +46,7 @@ impl Pcu {
         let ports = program.ports();
         let mut pcu = Pcu { program, frames: Vec::new(), common: Vec::new(), ready: false, tick: 1 };
         pcu.program.receive();
-        pcu.program.send(&pcuif::info(&Info { slots: setup.slots, ports, initial: 0 }));
+        pcu.program.send(&pcuif::info(&Info { slots: setup.slots, ports, initial: 0, egprs: setup.egprs }));
         let begin = Instant::now();
         while !pcu.ready {
             let late = begin.elapsed() >= Duration::from_secs(10);
@@ -94,6 +96,17 @@ impl Pcu {
         let pdu = gb::down(tlli, None, frame);
         self.tell(&gb::unitdata(BVCI, &pdu[4..]));
         std::thread::sleep(Duration::from_millis(1));
+    }
+
+    /// An LLC frame for a mobile of which the PCU is told what it can.
+    pub(crate) fn down_known(&self, mobile: &gb::Mobile, frame: &[u8]) {
+        self.tell(&gb::down_known(BVCI, mobile, None, frame));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+
+    /// What it sent on the PCH has been sent.
+    pub(crate) fn confirm(&self, octets: &[u8]) {
+        self.program.send(&pcuif::paged(octets));
     }
 
     fn tell(&self, datagram: &[u8]) {

@@ -4,18 +4,18 @@
 
 use super::chance::{jitter, rule};
 use super::{Builder, Chain, deadline, gate_of};
-use crate::model::{Direction, GateMode, Link, Position, Queue, Transport};
+use crate::model::{Direction, GateMode, Link, Position, Queue};
 use path::ElementId;
 use path::background::{Absorber, Background};
-use path::compression::{Decompressor, Numbering};
+use path::compression::{Decompressor, Growing, Numbering, Shrinking};
 use path::deadline::DeadlineLink;
 use path::hold::Hold;
 use path::loaded::LoadedLink;
 use path::loss::Loss;
 use path::meter::Meter;
+use path::outside::Outside;
 use path::qdisc::QueueSite;
 use path::rst_flush::RstWatch;
-use transport::tcp::Role;
 
 impl Builder<'_> {
     /// Builds the chain of a link, unless it exists.
@@ -80,9 +80,9 @@ impl Builder<'_> {
             let id = self.add(format!("{}.absorber", link.name), Absorber::but(through));
             self.prepend_element(index, chain, id);
         }
-        if link.compression {
-            let compressed = self.compressed();
-            let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&compressed));
+        let differences = self.headers_as_differences(link);
+        if !differences.is_empty() {
+            let id = self.add(format!("{}.decompressor", link.name), Decompressor::new(&differences));
             self.prepend_element(index, chain, id);
         }
         for &l in link.losses.iter().rev() {
@@ -96,19 +96,16 @@ impl Builder<'_> {
             let id = self.add(format!("{}.delay", link.name), jitter);
             self.prepend_element(index, chain, id);
         }
-        if link.compression {
-            let id = self.add(format!("{}.compressor", link.name), Numbering::new(2 * self.numbers()));
+        if !differences.is_empty() {
+            let id = self.add(format!("{}.compressor", link.name), Numbering::new(&differences));
             self.prepend_element(index, chain, id);
         }
-    }
-
-    /// Which packet numbers belong to flows whose headers VJ compression takes: TCP models without timestamps.
-    /// Packets of a kernel pass uncompressed.
-    fn compressed(&self) -> Vec<bool> {
-        let without_timestamps =
-            |transport: &Transport| matches!(transport, Transport::Tcp { config, .. } if !config.timestamps);
-        let tcp = self.model.flows.iter().map(|f| without_timestamps(f.transport.at(Role::Active)));
-        tcp.flat_map(|c| [c, c]).chain(std::iter::repeat(false)).take(2 * self.numbers()).collect()
+        let headers = self.compressed_headers(link);
+        if !headers.is_empty() {
+            let compressed = headers.iter().map(Option::is_some).collect();
+            let id = self.add(format!("{}.headers-restored", link.name), Growing::new(compressed));
+            self.prepend_element(index, chain, id);
+        }
     }
 
     /// What packets meet before the queue: shaper, gates, background load, charging meter, MTU.
@@ -134,6 +131,11 @@ impl Builder<'_> {
             self.backgrounds.push(id);
             self.prepend_element(index, chain, id);
         }
+        let headers = self.compressed_headers(link);
+        if !headers.is_empty() {
+            let id = self.add(format!("{}.headers-compressed", link.name), Shrinking::new(headers));
+            self.prepend_element(index, chain, id);
+        }
         if link.charging.is_some() && !is_up(link) {
             let id = self.add(format!("{}.gateway", link.name), Meter::default());
             self.prepend_element(index, chain, id);
@@ -148,6 +150,11 @@ impl Builder<'_> {
     fn served(&mut self, index: usize) -> ElementId {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
+        if model.processes.iter().any(|process| process.links.contains(&index)) {
+            let id = self.add(link.name.clone(), Outside::default());
+            self.outsides.push((index, id));
+            return id;
+        }
         if link.channel.is_some() || !link.queue.is_plain() {
             return self.channel(index);
         }

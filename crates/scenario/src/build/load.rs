@@ -66,7 +66,7 @@ impl Builder<'_> {
             && link.channel.is_none()
             && link.bearer.is_none()
             && link.losses.is_empty()
-            && !link.compression
+            && link.compression.is_none()
             && !link.gates.iter().any(held)
             && !self.travels.iter().any(|travel| travel.way.contains(&index))
             && !self.network.is_traced()

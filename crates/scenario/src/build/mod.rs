@@ -10,6 +10,7 @@ mod apps;
 mod chance;
 mod channel;
 mod deadline;
+mod headers;
 mod link;
 mod load;
 mod manager;
@@ -63,6 +64,8 @@ pub struct World {
     pub letters: Vec<Letters>,
     /// The elements of each link, in the order of the model; those of a bearer are shared by its two directions.
     pub links: Vec<Vec<ElementId>>,
+    /// Links that wait for a program to serve them, and their elements.
+    pub outsides: Vec<(usize, ElementId)>,
 }
 
 /// The hosts of a flow.
@@ -113,6 +116,8 @@ struct Builder<'a> {
     caches: BTreeMap<(usize, usize), TcbCache>,
     /// Watches for resets, and the link that each empties.
     watches: Vec<(ElementId, usize)>,
+    /// Links that programs serve, and their elements.
+    outsides: Vec<(usize, ElementId)>,
     /// Congestion managers, by node.
     managers: BTreeMap<usize, WindowManager>,
     /// The window of all flows from one node to another, where they share it.
@@ -147,6 +152,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         choices: Vec::new(),
         caches: BTreeMap::new(),
         watches: Vec::new(),
+        outsides: Vec::new(),
         managers: BTreeMap::new(),
         windows: BTreeMap::new(),
     };
@@ -188,6 +194,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         bearers,
         letters: told,
         links: b.links,
+        outsides: b.outsides,
     }
 }
 

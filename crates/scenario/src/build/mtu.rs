@@ -1,8 +1,8 @@
 //! Builder of MTUs: the entrance of links that cut packets up or refuse them, reassembly before hosts, and the ways of ICMP
 //! errors back to senders.
 
-use super::Builder;
 use super::wiring::Way;
+use super::{Builder, path_numbers};
 use crate::model::{Flow, Mtu, Transport};
 use path::fragment::{self, ERRORS, HOST_ERRORS};
 use path::reassembly::Reassembly;
@@ -13,17 +13,28 @@ use transport::tcp::config::PathMtu;
 
 /// Whether the model at an end of a flow learns the path's MTU, so that its packets must not be cut up.
 fn learns(flow: &Flow, role: Role) -> bool {
-    matches!(flow.transport.at(role), Transport::Tcp { config, .. } if config.path_mtu != PathMtu::Off)
+    match flow.transport.at(role) {
+        Transport::Tcp { config, .. } => config.path_mtu != PathMtu::Off,
+        Transport::Model(spec) => spec.learns_mtu(),
+        _ => false,
+    }
 }
 
 impl Builder<'_> {
     /// The entrance of a link with an MTU.
     pub(super) fn mtu(&mut self, link: usize, mtu: Mtu) -> ElementId {
         let model = self.model;
-        let flows =
-            model.flows.iter().flat_map(|flow| [Role::Active, Role::Passive].map(|role| learns(flow, role)));
+        let of = |flow: &Flow| [Role::Active, Role::Passive].map(|role| learns(flow, role));
+        let mut whole: Vec<bool> = model.flows.iter().flat_map(of).collect();
+        // Other network paths of a flow have numbers behind those of all flows.
+        for (i, flow) in model.flows.iter().enumerate() {
+            for number in path_numbers(model, i) {
+                whole.resize(whole.len().max(2 * number + 2), false);
+                whole[2 * number..2 * number + 2].copy_from_slice(&of(flow));
+            }
+        }
         let name = format!("{}.mtu", model.links[link].name);
-        let id = self.add(name, fragment::Mtu::new(mtu.size, mtu.tells, flows.collect()));
+        let id = self.add(name, fragment::Mtu::new(mtu.size, mtu.tells, whole));
         self.mtus.push((link, id));
         id
     }

@@ -17,6 +17,9 @@ pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
     if let Some(bearer) = link.bearer {
         return vec![super::radio::bearer(&model.bearers[bearer])];
     }
+    if let Some(process) = model.processes.iter().find(|process| process.name == link.owner) {
+        return vec![format!("served by the program `{}`", process.command)];
+    }
     let Some(c) = link.channel.as_deref() else { return Vec::new() };
     let mut out: Vec<String> = c.classes.iter().map(class).collect();
     out.extend(c.stay.map(|stay| format!("packets stay in the queue for at most {stay}")));

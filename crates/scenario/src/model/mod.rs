@@ -42,6 +42,8 @@ pub struct Model {
     pub links: Vec<Link>,
     /// Radio bearers, one for each hop that has one.
     pub bearers: Vec<Bearer>,
+    /// Hops whose two links are served by a program.
+    pub processes: Vec<Process>,
     /// Gates. One that acts in both directions is one gate on two links: same weather for both.
     pub gates: Vec<Gate>,
     /// Changes of rate, likewise.
@@ -181,8 +183,8 @@ pub struct Link {
     pub losses: Vec<usize>,
     /// Indexes of the background loads on it.
     pub backgrounds: Vec<usize>,
-    /// Headers are sent as differences (RFC 1144).
-    pub compression: bool,
+    /// How headers are compressed, if they are.
+    pub compression: Option<HeaderCompression>,
     /// Its largest packet; none: packets of any size pass.
     pub mtu: Option<Mtu>,
     /// Index of the link whose queue a reset that has passed this one empties of its connection.
@@ -195,11 +197,34 @@ pub struct Link {
     pub bearer: Option<usize>,
 }
 
+base::named! {
+    /// How a link compresses the headers of TCP.
+    pub enum HeaderCompression {
+        /// As differences; sizes stay as they are (RFC 1144).
+        Rfc1144 = "rfc1144",
+        /// As differences, with sizes; options that change go whole (RFC 2507).
+        Rfc2507 = "rfc2507",
+        /// By windows of numbers, with sizes, timestamps too (ROHC-TCP, RFC 6846).
+        Rohc = "rohc",
+    }
+}
+
 impl Link {
     /// What makes it more than a plain link, to be changed.
     pub(crate) fn channel_mut(&mut self) -> &mut channel::Channel {
         self.channel.get_or_insert_default()
     }
+}
+
+/// A program that serves the two links of a hop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The hop.
+    pub name: String,
+    /// What `/bin/sh` is given to run.
+    pub command: String,
+    /// Indexes of its links, down before up.
+    pub links: [usize; 2],
 }
 
 /// How fast a link serves.

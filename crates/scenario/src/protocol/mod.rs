@@ -46,6 +46,10 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn datagrams(&self) -> bool {
         false
     }
+    /// Whether its packets must not be cut up, because it learns the MTU of its paths.
+    fn learns_mtu(&self) -> bool {
+        false
+    }
     /// How many network paths it uses at once; each is a route of its own through the network.
     fn paths(&self) -> usize {
         1

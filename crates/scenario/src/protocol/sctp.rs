@@ -8,7 +8,7 @@ use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table
 use crate::model::{App, Protocol};
 use host::{CodecConfig, FlowEnd};
 use sctp::config::{
-    Burst, Config, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit,
+    Burst, Config, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
 };
 use sctp::wire::Codec;
 use sctp::{Association, chunk};
@@ -47,6 +47,12 @@ pub(super) static TABLE: TableShape = table(
             "What the options start from.",
         ),
         field("mtu", BYTES, NO, "Largest IP packet."),
+        field(
+            "path-mtu",
+            Shape::One(Kind::Word(PathMtu::NAMES)),
+            NO,
+            "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; with `off` routers cut them up.",
+        ),
         field("chunk", BYTES, NO, "Most user data in a DATA chunk. Without it, what the MTU holds."),
         field(
             "data-header",
@@ -99,6 +105,19 @@ pub(super) static TABLE: TableShape = table(
             FLAG,
             NO,
             "The first packet with data of an association is acknowledged at once.",
+        ),
+        field("gap-blocks", Shape::One(Kind::Count(1, 300)), NO, "Most gap blocks in a SACK."),
+        field(
+            "restarts-on-fast",
+            FLAG,
+            NO,
+            "A fast retransmission of the oldest outstanding chunk restarts T3-rtx (RFC 9260).",
+        ),
+        field(
+            "counts-marked",
+            FLAG,
+            NO,
+            "Chunks that are acknowledged while they wait to be sent again open the congestion window.",
         ),
         field("reports-duplicates", FLAG, NO, "SACKs report duplicate chunks."),
         field(
@@ -187,6 +206,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let short = |key: &str| reader.count(key).and_then(|n| u16::try_from(n).ok());
     let word = |key: &str| reader.word(key);
     over(&mut c.mtu, small("mtu"));
+    over(&mut c.path_mtu, word("path-mtu").and_then(PathMtu::from_name));
     c.chunk = small("chunk").or(c.chunk);
     c.data_header = small("data-header").or(c.data_header);
     c.sack_size = small("sack-size").or(c.sack_size);
@@ -224,6 +244,9 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.sack_every, count("sack-every"));
     over(&mut c.sack_delay, reader.span("sack-delay"));
     over(&mut c.sacks_first, reader.flag("sacks-first"));
+    over(&mut c.gap_blocks, count("gap-blocks"));
+    over(&mut c.restarts_on_fast, reader.flag("restarts-on-fast"));
+    over(&mut c.counts_marked, reader.flag("counts-marked"));
     over(&mut c.reports_duplicates, reader.flag("reports-duplicates"));
     over(&mut c.immediate, word("immediate").and_then(Immediate::from_name));
     over(&mut c.rto.initial, reader.span("rto-initial"));
@@ -314,6 +337,10 @@ impl Spec for Sctp {
 
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)
+    }
+
+    fn learns_mtu(&self) -> bool {
+        self.config.path_mtu != PathMtu::Off
     }
 
     fn speaks(&self) -> Option<Protocol> {

@@ -1,4 +1,6 @@
-//! Tables of `radio.gprs`. Names and defaults of timers are those of [`radio::parameters`].
+//! Grammar of `radio.gprs`: the tables of a GPRS bearer, from timeslots to the SGSN.
+//!
+//! Names and defaults of timers are those of [`radio::parameters`].
 
 mod errors;
 mod reselection;

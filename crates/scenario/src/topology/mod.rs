@@ -42,6 +42,7 @@ pub(crate) struct Graph {
     /// Links of each hop or link, by its name.
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
     pub(crate) bearers: Vec<crate::model::Bearer>,
+    pub(crate) processes: Vec<crate::model::Process>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
@@ -259,6 +260,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let mtu = link::mtu(reader, cx)?;
     let (flush, charging) = (reader.flag("rst-flush")?, hop::charging(reader, cx)?);
     let unique = reader.flag("delete-copies")?;
+    let process = crate::tables::path::process::read(reader, cx)?;
     let bearer = crate::radio::read(reader, &name, &graph.flows, cx)?;
     if let Some(bearer) = &bearer {
         crate::radio::real::agrees(bearer, &graph.bearers, reader, cx)?;
@@ -296,6 +298,10 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     if flush && let [(down, _), (up, _)] = links[..] {
         graph.links[down].channel_mut();
         graph.links[up].flushes = Some(down);
+    }
+    if let (Some(command), [(down, _), (up, _)]) = (process, links.as_slice()) {
+        let process = crate::model::Process { name: name.clone(), command, links: [*down, *up] };
+        graph.processes.push(process);
     }
     if let (Some(mut bearer), [(down, _), (up, _)]) = (bearer, links.as_slice()) {
         bearer.links = [*down, *up];

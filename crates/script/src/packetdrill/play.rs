@@ -180,7 +180,7 @@ impl Player {
                 }
                 // Without it packetdrill does not look at the clock of timestamps.
                 "tcp_ts_tick_usecs" if value == "1000" || value == "0" => ticks = value == "1000",
-                "mss" => config.set("mss", value).map_err(|e| at(*line, e))?,
+                "mss" => config.set("mss", value).map_err(|e| at(*line, e.into()))?,
                 idle if IDLE_OPTIONS.contains(&idle) => {}
                 _ => return Err(at(*line, format!("option --{name}"))),
             }
@@ -191,7 +191,7 @@ impl Player {
             }
         }
         for (key, value, line) in script.choices.iter().filter(|(key, ..)| key != "profile") {
-            config.set(key, value).map_err(|e| at(*line, e))?;
+            config.set(key, value).map_err(|e| at(*line, e.into()))?;
         }
         let connects =
             script.lines.iter().any(|l| matches!(&l.action, Action::Call(c) if c.name == "connect"));

@@ -186,7 +186,7 @@ impl Stage {
         let words = short(&chunks);
         self.rungs.push(Rung { t: seconds(self.now), wrong: false, arrow: Arrow::Right, words });
         let [own, _] = self.association.initial();
-        let packet = Packet { ports: [9, 1024], tag, initial: [PEER[1], own], chunks };
+        let packet = Packet { ports: [9, 1024], tag, initial: [PEER[1], own], chunks, divisible: false };
         let head = Head { interface: u16::from(path), ecn: if marked { 3 } else { 2 }, ..Head::NONE };
         self.run(|association, io| association.handle_packet(io, &packet, &head));
     }

@@ -138,12 +138,13 @@ impl Association {
     /// A chunk is acknowledged for the first time.
     fn credit(&mut self, io: &mut Io<'_, Packet>, sent: &mut Sent, newly: &mut Newly) {
         let index = usize::from(sent.path);
+        let counts = sent.fate == Fate::Flight || self.config.counts_marked;
         match sent.fate {
             Fate::Flight => self.paths[index].flight -= u64::from(sent.data.len),
             Fate::Resend => self.resends -= 1,
             Fate::Acked | Fate::Abandoned => return,
         }
-        newly.bytes[index] += u64::from(sent.data.len);
+        newly.bytes[index] += if counts { u64::from(sent.data.len) } else { 0 };
         newly.highest = newly.highest.max(Some(sent.data.tsn));
         let path = &mut self.paths[index];
         if let Some((tsn, at)) = path.timed.filter(|(tsn, _)| *tsn == sent.data.tsn) {

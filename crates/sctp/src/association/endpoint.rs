@@ -95,6 +95,10 @@ impl Endpoint for Association {
         self.flush(io);
     }
 
+    fn handle_too_big(&mut self, io: &mut Io<'_, Packet>, path: u8, mtu: u32) {
+        self.path_mtu(io, path, mtu);
+    }
+
     fn next_timeout(&self) -> Time {
         self.earliest()
     }

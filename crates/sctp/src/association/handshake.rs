@@ -80,6 +80,7 @@ impl Association {
             tag: init.tag,
             initial: [own[1], init.initial],
             chunks: vec![chunk],
+            divisible: false,
         };
         let own = [self.tag, self.initial];
         let refuses = self.role != Role::Passive && self.state == State::Closed;
@@ -111,6 +112,7 @@ impl Association {
             tag: init.tag,
             initial: [own[1], init.initial],
             chunks: vec![Chunk::InitAck(own_init, cookie.write(self.secret))],
+            divisible: false,
         };
         self.emit(io, path, packet);
     }
@@ -170,6 +172,7 @@ impl Association {
                 tag: cookie.peer.tag,
                 initial: [cookie.own[1], cookie.peer.initial],
                 chunks: vec![Chunk::Error(Failure::StaleCookie(late))],
+                divisible: false,
             };
             return self.emit(io, path, error);
         }

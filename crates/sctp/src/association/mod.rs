@@ -6,6 +6,7 @@ mod endpoint;
 mod handshake;
 mod heartbeat;
 mod partial;
+mod path_mtu;
 mod receipt;
 mod receive;
 mod shutdown;
@@ -307,7 +308,13 @@ impl Association {
     }
 
     fn packet(&self, chunks: Vec<Chunk>) -> Packet {
-        Packet { ports: self.ports, tag: self.peer.tag, initial: [self.initial, self.peer.initial], chunks }
+        Packet {
+            ports: self.ports,
+            tag: self.peer.tag,
+            initial: [self.initial, self.peer.initial],
+            chunks,
+            divisible: false,
+        }
     }
 
     /// Nothing more happens here: the association has ended, or was given up.

@@ -6,8 +6,6 @@ use base::Time;
 
 /// Duplicates that one SACK reports; more are counted, not listed.
 const MOST_DUPLICATES: usize = 20;
-/// Gap blocks that one SACK reports.
-const MOST_GAPS: usize = 40;
 
 /// The receiver of DATA chunks.
 #[derive(Clone, Debug)]
@@ -123,8 +121,9 @@ impl Receipt {
     }
 
     /// Bytes of the SACK as it would be now.
-    pub(crate) fn sack_size(&self) -> u32 {
-        16 + 4 * (self.ranges.len().min(MOST_GAPS) + self.duplicates.len()) as u32
+    pub(crate) fn sack_size(&self, config: &Config) -> u32 {
+        let gaps = self.ranges.len().min(config.gap_blocks as usize);
+        16 + 4 * (gaps + self.duplicates.len()) as u32
     }
 
     /// Makes the SACK; nothing is owed any more.
@@ -134,7 +133,7 @@ impl Receipt {
         Sack {
             cumulative: self.next,
             window: u32::try_from(window).unwrap_or(u32::MAX),
-            gaps: self.ranges.iter().take(MOST_GAPS).copied().collect(),
+            gaps: self.ranges.iter().take(config.gap_blocks as usize).copied().collect(),
             duplicates: if config.reports_duplicates { duplicates } else { Vec::new() },
         }
     }

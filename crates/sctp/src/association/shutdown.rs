@@ -97,6 +97,7 @@ impl Association {
             tag: packet.tag,
             initial: [self.initial, self.peer.initial],
             chunks: vec![chunk],
+            divisible: false,
         };
         let silent = packet.chunks.iter().any(|chunk| {
             matches!(

@@ -1,7 +1,7 @@
 //! Transmission (RFC 9260 sections 6.1, 6.10): what goes into the next packet, and when the windows allow one.
 
 use super::{Association, Fate, Sent, State};
-use crate::chunk::{COMMON_HEADER, Chunk, Data, IP_HEADER, Packet};
+use crate::chunk::{Chunk, Data, IP_HEADER, Packet};
 use crate::config::{Burst, Immediate};
 use base::truth::Cause;
 use base::{Span, Time};
@@ -25,6 +25,7 @@ impl Association {
             ([Chunk::Sack(_)], _, Some(size)) => size,
             _ => IP_HEADER + packet.size(),
         };
+        let packet = Packet { divisible: self.may_be_cut(path, size), ..packet };
         let cause = Association::cause_of(&packet.chunks);
         let ecn = if self.peer.ecn && packet.data().next().is_some() { ECT0 } else { 0 };
         let lifetime = self.lifetime_of(io.now, &packet);
@@ -90,7 +91,7 @@ impl Association {
     /// Chunks that go before data, as far as there is room beside them: acknowledgement and control (section 6.10).
     fn companions(&mut self, path: u8, used: u32) -> Vec<Chunk> {
         let mut chunks = Vec::new();
-        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER + used);
+        let mut room = self.packet_room(path).saturating_sub(used);
         if !self.config.bundle {
             return chunks;
         }
@@ -114,7 +115,7 @@ impl Association {
 
     /// Room for the largest acknowledgement that may be owed now.
     fn sack_room(&self) -> u32 {
-        self.receipt.sack_size() + if self.receipt.marked.is_some() { 8 } else { 0 }
+        self.receipt.sack_size(&self.config) + if self.receipt.marked.is_some() { 8 } else { 0 }
     }
 
     /// A SACK, and what the peer is to know of marks.
@@ -147,11 +148,12 @@ impl Association {
 
     /// Chooses the DATA chunks of the next packet, and marks them as sent; `new`: new data may be among them.
     fn select(&mut self, now: Time, limits: &[u64], new: bool) -> Option<(u8, Vec<Data>)> {
-        let mut room = self.config.mtu.saturating_sub(IP_HEADER + COMMON_HEADER);
         let rushed = self.rush.take();
         let mut chosen = Vec::new();
+        let mut room;
         let path = if self.resends > 0 {
             let path = rushed.or_else(|| self.resend_path())?;
+            room = self.packet_room(path);
             let index = usize::from(path);
             if rushed.is_none() && self.paths[index].flight >= limits[index] {
                 return None;
@@ -160,6 +162,7 @@ impl Association {
             path
         } else {
             self.choose_path();
+            room = self.packet_room(self.data_path);
             self.data_path
         };
         if chosen.is_empty() || (self.resends == 0 && rushed.is_none() && self.config.bundle) {
@@ -184,7 +187,7 @@ impl Association {
     }
 
     fn select_resends(&mut self, now: Time, path: u8, room: &mut u32, chosen: &mut Vec<Data>) {
-        let bundle = self.config.bundle;
+        let (bundle, restarts) = (self.config.bundle, self.config.restarts_on_fast);
         let first = self.sent.iter().position(|s| matches!(s.fate, Fate::Flight | Fate::Resend));
         let target = &mut self.paths[usize::from(path)];
         for (i, sent) in self.sent.iter_mut().enumerate() {
@@ -206,7 +209,7 @@ impl Association {
             target.last_sent = now;
             chosen.push(sent.data);
             //= RFC 9260 section 6.3.2, R1 and 7.2.4: the timer runs anew where the first outstanding chunk is resent
-            if target.timer.deadline().is_never() || first == Some(i) {
+            if target.timer.deadline().is_never() || restarts && first == Some(i) {
                 target.timer.restart(now);
             }
         }

@@ -79,7 +79,7 @@ pub fn decode(bytes: &[u8], origins: &Origins) -> Result<Packet, Malformed> {
     if chunks.is_empty() {
         return Err(Malformed::Short);
     }
-    Ok(Packet { ports, tag, initial: origins.initial, chunks })
+    Ok(Packet { ports, tag, initial: origins.initial, chunks, divisible: false })
 }
 
 fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> {

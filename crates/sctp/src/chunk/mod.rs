@@ -216,6 +216,8 @@ pub struct Packet {
     pub initial: [u32; 2],
     /// Its chunks, in order; at least one.
     pub chunks: Vec<Chunk>,
+    /// Routers may cut it up: it is larger than its path's MTU, and its chunks cannot be made smaller (section 6.9).
+    pub divisible: bool,
 }
 
 impl Packet {
@@ -231,7 +233,8 @@ impl Packet {
 
 impl Body for Packet {
     fn flags(&self) -> Flags {
-        self.chunks.iter().fold(Flags::default(), |flags, chunk| {
+        let divisible = if self.divisible { Flags::DIVISIBLE } else { Flags::default() };
+        self.chunks.iter().fold(divisible, |flags, chunk| {
             flags.with(match chunk {
                 Chunk::Data(_) => Flags::DATA,
                 Chunk::Sack(_) | Chunk::HeartbeatAck(_) | Chunk::CookieAck => Flags::ACK,

@@ -92,11 +92,23 @@ base::named! {
     }
 }
 
+base::named! {
+    /// How the MTU of a path is learned.
+    pub enum PathMtu {
+        /// By ICMP errors; packets must not be cut up (RFC 9260 section 7.3, RFC 1191).
+        Icmp = "icmp",
+        /// It is not: routers cut up what is larger.
+        Off = "off",
+    }
+}
+
 /// The options of one endpoint. Both ends of an association have the same.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Largest IP packet, bytes.
+    /// Largest IP packet, bytes: that of the interface, or less once a path has shown a smaller one.
     pub mtu: u32,
+    /// How the MTU of a path is learned.
+    pub path_mtu: PathMtu,
     /// Most bytes of user data in a DATA chunk; none: what an unbundled chunk can hold in the MTU.
     pub chunk: Option<u32>,
     /// IP packet of a single DATA chunk beyond its user data, bytes; none: real sizes.
@@ -143,6 +155,12 @@ pub struct Config {
     pub sack_delay: Span,
     /// The first packet with data of an association is acknowledged at once.
     pub sacks_first: bool,
+    /// Most gap blocks in a SACK.
+    pub gap_blocks: u32,
+    /// A fast retransmission of the oldest outstanding chunk restarts T3-rtx (RFC 9260 section 7.2.4, step 4).
+    pub restarts_on_fast: bool,
+    /// Chunks that were acknowledged while they waited to be sent again open the congestion window.
+    pub counts_marked: bool,
     /// A SACK reports duplicates.
     pub reports_duplicates: bool,
     /// Which chunks ask to be acknowledged at once while the association closes.

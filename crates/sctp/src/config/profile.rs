@@ -1,6 +1,8 @@
 //! Profiles: option sets named after the specification or program that they follow.
 
-use super::{Burst, Config, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit};
+use super::{
+    Burst, Config, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
+};
 use base::Span;
 use transport::tcp::config::{Config as Tcp, RtoConfig};
 
@@ -42,6 +44,7 @@ fn timer(initial: Span) -> RtoConfig {
 pub(super) fn rfc9260() -> Config {
     Config {
         mtu: 1500,
+        path_mtu: PathMtu::Icmp,
         chunk: None,
         data_header: None,
         sack_size: None,
@@ -65,6 +68,9 @@ pub(super) fn rfc9260() -> Config {
         sack_every: 2,
         sack_delay: Span::from_millis(200),
         sacks_first: false,
+        gap_blocks: 40,
+        restarts_on_fast: true,
+        counts_marked: true,
         reports_duplicates: true,
         immediate: Immediate::Last,
         rto: timer(Span::from_secs(1)),
@@ -103,6 +109,7 @@ fn rfc2960() -> Config {
 /// The study calls its SCTP that of RFC 2960 and says that duplicate SACKs do not clock out new data (section III.B).
 fn ns2_2002() -> Config {
     Config {
+        path_mtu: PathMtu::Off,
         sends_on_duplicates: false,
         reports_duplicates: true,
         idle_decay: false,
@@ -119,6 +126,7 @@ fn ns2_2002() -> Config {
 /// April 2007 confirms the only path too, before data leave, so that the timer has a sample before the first chunk.
 fn ns2_235() -> Config {
     Config {
+        path_mtu: PathMtu::Off,
         repeated_timeouts: Repeated::Keeps,
         verifies_path: true,
         burst: Burst::Packets,
@@ -137,6 +145,12 @@ fn linux() -> Config {
         window_unit: WindowUnit::Mtu,
         grows_on_gaps: true,
         sacks_first: true,
+        // SCTP_MAX_GABS of include/net/sctp/constants.h.
+        gap_blocks: 16,
+        // sctp_packet_transmit calls sctp_transport_reset_t3_rtx, which leaves a running timer alone.
+        restarts_on_fast: false,
+        // sctp_check_transmitted gets no transport for its list of retransmissions.
+        counts_marked: false,
         immediate: Immediate::All,
         ..rfc4960()
     }

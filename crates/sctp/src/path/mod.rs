@@ -31,6 +31,8 @@ pub struct Saved {
 /// One destination.
 #[derive(Clone, Debug)]
 pub struct Path {
+    /// Largest IP packet that is known to pass, bytes (section 7.3).
+    pub mtu: u32,
     /// Congestion window, bytes.
     pub cwnd: u64,
     /// Slow-start threshold, bytes.
@@ -66,6 +68,7 @@ pub struct Path {
 impl Path {
     pub(crate) fn new(config: &Config, primary: bool) -> Path {
         Path {
+            mtu: config.mtu,
             cwnd: config.first_window(),
             threshold: config.initial_threshold.unwrap_or(u64::MAX),
             partial: 0,

@@ -16,7 +16,8 @@ fn io<'a>(now: Time, out: &'a mut Vec<Outgoing<Packet>>, tracer: &'a mut Tracer)
     Io { now, out, tracer, source: Source(0) }
 }
 
-/// Each packet of the stranger: an octet that says to whom and how, an octet of time, an octet of length, and bytes.
+/// Each packet of the stranger: an octet that says to whom and how, an octet of time, an octet of length, and bytes. Or a
+/// router: an MTU in the first two of the bytes.
 pub(crate) fn packets(mut bytes: &[u8]) {
     let chance = |name| Seed { seed: 1, repetition: 0 }.stream("fuzz", name);
     let mut ends = [
@@ -48,6 +49,12 @@ pub(crate) fn packets(mut bytes: &[u8]) {
             packet[8..12].fill(0);
             let sum = crc32c::checksum(&packet);
             packet[8..12].copy_from_slice(&sum.to_le_bytes());
+        }
+        if how & 0xfc == 4
+            && let [high, low, ..] = packet[..]
+        {
+            let mtu = u32::from(u16::from_be_bytes([high, low]));
+            end.handle_too_big(&mut io(now, &mut out, &mut tracer), 0, mtu);
         }
         let [own, peer] = end.initial();
         let [next, expected] = end.numbers();

@@ -132,7 +132,7 @@ impl Connection {
         if segment.syn && self.role == Role::Passive && !segment.ece {
             self.sender.tcb.ecn.refuse();
         }
-        if segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(io.now, segment) {
+        if self.is_old(io.now, segment) {
             self.discard_old(io, segment, packet);
             return;
         }
@@ -183,6 +183,18 @@ impl Connection {
         if answer == Answer::Twice {
             self.acknowledge(io);
         }
+    }
+
+    /// A segment that occupies sequence numbers fails PAWS.
+    #[inline(always)]
+    fn is_old(&self, now: Time, segment: &Segment) -> bool {
+        segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(now, segment)
+    }
+
+    /// Whether a segment that has come would be dropped with bytes that had not come before.
+    #[inline(always)]
+    pub(super) fn discards(&self, now: Time, segment: &Segment) -> bool {
+        self.is_old(now, segment) && !self.receiver.has(segment.seq, segment.end())
     }
 
     //= RFC 7323 section 5.3 step R1: an acknowledgement is sent, and the segment is dropped

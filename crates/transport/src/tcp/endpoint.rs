@@ -27,7 +27,7 @@ impl Endpoint for Connection {
     fn answer(&mut self, io: &mut Io<'_>) {
         Self::answer(self, io);
     }
-    fn handle_too_big(&mut self, io: &mut Io<'_>, mtu: u32) {
+    fn handle_too_big(&mut self, io: &mut Io<'_>, _path: u8, mtu: u32) {
         Self::path_mtu(self, io, mtu);
     }
     #[inline(always)]
@@ -42,6 +42,9 @@ impl Endpoint for Connection {
     fn expiring(&self, now: Time) -> Option<Expiring> {
         let due = self.sender.tcb.rto.deadline() <= now && self.sender.flight() > 0;
         due.then(|| Expiring { flight: self.sender.flight(), established: self.sender.established() })
+    }
+    fn discards(&self, now: Time, body: &Segment) -> bool {
+        Self::discards(self, now, body)
     }
     fn report(&self) -> EndpointReport {
         EndpointReport { unit: self.config().mss, judged: self.sender.verdicts(), named: Vec::new() }

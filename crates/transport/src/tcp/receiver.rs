@@ -170,7 +170,7 @@ impl Receiver {
             return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
         }
         let (before, had) = (self.next, self.kept());
-        let duplicate = end <= self.next || self.holds(seq, end);
+        let duplicate = self.has(seq, end);
         if self.config.dsack && self.sack {
             self.note_repeated(seq, end);
         }
@@ -349,6 +349,12 @@ impl Receiver {
             //= RFC 2883 section 4: the first block reports the duplicate
             self.dsack = repeated;
         }
+    }
+
+    /// Whether all of a range has come.
+    #[inline(always)]
+    pub(super) fn has(&self, seq: u64, end: u64) -> bool {
+        end <= self.next || self.holds(seq, end)
     }
 
     fn holds(&self, seq: u64, end: u64) -> bool {

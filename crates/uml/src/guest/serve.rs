@@ -1,7 +1,7 @@
 //! Event loop of a running guest: time, network card, console.
 //!
-//! It speaks on three sockets (the time, its network card, the card's channel back) and on its console; it is
-//! answered until it waits, and every wait for it is bounded.
+//! Serves four channels: time, network card, its backend channel, and console. Runs until the kernel waits;
+//! each wait for it is bounded.
 
 use super::{Guest, LOOK, Said, Sent, TEXT};
 use crate::calendar;
@@ -14,15 +14,15 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 
-/// The word by which its first process says that it waits for no program any more.
+/// Message of guest init that no awaited program is left.
 const IDLE: &[u8] = b"idle";
-/// A kernel that says so much without a pause says nothing.
+/// Most messages without a pause, to detect a livelock.
 const MESSAGES: u32 = 500_000;
 const SPINS: &str =
     "its work may have no end at one instant of virtual time; on a very busy machine give it more --patience";
 
 impl Guest {
-    /// Tells it of a queue, and serves it until it has taken note.
+    /// Sends an interrupt for a queue, and serves the kernel until it has acknowledged.
     pub(super) fn call(&mut self, queue: u32) -> Result<(), Error> {
         let Some(mut channel) = self.channel.as_ref() else {
             return Err(self.fault("it gave its network card no channel back"));
@@ -37,7 +37,7 @@ impl Guest {
         })
     }
 
-    /// Answers whatever it says until `enough`.
+    /// Serves all messages until `enough`.
     pub(super) fn serve(&mut self, sent: Sent<'_>, enough: impl Fn(&Guest) -> bool) -> Result<(), Error> {
         let looks = (self.patience.as_millis() / LOOK.as_millis()).max(1);
         let (mut messages, mut silent) = (0u32, 0u128);
@@ -105,7 +105,7 @@ impl Guest {
         Ok(())
     }
 
-    /// The kernel's driver has found the socket of its card.
+    /// Accepts the connection of the kernel's driver.
     fn admit(&mut self) -> Result<(), Error> {
         if let Some(door) = self.door.take() {
             let (stream, _) = door.accept().map_err(Error::of("accepting a kernel's driver"))?;
@@ -157,12 +157,12 @@ impl Guest {
                 }
             }
             Effect::Kick(SEND) => return self.kicked(sent),
-            Effect::Kick(_) => {} // it has laid out buffers
+            Effect::Kick(_) => {} // receive buffers were added
         }
         Ok(())
     }
 
-    /// It has sent something. What that changes it is told before it may go on.
+    /// Processes frames sent by the kernel. Changes of its free run time are sent before it continues.
     fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
         let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
         let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
@@ -181,7 +181,7 @@ impl Guest {
                     None => free = free.min(sent(now, &packet)),
                 },
                 Frame::Word(word) => {
-                    // It is heard in a pause, at this very instant.
+                    // Processed in a pause at this instant.
                     free = now;
                     if word == IDLE {
                         self.said.idle = true;
@@ -193,7 +193,7 @@ impl Guest {
         }
         free = free.min(self.next_departure());
         self.completion |= completion;
-        // That its packet is gone it hears in a pause, at this very instant.
+        // A returned buffer is reported in a pause at this instant.
         let free = if self.completion { now } else { free };
         if self.calendar.shortens(free) {
             let message = self.calendar.free_until(free);
@@ -223,7 +223,7 @@ impl Guest {
         }
     }
 
-    /// Takes what stands on its console, without waiting.
+    /// Reads console output without waiting.
     pub(super) fn listen_in(&mut self) -> Result<(), Error> {
         let Some(console) = &mut self.console else { return Ok(()) };
         let fd = console.as_raw_fd();
@@ -250,10 +250,10 @@ impl Guest {
         }
     }
 
-    /// It went away.
+    /// Error of a kernel that has exited.
     fn ended(&mut self) -> Error {
         let _ = self.listen_in();
-        // Its sockets close a moment before it can be asked how it ended.
+        // Its sockets close shortly before its exit status is available.
         let ask = |_| {
             let status = self.child.try_wait().ok().flatten();
             if status.is_none() {

@@ -1,7 +1,7 @@
 //! Boot of a guest kernel.
 //!
-//! In a folder of its own with its first process and its task, and with nothing that differs between runs; then it is
-//! waited for until it asks for the time.
+//! The kernel gets a folder of its own with guest init and its task, and nothing that differs between runs.
+//! Then its first request to the calendar is awaited.
 
 use super::{Guest, LOOK, Said, TEXT};
 use crate::calendar::Calendar;
@@ -20,44 +20,44 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What it is told that a clock on the wall shows at its start: 2001-09-09 01:46:40 UTC, whenever it is.
+/// Wall-clock time at the start of every guest, ns: 2001-09-09 01:46:40 UTC.
 const EPOCH: u64 = 1_000_000_000_000_000_000;
-/// The hardware address of every guest: each is alone at its end of the wire.
+/// Hardware address of every guest; each is alone on its link.
 const MAC: [u8; 6] = [0x02, 0x77, 0x69, 0x6c, 0x6c, 0x69];
 
-/// What to start, and how.
+/// Parameters of a guest.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What it is called in messages: `download@server`.
+    /// Name in messages, such as `download@server`.
     pub name: String,
-    /// The kernel.
+    /// Kernel binary.
     pub kernel: PathBuf,
-    /// Its first process, copied into its folder.
+    /// Guest init, copied into its folder.
     pub init: PathBuf,
-    /// What gives it chance ([`Setup::seed`]), loaded before its libraries; none: the machine does.
+    /// Library for deterministic randomness from [`Setup::seed`], preloaded; none: the machine's randomness.
     pub chance: Option<PathBuf>,
-    /// Where its folder is made.
+    /// Parent of its working folder.
     pub place: PathBuf,
-    /// The files of its task, by name, for its first process.
+    /// Files of its task for guest init, by name.
     pub files: Vec<(String, String)>,
-    /// Where its random numbers come from.
+    /// Seed of its random numbers.
     pub seed: u64,
-    /// Its memory. What it does not touch costs nothing, but the kernel sizes its buffers by it.
+    /// Memory, MiB. Untouched memory costs nothing, but the kernel sizes its buffers by it.
     pub memory_mib: u32,
-    /// The largest packet that may come to its card, bytes.
+    /// Largest received packet, bytes.
     pub largest: u32,
-    /// How fast its card sends; none: at once.
+    /// Transmission rate of its card; none: unlimited.
     pub modem: Option<Rate>,
-    /// How long it may be silent while it runs, on a real clock.
+    /// Real time that it may be silent while it runs.
     pub patience: Duration,
 }
 
 impl Guest {
-    /// Starts a kernel and waits until it has found its calendar. It stands at time 0 then, with its first turn
-    /// before it.
+    /// Starts a kernel and waits until it has connected to its calendar. It is then at time 0, before its
+    /// first turn.
     ///
     /// # Errors
-    /// It cannot be started, ends, or says nothing.
+    /// It cannot be started, exits, or hangs.
     pub fn start(setup: &Setup) -> Result<Guest, Error> {
         let (folder, lock) = folder(&setup.place)?;
         let started = Guest::within(setup, &folder, lock);
@@ -70,22 +70,22 @@ impl Guest {
     fn within(setup: &Setup, folder: &Path, lock: File) -> Result<Guest, Error> {
         let refused = |what: &str| Error::of(format!("{}: {what}", setup.name));
         let init = folder.join("init");
-        // A link costs nothing; another file system wants a copy.
+        // A hard link is free; another file system needs a copy.
         std::fs::hard_link(&setup.init, &init)
             .or_else(|_| std::fs::copy(&setup.init, &init).map(drop))
             .map_err(refused("laying out its first process"))?;
         for (name, text) in &setup.files {
             std::fs::write(folder.join(name), text).map_err(refused("laying out its task"))?;
         }
-        // Until it has something to tell, it writes nothing: how files of ours are dated, to the tick of our clock, would
-        // decide what it updates, and when.
+        // The guest writes no file before it has results: dates of host files, in ticks of the real clock, would
+        // decide which ones its kernel updates, and when.
         for place in ["proc", "host", "over", "whole"] {
             std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
         }
         let calendar = listen(folder, "calendar").map_err(refused("opening its calendar"))?;
         let door = listen(folder, "nic").map_err(refused("opening its network card"))?;
         let mut command = Command::new(&setup.kernel);
-        // The kernel mixes its command line into its random numbers: it is the same in every run.
+        // The kernel mixes its command line into its random numbers, so it is identical in every run.
         command.args([
             format!("mem={}M", setup.memory_mib).as_str(),
             "root=/dev/root",
@@ -167,7 +167,7 @@ impl Guest {
 
 const NO_TRAVEL: &str = "it needs a kernel for User-Mode Linux built with time travel: `williwaw linux build` makes one, `williwaw linux doctor` looks at it";
 
-/// Waits for the kernel to connect; none if it does not.
+/// Waits for the kernel to connect; None if it does not.
 fn meet(ear: &UnixListener, child: &mut Child, patience: Duration) -> io::Result<Option<UnixStream>> {
     let looks = (patience.as_millis() / LOOK.as_millis()).max(1);
     for _ in 0..looks {

@@ -4,6 +4,7 @@ use emulate::agreement::{Line, What, lines};
 use scenario::metric::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use testkit::Download;
 
 /// What is compared.
 #[derive(Deserialize)]
@@ -76,26 +77,8 @@ impl Cases {
             if from == to { end(from) } else { format!("{{ from = {}, to = {} }}", end(from), end(to)) };
         let Path { bytes, rate, delay } = path;
         let queue = case.queue;
-        format!(
-            r#"
-            williwaw = 1
-            [[hop]]
-            name = "radio"
-            between = ["server", "phone"]
-            rate = "{rate}"
-            delay = "{delay}"
-            queue = {{ drop-tail = {{ limit = "{queue} packets" }} }}
-            {gate}
-            [[flow]]
-            name = "download"
-            from = "server"
-            to = "phone"
-            transport = {transport}
-            app = {{ bulk = {{ bytes = "{bytes}" }} }}
-            [run]
-            limit = "5 min"
-            "#
-        )
+        let over = Download::over(rate, delay).drop_tail(queue).faults(&gate);
+        over.transport(&transport).bytes(bytes).limit("5 min").text()
     }
 
     /// Plays a case; with `look` the kernel is asked for its window at every so many milliseconds.

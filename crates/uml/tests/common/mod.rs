@@ -59,12 +59,9 @@ pub fn kernels() -> Option<Kernels> {
     Some(Kernels { kernel, named, init, chance, place: std::env::temp_dir(), patience, folder })
 }
 
+/// First cell of a scenario, with `set` laid over it.
 pub fn model(text: &str, set: &[&str]) -> Model {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    match scenario::read_with("test.toml", text.as_bytes(), &NoFiles, &set) {
-        Ok(scenario) => scenario.first().clone(),
-        Err(diagnostics) => panic!("{}", diagnostics.render(scenario::Style::default())),
-    }
+    testkit::model(text, set)
 }
 
 pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {

@@ -78,7 +78,11 @@ pub(crate) struct Cells {
 impl Cells {
     fn new() -> Result<Cells, String> {
         let group = GROUPS.iter().find(|group| group.name == "sctp").ok_or("there is no group sctp")?;
-        Ok(Cells { group, experiments: group.experiments()?, played: BTreeMap::new() })
+        Ok(Cells {
+            group,
+            experiments: group.experiments().map_err(|e| e.to_string())?,
+            played: BTreeMap::new(),
+        })
     }
 
     /// A case of a figure at a rate; an empty rate is the scenario's own.

@@ -1,7 +1,7 @@
 //! Costs of time: how long each cause kept a transfer from going on.
 //!
-//! Time in which the path delivered nothing is the path's, whatever timers expired meanwhile. To a timeout is charged the wait
-//! after the path was last seen to lose something, and the go-back-N that follows an unneeded one.
+//! Time without delivery is charged to the path, even if timers expired meanwhile. A timeout is charged with
+//! the wait after the last loss event of the path, and with the go-back-N after a spurious one.
 
 use crate::facts::reason::Reason;
 use crate::findings::flow::{Kind, SpikeKind, Way};
@@ -10,38 +10,38 @@ use crate::findings::profile;
 use crate::intake::place::Side;
 use base::{Span, Time};
 
-/// What a transfer lost its time to.
+/// Cause of lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Repair of what was not lost.
+    /// Spurious timeouts and the repair that follows.
     Spurious,
-    /// Timers after losses.
+    /// Timeouts after losses.
     Genuine,
-    /// Timeouts of which the capture does not tell whether they were needed.
+    /// Timeouts without a verdict.
     Timer,
-    /// Tail loss probes.
+    /// Waits before tail loss probes.
     Waiting,
-    /// The path held everything up.
+    /// Delay spikes: the path delivered everything late.
     Silence,
-    /// The path lost everything.
+    /// Outages: the path lost everything.
     Outage,
-    /// The receiver's window was 0.
+    /// Zero window of the receiver.
     Closed,
-    /// The receiver's window was full.
+    /// Full window of the receiver.
     Receiver,
-    /// Nothing to send.
+    /// The application had no data to send.
     Application,
-    /// What was sent was lost before the capture.
+    /// Packets lost before the capture point.
     Lost,
-    /// Not seen from the capture.
+    /// Pauses whose cause is not visible at the capture point.
     Unseen,
-    /// A queue.
+    /// Queueing delay.
     Queue,
-    /// Round trips.
+    /// Round trips of the path itself.
     Path,
 }
 
-/// Half-open intervals of time, ascending and apart.
+/// Half-open time intervals, ascending and disjoint.
 struct Intervals(Vec<(Time, Time)>);
 
 impl Intervals {
@@ -62,7 +62,7 @@ impl Intervals {
         self.0.iter().fold(Span::ZERO, |sum, (from, until)| sum + until.since(*from))
     }
 
-    /// How much of `[from, until)` lies in none of them.
+    /// Part of `[from, until)` outside of all intervals.
     fn outside(&self, from: Time, until: Time) -> Span {
         let first = self.0.partition_point(|i| i.1 <= from);
         let inside = self.0[first..]
@@ -73,9 +73,10 @@ impl Intervals {
     }
 }
 
-/// Silences of the path between the first and the last data: late, and lost as long as something sent is known to be.
+/// Delay spikes and outages between the first and last data. An outage counts up to the last segment known to
+/// be lost in it.
 fn silences(way: &Way) -> [Intervals; 2] {
-    // What comes before the first data and behind the last held nothing up.
+    // Silences before the first and after the last data delay nothing.
     let (first, last) = way.data_span.unwrap_or_default();
     let of = |kind: SpikeKind, end: fn(&crate::findings::flow::Spike) -> Time| {
         let all = way.spikes.iter().filter(|s| s.kind == kind);
@@ -84,8 +85,8 @@ fn silences(way: &Way) -> [Intervals; 2] {
     [of(SpikeKind::Delay, |s| s.until), of(SpikeKind::Outage, |s| (s.t + s.spoken).min(s.until))]
 }
 
-/// Time that timeouts of a kind cost: from when the timer began until an acknowledgement ended the wait, and the go-back-N after
-/// a spurious one; without what the path took meanwhile.
+/// Time lost to timeouts of a kind, without silences of the path. A timeout counts from timer start to the
+/// ACK that ended the wait, plus the go-back-N after a spurious one.
 fn lost_to(way: &Way, kind: Kind, path: &Intervals) -> Span {
     let mut upto = Time::ZERO;
     let mut sum = Span::ZERO;
@@ -104,7 +105,7 @@ fn lost_to(way: &Way, kind: Kind, path: &Intervals) -> Span {
     sum
 }
 
-/// The dominant cost, and how long it took.
+/// Dominant cost and its duration.
 pub(super) fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
     let [late, lost] = silences(way);
     let (silence, outage) = (late.length(), lost.length());
@@ -116,7 +117,7 @@ pub(super) fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
         .iter()
         .filter(|r| r.reason == Reason::Probe && r.waited != Span::FOREVER)
         .fold(Span::ZERO, |sum, r| sum + path.outside(r.t - r.waited, r.t));
-    // A window that is full holds nothing up if it fills the path.
+    // A full window costs nothing if it covers the bandwidth-delay product.
     let receiver = way.time.of(IdleCause::Receiver);
     let fills = profile::bandwidth_delay(way).is_some_and(|product| way.options.window >= product);
     let avoidable = [
@@ -141,7 +142,7 @@ pub(super) fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
     if best.1.as_nanos() >= whole.as_nanos() / 10 && !best.1.is_zero() {
         return best;
     }
-    // Next to the receiver it is not the path whose round trips are seen, but how long the receiver takes to answer.
+    // Next to the receiver, RTT samples measure its response time, not the path.
     let seen = way.place.side() != Side::Receiver;
     let queueing = seen && way.rtt.is_some_and(|r| r.queueing_s > r.min_s);
     let rest = way.time.of(IdleCause::Congestion) + if fills { receiver } else { Span::ZERO };

@@ -1,6 +1,6 @@
 //! Diagnosis in three sentences: the dominant cost of time, its certainty, the remedy.
 //!
-//! The costs are weighed in `cost` and worded in `words`; neither builds on a verdict that is unknown.
+//! `cost` ranks the costs, `words` phrases them. Unknown verdicts are not used.
 
 mod cost;
 mod words;
@@ -13,27 +13,27 @@ use base::Span;
 use cost::{Cost, costliest};
 use words::{advice, what};
 
-/// The three sentences, and what is true of all connections together.
+/// Diagnosis of a set of connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
-    /// What cost the most time.
+    /// Dominant cost of time.
     pub what: String,
-    /// How sure that is.
+    /// Certainty of the diagnosis.
     pub sure: String,
-    /// What to do.
+    /// Remedy.
     pub advice: String,
-    /// Jain's index of the connections that moved data at the same time, where there are several.
+    /// Jain's index of connections with data, if there are several.
     pub jain_index: Option<f64>,
 }
 
 impl Flow {
-    /// The direction in which most data went: 0 or 1.
+    /// Direction with most payload bytes: 0 or 1.
     pub fn main(&self) -> usize {
         usize::from(self.ways[1].data_bytes > self.ways[0].data_bytes)
     }
 }
 
-/// Tells the story of these connections: that of the one in which most data went, in its words.
+/// Diagnosis of these connections: that of the one with the most data.
 pub fn tell(flows: &[&Flow]) -> Story {
     let busy = |f: &&&Flow| f.ways[f.main()].data_packets > 0;
     let rates: Vec<f64> = flows.iter().filter(busy).filter_map(|f| f.ways[f.main()].goodput_bps()).collect();
@@ -100,7 +100,7 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
             count(n, "retransmission")
         ),
     };
-    // Of which the capture missed more than half nobody can tell much.
+    // No certainty if more than half of the data are missing from the capture.
     let missed = way.missing_bytes.max(way.acknowledged_unseen);
     let torn = missed > way.data_bytes;
     let how = match (cost, judged == all, side) {
@@ -120,12 +120,12 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
     format!("{how}: {place}, and {verdicts}{gaps}{opened}.")
 }
 
-/// So many of them, in words.
+/// Number and noun, in the plural unless `n` is 1.
 pub fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Bytes as people write them.
+/// Bytes with a suitable unit.
 pub fn bytes(n: u64) -> String {
     match n {
         0..10_000 => format!("{n} bytes"),
@@ -139,7 +139,7 @@ fn seconds(s: Span) -> String {
     if s < 1.0 { short(s) } else { format!("{s:.1} s") }
 }
 
-/// A short time, in milliseconds where thousandths of a second tell too little.
+/// Time in s, or in ms if it is below 10 ms.
 fn short(s: f64) -> String {
     if s >= 0.01 || s <= 0.0 { format!("{s:.3} s") } else { format!("{:.3} ms", s * 1e3) }
 }

@@ -1,6 +1,6 @@
 //! Wording of the diagnosis: the dominant cost and its remedy.
 //!
-//! No remedy is named that the capture shows in use.
+//! A remedy already in use in the capture is not recommended.
 
 use super::cost::Cost;
 use super::{bytes, count, seconds, short};
@@ -14,7 +14,7 @@ fn were(n: u64) -> String {
     format!("{} {}", count(n, "segment"), if n == 1 { "was" } else { "were" })
 }
 
-/// The first sentence's second half.
+/// Second half of the first sentence.
 pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
     let share = if whole.is_zero() { 0.0 } else { 100.0 * span.as_secs_f64() / whole.as_secs_f64() };
     let took = format!("{} ({:.0} %)", seconds(span.min(whole)), share.min(100.0));
@@ -80,7 +80,7 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
     words + "."
 }
 
-/// Options that are known to be off.
+/// Recommendation to enable options that are known to be off.
 fn switch_on(way: &Way) -> String {
     let off = [(way.options.sack == Some(false), "SACK"), (!way.options.timestamps, "timestamps")];
     let missing: Vec<&str> = off.into_iter().filter(|m| m.0).map(|m| m.1).collect();
@@ -90,7 +90,7 @@ fn switch_on(way: &Way) -> String {
     }
 }
 
-/// After a spurious timeout the sender went back and sent again what had arrived: it neither detected nor undid it.
+/// Whether the sender ran go-back-N after a spurious timeout: it neither detected nor undid the timeout.
 fn goes_back(way: &Way) -> bool {
     way.go_back_n.iter().any(|run| run.kind == Kind::Spurious && run.unneeded > 1)
 }

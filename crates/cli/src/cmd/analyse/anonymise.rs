@@ -3,7 +3,7 @@
 use crate::console::exit::{End, Failure, Why};
 use crate::console::interrupt;
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::atomic_write;
 use capture::anonymise::{Key, Mapping, copy};
 use std::fs::{File, OpenOptions};
@@ -15,14 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> {
     let wrong = |path: &Path, mend: &str| match path.metadata() {
         Ok(found) if !found.is_file() => {
-            Err(Failure::usage(format!("`{}` is no regular file", path.display()), mend.to_owned()))
+            Err(Failure::usage(format!("`{}` is not a regular file", path.display()), mend.to_owned()))
         }
         _ => Ok(()),
     };
     wrong(capture, "--anonymise reads the capture twice: write it to a file first")?;
-    key.map_or(Ok(()), |key| {
-        wrong(key, "give --key a file of 32 hexadecimal digits, or one that is not there")
-    })
+    key.map_or(Ok(()), |key| wrong(key, "give --key a file of 32 hexadecimal digits, or a new file name"))
 }
 
 /// Writes the copy. Nothing that is there is written over.
@@ -89,10 +87,7 @@ impl<W: Write> Write for Stoppable<W> {
 }
 
 fn there(path: &Path) -> Failure {
-    Failure::usage(
-        format!("`{}` is there already", path.display()),
-        "give --anonymise the name of a new file",
-    )
+    Failure::usage(format!("`{}` already exists", path.display()), "give --anonymise the name of a new file")
 }
 
 fn create(path: &Path, mode: u32) -> Result<File, Failure> {
@@ -114,8 +109,8 @@ fn key(path: Option<&Path>) -> Result<Key, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text).ok_or_else(|| {
             Failure::usage(
-                format!("`{}` holds no key", path.display()),
-                "a key is 32 hexadecimal digits; name a file that is not there, and one is made",
+                format!("`{}` does not hold a key", path.display()),
+                "give a file with 32 hexadecimal digits, or a new file name to create a key",
             )
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -127,7 +122,7 @@ fn key(path: Option<&Path>) -> Result<Key, Failure> {
         }
         Err(error) => Err(Failure::usage(
             format!("cannot read the key in `{}`: {error}", path.display()),
-            "give --key a file of 32 hexadecimal digits, or one that is not there",
+            "give --key a file of 32 hexadecimal digits, or a new file name",
         )),
     }
 }
@@ -145,8 +140,8 @@ fn random() -> Result<Key, Failure> {
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
     read.map(|()| Key(key)).map_err(|error| {
         Failure::machine(
-            format!("no random key can be made here: {error}"),
-            "give --key a file of 32 hexadecimal digits that nobody else knows",
+            format!("cannot create a random key: {error}"),
+            "give --key a file of 32 secret hexadecimal digits",
         )
     })
 }

@@ -183,7 +183,7 @@ pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
     if read.associations.is_empty() {
         return Vec::new();
     }
-    let table = crate::output::page::table("SCTP associations, the largest first", &table(read, 100));
+    let table = crate::cmd::run::page::table("SCTP associations, the largest first", &table(read, 100));
     let mut out = vec![Section {
         heading: "SCTP associations".to_owned(),
         text: story(read).join("\n\n"),

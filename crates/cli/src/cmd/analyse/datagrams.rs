@@ -168,7 +168,7 @@ pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
     if read.datagrams.is_empty() {
         return Vec::new();
     }
-    let table = crate::output::page::table("UDP flows, the largest first", &table(read, 50));
+    let table = crate::cmd::run::page::table("UDP flows, the largest first", &table(read, 50));
     // Where there is nothing else the page has begun with it.
     let text = if read.tcp + read.sctp > 0 { story(read).join("\n\n") } else { String::new() };
     let mut out = vec![Section { heading: "UDP flows".to_owned(), text, items: vec![table.into()] }];

@@ -2,7 +2,7 @@
 
 use super::source::Read;
 use super::text;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use analyse::Flow;
 use analyse::story::Story;
 use report::{Item, Layer, Page, Section};
@@ -43,7 +43,7 @@ impl Case<'_> {
         }];
         if !order.is_empty() {
             let shown = &order[..order.len().min(100)];
-            let table = crate::output::page::table("Connections, the largest first", &text::table(shown));
+            let table = crate::cmd::run::page::table("Connections, the largest first", &text::table(shown));
             let more = order.len() - shown.len();
             sections.push(Section {
                 heading: "Connections".to_owned(),

@@ -27,7 +27,7 @@ impl Serialize for Document<'_> {
         let mut all = serializer.serialize_map(None)?;
         all.serialize_entry("schema", "williwaw-analyse/1")?;
         all.serialize_entry("file", &self.file.display().to_string())?;
-        all.serialize_entry("version", crate::input::plan::VERSION)?;
+        all.serialize_entry("version", crate::output::VERSION)?;
         all.serialize_entry("start_unix_s", &read.start.as_secs_f64())?;
         all.serialize_entry("frames", &read.frames)?;
         all.serialize_entry("tcp_packets", &read.tcp)?;

@@ -15,11 +15,12 @@ use crate::console::talk::Talk;
 use analyse::{Flow, Keep, join, story};
 use std::path::PathBuf;
 
-/// Say why the transfers in a capture were slow
+/// Explain why the transfers in a capture were slow
 ///
-/// Reads pcap and pcapng: TCP and SCTP, of UDP and QUIC rate, gaps, silences and spin bit; and qlogs of QUIC stacks. Every retransmission is judged needed or unneeded, every timeout spurious or
-/// genuine, with the evidence; what the capture does not tell is called unknown. The answer begins
-/// with what cost the most time, how sure that is, and what to do.
+/// Reads pcap, pcapng and qlog files. For TCP and SCTP, every retransmission is judged needed or unneeded, and
+/// every timeout spurious or genuine, with the evidence. Where the capture holds too little evidence, the
+/// verdict is unknown. For UDP and QUIC it shows rate, gaps, silences and the spin bit. The answer begins with
+/// the largest loss of time, its confidence and its remedy.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw analyse phone.pcapng\n  \
@@ -27,37 +28,38 @@ use std::path::PathBuf;
     williwaw analyse phone.pcapng --html case.html\n  \
     williwaw analyse download.pcap --layers radio.csv --json")]
 pub(crate) struct Args {
-    /// A capture, best taken at the end that sends the data, or a qlog; `-` reads a capture from standard input
+    /// A capture, preferably taken at the data sender, or a qlog; `-` reads a capture from stdin
     capture: PathBuf,
-    /// A second capture of the same connections, taken at the other end: then nothing is left unknown
+    /// A second capture of the same connections, taken at the receiver; it settles unknown verdicts
     #[arg(long, value_name = "CAPTURE")]
     receiver: Option<PathBuf>,
-    /// Only connections with this end: an address, a port, or ADDRESS:PORT; or a connection's number
+    /// Only connections with this endpoint (an address, a port or ADDRESS:PORT), or the connection with this
+    /// number
     #[arg(long, value_name = "WHICH")]
     flow: Option<String>,
-    /// What the radio or the link did meanwhile: which event lies under which timeout or silence. A table (CSV) with the
-    /// columns time_s,event and, if known, until_s,detail,layer, the log of `emulate --events`, or a capture of radio
-    /// blocks in GSMTAP; may be given again
+    /// Events of the radio or link layer, to be matched with timeouts and silences. A CSV table with the
+    /// columns time_s,event and optionally until_s,detail,layer; a log of `emulate --events`; or a GSMTAP
+    /// capture of radio blocks. May be repeated
     #[arg(long, value_name = "FILE")]
     layers: Vec<PathBuf>,
-    /// Leave out what was captured before this, in seconds from the first packet
+    /// Ignore packets before this time, in seconds from the first packet
     #[arg(long, value_name = "S")]
     from: Option<f64>,
-    /// Leave out what was captured after this
+    /// Ignore packets after this time
     #[arg(long, value_name = "S")]
     until: Option<f64>,
-    /// Show at most so many connections and, of each, happenings of a kind
+    /// Most connections shown, and most events of one kind in each
     #[arg(long, value_name = "N", default_value_t = 10)]
     most: usize,
-    /// Also write a copy of the whole capture that can be shown to others: addresses are mapped so that those
-    /// of one network stay together, payloads are zeros, times and numbers stay
+    /// Also write an anonymised copy of the whole capture. Addresses are mapped with their prefixes preserved,
+    /// payloads become zeros, times and sequence numbers stay
     #[arg(long, value_name = "OUT")]
     anonymise: Option<PathBuf>,
-    /// The key of that mapping, 32 hexadecimal digits in a file, made if it is not there: the same key maps
-    /// the same in every capture, and who has it can find the addresses; without it one is made and forgotten
+    /// File with the key of that mapping, 32 hexadecimal digits; created if missing. One key gives one mapping
+    /// in every capture, and it reveals the addresses. Without the option a random key is used once
     #[arg(long, value_name = "FILE", requires = "anonymise")]
     key: Option<PathBuf>,
-    /// Write one page for a support case: sentences, connections, and the pictures of the largest ones
+    /// Write an HTML page for a support case: findings, connections, and pictures of the largest ones
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print everything as one JSON document
@@ -109,8 +111,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let whole = args.from.is_none() && args.until.is_none();
     if let (Some(flow), true) = (&args.flow, whole && read.flows.is_empty() && read.tcp > 0) {
         return Err(Failure::usage(
-            format!("no TCP connection of the capture has the end `{flow}`"),
-            "without --flow all of them are listed",
+            format!("no TCP connection of the capture has the endpoint `{flow}`"),
+            "leave out --flow to list all connections",
         ));
     }
     if let Some(out) = &args.anonymise {

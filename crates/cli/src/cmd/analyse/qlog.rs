@@ -2,7 +2,7 @@
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::table::Board;
 use crate::output::terminal;
 use analyse::story::{bytes, count};
@@ -148,7 +148,7 @@ fn document(qlog: &Qlog, path: &Path) -> Value {
 
 fn page(qlog: &Qlog, name: &str, window: (Option<f64>, Option<f64>)) -> Page {
     let said: Vec<String> = story(qlog).into_iter().filter(|s| !s.is_empty()).collect();
-    let table = crate::output::page::table("Traces", &table(qlog, 100));
+    let table = crate::cmd::run::page::table("Traces", &table(qlog, 100));
     let mut sections = vec![Section {
         heading: "What happened".to_owned(),
         text: said.join("\n\n"),

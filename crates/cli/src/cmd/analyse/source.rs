@@ -58,7 +58,7 @@ impl Which {
             None => None,
             Some(word) => Some(End::of(word).ok_or_else(|| {
                 Failure::usage(
-                    format!("`{word}` is no end of a connection"),
+                    format!("`{word}` is not an endpoint of a connection"),
                     "write an address, ADDRESS:PORT, a port as `:443`, or a connection's number",
                 )
             })?),

@@ -7,7 +7,7 @@ use super::source::Read;
 use crate::console::talk::Talk;
 use crate::output::table::Board;
 use crate::output::terminal;
-use analyse::choice::{Conditions, Protocol};
+use analyse::choice::Conditions;
 use analyse::story::{Story, bytes, count};
 use analyse::{Flow, Kind, Need, Way};
 use base::Time;
@@ -168,11 +168,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
         ));
     }
     if let Some(protocol) = Conditions::of(main).recommended().filter(|_| !main.spikes.is_empty()) {
-        let name = match protocol {
-            Protocol::Eifel => "Eifel, as nothing was lost",
-            Protocol::Sctp => "SCTP, as data were lost, the rate is low and the window large",
-            Protocol::Reno => "Reno with the bug fix, as data were lost",
-        };
+        let name = protocol.because();
         remarks.push(format!("for a path with such delay spikes the study of 2003 recommends {name}"));
     }
     remarks.extend(silences(flow, read));

@@ -12,7 +12,7 @@ use scenario::{Cost, Scenario};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Read a scenario without running it: what it will do and cost
+/// Validate a scenario and print what it does and what it costs to run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw check scenario.toml\n  \

@@ -7,11 +7,12 @@
 use super::side::{Named, Side};
 use super::text::better;
 use super::{Args, terms, unlike};
+use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
-use crate::input::plan::{VERSION, ask};
+use crate::output::VERSION;
 use crate::output::table::{self, Board, Face};
 use crate::output::terminal;
 use crate::player::kernels::Wish;
@@ -64,7 +65,10 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
         let words = label(&named);
         if sweep.cells.len() != 1 {
             return Err(Failure::usage(
-                format!("with {words} the scenario has {} cells, and variants have one", sweep.cells.len()),
+                format!(
+                    "with {words} the scenario has {} cells, and a variant must have one",
+                    sweep.cells.len()
+                ),
                 "remove [grid], or choose one cell with --set",
             ));
         }
@@ -114,7 +118,10 @@ fn metric(args: &Args) -> Result<(String, Ordering), Failure> {
         _ => return Err(Failure::usage("variants are ranked by one metric", help)),
     };
     let better = better(name).ok_or_else(|| {
-        Failure::usage(format!("of `{name}` no side is the better one, so it ranks nothing"), help)
+        Failure::usage(
+            format!("the metric `{name}` has no better direction, so it cannot rank variants"),
+            help,
+        )
     })?;
     Ok((name.clone(), better))
 }
@@ -123,7 +130,7 @@ fn metric(args: &Args) -> Result<(String, Ordering), Failure> {
 fn possible(args: &Args) -> Result<(), Failure> {
     if args.among.len() < LEAST {
         return Err(Failure::usage(
-            "one variant makes no ranking",
+            "a ranking needs at least two variants",
             "write --among KEY=VALUE for each of them",
         ));
     }
@@ -143,12 +150,12 @@ fn possible(args: &Args) -> Result<(), Failure> {
         ));
     }
     if args.a.is_dir() {
-        return Err(Failure::usage("a run that was made has no variants", "name its scenario"));
+        return Err(Failure::usage("a finished run has no variants", "name its scenario"));
     }
     let seed = |own: &String| own.trim_start().starts_with("run.seed") || own.starts_with("run.repetitions");
     if args.among.iter().any(seed) {
         return Err(Failure::usage(
-            "variants meet the weather of one seed, equally often",
+            "all variants use one seed and the same number of repetitions",
             "use --seed and --reps",
         ));
     }
@@ -181,7 +188,10 @@ impl Ranking {
         let best = &sides[order[0]];
         let column = best.header.columns.iter().find(|column| column.name == name);
         let column = column.cloned().ok_or_else(|| {
-            Failure::usage(format!("nothing gave `{name}`"), "`williwaw run` shows what is measured")
+            Failure::usage(
+                format!("no variant yields the metric `{name}`"),
+                "`williwaw run` lists the metrics of the scenario",
+            )
         })?;
         let mut contrasts = Vec::new();
         for &i in &order {

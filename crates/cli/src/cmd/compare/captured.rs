@@ -44,7 +44,7 @@ pub(super) fn side(args: &Args, side: usize) -> Result<Option<Named>, Failure> {
     if all == 2 {
         return Err(Failure::usage(
             "both sides are captures, and none names the scenario",
-            "compare each with the scenario or with a run of it",
+            "compare each capture with the scenario, or with a run of it",
         ));
     }
     if all == 1 && [&args.a, b].contains(&&PathBuf::from("-")) {

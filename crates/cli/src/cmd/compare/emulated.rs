@@ -10,7 +10,7 @@ use crate::cmd::run::Kept;
 use crate::console::exit::{End, Failure};
 use crate::console::progress;
 use crate::console::talk::Talk;
-use crate::output::artefacts::Store;
+use crate::player::artefacts::Store;
 use crate::player::local_player::{self, Here};
 use crate::player::rep_report::Told;
 use crate::player::{numbers, summary};

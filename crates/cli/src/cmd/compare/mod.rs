@@ -13,11 +13,12 @@ use self::emulated::Emulator;
 use self::gate::{Judged, Margin, Verdict};
 use self::side::{Named, Side, Terms};
 use self::text::{Beside, Comparison, better, chosen};
+use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
-use crate::input::plan::{VERSION, ask};
+use crate::output::VERSION;
 use crate::output::table::{ALL, Choice};
 use crate::output::{labels, terminal};
 use crate::player::kernels::{TOLD, Wish};
@@ -29,12 +30,12 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Run two scenarios under the same weather, and say in one sentence what the second changes
+/// Compare two scenarios pair by pair with common random numbers, with the verdict in one sentence
 ///
-/// Repetition by repetition both meet the same pauses, fades and load, so that the difference of a pair is not hidden by what
-/// both have in common; its 95 % interval is that of the difference.
-/// A side is a scenario, or the folder of a run that was made before, in virtual time or by `emulate`. It can also be a capture
-/// that was taken of the other side's scenario at the host that sends, or a folder of captures, one for each repetition.
+/// In each repetition both sides draw the same pauses, fades and load (common random numbers). The 95 %
+/// interval is that of the paired difference. A side is a scenario, or the folder of an earlier run, in virtual
+/// time or by `emulate`. A side can also be a capture of the other side's scenario at the sending host, or a
+/// folder with one capture per repetition.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw compare before.toml after.toml\n  \
@@ -44,9 +45,9 @@ use std::path::{Path, PathBuf};
     williwaw compare scenario.toml field.pcapng --metrics completion_time_s,spurious_timeouts\n  \
     williwaw compare news.toml --metrics message_delay_s --among flow.news.transport=tcp --among flow.news.transport=sctp --among flow.news.transport=atp")]
 pub(crate) struct Args {
-    /// The first side, with which the other is compared: a scenario, or the folder of a run
+    /// The first side, the reference: a scenario, a run folder or a capture
     pub(crate) a: PathBuf,
-    /// The second side; without it, the first scenario as --set-b changes it
+    /// The second side [default: the first scenario, changed by --set-b]
     pub(crate) b: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) draws: crate::console::args::Draws,
@@ -60,26 +61,27 @@ pub(crate) struct Args {
     /// Change one value of the second side only
     #[arg(long = "set-b", value_name = "KEY=VALUE")]
     pub(crate) set_b: Vec<String>,
-    /// One of several variants of the first scenario, which are ranked by one metric; write it once for each
+    /// A variant of the first scenario; all variants are ranked by one metric. Give it once per variant
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) among: Vec<String>,
-    /// Keep both runs, as folders `a` and `b` in this one; the same command again continues them
+    /// Keep both runs in this folder, as `a` and `b`; the same command again continues them
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print one JSON document in place of sentence and table
+    /// Print one JSON document instead of sentence and table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a page with table and pictures of the repetition in which both differ most
+    /// Write an HTML page with the table, and pictures of the repetition in which the sides differ most
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Metrics to show, separated by commas, or `all`; the sentence is about the first
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,
-    /// Show each flow beside all flows together
+    /// Show each flow as well as all flows together
     #[arg(long)]
     pub(crate) flows: bool,
-    /// End with 1 if the second side is worse in the metric of the sentence, each cell at 95 %, or gives it in fewer repetitions.
-    /// With a share (`--no-worse=10%`) a test of non-inferiority: 0 if a loss of that share is excluded, 1 if it is certain, 5 if undecided
+    /// Exit with 1 if the second side is worse in the first metric, at 95 % in each cell, or yields it in fewer
+    /// repetitions. With a share (`--no-worse=10%`) it is a test of non-inferiority: 0 if a loss of that share
+    /// is excluded, 1 if it is certain, 5 if undecided
     #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, value_parser = gate::margin)]
     pub(crate) no_worse: Option<Option<Margin>>,
     /// With --no-worse=SHARE: double the repetitions up to this many while a cell is undecided
@@ -88,16 +90,16 @@ pub(crate) struct Args {
     /// Write the verdicts as a JUnit file, a test case for each cell
     #[arg(long, value_name = "FILE", requires = "no_worse")]
     pub(crate) junit: Option<PathBuf>,
-    /// Append the verdicts in Markdown, for the summary page of a build (`$GITHUB_STEP_SUMMARY`)
+    /// Append the verdicts as Markdown, for the summary page of a CI build (`$GITHUB_STEP_SUMMARY`)
     #[arg(long, value_name = "FILE", requires = "no_worse")]
     pub(crate) summary: Option<PathBuf>,
-    /// Play both sides in real time, as `emulate` does, one repetition of each in turn
+    /// Run both sides in real time, as `emulate` does, alternating repetition by repetition
     #[arg(long, conflicts_with_all = ["linux", "report"])]
     pub(crate) emulate: bool,
-    /// With --emulate: play a repetition up to so many times until it is faithful
+    /// With --emulate: attempts per repetition until one is faithful
     #[arg(long, value_name = "N", default_value_t = 3, requires = "emulate", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) tries: u32,
-    /// With --emulate: the lateness that one packet in a hundred may exceed
+    /// With --emulate: limit of the 99th percentile of lateness
     #[arg(long, value_name = "TIME", default_value = "1 ms", requires = "emulate", value_parser = crate::player::kernels::span)]
     pub(crate) lateness: base::Span,
     /// Start very large runs without asking
@@ -106,7 +108,7 @@ pub(crate) struct Args {
     /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     pub(crate) linux: Option<String>,
-    /// Give up a kernel that is silent for so long of real time
+    /// Real time after which a silent kernel is given up
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
 }
@@ -199,7 +201,7 @@ fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
     }
     let stdin = |path: &Path| path == Path::new("-");
     if stdin(&args.a) && args.b.as_deref().is_none_or(stdin) {
-        return Err(Failure::usage("stdin can be read once only", "put one of the scenarios into a file"));
+        return Err(Failure::usage("stdin can be read only once", "put one of the scenarios into a file"));
     }
     let sides = [named(args, 0)?, named(args, 1)?];
     let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
@@ -208,13 +210,13 @@ fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
     let made = Named::made;
     if args.emulate && sides.iter().any(made) {
         return Err(Failure::usage(
-            "--emulate plays scenarios, and one side is a run that was made",
-            "leave out --emulate, or name the scenario of that run",
+            "--emulate runs scenarios, and one side is a finished run",
+            "leave out --emulate, or give the scenario of that run",
         ));
     }
     if args.out.is_some() && sides.iter().all(made) {
         return Err(Failure::usage(
-            "both sides were run already, and are kept where they are",
+            "both sides are finished runs, which stay in their folders",
             "leave out --out",
         ));
     }
@@ -382,15 +384,15 @@ fn possible(args: &Args) -> Result<(), Failure> {
     let own = args.set_a.iter().chain(&args.set_b).filter_map(|word| word.split_once('='));
     for (key, _) in own {
         let mend = match key.trim() {
-            "run.seed" => "both sides meet the weather of one seed: --seed",
-            "run.repetitions" => "repetitions are taken in pairs: --reps",
+            "run.seed" => "both sides use one seed: --seed",
+            "run.repetitions" => "repetitions are paired: --reps",
             _ => continue,
         };
-        return Err(Failure::usage(format!("`{}` cannot be said of one side", key.trim()), mend));
+        return Err(Failure::usage(format!("`{}` cannot be set for one side only", key.trim()), mend));
     }
     let first = args.metrics.as_ref().and_then(|names| names.first()).filter(|name| **name != ALL);
     if let Some(name) = first.filter(|name| args.no_worse.is_some() && better(name).is_none()) {
-        let message = format!("of `{name}` no side is the better one, so --no-worse cannot judge it");
+        let message = format!("the metric `{name}` has no better direction, so --no-worse cannot judge it");
         return Err(Failure::usage(message, "name another metric first: --metrics download_time_s"));
     }
     Ok(())
@@ -405,8 +407,8 @@ fn named(args: &Args, side: usize) -> Result<Named, Failure> {
         (0, _) => Named::read(&args.a, set, &args.set_a),
         (_, Some(b)) => Named::read(b, set, &args.set_b),
         (_, None) if args.set_a.is_empty() && args.set_b.is_empty() => Err(Failure::usage(
-            "there is nothing to compare with",
-            "name a second scenario, or what to change: --set-b KEY=VALUE",
+            "the second side is missing",
+            "give a second scenario, or a change: --set-b KEY=VALUE",
         )),
         (_, None) => Named::read(&args.a, set, &args.set_b),
     }
@@ -430,7 +432,7 @@ fn called(sides: &[Named; 2]) -> Result<[String; 2], Failure> {
     }
     Err(Failure::usage(
         "both sides are the same",
-        "name another scenario, or what to change in one of them: --set-b KEY=VALUE",
+        "give another scenario, or a change of one side: --set-b KEY=VALUE",
     ))
 }
 
@@ -451,15 +453,15 @@ fn terms<'a>(
     let seed = args.draws.seed.or(records().next().map(|record| record.seed)).unwrap_or(models[0].run.seed);
     if let Some(record) = records().find(|record| record.seed != seed) {
         return Err(Failure::usage(
-            format!("seeds {} and {seed}: they met different weather", record.seed),
-            "run one of them anew with the seed of the other",
+            format!("the runs have different seeds, {} and {seed}, so they cannot be paired", record.seed),
+            "run one of them again with the seed of the other",
         ));
     }
     let made = records().map(|record| record.repetitions).min();
     let repetitions = match (args.draws.reps, made) {
         (Some(asked), Some(made)) if asked > made && records().count() == 2 => {
             return Err(Failure::usage(
-                format!("{asked} repetitions are asked for, and {made} were run"),
+                format!("--reps asks for {asked} repetitions, and the runs hold {made}"),
                 "continue the runs first: williwaw run --resume DIR --reps N",
             ));
         }

@@ -3,7 +3,7 @@
 use super::side::{Side, Terms};
 use super::text::Comparison;
 use crate::console::exit::Failure;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::labels;
 use report::{Item, Page, Section};
 
@@ -16,7 +16,7 @@ pub(crate) fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'
         heading: "What the second changes".to_owned(),
         text: compared.sentence(),
         items: vec![
-            crate::output::page::table("Differences, repetition by repetition", &compared.board()).into(),
+            crate::cmd::run::page::table("Differences, repetition by repetition", &compared.board()).into(),
         ],
     };
     let mut items: Vec<Item> = Vec::new();

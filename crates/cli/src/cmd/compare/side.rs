@@ -8,7 +8,7 @@ use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::player::kernels::{Stage, Wish};
 use crate::player::numbers;
@@ -78,8 +78,8 @@ impl Named {
         let record = Record::read(path)?;
         if !(set.is_empty() && own.is_empty()) {
             return Err(Failure::usage(
-                format!("`{}` is a run that was made; it cannot be changed any more", path.display()),
-                "name its scenario to run it anew with --set, --set-a or --set-b",
+                format!("`{}` is a finished run, which cannot be changed", path.display()),
+                "give its scenario to run it again with --set, --set-a or --set-b",
             ));
         }
         let input = record.input(path, &[])?;
@@ -155,7 +155,7 @@ impl Named {
             let mut record = Record::read(path)?;
             if record.hash != scenario.hash() || record.seed != terms.seed {
                 return Err(Failure::usage(
-                    format!("`{}` holds the run of something else", path.display()),
+                    format!("`{}` holds the run of another scenario or seed", path.display()),
                     "give --out another folder",
                 ));
             }
@@ -163,7 +163,7 @@ impl Named {
             if record.version != VERSION {
                 return Err(Failure::usage(
                     format!(
-                        "`{}` was begun by williwaw {}, and this is {VERSION}: its repetitions may differ for that alone",
+                        "`{}` was started by williwaw {}, and this is {VERSION}: results may differ between versions",
                         path.display(),
                         record.version
                     ),

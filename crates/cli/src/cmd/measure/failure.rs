@@ -8,7 +8,7 @@ impl From<Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Open(_) => {
-                Failure::usage(message, "give a word with --token or --token-file, here and there")
+                Failure::usage(message, "give the same token at both ends, with --token or --token-file")
             }
             Error::Listen { .. } => Failure::machine(
                 message,
@@ -31,7 +31,7 @@ impl From<Error> for Failure {
                 message,
                 match fault {
                     measure::asking::Fault::Refused { why: measure::message::Refusal::Token, .. } => {
-                        "give the server's word with --token or --token-file"
+                        "give the server's token with --token or --token-file"
                     }
                     measure::asking::Fault::Version(_)
                     | measure::asking::Fault::Refused { why: measure::message::Refusal::Version, .. } => {
@@ -48,17 +48,18 @@ impl From<Error> for Failure {
                 message,
                 "run as root or with that right, or leave --capture out and use a capture of your own",
             ),
-            Error::Gone(_) => Failure::machine(message, "what was measured is kept; --give-up waits longer"),
-            Error::Write { .. } => Failure::machine(
-                message,
-                "choose a place that can be written with --out, or none with --no-out",
-            ),
+            Error::Gone(_) => {
+                Failure::machine(message, "the measurements so far are kept; --give-up waits longer")
+            }
+            Error::Write { .. } => {
+                Failure::machine(message, "choose a writable place with --out, or none with --no-out")
+            }
             Error::Read { .. } => Failure::usage(message, "give a file that `measure client` wrote"),
             Error::Damaged { line: 1, path, .. } => Failure::usage(
-                format!("`{}` is no file of results", path.display()),
+                format!("`{}` is not a results file", path.display()),
                 "give a file that `measure client` wrote (measure-N.jsonl)",
             ),
-            Error::Damaged { .. } => Failure::usage(message, "the file was changed from outside"),
+            Error::Damaged { .. } => Failure::usage(message, "another program changed the file"),
             _ => Failure::machine(message, ""),
         }
     }

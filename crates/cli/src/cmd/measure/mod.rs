@@ -21,7 +21,7 @@ use std::sync::Mutex;
 
 /// Measure a real path between two machines: throughput, response times, disconnections, buffers
 ///
-/// A server waits at one end, a client at the other says what is measured and shows what came out.
+/// A server runs at one end; a client at the other end requests measurements and prints the results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw measure server\n  \
@@ -44,7 +44,7 @@ enum Part {
     Show {
         /// The file that a client wrote
         file: PathBuf,
-        /// Print one JSON document in place of the table
+        /// Print one JSON document instead of the table
         #[arg(long)]
         json: bool,
     },
@@ -84,7 +84,7 @@ struct ServerArgs {
     /// Refuse jobs of more than this
     #[arg(long, value_name = "TIME", value_parser = units::parse_span)]
     most_time: Option<Span>,
-    /// A client that is silent for so long in the middle of a job is gone
+    /// Time after which a silent client is dropped in the middle of a job
     #[arg(long, value_name = "TIME", default_value = "15 min", value_parser = units::parse_span)]
     stall: Span,
 }
@@ -173,6 +173,10 @@ struct ClientArgs {
     /// Run this command after the last connection, whatever happened, and keep its duration
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     after: Option<String>,
+    /// Run this command with `/bin/sh` when a connection is lost and keep its first line: what the equipment says of the cause.
+    /// A line that begins with handover, air-interface, remote-equipment, local-link or path decides the cause
+    #[arg(long, value_name = "COMMAND", help_heading = "When")]
+    cause: Option<String>,
     /// Silence of a transfer that counts as a pause
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = units::parse_span, help_heading = "When")]
     silence: Span,
@@ -205,7 +209,7 @@ struct ClientArgs {
     /// Capture what goes to and fro, headers only, as pcapng; the file must not be there yet
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     capture: Option<PathBuf>,
-    /// Print one JSON document in place of the table
+    /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Results")]
     json: bool,
 }
@@ -279,7 +283,7 @@ impl Token {
         };
         if word.is_empty() || word.len() > measure::message::LONGEST_TOKEN {
             let most = measure::message::LONGEST_TOKEN;
-            return Err(Failure::usage(format!("a token has 1 to {most} bytes"), "choose another word"));
+            return Err(Failure::usage(format!("a token has 1 to {most} bytes"), "choose another token"));
         }
         Ok(Some(word))
     }
@@ -373,7 +377,7 @@ fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
     if steps.is_empty() {
         return Err(Failure::usage(
             "nothing to measure",
-            "say what: --bulk, --transactions, --echo, --buffer, or --published for all of the study",
+            "choose --bulk, --transactions, --echo, --buffer, or --published for the whole study",
         ));
     }
     let Socket { mss, window, cc } = Socket { mss: args.mss, window: args.window, cc: args.cc.clone() };
@@ -397,6 +401,8 @@ struct Keeper<'a> {
     entries: Mutex<Vec<Entry>>,
     journal: Option<Mutex<Journal>>,
     before: Option<LinkCommand>,
+    /// What asks the equipment for the cause of a disconnection.
+    cause: Option<String>,
     talk: &'a Talk,
     tell: &'a (dyn Fn(u64, u64) + Sync),
 }
@@ -435,7 +441,8 @@ impl Listener for Keeper<'_> {
             journal.add(entry)?;
         }
         if let Entry::Disconnection(lost) = entry {
-            self.talk.note(&format!("disconnected at {:.1} s: {}", lost.t, lost.evidence));
+            let (cause, evidence) = (lost.cause.words(), &lost.evidence);
+            self.talk.note(&format!("disconnected at {:.1} s, {cause}: {evidence}", lost.t));
         }
         if let Ok(mut entries) = self.entries.lock() {
             entries.push(entry.clone());
@@ -444,6 +451,12 @@ impl Listener for Keeper<'_> {
     }
     fn progress(&self, done: u64, all: u64) {
         (self.tell)(done, all);
+    }
+    fn lost(&self) -> Option<String> {
+        let mut shell = std::process::Command::new("/bin/sh");
+        let ran =
+            shell.arg("-c").arg(self.cause.as_ref()?).stdin(std::process::Stdio::null()).output().ok()?;
+        String::from_utf8_lossy(&ran.stdout).lines().next().map(|line| line.trim().to_owned())
     }
 }
 
@@ -477,6 +490,7 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
             entries: Mutex::default(),
             journal: journal.map(Mutex::new),
             before: before.clone(),
+            cause: args.cause.clone(),
             talk,
             tell,
         };
@@ -510,20 +524,25 @@ fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         if path.exists() {
             return Err(Failure::usage(
-                format!("`{}` is there already", path.display()),
-                "results are added to no older ones; name another file with --out",
+                format!("`{}` already exists", path.display()),
+                "existing results are never extended; name another file with --out",
             ));
         }
         return Ok(path.to_owned());
     }
     let mut candidates = (1..100_000).map(|n| PathBuf::from(format!("measure-{n}.jsonl")));
     let free = candidates.find(|path| !path.exists());
-    free.ok_or_else(|| Failure::usage("every measure-N.jsonl is taken", "name a file with --out"))
+    free.ok_or_else(|| {
+        Failure::usage("every file name measure-N.jsonl exists already", "name a file with --out")
+    })
 }
 
 fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
     let Some(outcome) = Outcome::of(entries) else {
-        return Err(Failure::usage("there is no beginning", "the file was not written by `measure client`"));
+        return Err(Failure::usage(
+            "the file has no begin record",
+            "the file was not written by `measure client`",
+        ));
     };
     if json {
         talk.document(&outcome.document())?;

@@ -3,7 +3,8 @@
 //! A board with a line for each metric of each test.
 
 use crate::output::table::Board;
-use measure::summary::{Measured, Outcome, Tested};
+use analyse::choice::Conditions;
+use measure::summary::{Measured, Outcome, Paused, Tested};
 
 /// The board of a measurement.
 pub(crate) fn board(outcome: &Outcome<'_>) -> Board {
@@ -85,6 +86,7 @@ fn notes(outcome: &Outcome<'_>) -> Vec<String> {
                 digits(share)
             ));
         }
+        notes.extend(tested.paused.map(|paused| format!("{}: {}", tested.name, choice(&paused))));
         if let Some(a) = tested.alternates {
             notes.push(format!(
                 "{}: round trips go to and fro between {} and {} ms, as where a radio channel is set up anew for every \
@@ -106,14 +108,56 @@ fn notes(outcome: &Outcome<'_>) -> Vec<String> {
             Some(until) => format!("connected again after {:.1} s", until - lost.t),
             None => "never connected again".to_owned(),
         };
-        notes.push(format!("disconnected at {:.1} s ({}): {until}.", lost.t, lost.evidence));
+        let account =
+            lost.account.as_ref().map_or_else(String::new, |said| format!("; the equipment: {said}"));
+        let why = format!("{}: {}{account}", lost.cause.words(), lost.evidence);
+        notes.push(format!("disconnected at {:.1} s ({why}): {until}.", lost.t));
     }
     notes
 }
 
+/// Pauses, and which transport the study of 2003 recommends for such a path (SC-08).
+fn choice(paused: &Paused) -> String {
+    let Paused { pauses, lossy, rate_bps, window_segments } = *paused;
+    let found = match pauses {
+        1 => "a pause in the transfers".to_owned(),
+        n => format!("{n} pauses in the transfers"),
+    };
+    match (Conditions { lossy, rate_bps, window_segments }).recommended() {
+        Some(protocol) => {
+            format!(
+                "{found}; for a path with such delay spikes the study of 2003 recommends {}.",
+                protocol.because()
+            )
+        }
+        None if lossy.is_none() => {
+            format!(
+                "{found}; what the kernels say leaves open whether data were lost, so no transport is recommended."
+            )
+        }
+        None => {
+            format!("{found}; the study of 2003 looked at no path like this, so no transport is recommended.")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::digits;
+    use super::{choice, digits};
+    use measure::summary::Paused;
+
+    /// SC-08: what is recommended to whom has measured a path with delay spikes.
+    #[test]
+    fn sc_08_a_measured_path_gets_its_recommendation() {
+        let paused = |lossy, rate, window| {
+            choice(&Paused { pauses: 1, lossy, rate_bps: Some(rate), window_segments: Some(window) })
+        };
+        assert!(paused(Some(false), 30e3, 40.0).contains("recommends Eifel"));
+        assert!(paused(Some(true), 30e3, 60.0).contains("recommends SCTP"));
+        assert!(paused(Some(true), 384e3, 60.0).contains("recommends Reno"));
+        assert!(paused(Some(true), 30e3, 40.0).contains("looked at no path like this"));
+        assert!(paused(None, 30e3, 60.0).contains("leaves open whether data were lost"));
+    }
 
     #[test]
     fn numbers_have_the_digits_they_need() {

@@ -5,7 +5,7 @@ use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
 use analyse::{Flow, Keep, join};
@@ -22,7 +22,7 @@ use view::lines::Line;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Of a capture")]
 pub(super) struct Captured {
-    /// A second capture of the same connection, taken at the receiver: what arrives is drawn too
+    /// A second capture of the same connection, taken at the receiver: arrivals are drawn too
     #[arg(long, value_name = "CAPTURE")]
     receiver: Option<PathBuf>,
     /// Begin here, in seconds from the first packet
@@ -31,7 +31,7 @@ pub(super) struct Captured {
     /// End here
     #[arg(long, value_name = "S")]
     until: Option<f64>,
-    /// Draw the direction that carried less
+    /// Draw the direction with less data
     #[arg(long)]
     other_way: bool,
 }
@@ -128,7 +128,7 @@ fn busiest<'a>(all: &super::Args, read: &'a source::Read, talk: &Talk) -> Result
     let Some((number, flow)) = read.flows.iter().rev().max_by_key(|(_, flow)| data(flow)) else {
         return Err(Failure::usage(
             match all.flow {
-                Some(ref flow) => format!("no TCP connection of the capture has the end `{flow}`"),
+                Some(ref flow) => format!("no TCP connection of the capture has the endpoint `{flow}`"),
                 None => "the capture holds no TCP connection".to_owned(),
             },
             "`williwaw analyse` lists the connections of a capture",

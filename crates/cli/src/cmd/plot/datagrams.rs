@@ -6,7 +6,7 @@ use crate::cmd::analyse::source::Read;
 use crate::cmd::analyse::{datagrams, qlog};
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::terminal;
 use serde_json::{Value, json};
 use view::frame::Frame;
@@ -35,14 +35,14 @@ pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<End, F
         Kind::TimeSequence | Kind::Throughput => view::datagram::rates(flow, read.start, frame),
         Kind::Rtt => view::datagram::round_trips(flow, read.start, frame).ok_or_else(|| {
             Failure::usage(
-                format!("flow {number} has no spin bit that tells round trips"),
+                format!("flow {number} has no spin bit to measure the RTT"),
                 "--kind throughput draws its rate",
             )
         })?,
         Kind::Outstanding | Kind::Window => {
             return Err(Failure::usage(
-                "a capture of UDP does not tell windows and data outstanding",
-                "--kind throughput; or plot a qlog of the end that sends",
+                "a capture of UDP shows neither windows nor outstanding data",
+                "use --kind throughput, or plot a qlog of the sender",
             ));
         }
     };
@@ -63,7 +63,7 @@ pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<End, Fai
     };
     if all.kind != Kind::TimeSequence || all.flow.is_some() {
         return Err(Failure::usage(
-            "of a qlog the packets of its largest trace are drawn, with window and round trips below",
+            "a qlog has one picture: the packets of its largest trace, with window and RTT below",
             "leave out --kind and --flow",
         ));
     }

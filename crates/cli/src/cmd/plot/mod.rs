@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// Draw one repetition, or a connection of a capture, as a picture
 ///
-/// A qlog of a QUIC stack: packets by number, losses, timers, window and round trips. A scenario or the folder of a run: the repetition is run again with its trace; the same seed gives
-/// the same repetition. A capture (pcap, pcapng): the connection that carried most, or the one asked for,
-/// with the verdicts of `analyse`. Without --out the picture is plot.html, which opens from disk.
+/// For a scenario or a run folder, the repetition is run again with its trace; equal seeds give equal
+/// repetitions. For a capture (pcap, pcapng), it draws the largest connection, or the one that --flow names,
+/// with the verdicts of `analyse`. For a qlog of a QUIC stack, it draws packets by number, losses, timers,
+/// window and RTT. Without --out it writes plot.html, which opens from disk.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw plot scenario.toml --rep 3 -o picture.svg\n  \
@@ -25,31 +26,31 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// A scenario, the folder of a run, a capture, or a qlog
     file: PathBuf,
-    /// Which flow; without it, the first of a scenario, the largest of a capture. Of a capture: an address, a port as
-    /// `:443`, ADDRESS:PORT, or a connection's number
+    /// Flow to draw: a flow's name, or for a capture an address, a port (`:443`), ADDRESS:PORT or a
+    /// connection's number [default: the first flow of a scenario, the largest of a capture]
     #[arg(long, value_name = "WHICH")]
     flow: Option<String>,
-    /// What to draw of a capture
+    /// Kind of picture, for a capture
     #[arg(long, value_enum, default_value_t = Kind::TimeSequence)]
     kind: Kind,
-    /// Where to write it: the name's end says how (.html, .svg, .png, .xplot); may be given again
+    /// Output file; its extension gives the format (.html, .svg, .png, .xplot). May be repeated
     #[arg(long, short, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// Write a page that can be zoomed and asked
+    /// Write an interactive HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write a drawing for a paper
+    /// Write an SVG drawing
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Pixels of a drawing
+    /// Size of a drawing, pixels
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "900x640", value_parser = output::size)]
     size: (u32, u32),
-    /// Draw the events of lower layers below it: a table (CSV) with the columns time_s,event and, if known,
-    /// until_s,detail,layer,number, the log of `emulate --events`, or a capture of radio blocks in GSMTAP; may be given
-    /// again
+    /// Draw events of lower layers below the picture: a CSV table with the columns time_s,event and optionally
+    /// until_s,detail,layer,number; a log of `emulate --events`; or a GSMTAP capture of radio blocks. May be
+    /// repeated
     #[arg(long, value_name = "FILE")]
     layers: Vec<PathBuf>,
-    /// Draw the receiver's trace so much higher, to tell it from the sender's: segments or bytes
+    /// Vertical offset of the receiver's trace, in segments or bytes
     #[arg(long, value_name = "OFFSET", value_parser = offset)]
     receiver_offset: Option<Offset>,
     /// Print the picture's data as one JSON document
@@ -64,7 +65,7 @@ pub(crate) struct Args {
 /// What to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
-    /// What was sent when, what came back, and the verdicts.
+    /// Segments, ACKs and verdicts over time.
     TimeSequence,
     /// Round trips.
     Rtt,
@@ -132,7 +133,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         args.captured.refuse(&args.file)?;
         if args.kind != Kind::TimeSequence {
             return Err(Failure::usage(
-                "only the time sequence of a simulated repetition can be drawn",
+                "a simulated repetition is drawn as a time sequence only",
                 "leave --kind out: window and timer are below the sequence; or draw a capture, which `run --pcap` writes",
             ));
         }

@@ -25,7 +25,7 @@ impl Format {
             Some("xplot" | "xpl") => Format::Xplot,
             _ => {
                 return Err(Failure::usage(
-                    format!("`{}` does not say how to write the picture", path.display()),
+                    format!("the extension of `{}` names no picture format", path.display()),
                     "let its name end in .html, .svg, .png or .xplot",
                 ));
             }

@@ -4,7 +4,7 @@ use super::output::Drawn;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::{labels, terminal};
 use crate::player::kernels::{Stage, Wish};
@@ -41,7 +41,7 @@ pub(super) struct Simulated {
     /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, every 20 ms
     #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     look: Option<base::Span>,
-    /// Give up a kernel that is silent for so long of real time
+    /// Real time after which a silent kernel is given up
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     patience: base::Span,
 }
@@ -62,7 +62,7 @@ impl Simulated {
         match said.iter().find(|(_, said)| *said) {
             None => Ok(()),
             Some((option, _)) => Err(Failure::usage(
-                format!("{option} means nothing for a capture, and `{}` is one", file.display()),
+                format!("{option} does not apply to a capture, and `{}` is one", file.display()),
                 "leave it out, or give a scenario",
             )),
         }
@@ -90,7 +90,7 @@ impl Simulated {
     fn timeline(&self, model: &Model, picture: &Picture, path: &Path) -> Result<(), Failure> {
         if let Some(real) = lab::sweep::real(model) {
             return Err(Failure::usage(
-                format!("`{real}` is a real kernel or program: its path has no timeline"),
+                format!("`{real}` is a real kernel or program, and only models have a timeline"),
                 "leave --perfetto out",
             ));
         }
@@ -224,7 +224,7 @@ fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {
     if model.flows.is_empty() {
         return Err(Failure::usage(
             "there is no flow to draw",
-            "a scenario of commands is drawn from its packets: `emulate --captures`, then `plot` of a capture",
+            "draw a scenario of commands from its captures: `emulate --captures`, then `plot` a capture",
         ));
     }
     let Some(name) = name else { return Ok(0) };

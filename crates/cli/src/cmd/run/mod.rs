@@ -1,20 +1,25 @@
 //! `williwaw run`: a scenario, or its whole grid, in virtual time.
 
 mod expect;
+mod explore;
+pub(crate) mod page;
+pub(crate) mod plan;
 
 use self::expect::Verdict;
+use crate::cmd::run::plan::{Output, Place, Plan};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
-use crate::input::plan::{Output, Place, Plan, VERSION};
+use crate::output::VERSION;
+use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::scratch::Scratch;
 use crate::output::style::Style;
 use crate::output::table::{self, Board};
-use crate::output::{explore, folder, page};
 use crate::player::kernels::{Stage, Wish};
+use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
 use lab::part::{Part, Shard};
 use lab::sweep::{Control, Player, Progress, Sweep, SweepError};
@@ -31,8 +36,9 @@ use std::path::{Path, PathBuf};
 /// Run a scenario, or its whole grid, in virtual time
 ///
 /// Prints a table of means with their 95 % intervals and keeps every repetition in a run folder.
-/// A [[command]] is a program at a node, played inside a kernel of its own (`williwaw linux build` makes one once).
-/// A run that was interrupted or killed loses no finished repetition: --resume continues it.
+/// A [[command]] runs a program at a node, inside a kernel in virtual time (`williwaw linux build` builds it
+/// once).
+/// An interrupted or killed run loses no finished repetition: --resume continues it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     williwaw run scenario.toml --reps 1000 --report\n  \
@@ -48,53 +54,54 @@ pub(crate) struct Args {
     pub(crate) threads: crate::console::args::Threads,
     #[command(flatten)]
     pub(crate) changes: crate::console::args::Changes,
-    /// Run one share of the repetitions, as in 3/16; `williwaw merge` puts the shares together
+    /// Run one shard of the repetitions, as in 3/16; `williwaw merge` merges the shards
     #[arg(long, value_name = "N/OF")]
     pub(crate) shard: Option<Shard>,
-    /// Keep the results in this folder; without it, in a new one under `runs`
+    /// Run folder for the results [default: a new folder under `runs`]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Keep no results
     #[arg(long, conflicts_with_all = ["out", "resume"])]
     pub(crate) no_out: bool,
-    /// Continue the run in this folder; with a scenario alone, its latest run
+    /// Continue the run in this folder; without a folder, the latest run of the scenario
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     pub(crate) resume: Option<Option<PathBuf>>,
-    /// Print one JSON document in place of the table
+    /// Print one JSON document instead of the table
     #[arg(long)]
     pub(crate) json: bool,
-    /// How the table is written
+    /// Format of the table
     #[arg(long, value_name = "STYLE", value_enum, default_value = "text", conflicts_with = "json")]
     pub(crate) table: Style,
-    /// Write one line per repetition and flow to FILE; without one, to stdout in place of the table
+    /// Write one line per repetition and flow to FILE; without FILE, to stdout instead of the table
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub(crate) csv: Option<Option<PathBuf>>,
-    /// Write report.html with pictures into the folder; of a grid also explore.html, in which the axes are sliders
+    /// Write report.html with pictures into the folder; for a grid also explore.html, with a slider for each
+    /// axis
     #[arg(long)]
     pub(crate) report: bool,
     /// Write packet captures of repetitions into the folder, at every host and both sides of every link
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) pcap: Option<crate::output::captures::Repetitions>,
-    /// Keep so many bytes of each packet in captures; 0 keeps all
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) pcap: Option<crate::player::captures::Repetitions>,
+    /// Bytes kept of each packet in captures (snap length); 0 keeps whole packets
     #[arg(long, value_name = "BYTES", default_value_t = 96, requires = "pcap")]
     pub(crate) snap: u32,
     /// Write time-sequence pictures of repetitions for xplot into the folder
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) xplot: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) xplot: Option<crate::player::captures::Repetitions>,
     /// Write events.parquet into the folder: every event of these repetitions, `0,3,7-9` or `all`
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) events: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) events: Option<crate::player::captures::Repetitions>,
     /// Write series.parquet into the folder: window, RTT, queues, states and gates of these repetitions over time
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
-          value_parser = crate::output::captures::Repetitions::parse)]
-    pub(crate) series: Option<crate::output::captures::Repetitions>,
+          value_parser = crate::player::captures::Repetitions::parse)]
+    pub(crate) series: Option<crate::player::captures::Repetitions>,
     /// Metrics to show, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) metrics: Option<Vec<String>>,
-    /// Show each flow beside all flows together
+    /// Show each flow as well as all flows together
     #[arg(long)]
     pub(crate) flows: bool,
     /// Start a very large run without asking
@@ -103,13 +110,13 @@ pub(crate) struct Args {
     /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     pub(crate) linux: Option<String>,
-    /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, at the end only
+    /// Read the kernels' TCP_INFO at this interval of virtual time; without it, only at the end
     #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     pub(crate) look: Option<base::Span>,
-    /// Give up a kernel that is silent for so long of real time
+    /// Real time after which a silent kernel is given up
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
-    /// Break ties between simultaneous events at random, to see that nothing hangs on their order
+    /// Break ties between simultaneous events at random, to test that results do not depend on their order
     #[arg(long, value_name = "SEED")]
     pub(crate) shuffle_ties: Option<u64>,
 }
@@ -117,6 +124,8 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let wish = Wish { linux: args.linux.clone(), look: args.look, patience: args.patience };
+    let again = [("--pcap", args.pcap.is_some()), ("--xplot", args.xplot.is_some())];
+    let again = again.into_iter().find_map(|(output, asked)| asked.then_some(output));
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
@@ -127,7 +136,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
+    let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let player = stage.as_ref().map(|stage| stage as &dyn Player);
+    let player = player.or(processes.as_ref().map(|processes| processes as &dyn Player));
     let run = |with: &mut dyn FnMut(&Control<'_>) -> Result<(), SweepError>| {
         progress::shown(talk, |tell| {
             let progress = |progress: Progress| tell(progress.done, progress.total);
@@ -416,7 +427,8 @@ impl Found<'_> {
             let Some(prepared) = self.sweep.cells.good(index) else { continue };
             let model = &prepared.model;
             let picture = match &self.stage {
-                _ if model.flows.is_empty() => None,
+                // The program of a hop is not run again.
+                _ if model.flows.is_empty() || !model.processes.is_empty() => None,
                 Some(stage) if lab::sweep::real(model).is_some() => {
                     stage.pictures(model, 0)?.into_iter().next().map(|(_, picture)| picture)
                 }

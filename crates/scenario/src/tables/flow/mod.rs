@@ -187,6 +187,11 @@ fn other_paths(
 /// A round trip in no time would let a window be sent and acknowledged for ever at one instant.
 fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
     let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
+    // What a program delivers takes time: an answer is later than its question.
+    let served = |l: &usize| graph.processes.iter().any(|process| process.links.contains(l));
+    if flow.route.iter().chain(&flow.way_back).any(served) {
+        return;
+    }
     let timeless = around().all(|(link, _)| {
         link.bearer.is_none() && link.delay.mean_s() == 0.0 && link.rate.mean_bps().is_none()
     });

@@ -217,8 +217,8 @@ fn set(config: &mut Config, option: &Written<'_>) -> Result<(), Box<Diagnostic>>
         (Value::Flag(b), Kind::Word(words)) if words.contains(&"true") => b.to_string(),
         _ => return Err(wrong(option.tree.kind())),
     };
-    config.set(option.key, &text).map_err(|message| {
-        let diagnostic = Diagnostic::error("bad-value", place, message);
+    config.set(option.key, &text).map_err(|error| {
+        let diagnostic = Diagnostic::error("bad-value", place, error.to_string());
         Box::new(match kind {
             Kind::Word(words) => match nearest(&text, words.iter().copied()) {
                 Some(meant) => {

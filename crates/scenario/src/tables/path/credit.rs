@@ -78,8 +78,8 @@ fn one(
             );
         }
     }
-    if !link.losses.is_empty() || link.compression {
-        let what = if link.compression { "header-compression" } else { "loss" };
+    if !link.losses.is_empty() || link.compression.is_some() {
+        let what = if link.compression.is_some() { "header-compression" } else { "loss" };
         return say(
             format!(
                 "`{what}` on `{name}` takes packets away behind it, and their credit would never come back"

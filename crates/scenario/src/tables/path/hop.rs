@@ -79,6 +79,7 @@ pub(crate) static HOP: TableShape = table(
         ),
         PRESET,
         crate::radio::RADIO,
+        super::process::PROCESS,
         RATE,
         DELAY,
         QUEUE,

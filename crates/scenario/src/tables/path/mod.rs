@@ -10,5 +10,6 @@ pub(crate) mod fault;
 pub(crate) mod hop;
 pub(crate) mod link;
 pub(crate) mod machine;
+pub(crate) mod process;
 pub(crate) mod queue;
 pub(crate) mod wire;

@@ -18,7 +18,7 @@ pub use crate::recovery::config::{
     Timing,
 };
 pub use duplicate_words::*;
-pub use options::{Kind, OptionSpec};
+pub use options::{Kind, OptionError, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
 

@@ -29,6 +29,24 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
+/// Why an option of TCP cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionError {
+    /// There is no option with this key.
+    #[error("`{0}` is not an option of tcp")]
+    Unknown(String),
+    /// The text is not a value of the option; the sentence is for the user.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl From<OptionError> for String {
+    fn from(error: OptionError) -> String {
+        error.to_string()
+    }
+}
+
 /// One option: its key as written under `transport.tcp`, its value type, one sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec {
@@ -155,11 +173,14 @@ macro_rules! options {
             pub const OPTIONS: &'static [OptionSpec] =
                 &[$(OptionSpec { key: $key, kind: $kind, doc: $doc }),+];
 
-            /// Sets one option from its text. The error is a sentence for the user.
-            pub fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
+            /// Sets one option from its text.
+            ///
+            /// # Errors
+            /// An unknown key, or a text that is no value of the option.
+            pub fn set(&mut self, key: &str, text: &str) -> Result<(), OptionError> {
                 match key {
-                    $($key => { self.$($field).+ = $read(text)?; Ok(()) })+
-                    _ => Err(format!("`{key}` is not an option of tcp")),
+                    $($key => { self.$($field).+ = $read(text).map_err(OptionError::Value)?; Ok(()) })+
+                    _ => Err(OptionError::Unknown(key.to_owned())),
                 }
             }
         }

@@ -10,6 +10,11 @@ use base::{Span, Time};
 /// How long a timestamp is compared with (RFC 7323 section 5.5).
 const PAWS_IDLE: Span = Span::from_secs(24 * 86_400);
 
+/// A timestamp as it is on the wire: its clock ticks once a millisecond (RFC 7323 section 5.4: 1 ms to 1 s), as in Linux.
+fn tick(t: Time) -> u64 {
+    t.as_nanos() / 1_000_000
+}
+
 impl Receiver {
     /// Protection against wrapped sequence numbers: whether this segment, which occupies sequence numbers, is older than
     /// what has been received. Pure acknowledgements pass, as in Linux (`tcp_disordered_ack`).
@@ -18,7 +23,7 @@ impl Receiver {
         let (Some(ts), Some(recent)) = (segment.timestamps, self.echo) else { return false };
         //= RFC 7323 section 5.3 step R1: SEG.TSval < TS.Recent, and no SYN
         //= RFC 7323 section 5.5: after 24 days of silence TS.Recent is not valid
-        ts.value < recent
+        tick(ts.value) < tick(recent)
             && self.config.paws
             && self.config.echo != Echo::Latest
             && !segment.syn

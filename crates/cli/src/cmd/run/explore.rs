@@ -1,8 +1,9 @@
 //! Explorable report of a grid: every cell's numbers, and pictures of its typical and worst repetition.
 
-use super::labels;
+use super::plan::Plan;
 use crate::console::exit::Failure;
-use crate::input::plan::{Plan, VERSION};
+use crate::output::VERSION;
+use crate::output::labels;
 use lab::sweep::Sweep;
 use report::{Axis, Explore, Metric, Variant};
 use results::cells::CellSummary;

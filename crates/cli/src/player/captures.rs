@@ -2,7 +2,7 @@
 
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
-use crate::input::plan::VERSION;
+use crate::output::VERSION;
 use crate::player::kernels::Stage;
 use capture::{PcapngWriter, Reader, Shot, Tap};
 use lab::capture::{Streamed, stream};
@@ -124,14 +124,14 @@ impl Wanted {
                         let bytes = std::fs::read(&whole).map_err(|error| Failure::write(&whole, &error))?;
                         captures += 1;
                         for (node, bytes) in nodes(&bytes, &cell.model) {
-                            super::atomic_write::whole(&beside(&whole, &node), bytes)?;
+                            crate::output::atomic_write::whole(&beside(&whole, &node), bytes)?;
                             captures += 1;
                         }
                     }
                     if asked(&self.xplot, rep) {
                         for (flow, picture) in stage.pictures(&cell.model, u64::from(rep))? {
                             let path = path(&format!("{}.xplot", plain(&flow)));
-                            super::atomic_write::whole(&path, picture.xplot())?;
+                            crate::output::atomic_write::whole(&path, picture.xplot())?;
                             plots += 1;
                         }
                     }
@@ -144,7 +144,7 @@ impl Wanted {
                     for (flow, model) in cell.model.flows.iter().enumerate() {
                         let picture = lab::picture::picture(&cell.model, u64::from(rep), flow);
                         let path = path(&format!("{}.xplot", plain(&model.name)));
-                        super::atomic_write::whole(&path, picture.xplot())?;
+                        crate::output::atomic_write::whole(&path, picture.xplot())?;
                         plots += 1;
                     }
                 }

@@ -2,9 +2,10 @@
 //!
 //! The table, the means as bars, and a few repetitions as time-sequence pictures, chosen across the grid.
 
-use super::labels;
-use super::table::{self, Board, Choice};
-use crate::input::plan::{Plan, VERSION};
+use super::plan::Plan;
+use crate::output::VERSION;
+use crate::output::labels;
+use crate::output::table::{self, Board, Choice};
 use lab::sweep::Sweep;
 use report::{Bar, BarGroup, Bars, Item, Page, Picture, Section, Table};
 use results::cells::CellSummary;

@@ -66,5 +66,5 @@ impl Store {
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.map_err(|error| Failure::write(path, &error))?;
-    super::atomic_write::whole(path, bytes)
+    crate::output::atomic_write::whole(path, bytes)
 }

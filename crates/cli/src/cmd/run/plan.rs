@@ -2,23 +2,20 @@
 //!
 //! The scenario read, defaults filled in, contradictions refused before anything is made or started.
 
-use super::files::{self, Input};
-use crate::cmd::run::Args;
+use super::Args;
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
-use crate::output::captures::Wanted;
+use crate::input::files::{self, Input};
 use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::Choice;
+use crate::player::captures::Wanted;
 use crate::player::numbers;
 use lab::part::Shard;
 use scenario::Scenario;
 use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
 use std::path::{Path, PathBuf};
-
-/// The version that results are stamped with.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What to run and what to do with the results.
 #[derive(Debug)]
@@ -119,11 +116,11 @@ impl Plan {
 
     fn check(&self, args: &Args) -> Result<(), Failure> {
         if self.report && matches!(self.place, Place::None) {
-            return Err(Failure::usage("a report needs a folder to lie in", "leave out --no-out"));
+            return Err(Failure::usage("a report needs a run folder", "leave out --no-out"));
         }
         if !self.wanted.is_empty() && matches!(self.place, Place::None) {
             return Err(Failure::usage(
-                "captures and other files of repetitions need a folder to lie in",
+                "captures and other files of repetitions need a run folder",
                 "leave out --no-out",
             ));
         }
@@ -185,7 +182,7 @@ fn shard(asked: Option<Shard>, record: Option<&Record>) -> Result<Option<Shard>,
     let words = |shard: Option<Shard>| shard.map_or("the whole run".to_owned(), |s| format!("shard {s}"));
     if asked.is_some() && asked != kept {
         return Err(Failure::usage(
-            format!("the folder to resume holds {}, and {} was asked for", words(kept), words(asked)),
+            format!("the folder to resume holds {}, and the command asks for {}", words(kept), words(asked)),
             "leave out --shard, or give --out a new folder",
         ));
     }
@@ -205,9 +202,11 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
     let folder = args.resume.as_ref().map(|folder| folder.clone().or_else(|| args.out.clone()));
     match (&args.file, folder) {
         (None, None) => {
-            Err(Failure::usage("no scenario is named", "name its file, or --resume and the folder of a run"))
+            Err(Failure::usage("no scenario is given", "give its file, or --resume with a run folder"))
         }
-        (None, Some(None)) => Err(Failure::usage("no folder is named to resume", "name it: --resume FOLDER")),
+        (None, Some(None)) => {
+            Err(Failure::usage("--resume needs a run folder here", "name it: --resume FOLDER"))
+        }
         (None, Some(Some(path))) => {
             let (path, record) = resumed(path)?;
             let input = record.input(&path, &args.changes.set)?;
@@ -242,7 +241,7 @@ pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<
     if talk.ask(&question, "run it all the same?") {
         return Ok(());
     }
-    Err(Failure::usage("nothing was started", "--yes starts it without asking"))
+    Err(Failure::usage("the run was not started", "--yes starts it without asking"))
 }
 
 /// The same scenario, which says itself how often it is repeated: only to word the question.

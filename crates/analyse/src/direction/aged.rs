@@ -1,0 +1,123 @@
+//! PAWS at the receiver's side of a capture: bytes that came with a timestamp older than what the receiver had echoed.
+//!
+//! RFC 7323 section 5.3 has it discard them, and they were answered as if they had not come. Whether it does is not in any
+//! packet, so such bytes are neither called arrived nor lost until an answer tells.
+
+use super::Direction;
+use crate::facts::copies::{Copy, Evidence, later};
+use crate::facts::ranges::Ranges;
+use crate::verdict::Need;
+use base::Time;
+
+/// Bytes of old packets, and what is known of TS.Recent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Aged {
+    bytes: Ranges,
+    recent: Option<u32>,
+    /// When the last of them came.
+    at: Option<Time>,
+}
+
+/// What the receiver has shown.
+pub(super) struct Shown<'a> {
+    /// All below is acknowledged.
+    pub(super) una: u64,
+    /// Its last echo.
+    pub(super) echo: Option<u32>,
+    /// Its blocks.
+    pub(super) sacked: &'a Ranges,
+    /// It sends blocks.
+    pub(super) blocks: bool,
+    /// When it last answered.
+    pub(super) heard: Option<Time>,
+}
+
+impl Aged {
+    /// Data came, and with them a timestamp.
+    pub(super) fn see(&mut self, t: Time, seq: u64, end: u64, stamp: Option<u32>, shown: &Shown<'_>) {
+        let Some(stamp) = stamp else { return };
+        if let Some(echo) = shown.echo.filter(|echo| self.recent.is_none_or(|recent| later(*echo, recent))) {
+            self.recent = Some(echo);
+        }
+        if self.recent.is_some_and(|recent| later(recent, stamp)) {
+            self.bytes.forget_below(shown.una);
+            self.bytes.add(seq.max(shown.una), end);
+            self.at = Some(t);
+            return;
+        }
+        if !self.bytes.is_empty() {
+            self.bytes.take(seq, end);
+        }
+        //= RFC 7323 section 4.3: TS.Recent is of what covers the last acknowledgement sent
+        if seq <= shown.una && shown.echo.is_some() {
+            self.recent = Some(stamp);
+        }
+    }
+
+    /// Bytes come again that had come: what is known of the need, if the first may have been discarded.
+    pub(super) fn need(&self, seq: u64, end: u64, shown: &Shown<'_>) -> Option<(Need, Evidence)> {
+        let from = seq.max(shown.una);
+        if from >= end || !self.bytes.overlaps(from, end) || shown.sacked.holds(from, end) {
+            return None;
+        }
+        // It has answered since, and says that it misses them.
+        let answered = self.at <= shown.heard;
+        let missed = answered && (seq <= shown.una || shown.blocks);
+        Some((if missed { Need::Needed } else { Need::Unknown }, Evidence::Aged))
+    }
+}
+
+impl Direction {
+    /// Data pass: what is seen of their need if they had passed before. Next to the receiver it is, unless those were too old.
+    pub(super) fn note_age(&mut self, copy: &Copy) -> (Need, Evidence) {
+        let shown = Shown {
+            una: self.una,
+            echo: self.echo,
+            sacked: &self.sacked,
+            blocks: self.acks.blocks,
+            heard: self.acks.heard,
+        };
+        let aged = self.aged.need(copy.seq, copy.end, &shown);
+        self.aged.see(copy.t, copy.seq, copy.end, copy.stamp, &shown);
+        match self.place.is_receiver() {
+            true => aged.unwrap_or((Need::Unneeded, Evidence::Seen)),
+            false => (Need::Unknown, Evidence::Nothing),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(una: u64, echo: u32, sacked: &Ranges, heard: u64) -> Shown<'_> {
+        let heard = Some(Time::from_nanos(heard));
+        Shown { una, echo: Some(echo), sacked, blocks: false, heard }
+    }
+
+    #[test]
+    fn what_is_answered_as_missing_was_discarded() {
+        let (none, mut aged) = (Ranges::default(), Aged::default());
+        let t = Time::from_nanos;
+        aged.see(t(5), 100, 200, Some(7), &shown(100, 8, &none, 1));
+        assert_eq!(aged.need(100, 200, &shown(100, 8, &none, 4)), Some((Need::Unknown, Evidence::Aged)));
+        assert_eq!(aged.need(100, 200, &shown(100, 8, &none, 6)), Some((Need::Needed, Evidence::Aged)));
+        // It was taken in after all.
+        assert_eq!(aged.need(100, 200, &shown(200, 8, &none, 6)), None);
+        // A copy that is not old counts as come.
+        aged.see(t(7), 100, 200, Some(9), &shown(100, 8, &none, 6));
+        assert_eq!(aged.need(100, 200, &shown(100, 9, &none, 8)), None);
+    }
+
+    #[test]
+    fn ts_recent_moves_with_what_is_in_order_before_it_is_echoed() {
+        let (none, mut aged) = (Ranges::default(), Aged::default());
+        let t = Time::from_nanos;
+        aged.see(t(5), 100, 200, Some(9), &shown(100, 8, &none, 1));
+        aged.see(t(6), 200, 300, Some(8), &shown(100, 8, &none, 1));
+        assert_eq!(aged.need(200, 300, &shown(100, 8, &none, 1)), Some((Need::Unknown, Evidence::Aged)));
+        // Nothing is older than no timestamp.
+        aged.see(t(7), 300, 400, None, &shown(100, 8, &none, 1));
+        assert_eq!(aged.need(300, 400, &shown(100, 8, &none, 1)), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! Player of repetitions whose links are served by programs, in virtual time: link processes, models at the ends.
+
+use crate::console::exit::Failure;
+use base::rng::Seed;
+use emulate::link_process;
+use lab::once::run_attached;
+use lab::sweep::{self, Played, Player, Refused, Sweep};
+use scenario::Model;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Plays them.
+pub(crate) struct LinkProcesses {
+    shuffle_ties: Option<u64>,
+}
+
+impl LinkProcesses {
+    /// If a cell of the sweep has such links. Some outputs ask for a second run with everything recorded, for which a program
+    /// would be started once more: `asked` names one that is wanted.
+    pub(crate) fn of(
+        sweep: &Sweep,
+        shuffle_ties: Option<u64>,
+        asked: Option<&str>,
+    ) -> Result<Option<LinkProcesses>, Failure> {
+        let models = || sweep.cells.held().iter().map(|cell| &cell.model);
+        let Some(hop) = models().find_map(sweep::process) else { return Ok(None) };
+        if let Some(output) = asked {
+            return Err(Failure::usage(
+                format!(
+                    "`{output}` runs a repetition again, and the program of hop `{hop}` is not run twice"
+                ),
+                format!("leave {output} out; `williwaw emulate` captures while it plays"),
+            ));
+        }
+        Ok(Some(LinkProcesses { shuffle_ties }))
+    }
+}
+
+impl Player for LinkProcesses {
+    fn play(
+        &self,
+        _cell: u32,
+        model: &Model,
+        repetition: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Played>, Refused> {
+        let refused = |message| Refused {
+            message,
+            mend: "docs/link-process.md says what it is asked and how it answers".to_owned(),
+            asked: true,
+        };
+        let (sender, faults) = link_process::faults();
+        let first = RefCell::new(None);
+        let goes_on = || {
+            let mut first = first.borrow_mut();
+            *first = first.take().or_else(|| link_process::first(&faults));
+            first.is_none() && !stop.load(Ordering::Relaxed)
+        };
+        let seed = Seed { seed: model.run.seed, repetition };
+        let ran = run_attached(
+            model,
+            repetition,
+            self.shuffle_ties,
+            &mut |world| link_process::attach(model, seed, world, &sender),
+            &goes_on,
+        );
+        let mut ran = ran.map_err(refused)?;
+        if let Some(outcome) = &mut ran {
+            link_process::detach(&mut outcome.world);
+        }
+        // One that was told after the last look.
+        goes_on();
+        match first.into_inner() {
+            Some(why) => Err(refused(why)),
+            None => Ok(ran.map(|outcome| Played::of(model, outcome))),
+        }
+    }
+}

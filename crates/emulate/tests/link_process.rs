@@ -1,0 +1,142 @@
+//! Links that programs serve, under both clocks: with a program that does what a link of the model does, the numbers and the
+//! packets are those of the model (SW-18). The programs are lines of shell, so that nothing has to be installed.
+
+use base::rng::Seed;
+use emulate::{Options, link_process};
+use lab::once::{Outcome, run_attached, run_once};
+use scenario::metric::Metric;
+use scenario::{Model, NoFiles, Style, read_with};
+use std::sync::atomic::AtomicBool;
+
+/// A link of 100 kbit/s, 50 ms and any queue: a byte takes 80 000 ns.
+const LINK: &str = r#"
+down=0; up=0
+while read -r kind way number at size flow; do
+    [ "$kind" = packet ] || continue
+    if [ "$way" = down ]; then
+        [ "$at" -gt "$down" ] && down=$at
+        down=$((down + size * 80000)); done=$down
+    else
+        [ "$at" -gt "$up" ] && up=$at
+        up=$((up + size * 80000)); done=$up
+    fi
+    echo "$number at $((done + 50000000))"
+done"#;
+
+/// A transfer of some seconds over a hop with these keys.
+fn model(hop: &str) -> Model {
+    let text = format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "radio"
+        between = ["server", "phone"]
+        {hop}
+        [[flow]]
+        name = "f"
+        from = "server"
+        to = "phone"
+        transport = {{ tcp = {{ mss = "960 B" }} }}
+        app = {{ bulk = {{ bytes = "20 kB" }} }}
+        [run]
+        limit = "60 s"
+        "#
+    );
+    match read_with("test.toml", text.as_bytes(), &NoFiles, &[]) {
+        Ok(scenario) => scenario.first().clone(),
+        Err(diagnostics) => panic!("{}", diagnostics.render(Style::default())),
+    }
+}
+
+fn served(program: &str) -> Model {
+    model(&format!("process = '''{program}'''"))
+}
+
+/// In virtual time; the fault, if the program had one.
+fn virtually(model: &Model) -> Result<Outcome, String> {
+    let (sender, faults) = link_process::faults();
+    let seed = Seed { seed: model.run.seed, repetition: 0 };
+    let mut attach = |world: &mut _| link_process::attach(model, seed, world, &sender);
+    let ran = run_attached(model, 0, None, &mut attach, &|| true)?;
+    match (link_process::first(&faults), ran) {
+        (None, Some(outcome)) => Ok(outcome),
+        (why, _) => Err(why.unwrap_or_default()),
+    }
+}
+
+fn really(model: &Model, stop: &AtomicBool) -> Result<Outcome, String> {
+    let options = Options { realtime: false, ..Options::default() };
+    emulate::once(model, 0, &options, stop).map(|real| real.ran).map_err(|error| error.to_string())
+}
+
+/// What does not hang on what a link tells of its queue.
+fn numbers(outcome: &Outcome) -> Vec<(Metric, Option<f64>)> {
+    let told = |metric: &Metric| *metric != Metric::QueueDelay;
+    Metric::ALL.iter().copied().filter(told).map(|m| (m, outcome.flows[0].get(m))).collect()
+}
+
+#[test]
+fn sw_18_a_program_in_place_of_a_link_gives_its_numbers_in_both_clocks() {
+    let plain =
+        run_once(&model("rate = \"100 kbit/s\"\ndelay = \"50 ms\""), 0, lab::once::Options::default());
+    let of_program = served(LINK);
+    let first = virtually(&of_program).unwrap();
+    assert!(plain.complete && first.complete);
+    assert_eq!(numbers(&first), numbers(&plain));
+    assert_eq!(numbers(&virtually(&of_program).unwrap()), numbers(&first));
+    // A model's own instants do not hang on how late the driver is.
+    let real = really(&of_program, &AtomicBool::new(false)).unwrap();
+    assert_eq!(numbers(&real), numbers(&plain));
+}
+
+#[test]
+fn sw_18_what_a_program_loses_is_lost() {
+    // Every seventh packet toward the phone.
+    let lossy = LINK.replace(
+        "    echo",
+        "    [ \"$way\" = down ] && [ $((number % 7)) = 0 ] && { echo \"$number lost\"; continue; }\n    echo",
+    );
+    let outcome = virtually(&served(&lossy)).unwrap();
+    let of = |metric| outcome.flows[0].get(metric).unwrap();
+    assert!(outcome.complete && of(Metric::SegmentsDropped) > 0.0);
+    // A repeat that is lost too is needed once more; the last of a row need not be.
+    let needed = of(Metric::SegmentsRetransmitted) - of(Metric::UnneededRetransmissions);
+    assert!(0.0 < needed && needed <= of(Metric::SegmentsDropped), "{needed}");
+    assert_eq!(of(Metric::SegmentsDelivered), 21.0);
+}
+
+#[test]
+fn sw_18_a_program_that_fails_is_one_error_in_both_clocks() {
+    let faults = [
+        ("exit 3", "before it answered"),
+        ("read -r l; read -r l; echo 1 at 0", "later than that"),
+        ("read -r l; read -r l; echo soon", "an answer is"),
+        ("while read -r l; do echo 999999 at 5; done", "was asked about"),
+        ("yes | tr -d '\\n'", "before it answered"),
+    ];
+    for (program, why) in faults {
+        // The first packet leaves at a time that is not 0.
+        let mut model = served(program);
+        model.flows[0].start = base::dist::Dist::Constant(1e9);
+        for told in [virtually(&model), really(&model, &AtomicBool::new(false))] {
+            let told = told.map(|_| ()).unwrap_err();
+            assert!(told.contains("hop `radio`") && told.contains(why), "{program}: {told}");
+        }
+    }
+}
+
+#[test]
+fn sw_18_the_program_decides_alone() {
+    let text = |more: &str| {
+        format!(
+            "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\nprocess = \"x\"\n{more}\n\
+             [[flow]]\nname = \"f\"\nfrom = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"1 kB\" }} }}\n"
+        )
+    };
+    let read = |more: &str| read_with("test.toml", text(more).as_bytes(), &NoFiles, &[]).map(|_| ());
+    read("").map_err(|d| d.render(Style::default())).unwrap();
+    for more in ["rate = \"1 kbit/s\"", "delay = \"1 s\"", "queue = \"unlimited\"", "stay = \"1 s\""] {
+        let told = read(more).unwrap_err().render(Style::default());
+        assert!(told.contains("the program decides that"), "{told}");
+    }
+}

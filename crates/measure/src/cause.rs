@@ -1,0 +1,167 @@
+//! Causes of disconnections: which part of the path ended a connection, as far as a socket and this machine's routes show it
+//! (the measurements of 2001 tell handover failure, air interface and remote equipment apart; catalogue WL-14).
+//!
+//! A socket cannot tell a failed change of cell from a bad air interface: both are silence. The equipment knows (the
+//! cause of the last release, `AT+CEER` of 3GPP TS 27.007): a command of the user may ask it.
+
+use base::Span;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// Why a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Nothing told it.
+    #[default]
+    Unknown,
+    /// Nothing came back any more: the air interface, a change of cell, or a network behind.
+    Path,
+    /// This machine has no way to the server any more: its link is down.
+    LocalLink,
+    /// The other end, or equipment that speaks for it, ended or refused the connection.
+    RemoteEquipment,
+    /// By the equipment's own word: a change of cell failed.
+    Handover,
+    /// By the equipment's own word: the radio link failed.
+    AirInterface,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 6] = [
+        Cause::Unknown,
+        Cause::Path,
+        Cause::LocalLink,
+        Cause::RemoteEquipment,
+        Cause::Handover,
+        Cause::AirInterface,
+    ];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Unknown => "unknown",
+            Cause::Path => "path",
+            Cause::LocalLink => "local-link",
+            Cause::RemoteEquipment => "remote-equipment",
+            Cause::Handover => "handover",
+            Cause::AirInterface => "air-interface",
+        }
+    }
+
+    /// In a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Cause::Unknown => "cause unknown",
+            Cause::Path => "nothing came back: air interface, change of cell or network",
+            Cause::LocalLink => "this machine's link is down",
+            Cause::RemoteEquipment => "by the other end",
+            Cause::Handover => "a change of cell failed",
+            Cause::AirInterface => "the radio link failed",
+        }
+    }
+
+    /// What an error of a connection tells.
+    pub(crate) fn of(error: &io::Error) -> Cause {
+        use io::ErrorKind as K;
+        match error.kind() {
+            K::ConnectionReset | K::ConnectionRefused | K::BrokenPipe | K::UnexpectedEof => {
+                Cause::RemoteEquipment
+            }
+            K::NetworkDown | K::NetworkUnreachable | K::AddrNotAvailable => Cause::LocalLink,
+            // Host unreachable is the word of a router, or of neighbours that do not answer.
+            K::TimedOut | K::HostUnreachable => Cause::Path,
+            _ => Cause::Unknown,
+        }
+    }
+
+    /// The cause that the equipment names in the first line of what a command says, if it is one of ours.
+    fn named(said: &str) -> Option<Cause> {
+        let word = said.split_whitespace().next()?.to_lowercase();
+        Cause::ALL.into_iter().find(|cause| cause.name() == word)
+    }
+}
+
+/// A connection that was lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Loss {
+    /// `lost`, `refused`, `stalled`.
+    pub(crate) kind: &'static str,
+    pub(crate) cause: Cause,
+    /// What the system said.
+    pub(crate) evidence: String,
+    /// What the equipment said.
+    pub(crate) account: Option<String>,
+}
+
+impl Loss {
+    pub(crate) fn of(kind: &'static str, error: &io::Error) -> Loss {
+        Loss { kind, cause: Cause::of(error), evidence: error.to_string(), account: None }
+    }
+
+    /// The server closed it before the job was done.
+    pub(crate) fn closed() -> Loss {
+        let evidence = "the server closed the connection".to_owned();
+        Loss { kind: "lost", cause: Cause::RemoteEquipment, evidence, account: None }
+    }
+
+    /// The server does not do what was asked.
+    pub(crate) fn refused(evidence: &str) -> Loss {
+        let cause = Cause::RemoteEquipment;
+        Loss { kind: "refused", cause, evidence: evidence.to_owned(), account: None }
+    }
+
+    /// Nothing came or went for so long.
+    pub(crate) fn stalled(span: Span) -> Loss {
+        let evidence = format!("no byte for {} s", span.as_secs_f64());
+        Loss { kind: "stalled", cause: Cause::Path, evidence, account: None }
+    }
+
+    /// Looks whether this machine still has a way to the server, and takes the equipment's word.
+    pub(crate) fn looked_into(mut self, server: SocketAddr, said: Option<String>) -> Loss {
+        if matches!(self.cause, Cause::Path | Cause::Unknown)
+            && let Err(error) = way_to(server)
+        {
+            self.cause = Cause::LocalLink;
+            self.evidence = format!("{}; no way to the server: {error}", self.evidence);
+        }
+        if let Some(cause) = said.as_deref().and_then(Cause::named) {
+            self.cause = cause;
+        }
+        self.account = said;
+        self
+    }
+}
+
+/// Whether a datagram could leave for an address; none is sent.
+fn way_to(server: SocketAddr) -> io::Result<()> {
+    let any =
+        if server.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    UdpSocket::bind(SocketAddr::new(any, 0))?.connect(server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WL-14: silence, the other end's word and a link that is gone are three causes; the equipment's word goes before.
+    #[test]
+    fn wl_14_what_a_socket_says_of_the_cause() {
+        let of = |number| Cause::of(&io::Error::from_raw_os_error(number));
+        // ECONNRESET, ECONNREFUSED, EPIPE; ENETDOWN, ENETUNREACH, EADDRNOTAVAIL; ETIMEDOUT, EHOSTUNREACH; EINVAL.
+        assert_eq!([104, 111, 32].map(of), [Cause::RemoteEquipment; 3]);
+        assert_eq!([100, 101, 99].map(of), [Cause::LocalLink; 3]);
+        assert_eq!([110, 113].map(of), [Cause::Path; 2]);
+        assert_eq!(of(22), Cause::Unknown);
+        let here: SocketAddr = "127.0.0.1:9".parse().unwrap();
+        let silent = Loss::stalled(Span::from_secs(2));
+        assert_eq!(silent.clone().looked_into(here, None), silent, "there is a way over loopback");
+        let told = silent.clone().looked_into(here, Some("handover\n".into()));
+        assert_eq!((told.cause, told.account.as_deref()), (Cause::Handover, Some("handover\n")));
+        let other = silent.looked_into(here, Some("+CEER: 31, normal".into()));
+        assert_eq!(other.cause, Cause::Path, "what is no name of a cause is kept beside");
+        Cause::ALL.into_iter().for_each(|c| assert_eq!(Cause::named(c.name()), Some(c)));
+    }
+}

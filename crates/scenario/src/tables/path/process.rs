@@ -1,0 +1,44 @@
+//! Grammar of a link process (`[[hop]] process`): a program that says when each packet of the hop is delivered.
+//!
+//! It stands in place of rate, delay, queue and everything else that decides that; `docs/link-process.md` has its protocol.
+
+use crate::diagnostic::Diagnostic;
+use crate::grammar::cx::Cx;
+use crate::grammar::reader::Reader;
+use crate::grammar::shape::{Field, Kind, Need, Shape, field};
+
+/// The program of a hop.
+pub(crate) const PROCESS: Field = field(
+    "process",
+    Shape::One(Kind::Text),
+    Need::Optional,
+    "A program that serves both directions in place of rate, delay and queue: `/bin/sh` is given this to run, and it is \
+     asked for the delivery time of each packet (docs/link-process.md).",
+);
+
+/// What a hop with a program may say beside it.
+const BESIDE: &[&str] = &["name", "between", "process", "loss", "mtu", "icmp"];
+
+/// The program of a hop; the outer none: what stands beside it cannot be.
+pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<String>> {
+    let Some(tree) = reader.get("process") else { return Some(None) };
+    let command = reader.text("process")?;
+    let before = cx.errors();
+    if command.trim().is_empty() || command.contains('\0') {
+        cx.push(
+            Diagnostic::error("bad-value", tree.place, "there is nothing to run")
+                .help("write it as for a shell: \"./link.py\""),
+        );
+    }
+    for entry in reader.tree.table().map(|table| table.entries.as_slice()).unwrap_or_default() {
+        if !BESIDE.contains(&entry.key.as_str()) {
+            let message = format!("`{}` beside `process`: the program decides that", entry.key);
+            cx.push(
+                Diagnostic::error("conflict", entry.tree.place, message)
+                    .also(tree.place, "the program")
+                    .help(format!("leave `{}` out, or put it on a hop before or behind this one", entry.key)),
+            );
+        }
+    }
+    (cx.errors() == before).then_some(Some(command))
+}

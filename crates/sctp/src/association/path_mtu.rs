@@ -1,0 +1,73 @@
+//! Path MTU discovery of an association: ICMP errors (RFC 9260 section 7.3, RFC 1191; catalogue PR-05).
+//!
+//! Each path has an MTU of its own. New chunks are cut for the smallest of them, which is also what congestion control counts
+//! as a packet. A chunk that has a number keeps its size: one that is too large for its path is sent again in a packet that
+//! routers may cut up (section 6.9).
+//!
+//! Departures: congestion windows of all paths count packets of the smallest path. Nothing probes for a larger MTU, and a
+//! router that is silent is a black hole (RFC 8899 would find it by heartbeats with padding).
+
+use super::{Association, Fate};
+use crate::chunk::{COMMON_HEADER, Chunk, IP_HEADER, Packet};
+use crate::config::{Config, PathMtu};
+use base::truth::Cause;
+use std::sync::Arc;
+use transport::Io;
+
+/// No router has a smaller MTU (RFC 791 section 3.2).
+const LEAST: u32 = 68;
+
+impl Association {
+    //= RFC 9260 section 7.3: an endpoint SHOULD apply these techniques, and SHOULD do so on a per-destination-address basis
+    /// A router on a path says that no more than `mtu` bytes pass.
+    pub(super) fn path_mtu(&mut self, io: &mut Io<'_, Packet>, path: u8, mtu: u32) {
+        let mtu = mtu.max(LEAST);
+        let Some(target) = self.paths.get_mut(usize::from(path)) else { return };
+        //= RFC 1191 section 5: a message that tells more than is used is false
+        if self.config.path_mtu == PathMtu::Off || mtu >= target.mtu {
+            return;
+        }
+        target.mtu = mtu;
+        if mtu < self.config.mtu {
+            self.config = Arc::new(Config { mtu, ..(*self.config).clone() });
+        }
+        if self.associated() {
+            self.resend_larger(path, mtu);
+            self.flush(io);
+        }
+    }
+
+    //= RFC 1191 section 6.4: what was too large is sent again at once, and it is no sign of congestion
+    /// Marks the outstanding chunks of a path that do not fit through it.
+    fn resend_larger(&mut self, path: u8, mtu: u32) {
+        let target = &mut self.paths[usize::from(path)];
+        for sent in self.sent.iter_mut().filter(|s| s.path == path && s.fate == Fate::Flight) {
+            if IP_HEADER + COMMON_HEADER + Chunk::Data(sent.data).size() <= mtu {
+                continue;
+            }
+            sent.fate = Fate::Resend;
+            sent.missing = 0;
+            sent.data.cause = Cause::Recovery;
+            let len = u64::from(sent.data.len);
+            target.flight = target.flight.saturating_sub(len);
+            if target.timed.is_some_and(|(tsn, _)| tsn == sent.data.tsn) {
+                target.timed = None;
+            }
+            self.resends += 1;
+            self.peer.window += len;
+        }
+    }
+
+    /// Bytes of chunks that a packet on a path holds.
+    pub(super) fn packet_room(&self, path: u8) -> u32 {
+        let mtu = self.paths.get(usize::from(path)).map_or(self.config.mtu, |path| path.mtu);
+        mtu.saturating_sub(IP_HEADER + COMMON_HEADER)
+    }
+
+    /// Whether routers may cut up a packet of so many bytes on a path.
+    pub(super) fn may_be_cut(&self, path: u8, size: u32) -> bool {
+        //= RFC 9260 section 6.9: if the PMTU has been reduced, then IP fragmentation MUST be used
+        self.config.path_mtu == PathMtu::Off
+            || self.paths.get(usize::from(path)).is_some_and(|path| size > path.mtu)
+    }
+}
