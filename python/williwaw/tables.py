@@ -1208,6 +1208,7 @@ Hop = TypedDict(
         'between': list[str],
         'preset': Literal['gprs-class-4', 'gprs-class-8', 'gprs-class-10', 'gprs-driving', 'gprs-rlc', 'gprs-rlc-openbts', 'hscsd', 'edge', 'edge-driving', 'umts', 'umts-rlc', 'cdma2000', 'hspa', 'hspa-driving', 'lte', 'lte-cell-edge', 'lte-driving', '5g-mid-band', '5g-mid-band-driving', 'leo', 'geo', 'wifi-roaming', 'wifi-roaming-fast', 'nb-iot', 'lte-m'],
         'radio': Union[Radio, HopRadio, TablesHopRadio, TablesHopRadio2, Literal['gprs', 'hscsd', 'wcdma', 'cdma2000']],
+        'process': str,
         'rate': Union[Union[str, HopRate, TablesHopRate], TablesHopRate2],
         'delay': Union[Union[str, Delay, HopDelay, TablesHopDelay], TablesHopDelay2],
         'queue': Union[Union[Queue, HopQueue, TablesHopQueue, TablesHopQueue2, TablesHopQueue3, TablesHopQueue4, TablesHopQueue5, TablesHopQueue6, TablesHopQueue7, TablesHopQueue8, TablesHopQueue9, TablesHopQueue10, TablesHopQueue11, Literal['unlimited', 'fq-codel', 'codel', 'deadline', 'pie']], TablesHopQueue12],
