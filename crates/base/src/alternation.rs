@@ -1,49 +1,51 @@
 //! Alternating RTT series: successive samples on two levels.
 //!
-//! Every second ping over GPRS took 100 to 200 ms longer than the one before, because its way had to be set up anew
-//! (Gurtov et al., Multi-Layer Tracing of TCP over GPRS, section IV.A).
+//! Over GPRS, every second ping took 100 to 200 ms longer than the one before, because its temporary block
+//! flow had to be set up anew (Gurtov et al., Multi-Layer Tracing of TCP over GPRS, section IV.A).
 //!
-//! Three values in a row alternate if the middle one lies above or below both others, which differ by less than half of
-//! that. Of values drawn independently, whatever their distribution, less than 0.26 of the triples do so (uniform 0.22,
-//! normal 0.21, exponential 0.23, Pareto 0.26, by simulation); of two levels 100 apart with a deviation of 30 around
-//! each, 0.63. A jump of the level or a value that is missing costs a triple or two and nothing else.
+//! Three successive values alternate if the middle one lies above or below both others and these differ by
+//! less than half of that distance. Of independently drawn values of any distribution, less than 0.26 of the
+//! triples alternate (uniform 0.22, normal 0.21, exponential 0.23, Pareto 0.26, by simulation). Of two levels
+//! 100 apart with a deviation of 30 around each, 0.63 do. A jump of the level or a missing value affects only
+//! one or two triples.
 
-/// Looks at a series, one value after the other, and keeps no more than the last two.
+/// Online detector for a series; keeps only the last two values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Zigzag {
     before: Option<f64>,
     last: Option<f64>,
     triples: u64,
     alternating: u64,
-    /// Of those, how many the sums below are made of: outliers are left out.
+    /// Alternating triples in the sums below, outliers excluded.
     usual: u64,
     steps: f64,
     low: f64,
     high: f64,
 }
 
-/// Two levels that a series alternates between.
+/// Two levels of an alternating series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alternation {
-    /// The mean of the lower values.
+    /// Mean of the lower values.
     pub low: f64,
-    /// The mean of the higher ones.
+    /// Mean of the higher values.
     pub high: f64,
-    /// Triples that alternate, of all, 0 to 1.
+    /// Fraction of the triples that alternate, 0 to 1.
     pub share: f64,
-    /// So many triples were looked at.
+    /// Number of triples.
     pub triples: u64,
 }
 
-/// Fewer triples say nothing.
+/// Minimum number of triples.
 const FEWEST: u64 = 16;
-/// So many of them must alternate. Of independent values fewer than one series in 200 reaches that by chance.
+/// Minimum fraction of alternating triples. Fewer than one in 200 series of independent values reaches it by
+/// chance.
 const SHARE: f64 = 0.6;
-/// A step so many times as large as they are on average says nothing of the two levels.
+/// Steps larger than this multiple of the mean step are outliers.
 const OUTLIER: f64 = 4.0;
 
 impl Zigzag {
-    /// The next value.
+    /// Adds the next value.
     pub fn push(&mut self, value: f64) {
         if let (Some(a), Some(b)) = (self.before, self.last) {
             let (up, down) = (b - a, b - value);
@@ -64,7 +66,7 @@ impl Zigzag {
         (self.before, self.last) = (self.last, Some(value));
     }
 
-    /// The two levels, if there are two.
+    /// The two levels, if the series alternates.
     pub fn found(&self) -> Option<Alternation> {
         let (share, n) = (self.alternating as f64 / self.triples as f64, self.usual as f64);
         let found = self.triples >= FEWEST && share >= SHARE;
@@ -72,7 +74,7 @@ impl Zigzag {
     }
 }
 
-/// The two levels of a whole series, if there are two.
+/// The two levels of a whole series, if it alternates.
 pub fn alternation(values: &[f64]) -> Option<Alternation> {
     let mut zigzag = Zigzag::default();
     values.iter().for_each(|value| zigzag.push(*value));
@@ -89,7 +91,7 @@ mod tests {
         (0..n).map(|_| stream.uniform()).collect()
     }
 
-    /// TA-15: every second one takes longer, with noise, an outlier and one that is missing.
+    /// TA-15: every second value is larger, with noise, an outlier and a missing value.
     #[test]
     fn two_levels_are_found_in_noise() {
         let mut pings: Vec<f64> =
@@ -102,7 +104,7 @@ mod tests {
         assert_eq!(alternation(&pings[..10]), None, "ten pings say nothing");
     }
 
-    /// C121's other half: what does not alternate is not called so.
+    /// C121, second part: series without alternation are not reported.
     #[test]
     fn noise_ramps_and_steps_are_not_two_levels() {
         let found = noise(20_000).chunks(20).filter(|c| alternation(c).is_some()).count();

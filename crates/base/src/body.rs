@@ -1,44 +1,45 @@
-//! Packet bodies: one type for each transport protocol, stored in the [`crate::pool::Pool`] while the head travels.
+//! Packet bodies: one type per transport protocol, stored in the [`crate::pool::Pool`] while the head
+//! travels.
 //!
-//! The network sees of a body what [`Body`] offers and nothing else: the flags of the head, the ranges of data for the
-//! [`crate::truth::Ledger`], and the bytes on the wire for captures. TCP's [`Segment`] has a slab of its own, one cache
-//! line a segment; every other kind gets a typed slab when its first body is stored.
+//! The network uses a body only through [`Body`]: the flags of the head, the ranges of data for the
+//! [`crate::truth::Ledger`], and the bytes on the wire for captures. TCP's [`Segment`] has its own slab, one
+//! cache line per segment; every other type gets a typed slab when its first body is stored.
 
 use crate::packet::Flags;
 use crate::pool::{BodyRef, Pool};
 use crate::tcp::{SackBlocks, Segment};
 use crate::truth::{CONNECTION, Cause};
 
-/// A sequence-number space within a flow's direction: a TCP connection, an association, a stream. The ledger judges
-/// retransmissions within one channel.
+/// A sequence-number space within a flow's direction: a TCP connection, an association, a stream. The ledger
+/// detects retransmissions within one channel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Channel(pub u32);
 
 impl Channel {
-    /// Where its sequence numbers begin in the ledger.
+    /// Base of its sequence numbers in the ledger.
     #[inline(always)]
     pub const fn base(self) -> u64 {
         self.0 as u64 * CONNECTION
     }
 }
 
-/// Data that a packet carries: the half-open range `[from, to)` of a channel, in the protocol's own unit (bytes for TCP,
-/// chunks for SCTP, packets for DCCP).
+/// Data of a packet: the half-open range `[from, to)` of a channel, in the protocol's own unit (bytes for
+/// TCP, chunks for SCTP, packets for DCCP).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Whose numbers they are.
+    /// Sequence-number space.
     pub channel: Channel,
     /// First number.
     pub from: u64,
     /// One past the last.
     pub to: u64,
-    /// Why it was sent. Bundled ranges may differ.
+    /// Cause of transmission; bundled ranges may differ.
     pub cause: Cause,
 }
 
-/// What a packet carries, in the terms of one transport protocol.
+/// Content of a packet, in the terms of one transport protocol.
 ///
-/// A body is plain data. `put` and `take` are mirror images: what was put comes out once, equal. The default
+/// A body is plain data. `put` and `take` are inverse: a stored body is returned once, equal. The default
 /// implementations store any type; only a body on the hot path needs its own.
 pub trait Body: Clone + Send + 'static {
     /// Stores a copy.
@@ -46,24 +47,25 @@ pub trait Body: Clone + Send + 'static {
     fn put(&self, pool: &mut Pool) -> BodyRef {
         pool.store(self.clone())
     }
-    /// Takes it out; `None` if there is nothing, or a body of another kind, which is discarded.
+    /// Takes a body out; `None` if there is none, or if it is of another type, which is discarded.
     #[inline]
     fn take(pool: &mut Pool, at: BodyRef) -> Option<Self> {
         pool.fetch(at)
     }
-    /// The flags of the packet's head.
+    /// Flags of the packet's head.
     fn flags(&self) -> Flags;
-    /// Calls `each` for every range of data carried, in the order of the packet. `cause` is why the packet was sent, for
-    /// bodies that do not keep a cause for each range.
+    /// Calls `each` for every range of data, in packet order. `cause` is the packet's cause of transmission,
+    /// for bodies that keep none per range.
     fn ranges(&self, cause: Cause, each: impl FnMut(Range));
-    /// Calls `each` with every channel acknowledged cumulatively, and the number below which everything is acknowledged.
+    /// Calls `each` for every cumulative acknowledgement: the channel, and one past the last number
+    /// acknowledged.
     fn acks(&self, each: impl FnMut(Channel, u64));
-    /// Number of its application data unit in the flow, from 1; 0: none that the network may know.
+    /// Number of its application data unit in the flow, from 1; 0: none visible to the network.
     #[inline(always)]
     fn unit(&self) -> u16 {
         0
     }
-    /// Service class, 0 the default: routers with classes may forward the others later or drop them first.
+    /// Service class, 0 the default: routers with classes may delay or drop other classes first.
     #[inline(always)]
     fn class(&self) -> u8 {
         0
@@ -73,13 +75,13 @@ pub trait Body: Clone + Send + 'static {
     fn segment(&self) -> Option<&Segment> {
         None
     }
-    /// Appends the transport header and payload as on the wire and returns the protocol number of the IP header; `None`
-    /// for a protocol without a wire format. Payload bytes are zero: models count bytes and carry none.
+    /// Appends the transport header and payload as on the wire and returns the IP protocol number; `None` for
+    /// a protocol without a wire format. Payload bytes are zero: models count bytes and carry no content.
     fn encode(&self, _out: &mut Vec<u8>) -> Option<u8> {
         None
     }
-    /// The same body of the connection whose numbers begin at `base`: several connections may share one flow.
-    /// Protocols that keep one connection per flow are never asked.
+    /// The body with the sequence-number base of a connection: several connections may share a flow. Never
+    /// called for protocols with one connection per flow.
     #[must_use]
     fn rebased(&self, _base: u64) -> Self {
         self.clone()
@@ -129,7 +131,7 @@ impl Body for Segment {
 }
 
 impl Segment {
-    /// The segment with other sequence numbers: those of one connection, or those on the wire.
+    /// The segment with its sequence numbers converted by `to`.
     #[cold]
     #[must_use]
     pub fn renumbered(&self, to: impl Fn(u64) -> u64) -> Segment {

@@ -1,23 +1,23 @@
 //! Probability distributions of scenario parameters, sampled by inverse CDF on `libm`.
 //!
-//! Every one listed in [`Dist`], sampled by our own code on `libm`, so that the same seed gives the same bits on
-//! every machine and in every build.
+//! All distributions are sampled by own code on `libm`, so that a seed gives identical bits on every machine
+//! and in every build.
 //!
-//! One uniform draw per sample (the inverse distribution function) wherever there is one, so that
-//! two scenarios that differ in a parameter stay paired draw by draw; gamma is the exception.
-//! Values are plain numbers in the quantity's base unit: nanoseconds, bit/s, bytes, or none.
+//! One uniform draw per sample (inverse distribution function) where possible, so that two scenarios that
+//! differ in a parameter stay paired draw by draw; gamma is the exception. Values are plain numbers in the
+//! quantity's base unit: nanoseconds, bit/s, bytes, or none.
 
 use crate::rng::Stream;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A distribution (Seawind's list and beyond; catalogue SW-45).
+/// A distribution (Seawind's list and further ones; catalogue SW-45).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", remote = "Self")]
 pub enum Dist {
-    /// Always the same.
+    /// Constant.
     Constant(f64),
-    /// Uniform between the two.
+    /// Uniform between minimum and maximum.
     Uniform(f64, f64),
     /// Exponential with this mean.
     Exponential(f64),
@@ -44,7 +44,7 @@ pub enum Dist {
         /// Probability of leaving the second state before a draw.
         leave_second: f64,
     },
-    /// One of the measured values, each as likely as the others.
+    /// Empirical: one of the measured values, with equal probability.
     Empirical(#[serde(with = "crate::serial::shared")] Arc<[f64]>),
 }
 
@@ -62,7 +62,7 @@ impl Sampler {
         Sampler { dist, stream, second_state: false }
     }
 
-    /// The value, if it is always the same one.
+    /// The value of a constant distribution.
     pub fn constant(&self) -> Option<f64> {
         match self.dist {
             Dist::Constant(value) => Some(value),
@@ -70,10 +70,10 @@ impl Sampler {
         }
     }
 
-    /// The next value; never negative, never NaN.
+    /// Next sample; never negative, never NaN.
     pub fn draw(&mut self) -> f64 {
         let u = match self.dist {
-            Dist::Constant(_) => 0.5, // no draw: a constant must not move anyone else's stream
+            Dist::Constant(_) => 0.5, // no draw: a constant must not advance the stream
             _ => self.stream.uniform(),
         };
         let x = match &self.dist {
@@ -105,9 +105,9 @@ impl Sampler {
         if x > 0.0 { x } else { 0.0 }
     }
 
-    /// The time to the next event of a stationary renewal process with these intervals, seen from an
-    /// arbitrary instant. One draw where the equilibrium distribution inverts; otherwise the process
-    /// is started in the past and run up to now.
+    /// Time to the next event of a stationary renewal process with these intervals, from an arbitrary time.
+    /// One draw where the equilibrium distribution can be inverted; otherwise the process is started in the
+    /// past and run up to the present.
     pub fn draw_stationary(&mut self) -> f64 {
         match self.dist {
             Dist::Constant(c) => c * self.stream.uniform(),
@@ -117,10 +117,11 @@ impl Sampler {
                 let v = self.stream.uniform() * mean;
                 if v <= a { v } else { b - ((b - a) * (b - a) - 2.0 * (b - a) * (v - a)).sqrt() }
             }
-            // Without memory.
+            // Memoryless.
             Dist::Exponential(_) => self.draw(),
             _ => {
-                // A hundred intervals forget where they began. Heavy tails forget slowly: say so in docs.
+                // A hundred intervals approximate the stationary state; heavy tails converge slowly (see the
+                // docs).
                 let mut t = 0.0;
                 let mut horizon = 0.0;
                 for _ in 0..100 {
@@ -139,13 +140,13 @@ impl Sampler {
         }
     }
 
-    /// What is being drawn.
+    /// Distribution being sampled.
     pub fn dist(&self) -> &Dist {
         &self.dist
     }
 }
 
-/// Mean and standard deviation of a lognormal quantity to those of its logarithm.
+/// Converts mean and standard deviation of a lognormal quantity to those of its logarithm.
 fn lognormal_parameters(mean: f64, sd: f64) -> (f64, f64) {
     let sigma2 = libm::log(1.0 + (sd / mean) * (sd / mean));
     (libm::log(mean) - sigma2 / 2.0, sigma2.sqrt())
@@ -291,8 +292,7 @@ impl Dist {
         Ok(dist)
     }
 
-    /// The largest mean rate of events can be estimated from the mean; infinite for Cauchy and for
-    /// Pareto with shape at most 1.
+    /// Mean; infinite for Cauchy and for Pareto with shape at most 1.
     pub fn mean(&self) -> f64 {
         match self {
             Dist::Constant(c) => *c,

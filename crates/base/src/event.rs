@@ -1,7 +1,7 @@
 //! Event table of traces.
 //!
-//! THE table of events. Each is declared once, with the name that logs and plots use and one sentence; the Rust type,
-//! the reference page and every exporter come from it.
+//! The only table of events. Each event is declared once, with its name in logs and plots and one sentence;
+//! the Rust type, the reference page and every exporter are generated from it.
 //!
 //! A record is small and `Copy`; recording one is a store, formatting happens after the run.
 
@@ -23,61 +23,61 @@ pub enum Category {
 }
 
 crate::named! {
-    /// What a radio block is used for.
+    /// Use of a radio block.
     pub enum BlockUse {
-        /// RLC data for the first time.
+        /// New RLC data.
         New = "new",
-        /// RLC data that were reported missing.
+        /// RLC data reported missing.
         Missing = "missing",
-        /// RLC data repeated because nothing else could be sent (pre-emptive).
+        /// RLC data retransmitted pre-emptively, since nothing else could be sent.
         Idle = "idle",
-        /// A block without user data that keeps a TBF.
+        /// A block without user data that keeps a TBF alive.
         Dummy = "dummy",
-        /// A report or an assignment.
+        /// A report or an assignment (control message).
         Control = "control",
     }
 }
 
 crate::named! {
-    /// A step in the life of a temporary block flow (3GPP TS 44.060).
+    /// Step in the life of a temporary block flow (3GPP TS 44.060).
     pub enum TbfStep {
         /// Access or assignment begins.
         Requested = "requested",
-        /// Its timeslots can be used.
+        /// Timeslots are assigned.
         Assigned = "assigned",
-        /// Nothing is left to send, and it is kept.
+        /// No data left to send; the TBF is kept.
         Kept = "kept",
         /// It ended.
         Released = "released",
-        /// It was lost with its cell, or given up.
+        /// Lost with its cell, or abandoned.
         Lost = "lost",
     }
 }
 
 crate::named! {
-    /// What became of an LLC frame.
+    /// Fate of an LLC frame.
     pub enum FrameFate {
-        /// It joined the queue of the PCU or of the mobile.
+        /// Joined the queue of the PCU or of the mobile.
         Queued = "queued",
-        /// It arrived whole.
+        /// Delivered whole.
         Delivered = "delivered",
-        /// It was discarded with a cell, a buffer or a lifetime.
+        /// Discarded with a cell, a buffer or a lifetime.
         Discarded = "discarded",
-        /// It arrived again and was discarded.
+        /// Duplicate, discarded.
         Duplicate = "duplicate",
-        /// Acknowledged LLC sent it again.
+        /// Retransmitted by acknowledged LLC.
         Repeated = "repeated",
     }
 }
 
 crate::named! {
-    /// A step of a change of cell (3GPP TS 44.060, 24.008, 48.018), or another interruption of a bearer.
+    /// Step of a cell change (3GPP TS 44.060, 24.008, 48.018), or of another interruption of a bearer.
     pub enum CellStep {
         /// The mobile leaves the old cell.
         Decision = "decision",
-        /// It has read the system information of the new one.
+        /// The system information of the new cell has been read.
         Synchronised = "synchronised",
-        /// It has access to the new cell.
+        /// Access to the new cell is granted.
         Access = "access",
         /// The SGSN knows the new cell.
         CellUpdate = "cell-update",
@@ -91,7 +91,7 @@ crate::named! {
         Resumed = "resumed",
         /// The new cell was not reached; the mobile starts again.
         Failed = "failed",
-        /// A voice call takes the mobile, or the timeslots.
+        /// A voice call preempts the mobile or the timeslots.
         Preempted = "pre-empted",
     }
 }
@@ -101,7 +101,7 @@ pub use crate::truth::Cause;
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $cat:ident { $($field:ident : $ty:ty = $unit:literal),* $(,)? }),+ $(,)?) => {
-        /// One thing that happened.
+        /// One event.
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub enum Event {
             $($(#[doc = $doc])+ $variant {
@@ -109,11 +109,11 @@ macro_rules! events {
             }),+
         }
         impl Event {
-            /// Its name in logs: `category:name`.
+            /// Name in logs: `category:name`.
             pub const fn name(&self) -> &'static str {
                 match self { $(Event::$variant { .. } => $name),+ }
             }
-            /// Its category.
+            /// Category.
             pub const fn category(&self) -> Category {
                 match self { $(Event::$variant { .. } => Category::$cat),+ }
             }
@@ -122,22 +122,22 @@ macro_rules! events {
                 match *self { $(Event::$variant { $($field),* } => { $(field(stringify!($field), Value::from($field));)* }),+ }
             }
         }
-        /// The reference: name, what it means, and (field, unit) pairs.
+        /// Reference: name, documentation, and (field, unit) pairs.
         pub const REFERENCE: &[(&str, &str, &[(&str, &str)])] =
             &[$(($name, concat!($($doc),+), &[$((stringify!($field), $unit)),*])),+];
     };
 }
 
-/// A field's value, for exporters.
+/// Value of a field, for exporters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
-    /// A whole number.
+    /// Whole number.
     Int(u64),
-    /// A length or instant in seconds.
+    /// Duration or time, seconds.
     Seconds(f64),
-    /// A word.
+    /// Word.
     Word(&'static str),
-    /// Yes or no.
+    /// Boolean.
     Bool(bool),
 }
 impl From<u64> for Value {
@@ -261,18 +261,18 @@ events! {
     FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
 }
 
-/// Who recorded an event: a flow's endpoint or an element of the path.
+/// Recorder of an event: a flow's endpoint or an element of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source(pub u32);
 
-/// An event with its instant and source.
+/// An event with its time and source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
-    /// When it happened, which can be earlier than when it was noticed.
+    /// Time of the event, which may be earlier than the time of recording.
     pub t: Time,
-    /// Who says so.
+    /// Recorder.
     pub source: Source,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 

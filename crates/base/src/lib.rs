@@ -1,7 +1,7 @@
-//! Words everyone shares: time, units, names, randomness, packets, events, truth.
+//! Shared vocabulary: time, units, names, randomness, packets, events, ground truth.
 //!
-//! Nothing here behaves: these are the nouns of the laboratory. Whatever needs a clock, a file or
-//! the environment is handed in by a driver (see `docs/architecture.md`).
+//! This crate contains data types without behaviour of their own. Drivers pass in everything that needs a
+//! clock, a file or the environment (see `docs/architecture.md`).
 
 pub mod alternation;
 pub mod body;

@@ -1,9 +1,9 @@
 //! Named variants: one word per variant for code, scenario file, trace and legend.
 //!
-//! By being declared once with [`crate::named!`].
+//! Declared once with [`crate::named!`].
 
-/// Declares an enum of named variants: `ALL` lists them, `name()` is the word users see,
-/// `from_name()` reads it back (further spellings after the first are accepted, never printed).
+/// Declares an enum of named variants: `ALL` lists them, `name()` is the user-visible word, `from_name()`
+/// parses it (spellings after the first are accepted, never printed).
 #[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {
@@ -14,7 +14,7 @@ macro_rules! named {
         $vis enum $name { $($(#[$vmeta])* $variant),+ }
 
         impl $name {
-            /// Every variant, in the order of the documentation.
+            /// All variants, in the order of the documentation.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
             /// Every name, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($word),+];
@@ -22,7 +22,7 @@ macro_rules! named {
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
-            /// The variant of that name.
+            /// Variant with that name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($word $(| $alias)* => Some($name::$variant),)+ _ => None }
             }

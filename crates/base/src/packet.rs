@@ -1,20 +1,20 @@
 //! Packet head: fixed size, copied by value.
 //!
-//! A small fixed head, copied by value; the body waits in the [`crate::pool::Pool`] and only hosts, doors and taps
-//! open it.
+//! The head is small and fixed; the body stays in the [`crate::pool::Pool`] and is opened only by hosts,
+//! doors and taps.
 
 use crate::pool::BodyRef;
 use crate::time::{Span, Time};
 
-/// A flow's number, from 0, in the order of the scenario file.
+/// Flow number, from 0, in the order of the scenario file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct FlowId(pub u32);
 
-/// A node's number, from 0.
+/// Node number, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct NodeId(pub u16);
 
-/// What the network may know about a packet without opening it.
+/// Packet properties visible to the network without opening the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u16);
 
@@ -29,25 +29,27 @@ impl Flags {
     pub const FIN: Flags = Flags(1 << 3);
     /// Aborts a connection.
     pub const RST: Flags = Flags(1 << 4);
-    /// Background load: absorbed inside, never given to a door.
+    /// Background load: absorbed inside the network, never passed to a door.
     pub const VIRTUAL: Flags = Flags(1 << 5);
-    /// Bits were changed on the way.
+    /// Has bit errors.
     pub const CORRUPT: Flags = Flags(1 << 6);
-    /// A copy that the network made.
+    /// A duplicate made by the network.
     pub const COPY: Flags = Flags(1 << 7);
-    /// From the flow's `to` end back to its `from` end.
+    /// Travels from the flow's `to` end to its `from` end.
     pub const REPLY: Flags = Flags(1 << 8);
-    /// Carries data that were sent before.
+    /// Carries retransmitted data.
     pub const AGAIN: Flags = Flags(1 << 9);
-    /// A router dropped an expired packet of this flow just before it: ATP's EXP bit.
+    /// EXP bit of ATP: a router dropped an expired packet of this flow just before.
     pub const EXPIRED: Flags = Flags(1 << 10);
-    /// Headers alone: a router cut the payload off.
+    /// Headers only: a router removed the payload.
     pub const STUB: Flags = Flags(1 << 11);
-    /// The last packet of its application data unit.
+    /// Last packet of its application data unit.
     pub const LAST: Flags = Flags(1 << 12);
-    /// Its application data unit is of no use without it: its sender retransmits nothing.
+    /// The sender retransmits nothing, so the loss of one packet makes the whole application data unit
+    /// useless.
     pub const WHOLE: Flags = Flags(1 << 13);
-    /// Its sender gave its application data unit up: what waits of it may be discarded. ATP's ABR bit.
+    /// ABR bit of ATP: the sender has abandoned the application data unit; waiting packets of it may be
+    /// dropped.
     pub const ABORT: Flags = Flags(1 << 14);
     /// Routers may cut it up, although its sender keeps other packets of the flow whole.
     pub const DIVISIBLE: Flags = Flags(1 << 15);
@@ -56,37 +58,37 @@ impl Flags {
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Both.
+    /// Union of both.
     #[must_use]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 }
 
-/// The head of a packet.
+/// Head of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Unique within the run; a copy that the network made has its original's.
+    /// Unique within the run; a duplicate made by the network keeps the original's id.
     pub id: u64,
-    /// When its host sent it.
+    /// Time of transmission by its host.
     pub born: Time,
-    /// Where its body lies.
+    /// Reference to its body.
     pub body: BodyRef,
-    /// Whose it is.
+    /// Flow.
     pub flow: FlowId,
     /// Bytes on the wire, all headers counted.
     pub size: u32,
     /// Position among the packets of its kind (data, or pure ACK) that its host sent for the flow, from 1.
     pub ordinal: u32,
-    /// For so many microseconds from `born` on it is of use; [`Packet::ALWAYS`]: it always is.
+    /// Lifetime in microseconds after `born`; [`Packet::ALWAYS`] means no deadline.
     pub lives: u32,
-    /// From which node.
+    /// Source node.
     pub source: NodeId,
-    /// To which node.
+    /// Destination node.
     pub destination: NodeId,
-    /// Which of the host's interfaces it left or enters by.
+    /// Interface of the host by which it leaves or enters.
     pub interface: u16,
-    /// What it carries.
+    /// Properties visible to the network.
     pub flags: Flags,
     /// Service class, 0 the default.
     pub class: u8,
@@ -97,10 +99,10 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// It never stops being of use.
+    /// Lifetime value without a deadline.
     pub const ALWAYS: u32 = u32::MAX;
 
-    /// Nobody's, with nothing inside.
+    /// Empty placeholder packet.
     pub const NONE: Packet = Packet {
         id: 0,
         born: Time::ZERO,
@@ -118,7 +120,7 @@ impl Packet {
         unit: 0,
     };
 
-    /// When it stops being of use; [`Time::NEVER`] if it always is.
+    /// End of its lifetime; [`Time::NEVER`] without a deadline.
     pub fn deadline(&self) -> Time {
         match self.lives {
             Packet::ALWAYS => Time::NEVER,
@@ -126,45 +128,45 @@ impl Packet {
         }
     }
 
-    /// Which of the network's ledgers this packet belongs to: two per flow, one per direction.
+    /// Index of the packet's ledger: two per flow, one per direction.
     pub const fn ledger(&self) -> usize {
         self.flow.0 as usize * 2 + self.flags.has(Flags::REPLY) as usize
     }
 }
 
-// Heads are copied at every hop, and what a link knows of a packet is to lie in one cache line with its head.
+// Heads are copied at every hop, and a link's state of a packet must fit into one cache line with its head.
 const _: () = assert!(size_of::<Packet>() == 48);
 
 crate::named! {
-    /// Why a packet ended before its destination.
+    /// Cause of a packet's drop.
     pub enum DropReason {
         /// The queue was full.
         QueueFull = "queue-full",
-        /// The queue's manager spoke up before it was full.
+        /// Active queue management dropped it before the queue was full.
         Early = "early",
-        /// The scenario asked for this very packet.
+        /// Listed in the scenario.
         Scripted = "scripted",
-        /// Chance: a link error.
+        /// Random link error.
         Loss = "loss",
-        /// A closed gate that does not store.
+        /// Closed gate that does not store.
         Outage = "outage",
-        /// It waited too long, or its deadline was over.
+        /// Maximum sojourn time or deadline exceeded.
         Expired = "expired",
-        /// The link repeated it as often as it may, or as long.
+        /// The link's ARQ reached its limit of attempts or time.
         GivenUp = "given-up",
-        /// A change of state emptied the link.
+        /// A state change flushed the link.
         Flushed = "flushed",
-        /// Bits were wrong, and its checksum told.
+        /// Bit errors, detected by the checksum.
         Corrupt = "corrupt",
         /// No route to its destination.
         NoRoute = "no-route",
-        /// It exceeds the MTU of a link and must not be cut up.
+        /// Larger than a link's MTU, with DF set.
         TooBig = "too-big",
-        /// Others of its fragments had not come when the time for reassembly was over.
+        /// The reassembly timer expired before all of its fragments had arrived.
         Incomplete = "incomplete",
-        /// Its header was restored wrongly after a loss before it.
+        /// Its compressed header was restored wrongly after an earlier loss.
         Desynchronised = "desynchronised",
-        /// The run ended, or its connection is gone.
+        /// The run ended, or the connection no longer exists.
         Unclaimed = "unclaimed",
     }
 }

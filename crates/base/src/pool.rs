@@ -1,5 +1,5 @@
-//! Pool of packet bodies: a slab per network and kind of body, without allocation once it has grown to the largest number
-//! of packets in flight. It is empty when a run is over.
+//! Pool of packet bodies: one slab per network and type of body. It allocates nothing once it has grown to
+//! the maximum number of packets in flight, and is empty at the end of a run.
 
 mod part;
 
@@ -13,17 +13,17 @@ use crate::wire;
 
 pub use crate::body::{Body, Channel, Range};
 
-/// A body's place in the pool.
+/// Slot of a body in the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BodyRef(u32);
 
 impl BodyRef {
-    /// "No body": background load and bare probes.
+    /// No body, as with background load and bare probes.
     pub const NONE: BodyRef = BodyRef(u32::MAX);
 }
 
-/// The slab of bodies. What every segment has lies in one cache line; SACK blocks, which few
-/// carry, lie apart.
+/// Slab of bodies. The common fields of a segment are in one cache line; SACK blocks, which few segments
+/// carry, are stored separately.
 #[derive(Default, Debug)]
 pub struct Pool {
     slots: Vec<Slot>,
@@ -31,15 +31,16 @@ pub struct Pool {
     live: u32,
     blocks: Vec<SackBlocks>,
     free_blocks: Vec<u32>,
-    /// Bodies of bytes, whose place is in the slot where that of SACK blocks would be. A buffer that holds
-    /// none keeps its room for the next.
+    /// Buffers of byte bodies; their index is in the slot's `blocks`. A freed buffer keeps its capacity for
+    /// the next body.
     buffers: Vec<Vec<u8>>,
     free_buffers: Vec<u32>,
-    /// Bodies of other protocols, a slab for each type. A slot's `len` says which, its `blocks` where in it.
+    /// Bodies of other protocols, one slab per type. A slot's `len` is the slab's index, its `blocks` the
+    /// place in it.
     slabs: Vec<Box<dyn AnySlab>>,
 }
 
-/// A segment without its SACK blocks, or a free place.
+/// A segment without its SACK blocks, or a free slot.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Slot {
@@ -49,9 +50,9 @@ struct Slot {
     echo: Time,
     len: u32,
     window: u32,
-    /// Where its SACK blocks are, or [`NOWHERE`].
+    /// Index of its SACK blocks, or [`NOWHERE`].
     blocks: u32,
-    /// In a free place: the next one, or [`NOWHERE`].
+    /// In a free slot: the next free one, or [`NOWHERE`].
     next: u32,
     has_ack: bool,
     syn: bool,
@@ -66,23 +67,23 @@ struct Slot {
     holds: Holds,
 }
 
-/// What is in a slot.
+/// Content of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Holds {
     Nothing,
     Segment,
-    /// Bytes as they were on the wire, no segment; `blocks` says which buffer holds them.
+    /// Bytes as on the wire; `blocks` is the index of their buffer.
     Bytes,
     /// A body of another protocol.
     Other,
-    /// A part of a body that lies whole at `blocks`.
+    /// Part of the whole body at `blocks`.
     Part,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
 const NOWHERE: u32 = u32::MAX;
 const UNSTAMPED: Timestamps = Timestamps { value: Time::ZERO, echo: Time::ZERO };
-/// A place that nothing is in.
+/// A free slot.
 const FREE: Slot = Slot {
     seq: 0,
     ack: 0,
@@ -114,7 +115,7 @@ impl Pool {
     /// Stores a segment.
     #[inline(always)]
     pub fn put(&mut self, segment: &Segment) -> BodyRef {
-        // Whole, so that a new field cannot be forgotten here.
+        // Destructured completely, so that a new field cannot be forgotten here.
         let Segment {
             seq,
             ack,
@@ -159,7 +160,7 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// Takes a place out of those that are free; there is always one.
+    /// Takes a free slot; grows the slab if there is none.
     #[inline]
     fn place(&mut self) -> u32 {
         if self.free == NOWHERE {
@@ -191,7 +192,7 @@ impl Pool {
         }
     }
 
-    /// Stores bytes as they were on the wire, copied.
+    /// Stores a copy of bytes as on the wire.
     pub fn put_bytes(&mut self, bytes: &[u8]) -> BodyRef {
         let blocks = self.free_buffers.pop().unwrap_or_else(|| {
             self.buffers.push(Vec::new());
@@ -206,19 +207,18 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// Where the bytes of a body are, if it is one of bytes.
+    /// Index of the buffer of a byte body.
     fn buffer(&self, at: BodyRef) -> Option<usize> {
         let slot = self.slots.get(at.0 as usize)?;
         (slot.holds == Holds::Bytes).then_some(slot.blocks as usize)
     }
 
-    /// The bytes of a body of bytes; `None` if there is none there.
+    /// Bytes of a byte body; `None` for other bodies.
     pub fn bytes(&self, at: BodyRef) -> Option<&[u8]> {
         self.buffers.get(self.buffer(at)?).map(Vec::as_slice)
     }
 
-    /// Takes a body of bytes out: its bytes and `into` change places. False, and nothing changes, if there is
-    /// none there.
+    /// Takes out a byte body: its bytes are swapped with `into`. False, without an effect, for other bodies.
     pub fn take_bytes(&mut self, at: BodyRef, into: &mut Vec<u8>) -> bool {
         let Some(buffer) = self.buffer(at) else { return false };
         std::mem::swap(&mut self.buffers[buffer], into);
@@ -245,19 +245,19 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// The slab and the place in it of a body that is no segment and no bytes.
+    /// Slab and place of a body that is neither a segment nor bytes.
     fn other(&self, at: BodyRef) -> Option<(usize, u32)> {
         let slot = self.slots.get(at.0 as usize).filter(|slot| slot.holds == Holds::Other)?;
         Some((slot.len as usize, slot.blocks))
     }
 
-    /// A body of this type, where it lies.
+    /// Reference to a body of this type.
     pub fn peek<T: Send + 'static>(&self, at: BodyRef) -> Option<&T> {
         let (slab, place) = self.other(at)?;
         self.slabs.get(slab)?.as_any().downcast_ref::<Slab<T>>()?.get(place)
     }
 
-    /// Takes out a body of this type. `None` if none is there; what is there instead is discarded.
+    /// Takes out a body of this type. `None` for another body, which is discarded.
     pub fn fetch<T: Send + 'static>(&mut self, at: BodyRef) -> Option<T> {
         let body = self.other(at).and_then(|(slab, place)| {
             self.slabs.get_mut(slab)?.as_any_mut().downcast_mut::<Slab<T>>()?.take(place)
@@ -266,8 +266,8 @@ impl Pool {
         body
     }
 
-    /// Which connection a body belongs to, equal for both directions: of a segment the connection's number within its flow;
-    /// of bytes a hash of addresses and ports; else 0.
+    /// Connection of a body, equal for both directions. For a segment it is the connection's number within
+    /// its flow, for bytes a hash of addresses and ports, otherwise 0.
     pub fn connection(&self, at: BodyRef) -> u64 {
         let Some(slot) = self.slots.get(at.0 as usize) else { return 0 };
         match slot.holds {
@@ -278,8 +278,8 @@ impl Pool {
         }
     }
 
-    /// Whether two bodies carry the same data of the same connection: equal sequence numbers and length of segments, of bytes
-    /// those in their headers of TCP.
+    /// Whether two bodies carry the same data of the same connection: equal sequence numbers and lengths of
+    /// segments, or of the TCP headers in bytes.
     pub fn same_data(&self, one: BodyRef, other: BodyRef) -> bool {
         let slot = |at: BodyRef| self.slots.get(at.0 as usize);
         match (slot(one), slot(other)) {
@@ -301,7 +301,7 @@ impl Pool {
         }
     }
 
-    /// Stores a second copy of a body of whatever kind; [`BodyRef::NONE`] of none.
+    /// Stores a copy of a body of any type; [`BodyRef::NONE`] without a body.
     #[cold]
     pub fn copy(&mut self, at: BodyRef) -> BodyRef {
         let Some(mut slot) = self.slots.get(at.0 as usize).copied() else { return BodyRef::NONE };
@@ -330,7 +330,7 @@ impl Pool {
         BodyRef(place)
     }
 
-    /// Frees a body of whatever kind.
+    /// Frees a body of any type.
     pub fn discard(&mut self, at: BodyRef) {
         self.take(at);
     }
@@ -342,7 +342,7 @@ impl Pool {
         }
     }
 
-    /// Takes a body out. `None` if there is no segment there; any other body is discarded.
+    /// Takes a segment out. `None` for another body, which is discarded.
     #[inline(always)]
     pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
         let slot = self.slots.get_mut(at.0 as usize)?;
@@ -390,7 +390,7 @@ impl Pool {
         })
     }
 
-    /// How many bodies wait.
+    /// Number of bodies in the pool.
     pub fn live(&self) -> u32 {
         self.live
     }
@@ -492,7 +492,7 @@ mod tests {
                     prop_assert_eq!(pool.peek::<Vec<u8>>(*at), plain.then_some(bytes));
                 }
             }
-            // A body that is asked for as another kind is gone.
+            // A body taken as another type is discarded.
             for (at, plain, _) in held {
                 let none = if plain { pool.take(at).is_none() } else { pool.fetch::<Vec<u8>>(at).is_none() };
                 prop_assert!(none);

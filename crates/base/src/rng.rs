@@ -1,21 +1,20 @@
 //! Random streams: one generator per (seed, repetition, element, purpose).
 //!
-//! From named streams: one generator per (seed, repetition, element, purpose), so that adding an element or changing
-//! a sender never changes another's draws.
+//! Adding an element or changing a sender never changes the draws of another element.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-/// One stream of random numbers (PCG-64 MCG: a named, portable algorithm).
+/// Random number stream (PCG-64 MCG, a named, portable algorithm).
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
-/// What every stream of one repetition is derived from.
+/// Root of all streams of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed {
-    /// The user's seed.
+    /// Seed given by the user.
     pub seed: u64,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u64,
 }
 
@@ -36,8 +35,8 @@ impl Stream {
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
-    /// Uniform on the open interval (0, 1): neither end is ever drawn, so inverse distribution
-    /// functions need no special cases.
+    /// Uniform on the open interval (0, 1): neither end is ever drawn, so inverse distribution functions need
+    /// no special cases.
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }

@@ -1,5 +1,5 @@
-//! Serialisation of times and distributions, for orders to remote workers. A distribution that the reader of scenarios would
-//! refuse is refused here too.
+//! Serialisation of times and distributions, for orders to remote workers. A distribution that the scenario
+//! reader would reject is rejected here too.
 
 use crate::Span;
 use crate::dist::Dist;
@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for Dist {
     }
 }
 
-/// Whether the parameters are among those that [`Dist::parse`] lets through.
+/// Whether the parameters are within the ranges of [`Dist::parse`].
 fn is_sound(dist: &Dist) -> bool {
     match dist {
         Dist::Constant(_) | Dist::Normal(..) | Dist::Cauchy(..) => true,

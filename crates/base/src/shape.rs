@@ -1,52 +1,52 @@
 //! Grammar as data: table shapes, keys and value types.
 //!
-//! Every table of a scenario file is one static [`TableShape`], declared beside the code that it configures. The checker,
-//! the JSON Schema, the reference page, the paths of overrides and "did you mean" all read these declarations. They lie
-//! below the reader so that an element of the path can declare its own options.
+//! Every table of a scenario file is one static [`TableShape`], declared beside the code that it configures.
+//! The checker, the JSON Schema, the reference page, override paths and spelling suggestions all use these
+//! declarations. They are in this crate so that an element of the path can declare its own options.
 
 use crate::dist;
 use crate::{Rate, Span};
 
-/// One table of the file and the keys it takes.
+/// One table of the file and its keys.
 #[derive(Debug)]
 pub struct TableShape {
-    /// What messages and the reference call it: `hop`, `flow`, `bulk`.
+    /// Name in messages and the reference: `hop`, `flow`, `bulk`.
     pub name: &'static str,
-    /// One or two sentences.
+    /// Documentation, one or two sentences.
     pub doc: &'static str,
-    /// Its keys, in the order of the reference.
+    /// Keys, in the order of the reference.
     pub fields: &'static [Field],
-    /// Of each of these groups exactly one key must be there.
+    /// Groups of keys of which exactly one is required.
     pub one_of: &'static [&'static [&'static str]],
-    /// The key makes sense only beside one of the others.
+    /// Keys that require one of the listed keys beside them.
     pub needs: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// One key of a table.
 #[derive(Debug)]
 pub struct Field {
-    /// The key as written.
+    /// Key as written.
     pub key: &'static str,
-    /// What it means, with its unit.
+    /// Documentation, with the unit.
     pub doc: &'static str,
-    /// What it takes.
+    /// Type of the value.
     pub shape: Shape,
-    /// Whether it must be there.
+    /// Whether the key is required.
     pub need: Need,
 }
 
-/// Whether a key must be there.
+/// Whether a key is required.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// It must; the text is an example of what to write.
+    /// Required; with an example value.
     Required(&'static str),
-    /// It may be left out, and then there is none.
+    /// Optional, without a default.
     Optional,
-    /// It may be left out, and then it is this (as it would be written).
+    /// Optional, with this default as it would be written.
     Default(&'static str),
 }
 
-/// What a key takes.
+/// Type of a key's value.
 #[derive(Debug)]
 pub enum Shape {
     /// A single value.
@@ -65,7 +65,7 @@ pub enum Shape {
     PerEnd(&'static Shape),
     /// A table with exactly one of these keys, such as `{ drop-tail = {...} }`; or the bare name.
     Choice(&'static [Variant]),
-    /// One of several, told apart by what is written: a single value, a list or a table.
+    /// One of several types, distinguished by syntax: a single value, a list or a table.
     Either(&'static [Shape]),
     /// The options of `transport.tcp`, from the transport's own table.
     TcpOptions,
@@ -77,55 +77,55 @@ pub enum Shape {
     Expect,
 }
 
-/// The two parts of what may be given for each.
+/// Keys and names of a pair of values.
 #[derive(Debug)]
 pub struct Parts {
-    /// Their keys.
+    /// Keys.
     pub keys: [&'static str; 2],
-    /// What one is: a direction, an end.
+    /// Name of one part: a direction, an end.
     pub one: &'static str,
-    /// What both are.
+    /// Name of both parts.
     pub both: &'static str,
-    /// Which is which.
+    /// Explanation of the two keys.
     pub which: &'static str,
 }
 
-/// Of a [`Shape::PerDirection`].
+/// Parts of a [`Shape::PerDirection`].
 pub static DIRECTIONS: Parts = Parts {
     keys: ["down", "up"],
     one: "direction",
     both: "both directions",
     which: "down is toward the mobile end",
 };
-/// Of a [`Shape::PerEnd`].
+/// Parts of a [`Shape::PerEnd`].
 pub static ENDS: Parts =
     Parts { keys: ["from", "to"], one: "end", both: "both ends", which: "from is the end that writes" };
 
 /// One alternative of a [`Shape::Choice`].
 #[derive(Debug)]
 pub struct Variant {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// Documentation.
     pub doc: &'static str,
-    /// What stands behind the name.
+    /// Type of the value behind the name.
     pub shape: Shape,
-    /// Whether the name alone, as a string, is enough.
+    /// Whether the bare name, as a string, suffices.
     pub bare: bool,
 }
 
-/// The quantity a random value is in.
+/// Quantity of a random value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Quantity {
-    /// A time; nanoseconds inside.
+    /// Duration; stored in nanoseconds.
     Span,
-    /// An amount of data; bytes inside.
+    /// Amount of data; stored in bytes.
     Bytes,
     /// A number of things.
     Number,
-    /// A rate; bit/s inside.
+    /// Rate; stored in bit/s.
     Rate,
-    /// A probability, from 0 to 1.
+    /// Probability, from 0 to 1.
     Share,
 }
 
@@ -142,26 +142,26 @@ pub enum Kind {
     Count(i64, i64),
     /// A number within bounds.
     Number(f64, f64),
-    /// A length of time, or an instant counted from the start.
+    /// Duration, or time from the start.
     Span,
     /// A rate.
     Rate,
     /// An amount of data.
     Bytes,
-    /// A queue's limit: packets, bytes, or both with a comma.
+    /// Queue limit: packets, bytes, or both with a comma.
     Limits,
     /// A constant or a distribution.
     Dist(Quantity),
-    /// Numbers of packets: `"9-15, 20"`, from 1.
+    /// Packet numbers from 1, such as `"9-15, 20"`.
     Ordinals,
-    /// The name of a file beside the scenario.
+    /// Name of a file beside the scenario.
     File,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
 impl Kind {
-    /// What to call it in "must be ...", with an example.
+    /// Description for "must be ...", with an example.
     pub fn expected(self) -> String {
         match self {
             Kind::Text => "a string".into(),
@@ -193,7 +193,7 @@ impl Kind {
         }
     }
 
-    /// For the reference page.
+    /// Title on the reference page.
     pub fn title(self) -> String {
         match self {
             Kind::Text => "text".into(),
@@ -217,17 +217,17 @@ impl Kind {
     }
 }
 
-/// The distributions that every random quantity takes.
+/// Distributions available for every random quantity.
 pub const DISTRIBUTIONS: &[&str] = dist::FORMS;
 
 impl TableShape {
-    /// The field of that key.
+    /// Field of this key.
     pub fn field(&self, key: &str) -> Option<&'static Field> {
         let fields: &'static [Field] = self.fields;
         fields.iter().find(|f| f.key == key)
     }
 
-    /// How often the keys of `written` are keys of this table.
+    /// Number of keys in `written` that belong to this table.
     pub fn fits<'a>(&self, written: impl Iterator<Item = &'a str>) -> usize {
         written.filter(|key| self.field(key).is_some()).count()
     }
@@ -243,25 +243,25 @@ pub const fn table(name: &'static str, doc: &'static str, fields: &'static [Fiel
     TableShape { name, doc, fields, one_of: &[], needs: &[] }
 }
 
-/// The checked values of one table, by key; defaults come from the declaration. `None`: nothing there and no default, or
-/// the reader has complained of it already.
+/// Checked values of one table, by key; defaults come from the declaration. `None`: absent without a default,
+/// or the reader has already reported an error.
 pub trait Values {
-    /// Whether the key was written.
+    /// Whether the key is present in the file.
     fn given(&self, key: &str) -> bool;
-    /// true or false.
+    /// Boolean.
     fn flag(&self, key: &str) -> Option<bool>;
-    /// A time.
+    /// Duration.
     fn span(&self, key: &str) -> Option<Span>;
-    /// A rate.
+    /// Rate.
     fn rate(&self, key: &str) -> Option<Rate>;
     /// Bytes.
     fn bytes(&self, key: &str) -> Option<u64>;
-    /// A whole number within the declared bounds.
+    /// Whole number within the declared bounds.
     fn count(&self, key: &str) -> Option<u64>;
-    /// A number within the declared bounds.
+    /// Number within the declared bounds.
     fn number(&self, key: &str) -> Option<f64>;
     /// One of the declared words.
     fn word(&self, key: &str) -> Option<&'static str>;
-    /// Limits of a queue, packets and bytes; neither: unlimited.
+    /// Queue limits in packets and bytes; neither: unlimited.
     fn limits(&self, key: &str) -> Option<(Option<u32>, Option<u64>)>;
 }

@@ -1,20 +1,20 @@
-//! Typed slabs: the storage of packet bodies other than TCP segments, with a type-erased discard, so that a packet can be
-//! dropped by an element that does not know its protocol.
+//! Typed slabs for packet bodies other than TCP segments, with a type-erased discard, so that any element can
+//! drop a packet without knowing its protocol.
 
 use std::any::Any;
 use std::fmt;
 
-/// A slab whose type is known only to those who put and take.
+/// Type-erased slab.
 pub(crate) trait AnySlab: Send {
-    /// Stores a second copy of what is in a place.
+    /// Copies the body at `at`.
     fn copy(&mut self, at: u32) -> Option<u32>;
-    /// Frees a place.
+    /// Frees the body at `at`.
     fn discard(&mut self, at: u32);
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-/// Places for bodies of one type; a place that was freed is used again, the last one first.
+/// Slots for bodies of one type; freed slots are reused, last one first.
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,

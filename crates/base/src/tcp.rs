@@ -1,11 +1,11 @@
 //! TCP segment without wire format.
 //!
-//! Its meaning, without wire format: sequence numbers are 64-bit stream offsets (wrap-around lives only where bytes
-//! are read or written), timestamps are instants.
+//! Sequence numbers are 64-bit stream offsets (wrap-around exists only where bytes are read or written), and
+//! timestamps are times.
 
 use crate::time::Time;
 
-/// Most SACK blocks one segment carries: 4 without timestamps, 3 with (RFC 2018 section 3).
+/// Maximum SACK blocks per segment: 4 without timestamps, 3 with (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// The half-open byte range `[left, right)`.
@@ -25,14 +25,14 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; one too many is left out (the option is full).
+    /// Adds a block; ignored if the option is full.
     pub fn push(&mut self, left: u64, right: u64) {
         if usize::from(self.len) < MAX_SACK_BLOCKS {
             self.blocks[usize::from(self.len)] = Block { left, right };
             self.len += 1;
         }
     }
-    /// The blocks, first one first.
+    /// SACK blocks in order.
     pub fn as_slice(&self) -> &[Block] {
         &self.blocks[..usize::from(self.len)]
     }
@@ -45,9 +45,9 @@ impl SackBlocks {
 /// The timestamps option (RFC 7323 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timestamps {
-    /// TSval: the sender's clock when the segment left.
+    /// TSval: the sender's clock at transmission.
     pub value: Time,
-    /// TSecr: the TSval being echoed.
+    /// TSecr: the echoed TSval.
     pub echo: Time,
 }
 
@@ -70,15 +70,15 @@ pub struct Segment {
     pub fin: bool,
     /// RST flag.
     pub rst: bool,
-    /// PSH flag: what the sender has for now ends here (RFC 9293 section 3.9.1.2).
+    /// PSH flag: the sender has no more data for now (RFC 9293 section 3.9.1.2).
     pub push: bool,
     /// ECN-Echo (RFC 3168).
     pub ece: bool,
     /// Congestion window reduced (RFC 3168).
     pub cwr: bool,
-    /// Retransmit flag, a proposal (Ludwig and Katz 2000 section 2): these data were sent before.
+    /// Retransmit flag, a proposal (Ludwig and Katz 2000 section 2): these data are a retransmission.
     pub resent: bool,
-    /// Its echo: the segment that caused this acknowledgement carried the retransmit flag.
+    /// Echo of the retransmit flag of the segment that caused this ACK.
     pub resent_echo: bool,
     /// SACK blocks (RFC 2018), a D-SACK block first (RFC 2883).
     pub sack: SackBlocks,

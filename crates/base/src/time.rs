@@ -1,7 +1,7 @@
 //! Simulated time: instants ([`Time`]) and durations ([`Span`]) in nanoseconds.
 //!
-//! In whole nanoseconds from the start of the run: instants ([`Time`]) and lengths ([`Span`]) are different types, so
-//! that "now plus now" does not compile.
+//! Whole nanoseconds from the start of the run. Instants ([`Time`]) and durations ([`Span`]) are different
+//! types, so that adding two instants does not compile.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -10,13 +10,13 @@ use std::ops::{Add, AddAssign, Sub};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A length of time in nanoseconds; never negative.
+/// A duration in nanoseconds; never negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
 const NANOS: f64 = 1e9;
 
-/// Seconds to nanoseconds, to the nearest; saturates, and NaN or a negative number is zero.
+/// Seconds to nanoseconds, rounded to the nearest; saturates, and NaN or a negative number gives zero.
 fn nanos_from_secs(s: f64) -> u64 {
     (s * NANOS + 0.5) as u64
 }
@@ -24,7 +24,7 @@ fn nanos_from_secs(s: f64) -> u64 {
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// "No such instant"; adding to it stays here.
+    /// No time; additions to it have no effect.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// From nanoseconds since the start.
@@ -43,7 +43,7 @@ impl Time {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS
     }
-    /// How long after `earlier`; zero if it is not.
+    /// Duration since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -54,7 +54,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Span = Span(0);
     /// Longer than any run.
     pub const FOREVER: Span = Span(u64::MAX);
@@ -71,7 +71,7 @@ impl Span {
     pub const fn from_secs(s: u64) -> Self {
         Span(s * 1_000_000_000)
     }
-    /// From seconds, to the nearest nanosecond; negative and NaN are zero.
+    /// From seconds, rounded to the nearest nanosecond; negative and NaN give zero.
     pub fn from_secs_f64(s: f64) -> Self {
         Span(nanos_from_secs(s))
     }
@@ -83,11 +83,11 @@ impl Span {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS
     }
-    /// `n` times as long; saturates.
+    /// `n` times this duration; saturates.
     pub const fn times(self, n: u64) -> Span {
         Span(self.0.saturating_mul(n))
     }
-    /// True if empty.
+    /// True if zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -1,7 +1,7 @@
 //! Trace recorder: events in memory, by category.
 //!
-//! In memory, in the order they were recorded, if their category is on; a closure that builds a record is not called
-//! otherwise. Packets that hosts send and take in are kept beside them.
+//! Events are kept in memory in order of recording, if their category is on; otherwise the closure that
+//! builds a record is not called. Packets that hosts send and receive are kept beside them.
 
 use crate::body::Body;
 use crate::event::{Category, Event, Record, Source};
@@ -19,62 +19,62 @@ pub struct Encoded {
     pub bytes: Vec<u8>,
 }
 
-/// What a router makes of a packet.
+/// Packet that a router derives from another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Derived {
     /// A fragment.
     Part {
-        /// The packet that was cut up, itself a fragment perhaps.
+        /// Packet that was fragmented, possibly itself a fragment.
         of: u64,
-        /// Which part of the first one.
+        /// Range in the original packet.
         part: Part,
     },
-    /// The message that it does not fit.
+    /// ICMP error for a packet that is too big.
     TooBig {
-        /// The packet that does not fit.
+        /// Packet that is too big.
         of: u64,
-        /// The MTU of the next hop, bytes.
+        /// MTU of the next hop, bytes.
         mtu: u32,
     },
-    /// Nothing: it was a fragment, and all of its packet have come.
+    /// No packet: a fragment that was reassembled with the others.
     Joined,
 }
 
-/// A packet as a host sent it or took it in.
+/// A packet as a host sent or received it.
 #[derive(Clone, Debug)]
 pub struct Sighting {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// Which host.
+    /// Host.
     pub source: Source,
-    /// Its head, with the marks it has got on the way.
+    /// Head, with the marks received on the path.
     pub packet: Packet,
-    /// The TCP segment it carries, where it is sent; `None` where it is taken in.
+    /// TCP segment of a sent packet; `None` for a received one.
     pub sent: Option<Segment>,
-    /// What it carries, where it is sent with a body of another protocol that has a wire format.
+    /// Encoded body of a sent packet, for other protocols with a wire format.
     pub encoded: Option<Box<Encoded>>,
-    /// What it was made of, where a router made it.
+    /// Origin of a packet derived by a router.
     pub derived: Option<Derived>,
-    /// How many events had been recorded before.
+    /// Number of events recorded before.
     pub after: usize,
 }
 
-/// The recorder of one run.
+/// Recorder of one run.
 #[derive(Default, Debug)]
 pub struct Tracer {
     mask: u8,
     records: Vec<Record>,
     sightings: Vec<Sighting>,
-    /// Records that were drained.
+    /// Number of records drained.
     drained: usize,
 }
 
 impl Tracer {
-    /// Records nothing.
+    /// A recorder that is off.
     pub fn off() -> Self {
         Tracer::default()
     }
-    /// Records these categories.
+    /// A recorder of these categories.
     pub fn of(categories: &[Category]) -> Self {
         Tracer { mask: categories.iter().fold(0, |m, c| m | 1 << *c as u8), ..Tracer::default() }
     }
@@ -94,12 +94,12 @@ impl Tracer {
             self.push(Record { t, source, event: event() });
         }
     }
-    // Out of line: the hot path is "off".
+    // Out of line: recording is off in the common case.
     #[cold]
     fn push(&mut self, record: Record) {
         self.records.push(record);
     }
-    /// Keeps a packet that a host sends (and what it carries) or takes in. Ask [`Tracer::wants`] first.
+    /// Records a packet that a host sends (with its body) or receives. Check [`Tracer::wants`] first.
     #[cold]
     pub fn sight<B: Body>(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&B>) {
         let after = self.drained + self.records.len();
@@ -118,7 +118,7 @@ impl Tracer {
             after,
         });
     }
-    /// Keeps a packet that a router has made. Ask [`Tracer::wants`] first.
+    /// Records a packet derived by a router. Check [`Tracer::wants`] first.
     #[cold]
     pub fn derive(&mut self, t: Time, source: Source, packet: &Packet, from: Derived) {
         let after = self.drained + self.records.len();
@@ -133,20 +133,20 @@ impl Tracer {
             after,
         });
     }
-    /// Everything recorded, in order of recording.
+    /// All records, in order of recording.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
-    /// Makes room for so many more records, so that whoever records need not wait for memory.
+    /// Reserves memory for `records` more records, so that recording need not allocate.
     pub fn reserve(&mut self, records: usize) {
         self.records.reserve(records);
     }
-    /// Packets that were sent and taken in so far, in that order.
+    /// Packets sent and received so far, in order.
     pub fn sightings(&self) -> &[Sighting] {
         &self.sightings
     }
-    /// Exchanges what was recorded since the last call for the contents of two buffers, which it clears. The places
-    /// in [`Sighting::after`] count on; the result is the place of the first record.
+    /// Swaps the records and packets since the last call with two buffers, which are cleared first.
+    /// [`Sighting::after`] keeps counting; returns the index of the first record.
     pub fn drain(&mut self, records: &mut Vec<Record>, sightings: &mut Vec<Sighting>) -> usize {
         records.clear();
         sightings.clear();
@@ -156,11 +156,11 @@ impl Tracer {
         self.drained += records.len();
         first
     }
-    /// Takes the records out.
+    /// Takes all records.
     pub fn take(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }
-    /// Takes the packets out, in the order in which they were sent and taken in.
+    /// Takes all packets, in order of sending and receiving.
     pub fn take_sightings(&mut self) -> Vec<Sighting> {
         std::mem::take(&mut self.sightings)
     }

@@ -1,44 +1,44 @@
-//! Ground truth of every copy: which retransmission was unneeded.
+//! Ground truth of every copy: detection of unneeded retransmissions.
 //!
-//! A simulator can know what no endpoint can: whether an earlier copy of a retransmitted segment ever reached the
-//! receiver. One [`Ledger`] per flow keeps just enough for that: a bit per data packet, the window of first
-//! transmissions, the retransmissions.
+//! A simulator knows what no endpoint can know: whether an earlier copy of a retransmitted segment ever
+//! reached the receiver. One [`Ledger`] per flow and direction keeps a bit per data packet, the window of
+//! first transmissions, and the retransmissions.
 //!
-//! The words are those of the project (see the glossary in `docs/`): a retransmission is *unneeded*
-//! if an earlier copy of all its bytes ever reaches the receiver; a timeout is *spurious* if the
-//! segment it resends is such a retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
+//! Terms as in the glossary in `docs/`: a retransmission is *unneeded* if earlier copies of all its bytes
+//! ever reach the receiver. A timeout is *spurious* if the segment it resends is such a retransmission; its
+//! cause is `delayed`, `ack_lost` or `ack_delayed`.
 
 use crate::time::Time;
 use std::collections::VecDeque;
 
 crate::named! {
-    /// Why a data segment was sent.
+    /// Cause of a data segment's transmission.
     pub enum Cause {
-        /// For the first time.
+        /// First transmission.
         New = "new",
-        /// The retransmission timer expired: the oldest outstanding segment.
+        /// Retransmission of the oldest outstanding segment at a timeout.
         Timeout = "timeout",
-        /// Go-back-N after a timeout: a segment sent before.
+        /// Go-back-N retransmission after a timeout.
         GoBackN = "go-back-n",
-        /// Again, for a reason that only its sender knows: seen from outside.
+        /// Retransmission of unknown cause, seen from outside.
         Resent = "resent",
-        /// Duplicate acknowledgements.
+        /// Fast retransmit after duplicate ACKs.
         Fast = "fast-retransmit",
-        /// A partial acknowledgement, or a hole shown by SACK, during recovery.
+        /// Retransmission in recovery, at a partial ACK or a hole shown by SACK.
         Recovery = "recovery",
-        /// The peer's window is closed: its next byte, to make it say how things stand.
+        /// Zero-window probe with the next byte.
         WindowProbe = "window-probe",
     }
 }
 
 crate::named! {
-    /// Why a timeout was spurious.
+    /// Cause of a spurious timeout.
     pub enum SpuriousCause {
-        /// The data were on their way.
+        /// The data were still in flight.
         Delayed = "delayed",
-        /// The data had arrived; their acknowledgement was lost.
+        /// The data had arrived; their ACK was lost.
         AckLost = "ack_lost",
-        /// The data had arrived; their acknowledgement was on its way.
+        /// The data had arrived; their ACK was in flight.
         AckDelayed = "ack_delayed",
     }
 }
@@ -50,94 +50,94 @@ struct Copy {
     ordinal: u32,
 }
 
-/// A data segment that was sent again.
+/// A retransmitted data segment.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     t: Time,
     copy: Copy,
     cause: Cause,
-    /// Where its first transmissions lie in `Ledger::first_copies`.
+    /// Range of its first transmissions in `Ledger::first_copies`.
     firsts: (u32, u32),
-    /// What lies below was acknowledged when it was sent.
+    /// Cumulative ACK at its transmission.
     acked: u64,
-    /// All of it was at the receiver when it was sent.
+    /// All of it had reached the receiver before its transmission.
     had_arrived: bool,
-    /// When the first acknowledgement that covers it after it was sent had left the receiver.
+    /// Time at which the first ACK that covers it, received after its transmission, had left the receiver.
     ack_born: Option<Time>,
 }
 
-/// Where the sequence numbers of each connection of a flow begin: a flow may have several, one after the other
-/// or beside each other, and the `n`-th (from 0) counts from `n` times this.
+/// Distance of the sequence-number bases of a flow's connections: the `n`-th connection (from 0) counts from
+/// `n` times this.
 pub const CONNECTION: u64 = 1 << 44;
 
-/// What is under way on one connection.
+/// Outstanding data of one connection.
 #[derive(Default, Debug)]
 struct Window {
     outstanding: VecDeque<Copy>,
     acked: u64,
 }
 
-/// Where a data packet ended on its way.
+/// Drop of a data packet in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataDrop {
-    /// Its ordinal among the flow's data packets.
+    /// Ordinal among the flow's data packets.
     pub ordinal: u32,
-    /// Number of the element that dropped it.
+    /// Id of the element that dropped it.
     pub element: u32,
-    /// A queue or its manager dropped it: the link did not carry it.
+    /// Dropped by a queue or its AQM, not carried by the link.
     pub queued: bool,
 }
 
-/// The truth about one flow's data direction.
+/// Ground truth of one flow's data direction.
 #[derive(Default, Debug)]
 pub struct Ledger {
     /// First transmissions not yet acknowledged, in order of sequence number.
     outstanding: VecDeque<Copy>,
     first_copies: Vec<Copy>,
-    /// What lies below was acknowledged.
+    /// Cumulative ACK.
     acked: u64,
-    /// The same of the flow's other connections, from the second on; the one at hand changes places with its own.
+    /// State of the flow's other connections, from the second on; the one being processed is swapped in.
     others: Vec<Window>,
     again: Vec<Again>,
-    /// One bit per data ordinal: it reached the receiver.
+    /// One bit per data ordinal: set if it reached the receiver.
     arrived: Vec<u64>,
-    /// How many of `again` still wait for an acknowledgement that covers them.
+    /// Index of the first entry of `again` without an ACK that covers it.
     unacked_from: usize,
-    /// Data packets that ended on their way, in the order in which they did.
+    /// Drops of data packets, in order.
     pub drops: Vec<DataDrop>,
-    /// Data packets that ended in a queue.
+    /// Data packets dropped by queues.
     pub queue_drops: u64,
     /// Data packets lost otherwise.
     pub other_drops: u64,
-    /// Acknowledgement packets dropped anywhere.
+    /// Pure ACKs dropped anywhere.
     pub ack_drops: u64,
-    /// Sum over data packets of the time they waited in queues, ns.
+    /// Sum of the queueing delays of data packets, ns.
     pub queue_delay_ns: u64,
-    /// How many waits that sum holds.
+    /// Number of delays in that sum.
     pub queue_waits: u64,
 }
 
-/// The verdict on one retransmission.
+/// Verdict on one retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retransmission {
-    /// When it was sent.
+    /// Time of transmission.
     pub t: Time,
     /// First byte.
     pub seq: u64,
     /// One past its last byte.
     pub end: u64,
-    /// Its ordinal among the flow's data packets.
+    /// Ordinal among the flow's data packets.
     pub ordinal: u32,
-    /// Why it was sent.
+    /// Cause of transmission.
     pub cause: Cause,
-    /// An earlier copy of all its bytes reached the receiver, sooner or later.
+    /// Whether earlier copies of all its bytes ever reached the receiver.
     pub unneeded: bool,
-    /// If so, why the sender did not know.
+    /// If unneeded: the reason why the sender could not know.
     pub spurious: Option<SpuriousCause>,
 }
 
 impl Ledger {
-    /// A data segment left its sender.
+    /// Records the transmission of a data segment.
     #[inline]
     pub fn sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
         if seq >= CONNECTION {
@@ -146,7 +146,7 @@ impl Ledger {
         self.note_sent(t, seq, end, ordinal, cause);
     }
 
-    /// Does something about the connection that `seq` is of, which is not the first one.
+    /// Calls `act` with the state of the connection of `seq`, which is not the first one.
     #[cold]
     fn beside(&mut self, seq: u64, act: impl FnOnce(&mut Self)) {
         let index = (seq / CONNECTION) as usize - 1;
@@ -168,8 +168,8 @@ impl Ledger {
     fn note_sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
         match cause {
             Cause::New => self.outstanding.push_back(Copy { seq, end, ordinal }),
-            Cause::WindowProbe => {} // asks a question; neither new data nor a retransmission
-            // Number by number, so that what is new is written where it stays and nowhere before.
+            Cause::WindowProbe => {} // a probe; neither new data nor a retransmission
+            // Field by field, so that a new copy is written directly into its place.
             _ => self.sent_again(t, seq, end, ordinal, cause),
         }
     }
@@ -191,7 +191,7 @@ impl Ledger {
         self.again.push(Again { t, copy, cause, firsts, acked, had_arrived, ack_born: None });
     }
 
-    /// A data packet reached the receiver.
+    /// Records the arrival of a data packet at the receiver.
     #[inline]
     pub fn received(&mut self, ordinal: u32) {
         let word = ordinal as usize / 64;
@@ -201,7 +201,7 @@ impl Ledger {
         self.arrived[word] |= 1 << (ordinal % 64);
     }
 
-    /// A cumulative acknowledgement up to `ack`, which left the receiver at `born`, reached the sender.
+    /// Records the arrival of a cumulative ACK up to `ack`, which left the receiver at `born`.
     #[inline]
     pub fn acked(&mut self, ack: u64, born: Time) {
         if ack >= CONNECTION {
@@ -234,26 +234,26 @@ impl Ledger {
         }
     }
 
-    /// Bytes acknowledged so far, all connections of the flow together.
+    /// Bytes acknowledged so far, summed over the flow's connections.
     pub fn acknowledged(&self) -> u64 {
         let of = |acked: u64| acked % CONNECTION;
         of(self.acked) + self.others.iter().map(|window| of(window.acked)).sum::<u64>()
     }
 
-    /// True if the data packet with this ordinal reached the receiver.
+    /// Whether the data packet with this ordinal reached the receiver.
     pub fn has_arrived(&self, ordinal: u32) -> bool {
         self.arrived.get(ordinal as usize / 64).is_some_and(|w| w & (1 << (ordinal % 64)) != 0)
     }
 
-    /// How many retransmissions there were.
+    /// Number of retransmissions.
     pub fn retransmissions(&self) -> usize {
         self.again.len()
     }
 
-    /// The verdict on every retransmission, in the order they were sent. To be asked once nothing is
-    /// on its way any more: a copy still in flight counts as lost.
+    /// Verdicts on all retransmissions, in order of transmission. Valid once no packet is in flight: copies
+    /// still in flight count as lost.
     pub fn verdicts(&self) -> Vec<Retransmission> {
-        // Earlier retransmissions of the same bytes are found by where they start.
+        // Earlier retransmissions of the same bytes are found by their start.
         let mut by_seq: Vec<(u64, usize)> =
             self.again.iter().enumerate().map(|(i, a)| (a.copy.seq, i)).collect();
         by_seq.sort_unstable();
@@ -279,9 +279,9 @@ impl Ledger {
     }
 }
 
-/// True if the copies together hold every byte of `[seq, end)`.
+/// Whether the copies together contain every byte of `[seq, end)`.
 fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy> + Clone) -> bool {
-    // As far as the copies reach from `seq` on: nearly always one has it all or none anything.
+    // Extends the covered range from `seq` on; in most cases one copy covers all or none covers anything.
     let mut upto = seq;
     while upto < end {
         let reach = copies.clone().filter(|c| c.seq <= upto).map(|c| c.end).max();

@@ -1,7 +1,7 @@
 //! Quantities with units: rates, times and sizes as text.
 //!
-//! With their unit, always: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`. `k` is 1000 and `Ki` is 1024; the space is
-//! optional; the words of `tc` (`5mbit`, `100ms`, `64kb`) are read too, and never printed.
+//! Quantities always carry their unit: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`. `k` is 1000 and `Ki` is 1024;
+//! the space is optional. Units of `tc` (`5mbit`, `100ms`, `64kb`) are accepted, and never printed.
 
 use crate::time::Span;
 use std::fmt;
@@ -19,7 +19,7 @@ impl Rate {
     pub const fn bps(self) -> u64 {
         self.0
     }
-    /// How long `bytes` take at this rate, rounded up to a nanosecond; for ever at rate 0.
+    /// Transmission time of `bytes` at this rate, rounded up to a nanosecond; infinite at rate 0.
     pub fn span_of(self, bytes: u64) -> Span {
         if self.0 == 0 {
             return Span::FOREVER;
@@ -35,54 +35,54 @@ impl Rate {
     }
 }
 
-/// A queue's limit.
+/// Queue limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// At most so many packets wait.
+    /// Maximum number of packets.
     Packets(u32),
-    /// At most so many bytes wait.
+    /// Maximum number of bytes.
     Bytes(u64),
-    /// Any number.
+    /// No limit.
     Unlimited,
 }
 
-/// A text that is no quantity with its unit; the message names the mend.
+/// Text that is not a quantity with its unit; the message suggests a correction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// No number at the start.
+    /// Text without a number at the start.
     #[error("`{text}` does not start with a number; write it like \"{example}\"")]
     NoNumber {
-        /// What was read.
+        /// Text read.
         text: String,
-        /// A quantity of the kind.
+        /// Example of the quantity.
         example: &'static str,
     },
-    /// A number below 0, or none that is finite.
+    /// Negative or infinite number.
     #[error("`{0}` is negative or not a number; it must be 0 or more")]
     Negative(String),
     /// More than 9e18 of the smallest unit.
     #[error("`{0}` is too large")]
     TooLarge(String),
-    /// A number alone.
+    /// Number without a unit.
     #[error("`{text}` has no unit; write \"{} {}\" or \"{} {}\"", text.trim(), units[0], text.trim(), units[1])]
     NoUnit {
-        /// What was read.
+        /// Text read.
         text: String,
-        /// Two units that it could have.
+        /// Two possible units.
         units: [&'static str; 2],
     },
-    /// A unit of something else, or of nothing.
+    /// Unknown unit, or a unit of another quantity.
     #[error("`{unit}` is not a unit of {quantity}; use {known}")]
     UnknownUnit {
-        /// What stands behind the number.
+        /// Unit read.
         unit: String,
-        /// What is measured: time, rate or size.
+        /// Quantity expected: time, rate or size.
         quantity: &'static str,
-        /// Units of that.
+        /// Units of that quantity.
         known: &'static str,
     },
-    /// Part of a packet.
+    /// Fraction of a packet.
     #[error("`{0}` is not a whole number of packets")]
     NotWhole(String),
 }
@@ -96,14 +96,14 @@ impl UnitError {
     }
 }
 
-/// The message, for callers whose own error is a sentence.
+/// Message text, for callers whose own error is a sentence.
 impl From<UnitError> for String {
     fn from(error: UnitError) -> String {
         error.to_string()
     }
 }
 
-/// Splits "12.5 kB" into the number and the unit's letters; the error says what was expected.
+/// Splits "12.5 kB" into the number and the unit; the error contains `example`.
 fn number_and_unit<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), UnitError> {
     let text = text.trim();
     let digits = text
@@ -129,7 +129,7 @@ fn scaled(value: f64, factor: f64, text: &str) -> Result<u64, UnitError> {
     if n > 9.0e18 { Err(UnitError::TooLarge(text.to_owned())) } else { Ok((n + 0.5) as u64) }
 }
 
-/// A length of time: `"300 ms"`, `"1.5 s"`, `"2 h"`.
+/// Reads a duration: `"300 ms"`, `"1.5 s"`, `"2 h"`.
 pub fn parse_span(text: &str) -> Result<Span, UnitError> {
     let (value, unit) = number_and_unit(text, "300 ms")?;
     let factor = match unit {
@@ -145,7 +145,7 @@ pub fn parse_span(text: &str) -> Result<Span, UnitError> {
     scaled(value, factor, text).map(Span::from_nanos)
 }
 
-/// A rate: `"30 kbit/s"`, `"2 Mbit/s"`; bytes per second are written `"3 kB/s"`.
+/// Reads a rate: `"30 kbit/s"`, `"2 Mbit/s"`; bytes per second are written `"3 kB/s"`.
 pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     let (value, unit) = number_and_unit(text, "30 kbit/s")?;
     let factor = match unit {
@@ -168,7 +168,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     scaled(value, factor, text).map(Rate)
 }
 
-/// An amount of data: `"100 kB"`, `"300 KiB"`, `"1500 B"`.
+/// Reads an amount of data: `"100 kB"`, `"300 KiB"`, `"1500 B"`.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let (value, unit) = number_and_unit(text, "300 KiB")?;
     let factor = match unit {
@@ -185,7 +185,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     scaled(value, factor, text)
 }
 
-/// A queue's limit: `"10 packets"`, `"100 kB"` or `"unlimited"`.
+/// Reads a queue limit: `"10 packets"`, `"100 kB"` or `"unlimited"`.
 pub fn parse_limit(text: &str) -> Result<Limit, UnitError> {
     if text.trim() == "unlimited" {
         return Ok(Limit::Unlimited);
@@ -211,7 +211,7 @@ fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -
         .or(steps.first())
         .copied()
         .unwrap_or((1.0, ""));
-    // Six decimals at most, and no trailing zeros.
+    // At most six decimals, without trailing zeros.
     let text = format!("{:.6}", value / factor);
     write!(f, "{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -1,11 +1,10 @@
 //! IP packet headers read from bytes.
 //!
-//! [`IpHead`] and [`TcpHead`] read one header each, also of packets of which a capture kept the beginning only;
-//! [`read`] digests a whole packet for a head: length, ECN, which protocol, and of a TCP segment its numbers and
-//! options. Nothing here trusts what it reads: whatever the bytes are, the answer is what they say or a reason why
-//! they say nothing.
+//! [`IpHead`] and [`TcpHead`] read one header each, also from truncated captures. [`read`] digests a whole
+//! packet for its head: length, ECN, protocol, and of a TCP segment its numbers and options. Input is
+//! untrusted: any bytes give either a result or a reason why they are malformed.
 //!
-//! Sequence numbers are 32 bits here and nowhere else; [`unwrap`] makes stream offsets of them.
+//! Sequence numbers have 32 bits only on the wire; [`unwrap`] converts them to stream offsets.
 
 pub mod checksum;
 pub mod deadline;
@@ -34,20 +33,20 @@ pub const DCCP: u8 = 33;
 pub const SCTP: u8 = 132;
 
 crate::named! {
-    /// Why bytes are no IP packet.
+    /// Defect that makes bytes not an IP packet.
     pub enum Malformed {
         /// Fewer bytes than the smallest header.
         Short = "shorter than its header",
         /// Neither version 4 nor version 6.
         Version = "of no known version",
-        /// The header says it is shorter than a header can be.
+        /// The stated header length is too small.
         Header = "of a wrong header length",
-        /// The length it tells is not the length it has.
+        /// The stated length differs from the actual length.
         Length = "cut off",
     }
 }
 
-/// What an IP packet says.
+/// Digest of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest {
     /// Bytes of the packet, all headers counted.
@@ -58,11 +57,12 @@ pub struct Digest {
     pub ecn: u8,
     /// Differentiated services codepoint (RFC 2474).
     pub class: u8,
-    /// What it carries: [`TCP`], [`UDP`] or another.
+    /// Protocol number: [`TCP`], [`UDP`] or another.
     pub protocol: u8,
-    /// Bytes behind the transport's header; of SCTP the user data; behind that of IP where the transport is unknown.
+    /// Bytes behind the transport header; for SCTP the user data; for an unknown transport the bytes behind
+    /// the IP header.
     pub payload: u32,
-    /// The head of a TCP segment, if it is one and all of its header is here.
+    /// Head of a TCP segment, if it is one and its header is complete.
     pub tcp: Option<TcpHead>,
 }
 
@@ -74,7 +74,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16_at(bytes, at)?) << 16 | u32::from(u16_at(bytes, at + 2)?))
 }
 
-/// Where an IP packet goes; none if the bytes are no header of one.
+/// Destination address of an IP packet; none if the bytes are not an IP header.
 pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {
         4 => Some(IpAddr::from(<[u8; 4]>::try_from(bytes.get(16..20)?).ok()?)),
@@ -83,8 +83,8 @@ pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// A hash (FNV-1a) of the two ends of an IP packet, address and port, equal for both directions; none if the bytes are no
-/// IP packet. Ports count for TCP and UDP.
+/// Hash (FNV-1a) of both addresses and ports of an IP packet, equal for both directions; none if the bytes
+/// are not an IP packet. Ports are included for TCP and UDP.
 pub fn connection(bytes: &[u8]) -> Option<u64> {
     let ip = IpHead::read(bytes, 0).ok()?;
     let ports = matches!(ip.protocol, TCP | UDP).then_some(ip.header as usize);
@@ -104,15 +104,15 @@ pub fn connection(bytes: &[u8]) -> Option<u64> {
     Some(hash)
 }
 
-/// Reads an IP packet, version 4 or 6, that is here whole. Bytes behind its end are none of it.
+/// Reads a complete IPv4 or IPv6 packet. Bytes behind its end are ignored.
 ///
 /// # Errors
-/// The first thing about the bytes that no IP packet has.
+/// First defect found in the bytes.
 pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
     let ip = IpHead::read(bytes, 0)?;
     let inner = bytes.get(ip.header as usize..ip.size as usize).ok_or(Malformed::Length)?;
     let (tcp, behind) = match ip.protocol {
-        // All of its header must be here, or nothing counts as read.
+        // An incomplete header counts as unread.
         TCP if ip.is_first() => TcpHead::read(inner).filter(|(head, _)| !head.cut).unzip(),
         UDP if ip.is_first() => (None, Some(8)),
         _ => (None, None),
@@ -136,8 +136,8 @@ pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
     })
 }
 
-/// Gives an IP packet another ECN codepoint and mends the checksum of its header (RFC 1624). Bytes that
-/// are no IP packet stay as they are.
+/// Sets the ECN codepoint of an IP packet and updates the header checksum (RFC 1624). Other bytes stay
+/// unchanged.
 pub fn set_ecn(bytes: &mut [u8], ecn: u8) {
     let ecn = ecn & 3;
     match bytes.first().map(|b| b >> 4) {
@@ -157,11 +157,11 @@ pub fn set_ecn(bytes: &mut [u8], ecn: u8) {
     }
 }
 
-/// The stream offset nearest to `near` whose low 32 bits are `wire`; never below 0.
+/// Stream offset nearest to `near` with the low 32 bits `wire`; never below 0.
 pub fn unwrap(near: u64, wire: u32) -> u64 {
     let ahead = wire.wrapping_sub(near as u32) as i32;
     let at = near.saturating_add_signed(i64::from(ahead));
-    // Below zero there is nothing: then it is the one above.
+    // A negative result is replaced by the next offset above.
     if at as u32 == wire { at } else { near.saturating_add(u64::from(wire.wrapping_sub(near as u32))) }
 }
 

@@ -1,9 +1,9 @@
 //! Codec between a model's segments and IP packets of a real stack.
 //!
-//! Each of its connections has a wire: it writes the model's segments as IP packets ([`base::wire::segment`]) and
-//! reads what comes. Here stream offsets become sequence numbers and back, instants become ticks of timestamps and
-//! back, and what the other end's SYN offers is told, so that the model gives up what the other end does not want
-//! ([`transport::tcp::Offer`]).
+//! Each connection has its own codec. It writes the model's segments as IP packets ([`base::wire::segment`])
+//! and reads received packets. It converts between stream offsets and sequence numbers, and between times and
+//! timestamp ticks. The options in the peer's SYN are passed on, so that the model turns off options that the
+//! peer lacks ([`transport::tcp::Offer`]).
 
 use base::Time;
 use base::packet::Packet;
@@ -16,22 +16,22 @@ use transport::endpoint::Endpoint;
 use transport::tcp::config::PathMtu;
 use transport::tcp::{Config, Connection, Offer};
 
-/// The wire format of one endpoint's packets, where the other end is no model: bodies to IP packets and back, with the
-/// state that this takes (numbers, ports, what the peer has offered).
+/// Wire format of one endpoint's packets towards a real stack: conversion between bodies and IP packets, with
+/// its state (sequence numbers, ports, the peer's options).
 pub trait WireCodec<E: Endpoint>: Send {
-    /// Writes a body as a packet and returns its size in bytes; [`WireCodec::written`] has the bytes.
+    /// Writes a body as a packet and returns its size in bytes; [`WireCodec::written`] returns its bytes.
     fn write(&mut self, now: Time, body: &E::Body, ecn: u8) -> u32;
-    /// The packet that was written last.
+    /// Bytes of the last packet written.
     fn written(&self) -> &[u8];
-    /// Reads a packet that arrived for `endpoint`; `None` if it says nothing to it.
+    /// Reads a packet that arrived for `endpoint`; `None` if it contains nothing for the endpoint.
     fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8], endpoint: &mut E) -> Option<E::Body>;
-    /// Whether the endpoint owes an answer to this body whatever it makes of it; asked before it takes it in.
+    /// Whether the endpoint must answer this body in any case; called before the endpoint processes it.
     fn owes_answer(&self, _body: &E::Body, _endpoint: &E) -> bool {
         false
     }
-    /// Keeps a copy of what passes from now on.
+    /// Keeps a copy of all packets from now on.
     fn keep(&mut self);
-    /// What has passed since this was last called, in order, and when.
+    /// Takes the packets kept since the last call, in order, with their times.
     fn take(&mut self) -> Vec<(Time, Vec<u8>)>;
 }
 
@@ -51,7 +51,7 @@ impl WireCodec<Connection> for Codec {
     ) -> Option<Segment> {
         Codec::read(self, now, packet, bytes, endpoint)
     }
-    //= RFC 9293 section 3.10.7.4: what is not acceptable is answered, such as the probe of a closed window
+    //= RFC 9293 section 3.10.7.4: an unacceptable segment is answered, such as the probe of a closed window
     fn owes_answer(&self, body: &Segment, endpoint: &Connection) -> bool {
         body.end() == body.seq && body.seq < endpoint.receiver.next() && !body.rst
     }
@@ -63,14 +63,14 @@ impl WireCodec<Connection> for Codec {
     }
 }
 
-/// Where the opening end's first connection comes from; the next one comes from the next port, so that both ends call a
-/// connection by the same number.
+/// Port of the active end's first connection. Later connections use the following ports, so that both ends
+/// derive the same connection number.
 pub(crate) const FIRST_PORT: u16 = 1024;
-/// Where the waiting end waits.
+/// Port of the passive end.
 pub(crate) const PORT: u16 = 9;
 
-/// Addresses of the two ends of a flow in which a kernel takes part, the opening one first: of version 4 (RFC 2544's,
-/// for tests of networks) and of version 6 (RFC 5180's). Every flow has the same: each is alone on its wire.
+/// Addresses of the two ends of a flow with a real kernel, the active end first: IPv4 (RFC 2544, for
+/// benchmarks) and IPv6 (RFC 5180). All flows use the same addresses: each flow has a wire of its own.
 pub const ADDRESSES: [[IpAddr; 2]; 2] = [
     [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2))],
     [
@@ -79,52 +79,52 @@ pub const ADDRESSES: [[IpAddr; 2]; 2] = [
     ],
 ];
 
-/// How a model's end shows on the wire.
+/// Addresses and initial numbers of a model's end on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodecConfig {
-    /// Its address.
+    /// Local address.
     pub here: IpAddr,
-    /// The other end's, of the same version.
+    /// Peer's address, of the same IP version.
     pub there: IpAddr,
-    /// Where the sequence numbers of its first connection begin, and the clock of its timestamps at t = 0,
-    /// milliseconds; those of the others follow.
+    /// Initial sequence number of the first connection, and its timestamp clock at t = 0 in milliseconds;
+    /// those of later connections are derived from them.
     pub origin: [u32; 2],
 }
 
 impl CodecConfig {
-    /// Ports of an end that opens its first connection, or waits for it: its own, and the other's.
+    /// Local and remote port of the first connection, for the active or the passive end.
     pub fn ports(opens: bool) -> [u16; 2] {
         if opens { [FIRST_PORT, PORT] } else { [PORT, FIRST_PORT] }
     }
 }
 
-/// Hops a packet may make.
+/// Time to live (hop limit) of packets.
 const TTL: u8 = 64;
-/// A tick of the clock for timestamps, nanoseconds.
+/// Tick of the timestamp clock, nanoseconds.
 const TICK: u64 = 1_000_000;
-/// Ticks of which it is remembered when exactly a segment left.
+/// Number of ticks whose exact transmission time is kept.
 const REMEMBERED: usize = 1 << 14;
 
-/// The wire of one connection.
+/// Codec of one connection.
 pub(crate) struct Codec {
     here: End,
     there: End,
-    /// The other end's SYN has come.
+    /// The peer's SYN has arrived.
     heard: bool,
-    /// Offsets near which the next ones lie: of what comes, and of what is acknowledged.
+    /// Reference offsets for unwrapping: of received data, and of ACKs.
     near: [u64; 2],
-    /// The last instant of each tick in which something left.
+    /// Time of the last transmission in each tick.
     left: VecDeque<(u64, Time)>,
     packets: u16,
-    /// Routers may cut its packets up.
+    /// Routers may fragment the packets.
     divisible: bool,
-    /// What passed, if that is kept.
+    /// Packets kept, if they are.
     kept: Option<Vec<(Time, Vec<u8>)>>,
     spare: Vec<u8>,
 }
 
 impl Codec {
-    /// The wire of the `number`-th connection of an end that opens connections, or waits for them.
+    /// Codec of the `number`-th connection of the active (`opens`) or the passive end.
     pub(crate) fn new(config: &CodecConfig, number: usize, opens: bool) -> Codec {
         let opening = FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX));
         let ports = if opens { [opening, PORT] } else { [PORT, opening] };
@@ -148,7 +148,7 @@ impl Codec {
         }
     }
 
-    /// What a SYN from here may offer: the choices of a connection that has sent and received nothing.
+    /// Sets the options that a SYN offers, from a connection that has sent and received nothing.
     pub(crate) fn offer(&mut self, connection: &mut Connection) {
         let window = connection.receiver.largest_window();
         let config = connection.config();
@@ -156,14 +156,14 @@ impl Codec {
         self.agree(config, window);
     }
 
-    /// The ends have agreed on these choices; the segment size that is offered stays.
+    /// Applies the agreed options; the offered MSS stays.
     fn agree(&mut self, config: &Config, window: u32) {
         self.here.scale = config.window_scale.then(|| segment::scale_for(window));
         self.here.permits_sack = config.uses_sack();
         self.divisible = config.path_mtu == PathMtu::Off;
     }
 
-    /// Writes a segment as a packet; says how large it is. [`WireCodec::written`] has it.
+    /// Writes a segment as a packet and returns its size in bytes; [`WireCodec::written`] returns its bytes.
     fn write(&mut self, now: Time, segment: &Segment, ecn: u8) -> u32 {
         self.packets = self.packets.wrapping_add(1);
         let outside = Outside { id: self.packets, ecn, class: 0, ttl: TTL, divisible: self.divisible };
@@ -189,8 +189,9 @@ impl Codec {
         }
     }
 
-    /// When a segment left whose timestamp is echoed. Ticks are coarser than the model's clock: of several segments in
-    /// one tick it is the last, so that a copy is never taken for what it repeats.
+    /// Transmission time of the segment whose timestamp is echoed. Ticks are coarser than the model's clock.
+    /// Of several segments in one tick the last is taken, so that a retransmission is never taken for its
+    /// original.
     fn left_at(&self, echo: u32) -> Time {
         let latest = self.left.back().map_or(0, |(tick, _)| *tick);
         let tick = wire::unwrap(latest, echo.wrapping_sub(self.here.clock));
@@ -200,7 +201,7 @@ impl Codec {
         }
     }
 
-    /// Reads a packet that came for `connection`; none if it says nothing to it. A first SYN is agreed upon.
+    /// Reads a packet for `connection`; none if it contains nothing for it. The first SYN sets the options.
     fn read(
         &mut self,
         now: Time,
@@ -249,7 +250,8 @@ impl Codec {
             let at = |edge: u32| wire::unwrap(ack, edge.wrapping_sub(self.here.first));
             sack.push(at(left), at(right));
         }
-        //= RFC 7323 section 2.2: the window of a SYN is not scaled, and none is unless both ends say so
+        //= RFC 7323 section 2.2: the window of a SYN is never scaled; others only if both ends sent the
+        // option
         let shift = if syn { 0 } else { self.there.scale.filter(|_| self.here.scale.is_some()).unwrap_or(0) };
         let timestamps = tcp.timestamps.map(|(value, echo)| {
             let ticks = wire::unwrap(self.near_tick(), value.wrapping_sub(self.there.clock));
@@ -277,15 +279,15 @@ impl Codec {
         }
     }
 
-    /// Near which the ticks of the other end's clock lie, counted from its SYN: both clocks run alike, so no wrap is
-    /// missed.
+    /// Reference for unwrapping the peer's timestamp ticks, counted from its SYN: both clocks run at the same
+    /// rate, so no wrap is missed.
     fn near_tick(&self) -> u64 {
         let (first, last) = (self.left.front(), self.left.back());
         first.zip(last).map_or(0, |(first, last)| last.0.saturating_sub(first.0))
     }
 }
 
-/// Bytes of a segment that the choices give to options (RFC 6691).
+/// Bytes of TCP options in a data segment (RFC 6691).
 fn options(config: &Config) -> u32 {
     if config.timestamps { config.wire.timestamps } else { 0 }
 }

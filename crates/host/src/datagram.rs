@@ -1,6 +1,7 @@
 //! Datagram source and sink elements.
 //!
-//! At two elements: one sends what its application says ([`transport::app::datagrams`]), the other hears it.
+//! Two elements: one sends the datagrams of its application ([`transport::app::datagrams`]), the other
+//! receives them.
 
 use base::body::{Body, Channel, Range};
 use base::event::{Category, Event};
@@ -14,32 +15,32 @@ use transport::app::lines::Letters;
 use transport::app::seen::Seen;
 use transport::app::tell::{Pace, Useful};
 
-/// The ends and sizes of a flow of datagrams.
+/// Ends and sizes of a datagram flow.
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramConfig {
-    /// Whose packets these are.
+    /// Flow of the packets.
     pub flow: FlowId,
-    /// Where it sends from.
+    /// Node of the source.
     pub node: NodeId,
-    /// Where to.
+    /// Node of the sink.
     pub peer: NodeId,
-    /// Most bytes of a message in one datagram; larger messages take several.
+    /// Maximum message bytes per datagram; larger messages take several.
     pub payload: u32,
-    /// Headers of each, bytes.
+    /// Header bytes per datagram.
     pub header: u32,
-    /// For how long each is of use; none: for ever. Its message is then not retransmitted either.
+    /// Lifetime of each datagram; none: unlimited. Datagrams are never retransmitted.
     pub lifetime: Option<Span>,
 }
 
-/// What a capture shows of a datagram: a UDP header (RFC 768) and a payload of zeros. Ports and checksum are those of the
-/// capture, which knows the addresses.
+/// Content of a datagram in a capture: a UDP header (RFC 768) and a payload of zeros. The capture writes
+/// ports and checksum, since it knows the addresses.
 #[derive(Clone)]
 struct OnWire {
-    /// Bytes of the payload.
+    /// Payload, bytes.
     payload: u32,
 }
 
-/// Bytes of a UDP header.
+/// Length of a UDP header, bytes.
 const UDP_HEADER: usize = 8;
 
 impl Body for OnWire {
@@ -54,23 +55,23 @@ impl Body for OnWire {
     }
 }
 
-/// The end that sends.
+/// Sending end.
 pub struct Speaker {
     config: DatagramConfig,
     speaking: Speaking,
 }
 
 impl Speaker {
-    /// Speaks at this pace from `start` on.
+    /// A source with this schedule, starting at `start`.
     pub fn new(config: DatagramConfig, start: Time, pace: Pace, letters: Letters) -> Self {
         Speaker { speaking: Speaking::new(config.payload, start, pace, letters), config }
     }
 
-    /// When its last message was sent, if it was.
+    /// Time at which the last message was sent, if it was.
     pub fn finished(&self) -> Option<Time> {
         self.speaking.finished()
     }
-    /// What it sent.
+    /// Statistics of the source.
     pub fn seen(&self) -> &Seen {
         self.speaking.seen()
     }
@@ -85,7 +86,7 @@ impl Speaker {
 }
 
 impl DatagramConfig {
-    /// Its lifetime in microseconds.
+    /// Lifetime in microseconds.
     fn lives(&self) -> u32 {
         let most = Packet::ALWAYS - 1;
         self.lifetime.map_or(Packet::ALWAYS, |s| u32::try_from(s.as_nanos() / 1000).unwrap_or(most).min(most))
@@ -122,7 +123,7 @@ impl DatagramConfig {
 }
 
 impl Element for Speaker {
-    /// Nobody answers datagrams; what comes is taken out.
+    /// Datagrams are not answered; packets received here are discarded.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.discard(&packet);
     }
@@ -141,42 +142,43 @@ impl Element for Speaker {
     }
 }
 
-/// The end that listens.
+/// Receiving end.
 pub struct Hearer {
     hearing: Hearing,
-    /// Datagrams that came after their deadline, and when the first and the last of them did.
+    /// Datagrams received after their deadline, and the times of the first and the last of them.
     late: u64,
     late_from: Option<Time>,
     late_until: Time,
 }
 
 impl Hearer {
-    /// Hears what `letters` tell; see [`transport::app::tell::Telling::useful`].
+    /// Sink for the messages announced in `letters`; for `useful` see
+    /// [`transport::app::tell::Telling::useful`].
     pub fn new(letters: Letters, useful: Useful) -> Self {
         Hearer { hearing: Hearing::new(letters, useful), late: 0, late_from: None, late_until: Time::ZERO }
     }
 
-    /// Since when the other end has nothing more to say, if so.
+    /// Time at which the source ended, if it has.
     pub fn finished(&self) -> Option<Time> {
         self.hearing.finished()
     }
-    /// What it heard.
+    /// Statistics of the sink.
     pub fn seen(&self) -> &Seen {
         self.hearing.seen()
     }
-    /// Datagrams that came, each once.
+    /// Datagrams that arrived, copies excluded.
     pub fn datagrams(&self) -> u64 {
         self.hearing.datagrams()
     }
-    /// Datagrams that came after their deadline.
+    /// Datagrams received after their deadline.
     pub fn late(&self) -> u64 {
         self.late
     }
-    /// From the first of them to the last, seconds.
+    /// Time between the first and the last late datagram, seconds.
     pub fn late_span_s(&self) -> f64 {
         self.late_from.map_or(0.0, |from| self.late_until.since(from).as_secs_f64())
     }
-    /// When the last one came.
+    /// Time of the last arrival.
     pub fn last(&self) -> Time {
         self.hearing.last()
     }
@@ -186,7 +188,7 @@ impl Element for Hearer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.sight_in(&packet);
         cx.discard(&packet);
-        // A router cut the payload off: the datagram did not arrive.
+        // A router removed the payload: the datagram did not arrive.
         if packet.flags.has(Flags::STUB) {
             return;
         }

@@ -1,25 +1,27 @@
-//! Deadlines in IPv4 headers at a door: read into the packet's lifetime, and written for a stack that knows of none.
+//! Deadlines in IPv4 headers at a door: read into the packet's lifetime, and written for a stack that does
+//! not support them.
 //!
-//! The timestamp option of a packet from outside says when it expires ([`base::wire::deadline`]); routers of the network
-//! then know its lifetime. A door may also stamp what comes in. Bytes that carry an option leave as they came.
+//! The timestamp option of a packet from outside carries its deadline ([`base::wire::deadline`]); routers of
+//! the network then know its lifetime. A door may also stamp incoming packets. Packets leave with the options
+//! that they came with.
 
 use base::packet::Packet;
 use base::wire::deadline::{self, Encoding};
 use base::{Span, Time};
 use std::borrow::Cow;
 
-/// How a door reads and writes deadlines.
+/// Deadline options of a door.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Time of day (UT) when the run begins: options count from midnight.
+    /// Time of day (UT) at the start of the run; the option counts from midnight.
     pub day: Span,
-    /// What comes in gets a deadline: how it is written, and how long packets are of use. A deadline that is there is
-    /// replaced: Linux sends the options of a SYN back in every segment (net/ipv4/ip_options.c, ip_options_echo).
+    /// Encoding and lifetime of the deadline stamped on incoming packets. A deadline already present is
+    /// replaced: Linux echoes the options of a SYN in every segment (net/ipv4/ip_options.c, ip_options_echo).
     pub stamp: Option<(Encoding, Span)>,
 }
 
 impl Deadlines {
-    /// The packet as it goes on, and its lifetime in microseconds ([`Packet::ALWAYS`]: it says none).
+    /// The packet as forwarded, and its lifetime in microseconds ([`Packet::ALWAYS`]: no deadline).
     pub(crate) fn apply<'b>(&self, now: Time, bytes: &'b [u8]) -> (Cow<'b, [u8]>, u32) {
         let clock = now + self.day;
         if let Some((encoding, lifetime)) = self.stamp {
@@ -33,7 +35,7 @@ impl Deadlines {
     }
 }
 
-/// A packet without its deadline: length and checksum of the header are for [`deadline::write`] to mend.
+/// A packet without its deadline option; [`deadline::write`] repairs length and checksum of the header.
 fn without(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
@@ -57,7 +59,7 @@ fn without(bytes: &[u8]) -> Vec<u8> {
 /// The option's type (RFC 791 section 3.1).
 const TIMESTAMP: u8 = 68;
 
-/// A span in microseconds; what has expired is of use for none.
+/// Lifetime in microseconds; 0 if it has expired.
 fn lives(span: Span) -> u32 {
     u32::try_from(span.as_nanos() / 1000).map_or(Packet::ALWAYS - 1, |micros| micros.min(Packet::ALWAYS - 1))
 }
@@ -72,7 +74,7 @@ mod tests {
         bytes
     }
 
-    /// AT-32: a door writes what another one reads, by either encoding, whatever the time of day.
+    /// AT-32: one door reads the deadlines that another one writes, with both encodings, at any time of day.
     #[test]
     fn a_door_reads_what_another_one_wrote() {
         for (encoding, unit) in [(Encoding::Expiration, 1_000), (Encoding::TimestampAndTtl, 100_000)] {
@@ -86,11 +88,12 @@ mod tests {
                 let (same, left) = reads.apply(sent + Span::from_secs(1), &stamped);
                 assert!(same == stamped, "what has an option leaves as it came");
                 assert!(left.abs_diff(2_000_000) <= unit, "{encoding} at {day}: {left}");
-                // Twice stamped is stamped once, and with the newer deadline: what a kernel echoes is its peer's.
+                // A second stamp replaces the first with the newer deadline: a kernel echoes its peer's
+                // option.
                 assert!(writes.apply(sent, &stamped).0 == stamped);
                 let (again, left) = writes.apply(sent + Span::from_secs(9), &stamped);
                 assert_eq!((left, again.len()), (3_000_000, stamped.len()));
-                // What has expired is of no use.
+                // An expired packet has no lifetime left.
                 assert_eq!(reads.apply(sent + Span::from_secs(9), &stamped).1, 0);
             }
         }

@@ -1,5 +1,5 @@
-//! Packet dispatch: an endpoint's body gets a head, a place in the pool and a record in the flow's ledger, and leaves by
-//! the port of its path.
+//! Packet dispatch: gives an endpoint's body a head, a slot in the pool and a record in the flow's ledger,
+//! and sends it by the port of its path.
 
 use crate::codec::WireCodec;
 use crate::host::{HostConfig, HostCounters};
@@ -12,29 +12,29 @@ use path::{Cx, Port};
 use transport::Outgoing;
 use transport::endpoint::{Endpoint, Role};
 
-/// What one end puts on every packet, and what it counts.
+/// Head fields common to all packets of one end, and its counters.
 pub(crate) struct Dispatch<E: Endpoint> {
     flow: FlowId,
-    /// The number of packets on the first network path beside the primary one.
+    /// Flow number of the first network path beside the primary one.
     pub(crate) other_paths: FlowId,
     node: NodeId,
     peer: NodeId,
-    /// Of every packet from here.
+    /// Flags of every packet sent.
     flags: Flags,
-    /// The ledger of what is sent from here.
+    /// Ledger index of this direction.
     pub(crate) ledger: usize,
     pub(crate) ordinals: [u32; 2],
-    /// Where its sequence numbers begin on the wire: see `base::truth::CONNECTION`.
+    /// Base of the connection's sequence numbers: see `base::truth::CONNECTION`.
     pub(crate) base: u64,
     pub(crate) counters: HostCounters,
-    /// What makes packets of bytes of its segments, if the other end is no model.
+    /// Converts segments to IP packets if the peer is a real stack.
     pub(crate) codec: Option<Box<dyn WireCodec<E>>>,
     last_data: Option<Time>,
-    /// Stretches without sending data, longer than [`LONG`].
+    /// Gaps without data transmission, longer than [`LONG`].
     pub(crate) silences: Vec<(Time, Time)>,
 }
 
-/// Shorter silences are what acknowledgement clocks do.
+/// Gaps up to 1 s are normal ACK clocking and are not recorded.
 const LONG: Span = Span::from_secs(1);
 
 impl<E: Endpoint> Dispatch<E> {

@@ -1,9 +1,9 @@
 //! Door of a flow end without a model: packets of a real stack enter and leave the network.
 //!
-//! By a door: an element at the end of a flow that has no endpoint. A driver hands it the bytes of IP packets and
-//! takes those that are due; the door stamps a head on what comes in, and of TCP it follows enough to tell the flow's
-//! ledger what was sent, resent and received, on each of the flow's connections. What happens between two doors is
-//! the business of the same elements as in virtual time.
+//! A door is an element at the end of a flow without an endpoint. A driver passes in the bytes of IP packets
+//! and takes those that are due. The door puts a head on incoming packets. It follows TCP and SCTP far enough
+//! to record in the ledger the data sent, retransmitted and received on each connection. Between two doors,
+//! packets pass the same elements as in virtual time.
 
 use crate::deadlines::Deadlines;
 use crate::host::HostCounters;
@@ -20,77 +20,77 @@ use std::collections::BTreeMap;
 use transport::app::seen::Seen;
 use transport::tcp::Role;
 
-/// One end of a flow.
+/// Configuration of one end of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct DoorConfig {
-    /// Whose packets these are.
+    /// Flow of the packets.
     pub flow: FlowId,
-    /// Where this end is.
+    /// Node of this end.
     pub node: NodeId,
-    /// Where the other end is.
+    /// Node of the other end.
     pub peer: NodeId,
-    /// Opens or waits; the waiting end's packets carry [`Flags::REPLY`].
+    /// Active or passive; packets of the passive end carry [`Flags::REPLY`].
     pub role: Role,
-    /// Deadlines that its packets carry, or get.
+    /// Deadlines that its packets carry or are stamped with.
     pub deadlines: Deadlines,
 }
 
-/// What a driver does with a door of either kind.
+/// Driver interface of a door.
 pub trait Gate {
-    /// Takes in a packet from outside: gives it a head, sends it on its way and tells its number in the network; none
-    /// if its destination is nowhere.
+    /// Takes in a packet from outside: gives it a head, sends it into the network and returns its id; none if
+    /// its destination is unknown.
     ///
     /// # Errors
-    /// The bytes are no IP packet; they are left outside.
+    /// The bytes are not an IP packet; the packet is rejected.
     fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed>;
-    /// The next packet that is to leave, in the order in which they became due.
+    /// Next packet to leave, in order of due time.
     fn next_out(&mut self) -> Option<Leaving>;
-    /// Gives back the buffer of a packet that has left.
+    /// Returns the buffer of a packet that has left.
     fn give_back(&mut self, buffer: Vec<u8>);
-    /// The time of day (UT) when the run begins, for deadlines in headers. Without it, midnight.
+    /// Sets the time of day (UT) at the start of the run, for deadlines in headers; the default is midnight.
     fn set_time_of_day(&mut self, _day: Span) {}
 }
 
-/// What the stack outside, or whoever speaks with it, says of its end.
+/// Results reported by the stack or driver behind a door.
 #[derive(Clone, Default, Debug)]
 pub struct Told {
-    /// When its workload was done.
+    /// Time at which the workload was done.
     pub finished: Option<Time>,
-    /// Bytes its application has received.
+    /// Bytes received by the application.
     pub received: u64,
-    /// Connections that it opened.
+    /// Connections opened.
     pub connections: u64,
-    /// What a workload of requests, pages or messages has seen.
+    /// Statistics of a workload of requests, pages or messages.
     pub seen: Seen,
 }
 
-/// One connection, as it is seen from this end.
+/// One connection, as seen from this end.
 #[derive(Clone, Copy, Default, Debug)]
 struct Conversation {
-    /// This end's port, and the other's.
+    /// Local and remote port.
     ports: [u16; 2],
-    /// Sequence number of this end's SYN, and of the other's.
+    /// Initial sequence numbers of this end and of the other.
     first: [Option<u32>; 2],
-    /// One past the highest offset this end has sent.
+    /// One past the highest offset sent by this end.
     sent: u64,
-    /// The highest acknowledgement that has come.
+    /// Highest ACK received.
     acked: u64,
-    /// Shift of the windows that the peer offers.
+    /// Window scale of the peer.
     peer_scale: u8,
 }
 
-/// The element through which packets of a real stack come in and go out.
+/// Element through which packets of a real stack enter and leave.
 pub struct Door {
     config: DoorConfig,
     ordinals: [u32; 2],
     counters: HostCounters,
-    /// In the order in which they were first seen here.
+    /// In order of first appearance.
     conversations: Vec<Conversation>,
-    /// The last one of each pair of ports.
+    /// Latest conversation of each pair of ports.
     by_ports: BTreeMap<[u16; 2], usize>,
-    /// The one that was last looked for.
+    /// Conversation looked up last.
     present: usize,
-    /// The largest payload of a segment.
+    /// Largest payload of a segment, bytes.
     largest: u32,
     last_data: Option<Time>,
     silences: Vec<(Time, Time)>,
@@ -98,12 +98,12 @@ pub struct Door {
     told: Told,
 }
 
-/// Shorter silences are what acknowledgement clocks do.
+/// Gaps up to 1 s are normal ACK clocking and are not recorded.
 const LONG: Span = Span::from_secs(1);
-/// Connections that are followed; there are no more pairs of ports to one service.
+/// Maximum number of connections followed; one service has no more pairs of ports.
 const MOST_CONVERSATIONS: usize = 1 << 16;
 impl Door {
-    /// A door through which nothing has come.
+    /// A door before its first packet.
     pub fn new(config: DoorConfig) -> Self {
         Door {
             config,
@@ -120,23 +120,23 @@ impl Door {
         }
     }
 
-    /// Its counters. `expirations` stays 0: from outside nobody sees a timer.
+    /// Counters. `expirations` stays 0: timers are not visible from outside.
     pub fn counters(&self) -> HostCounters {
         self.counters
     }
-    /// What was told of the end behind it.
+    /// Results reported for the end behind the door.
     pub fn told(&self) -> &Told {
         &self.told
     }
-    /// Takes note of what the end behind it has achieved.
+    /// Stores the results reported for the end behind the door.
     pub fn tell(&mut self, told: Told) {
         self.told = told;
     }
-    /// The largest payload of a segment that came in here; 0 before the first.
+    /// Largest payload of a segment that entered here, bytes; 0 before the first.
     pub fn largest_segment(&self) -> u32 {
         self.largest
     }
-    /// When no data came in for more than a second: from one data segment to the next.
+    /// Gaps of more than a second between two data segments that entered.
     pub fn silences(&self) -> &[(Time, Time)] {
         &self.silences
     }
@@ -158,8 +158,8 @@ impl Door {
         self.config.flow.0 as usize * 2 + usize::from(self.config.role == Role::Passive)
     }
 
-    /// The connection between these ports, this end's first. A SYN of this end with another number than before begins
-    /// a new one. `opening`: it is a SYN with this number.
+    /// Index of the connection between these ports, this end's first. A SYN of this end with a new initial
+    /// sequence number (`opening`) starts a new one.
     fn conversation(&mut self, ports: [u16; 2], opening: Option<u32>) -> Option<usize> {
         let matches = |c: &Conversation| {
             c.ports == ports && opening.is_none_or(|seq| c.first[0].is_none_or(|first| first == seq))
@@ -182,8 +182,8 @@ impl Door {
         Some(index)
     }
 
-    /// A segment of this end: what it says of the stream. Offsets are as everywhere, a SYN has 0, and each connection
-    /// counts from where its numbers begin.
+    /// Records a segment of this end in the ledger. Offsets count from the connection's initial sequence
+    /// number: a SYN has offset 0.
     fn sent(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, len: u32, ordinal: u32, id: u64) {
         let opening = tcp.has(flag::SYN).then_some(tcp.seq);
         let Some(number) = self.conversation([tcp.source, tcp.destination], opening) else { return };
@@ -197,7 +197,7 @@ impl Door {
         if len == 0 {
             return;
         }
-        // Data on a SYN lie behind it.
+        // Data on a SYN follow the SYN's sequence number.
         let at = tcp.seq.wrapping_sub(first).wrapping_add(u32::from(tcp.has(flag::SYN)));
         let base = number as u64 * CONNECTION;
         let offset = wire::unwrap(here.sent, at);
@@ -220,7 +220,7 @@ impl Door {
         cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len, cause });
     }
 
-    /// A segment of the other end arrives.
+    /// Records a segment that arrives from the other end.
     fn came(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, packet: &Packet) {
         let Some(number) = self.conversation([tcp.destination, tcp.source], None) else { return };
         let me = self.ledger();
@@ -255,15 +255,15 @@ impl Door {
     }
 }
 
-/// The SCTP packet inside an IP packet.
+/// SCTP packet inside an IP packet.
 fn sctp(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> {
     let ip = wire::IpHead::read(bytes, 0).ok()?;
     wire::sctp::read(bytes.get(ip.header as usize..)?)
 }
 
-/// An association of SCTP: transmission sequence numbers count chunks, from the initial one.
+/// SCTP associations: transmission sequence numbers (TSNs) count chunks from the initial TSN.
 impl Door {
-    /// A packet of this end: which chunks it sends, and which of them again.
+    /// Records a packet of this end: the chunks that it sends, and those that it retransmits.
     fn sent_chunks(&mut self, cx: &mut Cx<'_>, bytes: &[u8], ordinal: u32, id: u64) {
         let Some((head, chunks)) = sctp(bytes) else { return };
         let (me, now) = (self.ledger(), cx.now());
@@ -287,7 +287,7 @@ impl Door {
         self.counters.data_resent += u64::from(again);
     }
 
-    /// A packet of the other end arrives: what it acknowledges.
+    /// Records the acknowledgements in a packet that arrives from the other end.
     fn chunks_came(&mut self, cx: &mut Cx<'_>, bytes: &[u8], packet: &Packet) {
         let Some((head, chunks)) = sctp(bytes) else { return };
         let Some(number) = self.conversation([head.destination, head.source], None) else { return };
@@ -379,8 +379,8 @@ impl Gate for Door {
     }
 }
 
-/// Makes one bit wrong, which one hangs on the packet's number: the stack behind the door finds it by its checksum
-/// (catalogue SW-37). Bits of the IP header and of what it carries are as likely.
+/// Flips one bit, chosen by the packet's id; the stack behind the door detects it by its checksum (catalogue
+/// SW-37). All bits of the IP header and its payload are equally likely.
 pub(crate) fn flip(bytes: &mut [u8], id: u64) {
     let bits = bytes.len() as u64 * 8;
     if let Some(bit) = mix(id).checked_rem(bits)
@@ -391,11 +391,11 @@ pub(crate) fn flip(bytes: &mut [u8], id: u64) {
 }
 
 impl Element for Door {
-    /// A packet has come through the network: it is to leave now.
+    /// A packet has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let mut bytes = self.outlet.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
-            return; // a model's segment has no bytes for the world outside
+            return; // a model's segment has no bytes to send outside
         }
         let corrupt = packet.flags.has(Flags::CORRUPT);
         let data = packet.flags.has(Flags::DATA);
@@ -428,7 +428,7 @@ impl Element for Door {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
-    /// What has left the network is inside it no longer.
+    /// Packets in the departure queue have left the network.
     fn holds(&self) -> usize {
         0
     }

@@ -1,6 +1,7 @@
 //! ICMP echo ends (RFC 792; catalogue ME-05): requests at their own pace, and a reply of the same size to each.
 //!
-//! Nothing is repeated. A request without a reply is lost after [`PATIENCE`], as `ping` gives up after the last one.
+//! There are no retransmissions. A request without a reply is lost after [`PATIENCE`], as `ping` gives up
+//! after the last one.
 
 use crate::datagram::DatagramConfig;
 use crate::end::{EndReport, FlowEnd};
@@ -15,14 +16,14 @@ use transport::app::lines::Letters;
 use transport::app::seen::Seen;
 use transport::app::tell::{Pace, Useful};
 
-/// From the last request until nothing more is waited for: the default of `ping -W`.
+/// Waiting time after the last request: the default of `ping -W`.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// The end that sends echo requests.
+/// End that sends echo requests.
 pub struct EchoClient {
     config: DatagramConfig,
     speaking: Speaking,
-    /// When each request left; none once it was answered.
+    /// Transmission time of each request; none once it was answered.
     left: Vec<Option<Time>>,
     answered: usize,
     seen: Seen,
@@ -30,7 +31,7 @@ pub struct EchoClient {
 }
 
 impl EchoClient {
-    /// Requests at this pace from `start` on, one datagram each.
+    /// Sends requests with this schedule from `start` on, one datagram each.
     pub fn new(config: DatagramConfig, start: Time, pace: Pace, letters: Letters) -> Self {
         EchoClient {
             speaking: Speaking::new(config.payload, start, pace, letters),
@@ -42,7 +43,7 @@ impl EchoClient {
         }
     }
 
-    /// When the client gives up; never before the last request.
+    /// Time at which the client gives up; never before the last request.
     fn gives_up(&self) -> Time {
         match self.speaking.finished() {
             Some(last) if self.finished.is_none() => last + PATIENCE,
@@ -113,7 +114,7 @@ impl FlowEnd for EchoClient {
     }
 }
 
-/// The end that answers each of them.
+/// End that answers echo requests.
 pub struct EchoServer {
     config: DatagramConfig,
     hearing: Hearing,
@@ -121,7 +122,7 @@ pub struct EchoServer {
 }
 
 impl EchoServer {
-    /// Answers the requests that `letters` announce.
+    /// Answers the requests announced in `letters`.
     pub fn new(config: DatagramConfig, letters: Letters) -> Self {
         EchoServer { config, hearing: Hearing::new(letters, Useful::Always), sent: 0 }
     }
@@ -137,7 +138,7 @@ impl Element for EchoServer {
             ledger.received(packet.ordinal);
         }
         self.hearing.hear(cx.now(), packet.ordinal, Some(packet.born));
-        // A copy that the network made is answered too, as a real host does.
+        // A copy made by the network is answered too, as by a real host.
         let (id, now) = (cx.emit_virtual(packet.size), cx.now());
         let (seq, len) = (u64::from(packet.ordinal), packet.size.saturating_sub(self.config.header));
         cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len, cause: Cause::New });

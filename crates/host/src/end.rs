@@ -1,5 +1,5 @@
-//! Flow ends and their reports: what the drivers and the measurements ask of an end of a flow, whatever stands there, a
-//! model of any protocol, the door to a kernel, or a source of datagrams.
+//! Flow ends and their reports: the interface of drivers and measurements to an end of a flow, which may be a
+//! model of any protocol, the door to a kernel, or a datagram source.
 
 use crate::datagram::{Hearer, Speaker};
 use crate::door::Door;
@@ -14,64 +14,64 @@ use transport::app::seen::Seen;
 use transport::endpoint::{Endpoint, EndpointReport};
 use transport::tcp::sender::Verdicts;
 
-/// What one end of a flow has counted.
+/// Report of one end of a flow.
 #[derive(Clone, Default, Debug)]
 pub struct EndReport {
-    /// Packets and bytes.
+    /// Packet and byte counters.
     pub counters: HostCounters,
-    /// Payload of a full packet, bytes; at least 1. It turns bytes into segments.
+    /// Payload of a full packet, bytes; at least 1. Converts bytes to segments.
     pub unit: u32,
-    /// Bytes that the application has received.
+    /// Bytes received by the application.
     pub received: u64,
     /// Connections or associations opened.
     pub connections: u64,
-    /// When its workload was done, as seen from here.
+    /// Time at which the workload was done, as seen from this end.
     pub finished: Option<Time>,
-    /// When its datagrams were over: what was sent last has come. None: they carry connections.
+    /// Time of the last datagram's arrival. None: the flow carries connections.
     pub datagrams_over: Option<Time>,
-    /// Verdicts of the sender's own detector; none where no timer can be seen from outside.
+    /// Verdicts of the sender's spurious detector; none where timers are not visible from outside.
     pub judged: Option<Verdicts>,
-    /// Bytes that were outstanding when the retransmission timer first expired.
+    /// Bytes outstanding at the first expiry of the retransmission timer.
     pub first_timeout_flight: Option<u64>,
-    /// When no data were sent for more than a second: from one data packet to the next.
+    /// Gaps of more than a second between two data packets sent.
     pub silences: Vec<(Time, Time)>,
-    /// What a workload of requests, pages or messages has timed.
+    /// Statistics of a workload of requests, pages or messages.
     pub stats: Option<Seen>,
-    /// What only this protocol counts, by the name of the metric.
+    /// Protocol-specific metrics, by name.
     pub named: Vec<(&'static str, f64)>,
 }
 
 /// An element that is one end of a flow.
 pub trait FlowEnd: Element {
-    /// When its workload was done, if it was.
+    /// Time at which the workload was done, if it was.
     fn finished(&self) -> Option<Time>;
-    /// What it has counted.
+    /// Report of this end.
     fn report(&self) -> EndReport;
-    /// Keeps the packets that pass, where they are of bytes.
+    /// Keeps the packets that pass, if they are packets of bytes.
     fn keep_packets(&mut self) {}
-    /// Those that have passed since it was last asked, in order, and when.
+    /// Takes the packets kept since the last call, in order, with their times.
     fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
         Vec::new()
     }
 }
 
-/// A flow end of a protocol that this crate does not know.
+/// Flow end of a protocol outside this crate.
 pub struct AnyEnd(Box<dyn FlowEnd>);
 
 impl AnyEnd {
-    /// Any element that is the end of a flow.
+    /// Wraps any flow end.
     pub fn new(end: Box<dyn FlowEnd>) -> Self {
         AnyEnd(end)
     }
-    /// Keeps the packets that pass, where they are of bytes.
+    /// Keeps the packets that pass, if they are packets of bytes.
     pub fn keep_packets(&mut self) {
         self.0.keep_packets();
     }
-    /// Those that have passed since it was last asked, in order, and when.
+    /// Takes the packets kept since the last call, in order, with their times.
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
         self.0.take_packets()
     }
-    /// What it is.
+    /// The wrapped end, if it is a `T`.
     pub fn inner<T: FlowEnd>(&self) -> Option<&T> {
         let any: &dyn std::any::Any = &*self.0;
         any.downcast_ref()
@@ -105,7 +105,7 @@ impl Element for AnyEnd {
     }
 }
 
-/// The end of a flow at this element; none if it is a driver's, or no end.
+/// The flow end at this element; none for a door and for elements that are no end.
 pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
     fn a<T: FlowEnd>(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         network.element::<T>(id).map(|end| end as &dyn FlowEnd)
@@ -119,7 +119,7 @@ pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         .or_else(|| a::<Hearer>(network, id))
 }
 
-/// Keeps the packets that pass a model whose other end is a real stack.
+/// Keeps the packets that pass a model whose peer is a real stack.
 pub fn keep_packets(network: &mut Network, id: ElementId) {
     let now = network.now();
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
@@ -127,7 +127,7 @@ pub fn keep_packets(network: &mut Network, id: ElementId) {
     network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
 }
 
-/// Those that have passed since it was last asked, in order, and when.
+/// Takes the packets kept since the last call, in order, with their times.
 pub fn take_packets(network: &mut Network, id: ElementId) -> Vec<(Time, Vec<u8>)> {
     let now = network.now();
     let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
@@ -136,12 +136,12 @@ pub fn take_packets(network: &mut Network, id: ElementId) -> Vec<(Time, Vec<u8>)
     host.or_else(|| party(network)).or_else(|| any(network)).unwrap_or_default()
 }
 
-/// When the workload at this end of a flow was done, if it was; none for an element that has no workload.
+/// Time at which the workload of this end was done, if it was; none for an element without a workload.
 pub fn finished(network: &Network, id: ElementId) -> Option<Option<Time>> {
     end(network, id).map(FlowEnd::finished)
 }
 
-/// What an end of a flow has counted: of a door, what crossed it and what its driver has said of the stack behind it.
+/// Report of a flow end; of a door, its traffic and the results reported for the stack behind it.
 pub fn report(network: &Network, id: ElementId) -> Option<EndReport> {
     match network.element::<Door>(id) {
         Some(door) => Some(door.report()),
@@ -206,7 +206,7 @@ impl FlowEnd for Party {
 }
 
 impl Door {
-    /// What crossed it, and what its driver has said of the stack behind it.
+    /// Report: traffic through the door, and the results reported for the stack behind it.
     pub fn report(&self) -> EndReport {
         let told = self.told();
         EndReport {

@@ -1,5 +1,5 @@
-//! Host: the element of the path that holds one transport endpoint and its application. It takes packets in, wakes both
-//! when they want to run, and hands what they send to its dispatch.
+//! Host: the element of the path that holds one transport endpoint and its application. It receives packets,
+//! wakes both at their deadlines, and passes their packets to its dispatch.
 
 use crate::codec::{Codec, CodecConfig, WireCodec};
 use crate::dispatch::Dispatch;
@@ -20,27 +20,27 @@ use transport::tcp::receiver::WindowManager;
 use transport::tcp::{Config, Connection};
 use transport::{Io, Outgoing};
 
-/// Where one end of a flow is, and when it starts.
+/// Place of one end of a flow, and its start time.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
-    /// Whose packets these are.
+    /// Flow of the packets.
     pub flow: FlowId,
-    /// Where this end is.
+    /// Node of this end.
     pub node: NodeId,
-    /// Where the other end is.
+    /// Node of the other end.
     pub peer: NodeId,
-    /// Opens or waits; the waiting end's packets carry [`Flags::REPLY`].
+    /// Active or passive; packets of the passive end carry [`Flags::REPLY`].
     pub role: Role,
-    /// When the application starts.
+    /// Start time of the application.
     pub start: Time,
 }
 
-/// Always-on counters of one end.
+/// Counters of one end, always maintained.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct HostCounters {
     /// Data segments sent, retransmissions included; SYN and FIN alone are not data.
     pub data_sent: u64,
-    /// Of those, retransmissions.
+    /// Retransmissions among them.
     pub data_resent: u64,
     /// Packets without data sent.
     pub acks_sent: u64,
@@ -50,60 +50,60 @@ pub struct HostCounters {
     pub bytes_sent: u64,
     /// Data packets received after their deadline.
     pub data_late: u64,
-    /// Expirations of the retransmission timer, those of a SYN included.
+    /// Expiries of the retransmission timer, those of a SYN included.
     pub expirations: u64,
 }
 
-/// The element that holds one end of a flow, with an endpoint of any protocol.
+/// Element that holds one end of a flow, with an endpoint of any protocol.
 pub struct Host<E: Endpoint = Connection> {
-    /// When to start; [`Time::NEVER`] once started.
+    /// Start time; [`Time::NEVER`] once started.
     start: Time,
     connection: E,
     app: Box<dyn App>,
-    /// When the application wants to run, asked after every call.
+    /// Next deadline of the application, updated after every call.
     app_next: Time,
-    /// Before so many bytes are received, or so many acknowledged, it has nothing to do.
+    /// Bytes received and acknowledged below which the application has nothing to do.
     app_waits_for: (u64, u64),
     out: Vec<Outgoing<E::Body>>,
     dispatch: Dispatch<E>,
     progress: (u64, u64),
     expirations: u64,
-    /// Bytes outstanding when the timer first expired.
+    /// Bytes outstanding at the first expiry of the timer.
     first_timeout_flight: Option<u64>,
 }
 
 impl Host {
-    /// A TCP host whose application has not started. Flows that make the same choices share `tcp`.
+    /// A TCP host before its start. Flows with equal options share `tcp`.
     pub fn new(config: HostConfig, tcp: Arc<Config>, app: Box<dyn App>) -> Self {
         let connection = Connection::new(tcp, config.role);
         Host::holding(&config, connection, app)
     }
 
-    /// The same with another end that is no model: it sends and takes packets of bytes. For the flow's `number`-th
-    /// connection.
+    /// Sends and receives IP packets, for a peer that is a real stack. `number`: the connection's number in
+    /// the flow.
     #[must_use]
     pub fn coded(mut self, config: &CodecConfig, number: usize) -> Self {
         let mut codec = Codec::new(config, number, self.connection.role() == Role::Active);
         codec.offer(&mut self.connection);
         self.over(Box::new(codec))
     }
-    /// The same with what other connections to this destination have learned of the path.
+    /// Shares the TCB with other connections to this destination.
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.connection.share(cache);
         self
     }
-    /// The same under the congestion manager of its host.
+    /// Puts the receive window under the congestion manager of its host.
     #[must_use]
     pub fn managed(mut self, manager: &WindowManager, priority: u32) -> Self {
         self.connection.manage(manager, priority);
         self
     }
-    /// Sends a reset: whatever the peer has for this connection, nobody will take it.
+    /// Sends an RST for this connection.
     pub(crate) fn reset(&mut self, cx: &mut Cx<'_>) {
         self.reset_at(cx, self.connection.sender.max_sent());
     }
-    /// The same where the peer expects it.
+    /// Sends an RST with sequence number `seq`.
     pub(crate) fn reset_at(&mut self, cx: &mut Cx<'_>, seq: u64) {
         let ack = self.connection.receiver.next();
         let segment = Segment { seq, ack, has_ack: true, rst: true, ..Segment::default() };
@@ -113,7 +113,7 @@ impl Host {
 }
 
 impl<E: Endpoint> Host<E> {
-    /// A host around an endpoint, whose application has not started.
+    /// A host around an endpoint, before its start.
     pub fn holding(config: &HostConfig, endpoint: E, app: Box<dyn App>) -> Self {
         Host {
             dispatch: Dispatch::new(config),
@@ -129,52 +129,52 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// The same with several network paths: what leaves by port 1 bears the number `first`, by port 2 the next.
+    /// With several network paths: packets on port 1 carry flow number `first`, those on port 2 the next.
     #[must_use]
     pub fn with_paths(mut self, first: FlowId) -> Self {
         self.dispatch.other_paths = first;
         self
     }
 
-    /// The same with another end that is no model: packets of bytes, written and read by `codec`.
+    /// For a peer that is a real stack: `codec` writes and reads packets of bytes.
     #[must_use]
     pub fn over(mut self, codec: Box<dyn WireCodec<E>>) -> Self {
         self.dispatch.codec = Some(codec);
         self
     }
-    /// The same as the flow's `number`-th connection, from 0.
+    /// Sets the connection's number in the flow, from 0.
     pub(crate) fn numbered(mut self, number: usize) -> Self {
         self.dispatch.base = CONNECTION * number as u64;
         self
     }
-    /// Keeps the packets that pass, where they are of bytes.
+    /// Keeps the packets that pass, if they are packets of bytes.
     pub fn keep_packets(&mut self) {
         if let Some(codec) = &mut self.dispatch.codec {
             codec.keep();
         }
     }
-    /// Those that have passed since it was last asked, in order, and when.
+    /// Takes the packets kept since the last call, in order, with their times.
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
         self.dispatch.codec.as_mut().map(|codec| codec.take()).unwrap_or_default()
     }
-    /// Counters of packets that all connections of a flow share; they change places with its own.
+    /// Swaps in the packet counters that all connections of a flow share.
     pub(crate) fn share(&mut self, ordinals: &mut [u32; 2]) {
         std::mem::swap(&mut self.dispatch.ordinals, ordinals);
     }
-    /// Bytes received and acknowledged, when it last looked.
+    /// Bytes received and acknowledged at the last check.
     pub(crate) fn progress(&self) -> (u64, u64) {
         self.progress
     }
-    /// Its socket, for an application outside.
+    /// Socket, for an application outside the host.
     pub(crate) fn socket(&mut self) -> &mut E {
         &mut self.connection
     }
-    /// Sends what the application outside has written.
+    /// Sends the data written by an application outside the host.
     pub(crate) fn push(&mut self, cx: &mut Cx<'_>) {
         self.run(cx, |connection, io| connection.transmit(io));
     }
 
-    /// Takes in a packet without its payload: its data did not arrive.
+    /// Processes a packet whose payload was removed: its data did not arrive.
     #[cold]
     fn take_stub(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         if self.connection.takes_stubs() {
@@ -183,28 +183,28 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// Its counters.
+    /// Counters.
     pub fn counters(&self) -> HostCounters {
         HostCounters { expirations: self.expirations, ..self.dispatch.counters }
     }
-    /// Its connection or association.
+    /// Connection or association.
     pub fn connection(&self) -> &E {
         &self.connection
     }
-    /// When its application was done, if it is.
+    /// Time at which the application was done, if it is.
     pub fn finished(&self) -> Option<Time> {
         self.app.finished()
     }
 
-    /// What its application has timed, if it is one of messages or requests.
+    /// Statistics of the application, if it is one of messages or requests.
     pub fn stats(&self) -> Option<&Seen> {
         self.app.seen()
     }
-    /// Bytes that were outstanding when the timer first expired, if it did.
+    /// Bytes outstanding at the first expiry of the timer, if it expired.
     pub fn first_timeout_flight(&self) -> Option<u64> {
         self.first_timeout_flight
     }
-    /// When no data were sent for more than a second: from one data segment to the next.
+    /// Gaps of more than a second between two data segments sent.
     pub fn silences(&self) -> &[(Time, Time)] {
         &self.dispatch.silences
     }
@@ -217,7 +217,7 @@ impl<E: Endpoint> Host<E> {
         self.run(cx, |connection, io| connection.open(io));
     }
 
-    /// Takes in what a packet of this connection says.
+    /// Processes a packet of this connection.
     #[inline(always)]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         if packet.flags.has(Flags::STUB) {
@@ -226,7 +226,7 @@ impl<E: Endpoint> Host<E> {
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
             self.dispatch.counters.data_late += u64::from(packet.deadline() < cx.now());
-            // Of the peer's direction, by whichever network path it came. What is discarded for its age did not arrive.
+            // Ledger of the peer's direction, for any network path. Data discarded for its age does not count as received.
             if !self.connection.discards(cx.now(), body)
                 && let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1)
             {
@@ -243,7 +243,7 @@ impl<E: Endpoint> Host<E> {
         self.follow(cx);
     }
 
-    // A call: in one piece with what comes before, all of it has to do with the registers that are left.
+    // Not inlined: merged with the code before it, both would lack registers.
     #[inline(never)]
     fn hear(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         let (now, source) = (cx.now(), Source(cx.me().0));
@@ -251,14 +251,14 @@ impl<E: Endpoint> Host<E> {
         self.connection.handle_packet(&mut io, body, packet);
     }
 
-    /// A router could not pass a packet of this end on; `error` bears its number.
+    /// Processes an ICMP "fragmentation needed" for a packet of this end; `error` carries its number.
     #[cold]
     pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
         let path = self.dispatch.path_of(error.flow);
         self.run(cx, |connection, io| connection.handle_too_big(io, path, mtu));
     }
 
-    /// A packet of bytes has come.
+    /// Processes a packet of bytes.
     #[cold]
     fn take_bytes(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let mut bytes = Vec::new();
@@ -269,7 +269,7 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// Takes in what was read.
+    /// Processes a decoded body.
     pub(crate) fn take_read(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         let codec = self.dispatch.codec.as_ref();
         let owes = codec.is_some_and(|codec| codec.owes_answer(body, &self.connection));
@@ -279,13 +279,13 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// What bytes say to this connection.
+    /// Decodes the bytes of a packet for this connection.
     pub(crate) fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8]) -> Option<E::Body> {
         let Host { dispatch, connection, .. } = self;
         dispatch.codec.as_mut()?.read(now, packet, bytes, connection)
     }
 
-    /// Calls the connection and sends what it hands over.
+    /// Calls the connection and sends its packets.
     #[inline(always)]
     fn run(&mut self, cx: &mut Cx<'_>, call: impl FnOnce(&mut E, &mut Io<'_, E::Body>)) {
         let (now, source) = (cx.now(), Source(cx.me().0));
@@ -294,7 +294,7 @@ impl<E: Endpoint> Host<E> {
         self.follow(cx);
     }
 
-    /// What follows whenever the connection has acted.
+    /// Informs the application and sends packets after every call of the connection.
     #[inline(always)]
     fn follow(&mut self, cx: &mut Cx<'_>) {
         self.tell_app(cx);
@@ -303,7 +303,7 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// When the application wants to hear of time or progress again.
+    /// Updates the application's deadline and thresholds of progress.
     fn ask_app(&mut self) {
         (self.app_next, self.app_waits_for) = (self.app.next_timeout(), self.app.waits_for());
     }
@@ -323,7 +323,7 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// Tells the application of its progress, and sends what it writes.
+    /// Informs the application of progress, and sends the data that it writes.
     #[inline(never)]
     fn report(&mut self, cx: &mut Cx<'_>) {
         let before = self.connection.written();
@@ -350,7 +350,7 @@ impl<E: Endpoint> Element for Host<E> {
         self.arrive(cx, port, &packet);
     }
 
-    // The packet is read where it lies.
+    // The body is read in place.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
         if port == HOST_ERRORS {

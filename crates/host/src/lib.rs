@@ -1,5 +1,5 @@
-//! Hosts: the elements that hold a transport endpoint and its application, and give every packet its head. Nothing else
-//! knows both path and transport.
+//! Hosts: the elements that hold a transport endpoint and its application, and give every packet its head.
+//! Only this crate depends on both path and transport.
 
 mod codec;
 mod datagram;

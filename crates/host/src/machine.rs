@@ -1,10 +1,10 @@
 //! Port of a whole machine: all IP packets of its kernel, routed by address.
 //!
-//! One port for the whole kernel: any number of programs send through it, with anything that is IP. Where a
-//! packet goes is told by its destination address; what goes to one other machine is one flow of packets to the path.
+//! One port for the whole kernel: any number of programs send any IP packets through it. The destination
+//! address selects the machine; all packets to one other machine are one flow of the path.
 //!
-//! A door at the end of one flow ([`crate::Door`]) knows the truth about that flow's segments; this one counts
-//! packets and bytes.
+//! A door at the end of one flow ([`crate::Door`]) records the ground truth of that flow's segments; this
+//! port counts packets and bytes only.
 
 use crate::deadlines::Deadlines;
 use crate::door::{Gate, flip};
@@ -15,38 +15,38 @@ use base::{Span, Time};
 use path::{Cx, Element, Port};
 use std::net::IpAddr;
 
-/// Another machine, as seen from this one.
+/// Another machine reachable from this one.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     node: NodeId,
     flow: FlowId,
-    /// Packets to it are the way back of that flow.
+    /// Packets to it travel in the reverse direction of the flow.
     reply: bool,
-    /// Data packets that went to it, and others.
+    /// Data packets and other packets sent to it.
     ordinals: [u32; 2],
     addresses: [Option<IpAddr>; 2],
 }
 
-/// What came in and went out.
+/// Packets that entered and left.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct MachineCounters {
     /// Packets from the machine into the network.
     pub sent: u64,
-    /// Their bytes, all headers counted.
+    /// Bytes sent, all headers counted.
     pub bytes_sent: u64,
     /// Packets from the network to the machine.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes received.
     pub bytes_received: u64,
-    /// Packets to nobody that it sees: they went nowhere.
+    /// Packets with an unknown destination; they are dropped.
     pub astray: u64,
 }
 
-/// The element through which all packets of a machine come in and go out.
+/// Element through which all packets of a machine enter and leave.
 pub struct Machine {
     node: NodeId,
     peers: Vec<Peer>,
-    /// Where packets go whose address is nobody's.
+    /// Default route: peer for packets with an unknown address.
     beyond: Option<usize>,
     counters: MachineCounters,
     outlet: Outlet,
@@ -54,7 +54,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The door of a machine that sees nobody.
+    /// A machine without peers.
     pub fn new(node: NodeId) -> Self {
         Machine {
             node,
@@ -66,24 +66,25 @@ impl Machine {
         }
     }
 
-    /// It sees another machine; packets to it leave by the next port, as `flow`, in its way back if `reply`.
+    /// Adds a reachable machine; packets to it leave by the next port, in flow `flow`, in its reverse
+    /// direction if `reply`.
     pub fn sees(&mut self, node: NodeId, flow: FlowId, reply: bool) {
         self.peers.push(Peer { node, flow, reply, ordinals: [0; 2], addresses: [None; 2] });
     }
 
-    /// Tells it the addresses of the machine at a node.
+    /// Sets the addresses of the machine at a node.
     pub fn knows(&mut self, node: NodeId, addresses: [Option<IpAddr>; 2]) {
         for peer in self.peers.iter_mut().filter(|peer| peer.node == node) {
             peer.addresses = addresses;
         }
     }
 
-    /// Packets to addresses that are nobody's go to the machine at this node, which knows more.
+    /// Sets the default route: packets with an unknown address go to the machine at this node.
     pub fn leads_beyond(&mut self, node: NodeId) {
         self.beyond = self.peers.iter().position(|peer| peer.node == node);
     }
 
-    /// Its counters.
+    /// Counters.
     pub fn counters(&self) -> MachineCounters {
         self.counters
     }
@@ -153,11 +154,11 @@ pub(crate) fn flags(digest: &Digest) -> Flags {
 }
 
 impl Element for Machine {
-    /// A packet has come through the network: it is to leave now.
+    /// A packet has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let mut bytes = self.outlet.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
-            return; // a model's segment has no bytes for the world outside
+            return; // a model's segment has no bytes to send outside
         }
         self.counters.received += 1;
         self.counters.bytes_received += u64::from(packet.size);
@@ -175,7 +176,7 @@ impl Element for Machine {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
-    /// What has left the network is inside it no longer.
+    /// Packets in the departure queue have left the network.
     fn holds(&self) -> usize {
         0
     }

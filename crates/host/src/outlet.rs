@@ -1,48 +1,48 @@
 //! Departure queue of packets that leave the network for real devices.
 //!
-//! In the order in which they became due, in buffers that are used again.
+//! First in, first out by due time; buffers are reused.
 
 use base::Time;
 use std::collections::VecDeque;
 
-/// A packet that is to leave.
+/// A packet that leaves the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving {
-    /// When it is due outside.
+    /// Due time.
     pub due: Time,
-    /// Its number in the network.
+    /// Packet id in the network.
     pub id: u64,
-    /// The packet.
+    /// Bytes of the packet.
     pub bytes: Vec<u8>,
 }
 
-/// Packets that are to leave through one door.
+/// Departure queue of one door.
 #[derive(Default)]
 pub(crate) struct Outlet {
     leaving: VecDeque<Leaving>,
     spare: Vec<Vec<u8>>,
 }
 
-/// Buffers kept for packets to come.
+/// Maximum number of spare buffers.
 const SPARE: usize = 256;
 
 impl Outlet {
-    /// An empty buffer.
+    /// Takes an empty buffer.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// A packet is to leave at `due`, after those that came before it.
+    /// Appends a packet that leaves at `due`.
     pub(crate) fn leave(&mut self, due: Time, id: u64, bytes: Vec<u8>) {
         self.leaving.push_back(Leaving { due, id, bytes });
     }
 
-    /// The next one.
+    /// Takes the next packet.
     pub(crate) fn next(&mut self) -> Option<Leaving> {
         self.leaving.pop_front()
     }
 
-    /// Takes back the buffer of one that has left.
+    /// Returns the buffer of a packet that has left.
     pub(crate) fn give_back(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < SPARE {
             buffer.clear();

@@ -1,7 +1,7 @@
 //! Multi-connection host: one flow end with several connections.
 //!
-//! A party is one end of a flow with any number of them, each a host inside it. They share the flow's way, ledgers
-//! and counters of packets, and are told apart by where their sequence numbers begin (`base::truth::CONNECTION`).
+//! Each connection is a host inside it. The connections share the flow's path, ledgers and packet counters,
+//! and are distinguished by the base of their sequence numbers (`base::truth::CONNECTION`).
 
 use crate::codec::{CodecConfig, FIRST_PORT};
 use crate::host::{Host, HostConfig, HostCounters};
@@ -23,18 +23,18 @@ use transport::tcp::receiver::WindowManager;
 /// One end of a flow, with any number of connections.
 pub struct Party {
     template: Template,
-    /// When to start; [`Time::NEVER`] once started.
+    /// Start time; [`Time::NEVER`] once started.
     start: Time,
     lines: Vec<Line>,
-    /// Those that wait for a time.
+    /// Connections with a deadline.
     awake: BTreeSet<usize>,
     workload: Box<dyn Workload>,
     ordinals: [u32; 2],
-    /// What the application did to its lines, to be seen to when it returns.
+    /// Connections used by the application, processed after it returns.
     done: Done,
 }
 
-/// What all connections have in common.
+/// Configuration common to all connections.
 #[derive(Clone)]
 struct Template {
     flow: FlowId,
@@ -42,21 +42,21 @@ struct Template {
     peer: NodeId,
     role: Role,
     tcp: Arc<Config>,
-    /// How it shows on the wire, if the other end is no model.
+    /// Wire format, if the peer is a real stack.
     codec: Option<CodecConfig>,
-    /// What passes is kept.
+    /// Packets that pass are kept.
     keeps: bool,
-    /// What its connections, and others to the same destination, learn of the path.
+    /// TCB cache shared with other connections to the same destination.
     cache: Option<TcbCache>,
-    /// Shares the window of its host among its connections, and their priority.
+    /// Window manager of the host, and the priority of the connections.
     manager: Option<(WindowManager, u32)>,
 }
 
 struct Line {
     host: Host,
-    /// Given up by either end.
+    /// Aborted by either end.
     dead: bool,
-    /// The application has written or closed since it was last seen to.
+    /// The application has written or closed since the last check.
     touched: bool,
 }
 
@@ -83,15 +83,15 @@ impl Socket for Line {
 
 #[derive(Default)]
 struct Done {
-    /// Lines that it may have written to.
+    /// Connections that the application may have written to.
     looked_at: BTreeSet<usize>,
     aborted: Vec<usize>,
 }
 
-/// More connections than this in one run are a slip, or somebody's mischief.
+/// Upper bound of the connections in one run, against mistakes and attacks.
 const MOST_LINES: usize = 1 << 19;
 
-/// The application is outside of the host.
+/// Placeholder: the application runs outside of the host.
 struct Outside;
 
 impl App for Outside {
@@ -128,7 +128,7 @@ impl Template {
     }
 }
 
-/// What the application is given.
+/// Connection set passed to the application.
 struct Access<'a> {
     template: &'a Template,
     lines: &'a mut Vec<Line>,
@@ -155,8 +155,8 @@ impl Lines for Access<'_> {
 }
 
 impl Party {
-    /// A party that has not started. Of `config`, `start` is when the application starts at the end that opens
-    /// connections; the other one is there from the beginning.
+    /// A host before its start. `config.start` is the start time of the application at the active end; the
+    /// passive end exists from the beginning.
     pub fn new(config: HostConfig, tcp: Arc<Config>, workload: Box<dyn Workload>) -> Self {
         let HostConfig { flow, node, peer, role, start } = config;
         Party {
@@ -180,44 +180,44 @@ impl Party {
         }
     }
 
-    /// The same with another end that is no model: it sends and takes packets of bytes.
+    /// For a peer that is a real stack: sends and receives IP packets.
     #[must_use]
     pub fn coded(mut self, config: CodecConfig) -> Self {
         self.template.codec = Some(config);
         self
     }
-    /// The same with connections that share what they learn of the path.
+    /// With connections that share their TCB.
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.template.cache = Some(cache);
         self
     }
-    /// The same under the congestion manager of its host.
+    /// Puts the receive windows under the congestion manager of the host.
     #[must_use]
     pub fn managed(mut self, manager: WindowManager, priority: u32) -> Self {
         self.template.manager = Some((manager, priority));
         self
     }
-    /// Keeps the packets that pass, where they are of bytes.
+    /// Keeps the packets that pass, if they are packets of bytes.
     pub fn keep_packets(&mut self) {
         self.template.keeps = true;
     }
-    /// Those that have passed since it was last asked, of each connection in order, and when.
+    /// Takes the packets kept since the last call, of all connections in order of time.
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
         let mut all: Vec<_> = self.lines.iter_mut().flat_map(|line| line.host.take_packets()).collect();
         all.sort_by_key(|(t, _)| *t);
         all
     }
 
-    /// Its application.
+    /// Application.
     pub fn workload(&self) -> &dyn Workload {
         &*self.workload
     }
-    /// Its connections so far, closed ones included.
+    /// All connections so far, closed ones included.
     pub fn connections(&self) -> impl Iterator<Item = &Host> {
         self.lines.iter().map(|line| &line.host)
     }
-    /// The counters of all of them together.
+    /// Sum of the counters of all connections.
     pub fn counters(&self) -> HostCounters {
         let mut sum = HostCounters::default();
         for host in self.connections() {
@@ -232,13 +232,13 @@ impl Party {
         sum
     }
 
-    /// Lets the application act.
+    /// Calls the application.
     fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Lines)) {
         let Party { template, lines, workload, done, .. } = self;
         act(&mut **workload, &mut Access { template, lines, done });
     }
 
-    /// Lets one connection act, and the application if something has changed for it.
+    /// Calls one connection, then the application if there was progress.
     fn with(&mut self, cx: &mut Cx<'_>, number: usize, act: impl FnOnce(&mut Host, &mut Cx<'_>)) {
         let Some(line) = self.lines.get_mut(number) else { return };
         let before = line.host.progress();
@@ -261,19 +261,19 @@ impl Party {
         }
     }
 
-    /// Makes sure that the connection of this number is there, if the other end may have opened it.
+    /// Creates the connection with this number, if the other end may have opened it.
     fn admit(&mut self, number: usize) -> bool {
         if number >= self.lines.len() {
             if self.template.role == Role::Active || number >= MOST_LINES {
-                return false; // nobody opened it
+                return false; // the active end opens connections itself
             }
-            // Connections may arrive in another order than they were opened in.
+            // Connections may arrive in a different order than they were opened.
             self.lines.extend((self.lines.len()..=number).map(|n| self.template.line(n)));
         }
         true
     }
 
-    /// A packet of bytes has come.
+    /// Processes a packet of bytes.
     #[cold]
     fn take_bytes(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let mut bytes = Vec::new();
@@ -295,7 +295,7 @@ impl Party {
             if let Some(ledger) = cx.ledger(packet).filter(|_| packet.flags.has(Flags::DATA)) {
                 ledger.received(packet.ordinal);
             }
-            //= RFC 9293 section 3.10.7.1: a reset has the number that the acknowledgement asks for
+            //= RFC 9293 section 3.10.7.1: the sequence number of the RST is the ACK number of the segment
             self.with(cx, number, |host, cx| host.reset_at(cx, segment.ack));
         } else {
             self.with(cx, number, |host, cx| host.take_read(cx, packet, &segment));
@@ -303,7 +303,7 @@ impl Party {
         self.see_to(cx);
     }
 
-    /// A router could not pass a packet on: all connections share the way, later ones too.
+    /// Processes an ICMP "fragmentation needed": applies to all connections of the path, later ones too.
     #[cold]
     fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
         for number in 0..self.lines.len() {
@@ -315,7 +315,7 @@ impl Party {
         self.see_to(cx);
     }
 
-    /// The peer has given a connection up.
+    /// The peer has aborted a connection.
     fn broken(&mut self, now: Time, number: usize) {
         if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
             line.dead = true;
@@ -324,7 +324,7 @@ impl Party {
         }
     }
 
-    /// Sends what the application wrote, and resets what it gave up.
+    /// Sends the data that the application wrote, and an RST for connections that it aborted.
     fn see_to(&mut self, cx: &mut Cx<'_>) {
         loop {
             if let Some(number) = self.done.aborted.pop() {
@@ -363,7 +363,7 @@ impl Element for Party {
         if segment.rst {
             self.broken(cx.now(), number);
         } else if dead {
-            //= RFC 9293 section 3.5.2: what comes for a connection that does not exist is answered by a reset
+            //= RFC 9293 section 3.5.2: a segment for a connection that does not exist is answered by an RST
             if packet.flags.has(Flags::DATA)
                 && let Some(ledger) = cx.ledger(&packet)
             {

@@ -1,8 +1,8 @@
 //! Workload whose connections are kernel sockets outside the network.
 //!
-//! It stands in the network as a party's does, without a packet: what it does to its lines become orders for whoever
-//! holds the sockets there, and what those achieve is told to it. So a kernel's connections carry the same requests,
-//! pages and messages as a model's, and are read as a model's are.
+//! It is an element of the network without packets of its own. The application's actions become orders for
+//! the process that holds the sockets; that process reports progress back. A kernel's connections thus carry
+//! the same requests, pages and messages as a model's, with the same statistics.
 
 use base::Time;
 use base::packet::Packet;
@@ -12,42 +12,42 @@ use transport::app::lines::{Alone, Lines, Workload};
 use transport::app::{Sink, Socket};
 use transport::tcp::Role;
 
-/// What is to be done outside with a line, by its number.
+/// Order for a socket outside, by connection number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Open it.
+    /// Open the connection.
     Open(usize),
-    /// So many bytes are to be written on it in all.
+    /// Total bytes to be written.
     Write(usize, u64),
-    /// No more will be written on it.
+    /// Close after the data written.
     Close(usize),
-    /// Give it up at once.
+    /// Abort the connection.
     Abort(usize),
-    /// So many bytes of it may be read in all, where it is not read at once; `u64::MAX`: whatever comes from now on.
+    /// Total bytes that may be read, where reading is limited; `u64::MAX`: everything from now on.
     Read(usize, u64),
 }
 
-/// How a line outside stands.
+/// State of a connection outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Its number.
+    /// Connection number.
     pub line: usize,
     /// Bytes received in order so far.
     pub received: u64,
     /// Bytes acknowledged by the peer so far.
     pub acknowledged: u64,
-    /// The peer gave it up.
+    /// The peer aborted it.
     pub broken: bool,
 }
 
 /// One end of a flow whose connections are outside.
 pub struct Remote {
     role: Role,
-    /// When to start; [`Time::NEVER`] once started.
+    /// Start time; [`Time::NEVER`] once started.
     start: Time,
     lines: Vec<Line>,
     workload: Box<dyn Workload>,
-    /// Lines that the application may have acted on since it was last seen to.
+    /// Connections that the application may have used since the last check.
     looked_at: BTreeSet<usize>,
     orders: VecDeque<Order>,
 }
@@ -59,11 +59,11 @@ struct Line {
     received: u64,
     acknowledged: u64,
     dead: bool,
-    /// What was ordered of it: bytes, and that it closes.
+    /// Orders already issued: bytes to write, and the close.
     ordered: (u64, bool),
-    /// What comes waits in the receive buffer until it is read.
+    /// Data wait in the receive buffer until they are read.
     slowly: bool,
-    /// Bytes that it may read in all, if it ever read slowly, and as they were last ordered.
+    /// Total bytes that may be read, if reading was ever limited; and the last such order.
     may_read: Option<u64>,
     read_ordered: u64,
 }
@@ -75,7 +75,7 @@ impl Socket for Line {
     fn close(&mut self) {
         self.closed = true;
     }
-    /// What a kernel has taken cannot be withdrawn.
+    /// Data accepted by a kernel cannot be withdrawn.
     fn stop(&mut self) {
         self.closed = true;
     }
@@ -99,10 +99,10 @@ impl Socket for Line {
     }
 }
 
-/// More connections than this in one run are a slip, or somebody's mischief.
+/// Upper bound of the connections in one run, against mistakes and attacks.
 const MOST_LINES: usize = 1 << 16;
 
-/// What the application is given.
+/// Connection set passed to the application.
 struct Access<'a> {
     lines: &'a mut Vec<Line>,
     looked_at: &'a mut BTreeSet<usize>,
@@ -130,8 +130,8 @@ impl Lines for Access<'_> {
 }
 
 impl Remote {
-    /// A workload that has not started. `start` is when it does at the end that opens connections; the other one is there
-    /// from the beginning.
+    /// A workload before its start. `start` is the start time at the active end; the passive end exists from
+    /// the beginning.
     pub fn new(role: Role, start: Time, workload: Box<dyn Workload>) -> Self {
         Remote {
             role,
@@ -143,8 +143,8 @@ impl Remote {
         }
     }
 
-    /// The application at the receiving end of bulk data, over the one connection that the other end opens. It says when how
-    /// much is read; what is not waits outside, where it was received.
+    /// Sink of bulk data over the one connection that the other end opens. It controls the rate of reading;
+    /// unread data wait in the socket outside.
     pub fn reading(start: Time, sink: Sink) -> Self {
         let mut remote = Remote::new(Role::Passive, start, Box::new(Alone::new(sink)));
         remote.start = start;
@@ -152,31 +152,31 @@ impl Remote {
         remote
     }
 
-    /// Its application.
+    /// Application.
     pub fn workload(&self) -> &dyn Workload {
         &*self.workload
     }
-    /// How many connections there were.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.lines.len()
     }
-    /// Bytes received on all of them.
+    /// Bytes received on all connections.
     pub fn received(&self) -> u64 {
         self.lines.iter().map(|line| line.received).sum()
     }
-    /// The next thing that is to be done outside.
+    /// Takes the next order.
     pub fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// Takes note of how a line outside stands now.
+    /// Processes the state of a connection outside.
     pub fn hear(&mut self, now: Time, standing: Standing) {
         let Standing { line: number, received, acknowledged, broken } = standing;
         if number >= self.lines.len() {
             if self.role == Role::Active || number >= MOST_LINES {
-                return; // nobody opened it
+                return; // the active end opens connections itself
             }
-            // Connections may arrive in another order than they were opened in.
+            // Connections may arrive in a different order than they were opened.
             self.lines.resize_with(number + 1, Line::default);
         }
         let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) else { return };
@@ -193,7 +193,7 @@ impl Remote {
         }
     }
 
-    /// Lets the application act, and notes what is to be done outside.
+    /// Calls the application, and queues the resulting orders.
     fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Lines)) {
         let Remote { lines, workload, looked_at, orders, .. } = self;
         act(&mut **workload, &mut Access { lines, looked_at, orders });
@@ -215,7 +215,7 @@ impl Remote {
 }
 
 impl Element for Remote {
-    /// Its packets pass the door beside it.
+    /// The packets pass through the door beside it.
     fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -242,7 +242,7 @@ mod tests {
     use base::Span;
     use transport::app::seen::Seen;
 
-    /// Opens two lines, asks on both, closes the one that is answered and gives up the other.
+    /// Opens two connections, sends requests on both, closes the one that is answered and aborts the other.
     #[derive(Default)]
     struct Both(Seen, Vec<usize>);
 
@@ -279,7 +279,7 @@ mod tests {
         let orders = |remote: &mut Remote| std::iter::from_fn(|| remote.next_order()).collect::<Vec<_>>();
         let opened = [Order::Open(0), Order::Open(1), Order::Write(0, 10), Order::Write(1, 10)];
         assert_eq!(orders(&mut remote), opened);
-        // A line that nobody opened, and bytes that were not written, are a stack's own invention.
+        // A connection never opened, and bytes never written, may be reported by a faulty stack.
         remote.hear(Time::ZERO, Standing { line: 7, received: 1, acknowledged: 0, broken: false });
         remote.hear(Time::ZERO, Standing { line: 0, received: 0, acknowledged: 99, broken: false });
         assert_eq!(remote.lines[0].acknowledged, 10);
@@ -289,8 +289,8 @@ mod tests {
         assert_eq!((orders(&mut remote).len(), remote.received(), remote.connections()), (0, 5, 2));
     }
 
-    /// TB-23: what has come is read in pieces of a tenth of a second, and never more than is there; once nothing holds the
-    /// reader back, all that comes.
+    /// TB-23: received data are read in pieces of a tenth of a second, never more than available; without a
+    /// limit everything is read.
     #[test]
     fn what_is_read_becomes_orders() {
         use transport::app::Reading;

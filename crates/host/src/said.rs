@@ -1,7 +1,8 @@
 //! Datagram workload whose socket is outside the network.
 //!
-//! One end stands in the network without a packet: what its application says becomes orders for whoever holds the
-//! socket there, or what that one hears is told to it. [`crate::Remote`] does the same for connections.
+//! One end is an element of the network without packets of its own. Its datagrams become orders for the
+//! process that holds the socket, or that process reports arrivals back. [`crate::Remote`] is the counterpart
+//! for connections.
 
 use base::Time;
 use base::packet::Packet;
@@ -10,13 +11,13 @@ use std::collections::VecDeque;
 use transport::app::datagrams::{Datagram, Hearing, Speaking};
 use transport::app::seen::Seen;
 
-/// One end of a flow of datagrams whose socket is outside.
+/// One end of a datagram flow whose socket is outside.
 pub struct Said {
     end: End,
     orders: VecDeque<Datagram>,
 }
 
-/// What it does.
+/// Direction.
 #[allow(clippy::large_enum_variant, reason = "there are two in a flow")]
 enum End {
     Speaks(Speaking),
@@ -24,38 +25,39 @@ enum End {
 }
 
 impl Said {
-    /// The end that speaks.
+    /// The sending end.
     pub fn speaking(speaking: Speaking) -> Said {
         Said { end: End::Speaks(speaking), orders: VecDeque::new() }
     }
-    /// The end that listens.
+    /// The receiving end.
     pub fn hearing(hearing: Hearing) -> Said {
         Said { end: End::Hears(hearing), orders: VecDeque::new() }
     }
 
-    /// It is the end that speaks.
+    /// Whether it is the sending end.
     pub fn speaks(&self) -> bool {
         matches!(self.end, End::Speaks(_))
     }
-    /// The next datagram that is to be sent outside.
+    /// Takes the next datagram to be sent outside.
     pub fn next_order(&mut self) -> Option<Datagram> {
         self.orders.pop_front()
     }
-    /// The datagram of this number was heard outside.
+    /// A datagram with this ordinal arrived outside.
     pub fn hear(&mut self, now: Time, ordinal: u32) {
         if let End::Hears(hearing) = &mut self.end {
             hearing.hear(now, ordinal, None);
         }
     }
 
-    /// When the last was said; at the other end, since when no more is, but not before the last one came.
+    /// Time of the last message sent; at the receiving end, the end of the source, but not before the last
+    /// arrival.
     pub fn finished(&self) -> Option<Time> {
         match &self.end {
             End::Speaks(speaking) => speaking.finished(),
             End::Hears(hearing) => hearing.finished().map(|at| at.max(hearing.last())),
         }
     }
-    /// What it said or heard.
+    /// Statistics of the source or sink.
     pub fn seen(&self) -> &Seen {
         match &self.end {
             End::Speaks(speaking) => speaking.seen(),
@@ -65,7 +67,7 @@ impl Said {
 }
 
 impl Element for Said {
-    /// Its packets pass the door beside it.
+    /// The packets pass through the door beside it.
     fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let Said { end, orders } = self;

@@ -1,8 +1,8 @@
 //! Frame ports of a wire: transparent transport between two external ends.
 //!
-//! By one element for each end of it: whatever stands there, a device, a host, a modem, speaks past this program to
-//! whoever stands at the other end. A frame crosses the path whole; of the packet in it, if it is one of IP, the head
-//! takes what a path reads of packets.
+//! One element for each end. The devices, hosts or modems at the two ends communicate through this program
+//! unchanged. A frame crosses the path whole; if it contains an IP packet, the head takes the fields that the
+//! path needs from it.
 
 use crate::deadlines::Deadlines;
 use crate::door::{Gate, flip};
@@ -14,35 +14,35 @@ use base::wire::{self, Malformed, hdlc};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
 
-/// One end of a wire.
+/// Configuration of one end of a wire.
 #[derive(Clone, Copy, Debug)]
 pub struct WireConfig {
-    /// What kind of frames it carries.
+    /// Framing.
     pub framing: Framing,
-    /// The number of the packets between both ends.
+    /// Flow number of the packets between both ends.
     pub flow: FlowId,
-    /// Where this end is.
+    /// Node of this end.
     pub node: NodeId,
-    /// Where the other end is.
+    /// Node of the other end.
     pub peer: NodeId,
-    /// What comes in here is the way back of that flow.
+    /// Frames that enter here travel in the reverse direction of the flow.
     pub reply: bool,
 }
 
-/// What came in and went out.
+/// Frames that entered and left.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct WireCounters {
     /// Frames from the wire into the network.
     pub sent: u64,
-    /// Their bytes, as the network counts them.
+    /// Bytes sent, as the network counts them.
     pub bytes_sent: u64,
     /// Frames from the network to the wire.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes received.
     pub bytes_received: u64,
 }
 
-/// The element through which all frames of an end come in and go out.
+/// Element through which all frames of an end enter and leave.
 pub struct Wire {
     config: WireConfig,
     ordinals: [u32; 2],
@@ -52,7 +52,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// An end through which nothing has come.
+    /// An end before its first frame.
     pub fn new(config: WireConfig) -> Self {
         Wire {
             config,
@@ -63,18 +63,18 @@ impl Wire {
         }
     }
 
-    /// Its counters.
+    /// Counters.
     pub fn counters(&self) -> WireCounters {
         self.counters
     }
 }
 
 impl Gate for Wire {
-    /// Takes in a frame. On Ethernet it is as large as the packet of IP in it, as everywhere else; on a serial line it
-    /// has all bytes that it has between two flags before any is escaped.
+    /// Takes in a frame. On Ethernet its size is that of the IP packet in it. On a serial line it is the
+    /// number of bytes between two flags, before escaping.
     ///
     /// # Errors
-    /// On Ethernet, a frame without a packet of IP; on a serial line none.
+    /// On Ethernet, a frame without an IP packet; on a serial line none.
     fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let inner = self.config.framing.packet(bytes).and_then(|at| bytes.get(at..));
         let digest = inner.ok_or(Malformed::Version).and_then(wire::read);
@@ -83,7 +83,7 @@ impl Gate for Wire {
             Framing::Ppp => bytes.len() as u32,
         };
         let (body, id) = cx.emit_bytes(bytes, size);
-        // What cannot be read carries something: it is no bare acknowledgement.
+        // An unreadable frame counts as data, not as a pure ACK.
         let mut flags = digest.as_ref().map_or(Flags::DATA, flags);
         if self.config.reply {
             flags = Flags(flags.0 | Flags::REPLY.0);
@@ -126,11 +126,11 @@ impl Gate for Wire {
 }
 
 impl Element for Wire {
-    /// A frame has come through the network: it is to leave now.
+    /// A frame has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let mut bytes = self.outlet.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
-            return; // a model's segment has no bytes for the world outside
+            return; // a model's segment has no bytes to send outside
         }
         self.counters.received += 1;
         self.counters.bytes_received += u64::from(packet.size);
@@ -145,8 +145,9 @@ impl Element for Wire {
             }
         }
         if packet.flags.has(Flags::CORRUPT) {
-            // Of Ethernet the packet: its frame gets a check sequence that is right again, so that a bit of its head
-            // would lead it astray. On a serial line any bit, and the check sequence at its end tells.
+            // On Ethernet only the packet is corrupted: the frame check sequence is recomputed, so a flipped
+            // bit in the frame's header would misroute it. On a serial line any bit may flip, and the check
+            // sequence detects it.
             let from = if self.config.framing == Framing::Ethernet { at.unwrap_or(0) } else { 0 };
             flip(bytes.get_mut(from..).unwrap_or_default(), packet.id);
         }
@@ -156,7 +157,7 @@ impl Element for Wire {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
-    /// What has left the network is inside it no longer.
+    /// Frames in the departure queue have left the network.
     fn holds(&self) -> usize {
         0
     }

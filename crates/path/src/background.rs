@@ -1,61 +1,61 @@
 //! Background load: CBR or Poisson cross traffic, absorbed behind the link or a later one.
 //!
-//! Background load: packets at a constant rate, or at random instants, that compete for a queue and are taken out
-//! again right behind the link or behind a later one; nobody answers them (catalogue SW-49, NS-01).
+//! Packets at a constant rate, or at random times, compete for a queue and are removed behind the link or
+//! behind a later one; they are not answered (catalogue SW-49, NS-01).
 //!
 //! They carry [`Flags::VIRTUAL`], have no body and no ledger, and are counted as sent and absorbed like all
-//! others. A source never ends by itself: whoever drives the network ends it (`Signal::Cease`) when the
+//! others. A source never ends by itself: the driver of the network ends it (`Signal::Cease`) when the
 //! workloads are done.
 //!
-//! Load that nothing but its link meets costs no wake-ups: [`crate::loaded`].
+//! For load that meets only its own link see [`crate::loaded`], which needs no wake-ups.
 
 use crate::element::{Cx, Element, Port, Signal};
 use base::packet::{Flags, FlowId, Packet};
 use base::rng::Stream;
 use base::{Rate, Span, Time};
 
-/// No flow of the scenario has this number.
+/// Flow number outside of the scenario's.
 const NOBODY: FlowId = FlowId(u32::MAX / 4);
 
-/// Instants and packets of one load.
+/// Packet times of one load source.
 pub struct Source {
     size: u32,
     gap: Span,
     next: Time,
     sent: u32,
     flow: FlowId,
-    /// Draws the gaps, exponential ones.
+    /// Random stream for exponential gaps.
     random: Option<Stream>,
 }
 
 impl Source {
-    /// `size` bytes on the wire every time `rate` needs for them, the first at `start`.
+    /// CBR: `size` bytes on the wire at `rate`, the first packet at `start`.
     pub fn new(rate: Rate, size: u32, start: Time) -> Self {
         let gap = rate.span_of(u64::from(size));
         Source { size, gap, next: start, sent: 0, flow: NOBODY, random: None }
     }
 
-    /// The same rate on average, the gaps drawn: arrivals of many that know nothing of each other (Poisson).
+    /// Poisson arrivals at the same mean rate.
     #[must_use]
     pub fn random(mut self, stream: Stream) -> Self {
         self.random = Some(stream);
         self
     }
 
-    /// The packets bear this number, by which routers lead them on.
+    /// Sets the flow number, by which routers forward the packets.
     #[must_use]
     pub fn travelling(mut self, flow: FlowId) -> Self {
         self.flow = flow;
         self
     }
 
-    /// When the next packet is sent.
+    /// Time of the next packet.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// The next packet, counted as sent.
+    /// Creates the next packet, counted as sent.
     #[inline]
     pub(crate) fn send(&mut self, cx: &mut Cx<'_>) -> Packet {
         self.sent = self.sent.wrapping_add(1);
@@ -72,13 +72,13 @@ impl Source {
         packet
     }
 
-    /// Size and distance of its packets, if the distance is always the same and not zero.
+    /// Size and interval of the packets, if the interval is constant and not zero.
     #[inline]
     pub(crate) fn steady(&self) -> Option<(u32, Span)> {
         (self.random.is_none() && !self.gap.is_zero()).then_some((self.size, self.gap))
     }
 
-    /// So many packets of a steady source are sent without a look at them.
+    /// Skips `packets` packets of a steady source, which are counted elsewhere.
     pub(crate) fn skip(&mut self, packets: u64) {
         self.sent = self.sent.wrapping_add(packets as u32);
         self.next += Span::from_nanos(self.gap.as_nanos() * packets);
@@ -95,11 +95,11 @@ impl Source {
     }
 }
 
-/// Sends what a source says, each packet at its own wake-up.
+/// Sends the packets of a source, each at its own wake-up.
 pub struct Background(Source);
 
 impl Background {
-    /// The load of a source.
+    /// Element for a source.
     pub fn new(source: Source) -> Self {
         Background(source)
     }
@@ -132,14 +132,14 @@ impl Element for Background {
     }
 }
 
-/// Takes background load out; everything else goes on.
+/// Removes background load; other packets pass.
 #[derive(Default)]
 pub struct Absorber {
     through: Vec<FlowId>,
 }
 
 impl Absorber {
-    /// Lets load with these numbers through: it ends behind a later link.
+    /// Passes load with these flow numbers, which ends behind a later link.
     pub fn but(through: Vec<FlowId>) -> Self {
         Absorber { through }
     }

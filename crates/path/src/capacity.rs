@@ -1,50 +1,50 @@
 //! Service curve of a link: constant, scheduled or varying rate.
 //!
-//! A service curve: given when a packet's first bit is served, when is its last? Rates may change under a packet, and
-//! rate 0 freezes it in the middle.
+//! The curve gives the end of a packet's transmission from its start. Rates may change during a packet, and
+//! rate 0 freezes it.
 
 use crate::gate::Gate;
 use base::{Rate, Span, Time};
 
-/// A link's rate over time.
+/// Rate of a link over time.
 #[derive(Clone, Debug)]
 pub enum Capacity {
-    /// Whatever comes is sent in no time.
+    /// Infinite rate: transmission takes no time.
     Unlimited,
-    /// Always the same.
+    /// Constant rate.
     Fixed(Rate),
-    /// Steps: from each instant on, this rate. Before the first one the first rate holds. With a
-    /// period the steps repeat.
+    /// Steps: each rate applies from its time on; the first one also before it. With a period the steps
+    /// repeat.
     Steps {
-        /// Ascending instants and the rates from then on.
+        /// Ascending times, each with the rate from then on.
         steps: Vec<(Time, Rate)>,
-        /// After how long the steps begin again.
+        /// Period of the steps.
         period: Option<Span>,
     },
-    /// Another capacity, changed while the weather says so; the last change in force wins.
+    /// Another capacity, changed during given intervals; the last change in force applies.
     Changing {
-        /// What it is otherwise.
+        /// Capacity otherwise.
         base: Box<Capacity>,
-        /// When, and to what.
+        /// Intervals, and the change in each.
         changes: Vec<(Gate, Change)>,
     },
 }
 
-/// What a rate becomes for a while.
+/// Temporary change of a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// This rate.
+    /// Replaces the rate.
     To(Rate),
-    /// So many times what it would be.
+    /// Multiplies the rate.
     Times(f64),
 }
 
-/// A curve that needs more steps than this for one packet does not serve it.
+/// Maximum steps of the curve within one packet; beyond them it is never served.
 const MAX_STEPS: u32 = 1_000_000;
 
 impl Capacity {
-    /// The rate at `t` and until when it holds at least; no rate: unlimited. `now`, the present,
-    /// never goes back from call to call, and `t` is not before it.
+    /// Rate at `t` and a time until which it holds; no rate: unlimited. `now` never decreases from call to
+    /// call, and `t` is not before it.
     fn segment(&mut self, now: Time, t: Time) -> (Option<Rate>, Time) {
         match self {
             Capacity::Unlimited => (None, Time::NEVER),
@@ -84,13 +84,13 @@ impl Capacity {
         }
     }
 
-    /// If the rate at `t` is below `floor` bit/s: until when that is known to stay so.
+    /// If the rate at `t` is below `floor` bit/s: a time until which it stays so.
     pub fn below(&mut self, t: Time, floor: u64) -> Option<Time> {
         let (rate, until) = self.segment(t, t);
         rate.filter(|rate| rate.bps() < floor).map(|_| until)
     }
 
-    /// How many bits are served from `from`, not before the present, to `to`; rounded down.
+    /// Bits served from `from`, not before the present, to `to`; rounded down.
     pub fn bits_between(&mut self, from: Time, to: Time) -> u64 {
         let mut t = from;
         let mut bits = 0u128;
@@ -104,14 +104,14 @@ impl Capacity {
         u64::try_from(bits).unwrap_or(u64::MAX)
     }
 
-    /// When `bytes`, served from `start`, are done; [`Time::NEVER`] if they never are. `now` is the
-    /// present, not after `start`.
+    /// End of the transmission of `bytes` that starts at `start`; [`Time::NEVER`] if it never ends. `now` is
+    /// not after `start`.
     pub fn finish(&mut self, now: Time, start: Time, bytes: u32) -> Time {
         if start.is_never() {
             return start;
         }
         let mut bits = u64::from(bytes) * 8;
-        // Nearly every packet: one division of words.
+        // The common case: one 64-bit division.
         if let (Capacity::Fixed(rate), Some(scaled)) = (&*self, bits.checked_mul(1_000_000_000))
             && rate.bps() > 0
         {
@@ -140,7 +140,7 @@ impl Capacity {
     }
 }
 
-/// Nanoseconds for so many bits, rounded up.
+/// Nanoseconds for `bits`, rounded up.
 fn nanos_for(bits: u64, bps: u64) -> u64 {
     let n = (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(bps));
     u64::try_from(n).unwrap_or(u64::MAX)

@@ -1,14 +1,14 @@
 //! Checksum verification: discards packets with bit errors before the host (catalogue SW-37).
 //!
-//! Its checksum tells, and it discards the packet: for the sender a loss like any other, though nothing on the path
-//! has dropped it (catalogue SW-37). Stands before hosts that keep no bytes; a door gives the wrong bits to the stack
-//! behind it, whose own checksum tells.
+//! The receiving host detects the error by its checksum and discards the packet: for the sender a loss like
+//! any other (catalogue SW-37). The element stands before hosts that keep no bytes; a door passes the wrong
+//! bits to the real stack, which verifies its own checksum.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{DropReason, Flags, Packet};
 
-/// Discards what is corrupt.
+/// Discards corrupt packets.
 pub struct Checksum;
 
 impl Element for Checksum {

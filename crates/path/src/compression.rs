@@ -1,15 +1,16 @@
 //! Header compression: sizes on the link (RFC 2507, ROHC-TCP of RFC 6846), and desynchronisation after a loss where headers are
 //! sent as differences (RFC 1144, RFC 2507).
 //!
-//! RFC 1144: the decompressor adds each difference to the header before; after a loss all of its headers are wrong,
-//! the receiver discards the segments for their checksums, until a packet comes with its whole header. The compressor
-//! sends one when data are sent again (RFC 1144 section 4.1). Catalogue PR-09.
+//! With RFC 1144 the decompressor adds each difference to the previous header. After a loss all its headers
+//! are wrong, and the receiver discards the segments by their checksums until a packet with a full header
+//! arrives. The compressor sends one with a retransmission (RFC 1144 section 4.1). Catalogue PR-09.
 //!
-//! Two elements stand around what loses packets: [`Numbering`] behind the link, [`Decompressor`] behind the
-//! losses. Acknowledgements, whose differences matter less, do not desynchronise.
+//! Two elements enclose the lossy part: [`Numbering`] behind the link, [`Decompressor`] behind the losses.
+//! ACKs, whose differences matter less, do not cause desynchronisation.
 //!
-//! Two stand around the link where sizes count (catalogue PR-15, PR-16): [`Shrinking`] before its queue, [`Growing`] behind it.
-//! A SYN goes whole, and with differences what is sent again does too. SACK blocks go as they are.
+//! Two elements enclose the link if sizes are modelled (catalogue PR-15, PR-16): [`Shrinking`] before its
+//! queue, [`Growing`] behind it. A SYN is sent with its full header, and with differences so is a
+//! retransmission. SACK blocks are not compressed.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -103,7 +104,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// For these ledgers: which of them are compressed.
+    /// `compressed`: whether each ledger is compressed.
     pub fn new(compressed: &[bool]) -> Self {
         Numbering { next: compressed.iter().map(|compressed| compressed.then_some(0)).collect() }
     }
@@ -128,7 +129,7 @@ impl Element for Numbering {
     }
 }
 
-/// What the far end knows of one flow.
+/// Decompressor state of one flow.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     compressed: bool,
@@ -136,13 +137,13 @@ struct Flow {
     wrong: bool,
 }
 
-/// Discards what it can only restore wrongly.
+/// Discards packets with wrongly restored headers.
 pub struct Decompressor {
     flows: Vec<Flow>,
 }
 
 impl Decompressor {
-    /// For these ledgers: which of them are compressed.
+    /// `compressed`: whether the flow is compressed, by ledger.
     pub fn new(compressed: &[bool]) -> Self {
         let flow = |&compressed: &bool| Flow { compressed, ..Flow::default() };
         Decompressor { flows: compressed.iter().map(flow).collect() }

@@ -1,7 +1,7 @@
 //! Path element interface: packets, wake-ups, signals, context.
 //!
-//! It is told of packets and of the time it asked for, and acts through its context: send on, drop, record. It never
-//! asks for the time.
+//! An element receives packets and wake-ups at the times that it requested, and acts through its context:
+//! forward, drop, record. It never reads a clock.
 
 use crate::outbox::{Outbox, SIGNAL};
 use crate::wires::Wires;
@@ -14,68 +14,68 @@ use base::{Rate, Time};
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// An element's number in its network. Smaller numbers run first when two wake at the same instant.
+/// Number of an element in its network. At equal wake-up times, smaller numbers run first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ElementId(pub u32);
 
-/// One of an element's numbered connections, inward or outward.
+/// Numbered input or output of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port(pub u16);
 
-/// What elements tell each other beside packets, and what a trigger from outside can say.
+/// Out-of-band signal between elements, or from a trigger outside.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Signal {
-    /// The rate is this from now on; the packet in service keeps the bytes it still has to send.
+    /// Sets the rate; the packet in service keeps its remaining bytes.
     Rate(Rate),
-    /// Start no transmission until told to.
+    /// Stops new transmissions.
     Close,
-    /// Go on.
+    /// Resumes transmissions.
     Open,
-    /// A machine of states goes into one of them.
+    /// Moves a state machine into a state.
     State {
-        /// Which machine, by its number in the network.
+        /// Number of the state machine in the network.
         machine: u16,
-        /// Which state, by its number in the machine.
+        /// Number of the state in its machine.
         state: u16,
     },
-    /// Send no more background load: the workloads are done.
+    /// Ends background load: the workloads are done.
     Cease,
-    /// The next stage has taken a packet out of its queue: one more may be sent (flow control by credit).
+    /// Credit-based flow control: the next stage has taken a packet out of its queue.
     Credit,
-    /// Drop what waits of one connection in one direction of a flow.
+    /// Drops the waiting packets of one connection in one direction of a flow.
     Flush {
-        /// The direction, as [`Packet::ledger`] counts.
+        /// Direction, as in [`Packet::ledger`].
         ledger: usize,
-        /// The connection, as [`Cx::connection`] counts.
+        /// Connection, as in [`Cx::connection`].
         connection: u64,
     },
 }
 
-/// One thing on the path.
+/// Element of a path.
 pub trait Element: Any + Send {
-    /// A packet comes in by `port`.
+    /// A packet arrives at `port`.
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet);
-    /// The time asked for has come; it may also be called earlier, and then does nothing.
+    /// The wake-up time has come; an earlier call has no effect.
     fn on_wake(&mut self, cx: &mut Cx<'_>);
-    /// When to be woken; [`Time::NEVER`] if not. Pure: asked after every call above.
+    /// Next wake-up; [`Time::NEVER`] if none. A pure function, called after every call above.
     fn next_wake(&self) -> Time;
-    /// Before this nothing leaves it, unless something comes in; as late as that can be said for certain. Who drives the
-    /// network by a real clock need not wake up for what only happens inside: it is caught up with, each event at its own time.
+    /// Lower bound of the next departure if no packet arrives. A driver in real time need not wake for
+    /// internal events: they are processed later, each at its own time.
     fn next_exit(&self) -> Time {
         self.next_wake()
     }
     /// Receives an out-of-band signal, of another element or of a trigger. The default ignores it.
     fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
-    /// Packets inside it, for the conservation property.
+    /// Packets inside the element, for the conservation property.
     fn holds(&self) -> usize;
 
-    /// An element that does nothing but send packets on by a table that never changes shows it: by
-    /// [`Packet::ledger`], the port. It is then passed without running.
+    /// Static forwarding table of an element that only forwards: output port by [`Packet::ledger`]. The
+    /// network then bypasses the element.
     fn table(&self) -> Option<&[Option<Port>]> {
         None
     }
 
-    /// [`Element::on_packet`], then [`Element::next_wake`], in one call: the network's way in.
+    /// [`Element::on_packet`], then [`Element::next_wake`], in one call; used by the network.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
         self.on_packet(cx, port, *packet);
@@ -89,40 +89,40 @@ pub trait Element: Any + Send {
     }
 }
 
-/// What the elements of a network share.
+/// State shared by the elements of a network.
 pub(crate) struct Core {
     pub(crate) pool: Pool,
     pub(crate) tracer: Tracer,
     pub(crate) ledgers: Vec<Ledger>,
     pub(crate) wires: Wires,
     pub(crate) counters: Counters,
-    /// The last in the order of ties of those whose wake-ups this instant has seen; the greatest number if somebody
-    /// outside acts, after all that was due.
+    /// Number of the last element in tie order that was woken at this time; the greatest number during a call
+    /// from outside, which follows all wake-ups due.
     pub(crate) woken: u32,
-    /// Signals on their way, in the order of their turns in the outbox.
+    /// Pending signals, in the order of their slots in the outbox.
     pub(crate) signals: VecDeque<(ElementId, Signal)>,
 }
 
-/// Always-on counters of a network.
+/// Counters of a network, always maintained.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that hosts have sent, and copies that the network made.
+    /// Packets sent by hosts, and copies made by the network.
     pub sent: u64,
-    /// Packets that hosts have taken in.
+    /// Packets taken in by hosts.
     pub absorbed: u64,
-    /// Packets dropped on the way.
+    /// Packets dropped in the network.
     pub dropped: u64,
-    /// Packets that links have delivered: packet-hops.
+    /// Packets delivered by links: packet-hops.
     pub hops: u64,
-    /// Frames that channels have begun, repeats included.
+    /// Frames begun by channels, retransmissions included.
     pub frames: u64,
-    /// Wake-ups that were executed.
+    /// Wake-ups executed.
     pub wakes: u64,
     /// Bytes sent, absorbed and dropped, all headers counted.
     pub bytes: [u64; 3],
 }
 
-/// What an element may do while it runs.
+/// Context of an element's call.
 pub struct Cx<'a> {
     pub(crate) now: Time,
     pub(crate) me: ElementId,
@@ -131,40 +131,40 @@ pub struct Cx<'a> {
 }
 
 impl Cx<'_> {
-    /// The present.
+    /// Current time.
     #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Who is running.
+    /// The element that is running.
     #[inline]
     pub fn me(&self) -> ElementId {
         self.me
     }
 
-    /// Whether an element with a greater number has had its turn at this instant, or somebody outside acts: then all
-    /// have that stand directly upstream of this one.
+    /// Whether all elements directly upstream have already run at this time: an element with a greater number
+    /// has run, or the call is from outside.
     #[inline]
     pub(crate) fn is_past_own_turn(&self) -> bool {
         self.core.woken > self.me.0
     }
 
-    /// Sends a packet out by `port`. It arrives at once, after this call has returned.
+    /// Forwards a packet by `port`. It arrives at the same time, after this call has returned.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
         self.forward_from(port, &packet);
     }
 
-    /// The same, copied from where it lies.
+    /// [`Self::forward`], copying from a reference.
     #[inline(always)]
     pub fn forward_from(&mut self, port: Port, packet: &Packet) {
         let (to, port) = self.core.wires.reaches(self.me, port, packet);
         self.outbox.push(packet, to, port);
     }
 
-    /// Tells the element that `port` leads to something, out of band. It hears it in its turn among the packets that are
-    /// sent; nothing is counted. Without a wire nothing happens.
+    /// Sends an out-of-band signal to the element wired to `port`. It is delivered in order with the packets
+    /// sent, and not counted. Without a wire it has no effect.
     #[cold]
     pub fn signal(&mut self, port: Port, signal: Signal) {
         if let Some(to) = self.core.wires.hears(self.me, port) {
@@ -173,12 +173,12 @@ impl Cx<'_> {
         }
     }
 
-    /// Ends a packet here.
+    /// Drops a packet.
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.core.counters.dropped += 1;
         self.core.counters.bytes[2] += u64::from(packet.size);
         self.core.pool.discard(packet.body);
-        // What is dropped of two copies is no loss of data.
+        // The drop of a duplicate made by the network is no loss of data.
         let counted = !packet.flags.has(Flags::COPY);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()).filter(|_| counted) {
             if packet.flags.has(Flags::DATA) {
@@ -206,23 +206,23 @@ impl Cx<'_> {
         self.core.tracer.record(category, t, Source(self.me.0), event);
     }
 
-    /// For hosts: keeps a packet that is sent, and what it carries, or that is taken in; if packets are kept.
+    /// For hosts: records a packet that is sent (with its body) or received, if packets are recorded.
     #[inline(always)]
     pub fn sight<B: Body>(&mut self, packet: &Packet, sent: Option<&B>) {
         if self.core.tracer.wants(Category::Packets) {
-            // A copy, so that a packet of which nobody wants to know need not lie in memory.
+            // By value, so that the packet need not live in memory when it is not recorded.
             let packet = *packet;
             self.core.tracer.sight(self.now, Source(self.me.0), &packet, sent);
         }
     }
 
-    /// The tracer, for what an element records on behalf of something inside it.
+    /// Tracer, for records on behalf of a part of the element.
     #[inline]
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.core.tracer
     }
 
-    /// What is known of the direction of a flow that `packet` belongs to.
+    /// Ledger of the packet's flow and direction.
     #[inline]
     pub fn ledger(&mut self, of: &Packet) -> Option<&mut Ledger> {
         self.core.ledgers.get_mut(of.ledger())
@@ -234,18 +234,18 @@ impl Cx<'_> {
         self.core.ledgers.get_mut(number)
     }
 
-    /// A channel begins a frame.
+    /// Counts a frame begun by a channel.
     pub fn count_frame(&mut self) {
         self.core.counters.frames += 1;
     }
 
-    /// A link delivered a packet.
+    /// Counts a packet delivered by a link.
     #[inline]
     pub fn count_hop(&mut self) {
         self.core.counters.hops += 1;
     }
 
-    /// For hosts: stores a body and gives its packet the next number.
+    /// For hosts: stores a body and assigns the packet's id.
     #[inline(always)]
     pub fn emit<B: Body>(&mut self, body: &B, size: u32) -> (BodyRef, u64) {
         self.core.counters.sent += 1;
@@ -253,7 +253,7 @@ impl Cx<'_> {
         (body.put(&mut self.core.pool), self.core.counters.sent)
     }
 
-    /// For sources of background load: counts a packet without a body and gives it its number.
+    /// For sources of background load: counts a packet without a body and assigns its id.
     #[inline]
     pub fn emit_virtual(&mut self, size: u32) -> u64 {
         self.core.counters.sent += 1;
@@ -261,7 +261,7 @@ impl Cx<'_> {
         self.core.counters.sent
     }
 
-    /// For links: counts packets of background load that were sent, carried and taken out.
+    /// For links: counts packets of background load as sent, carried and absorbed.
     pub(crate) fn pass_virtual(&mut self, packets: u64, size: u32) {
         let (counters, bytes) = (&mut self.core.counters, packets * u64::from(size));
         counters.sent += packets;
@@ -271,7 +271,8 @@ impl Cx<'_> {
         counters.bytes[1] += bytes;
     }
 
-    /// For hosts and doors: takes a packet out of the network and opens it; `None` if its body is of another kind.
+    /// For hosts and doors: takes a packet out of the network with its body; `None` if the body is of another
+    /// kind.
     #[inline(always)]
     pub fn absorb<B: Body>(&mut self, packet: &Packet) -> Option<B> {
         self.core.counters.absorbed += 1;
@@ -279,7 +280,7 @@ impl Cx<'_> {
         B::take(&mut self.core.pool, packet.body)
     }
 
-    /// Takes a packet out of the network without opening it.
+    /// Takes a packet out of the network without its body.
     #[inline]
     pub fn discard(&mut self, packet: &Packet) {
         self.core.counters.absorbed += 1;
@@ -293,14 +294,14 @@ impl Cx<'_> {
         self.core.pool.same_data(one.body, other.body)
     }
 
-    /// Which connection a packet belongs to, equal for both directions: a number within its flow, or, of bytes, a hash of
-    /// addresses and ports.
+    /// Connection of a packet, equal for both directions: its number within the flow, or for packets of bytes
+    /// a hash of addresses and ports.
     #[cold]
     pub fn connection(&self, packet: &Packet) -> u64 {
         self.core.pool.connection(packet.body)
     }
 
-    /// A second copy of a packet, body included, as a network makes it.
+    /// Duplicates a packet with its body, as a network may do.
     pub fn duplicate(&mut self, packet: &Packet) -> Packet {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(packet.size);
@@ -308,31 +309,31 @@ impl Cx<'_> {
         Packet { body, flags: packet.flags.with(Flags::COPY), ..*packet }
     }
 
-    /// Which part of another packet this one is; none if it is whole.
+    /// Fragment information of a packet; none if it is not a fragment.
     #[cold]
     pub fn part(&self, packet: &Packet) -> Option<Part> {
         self.core.pool.part(packet.body)
     }
 
-    /// A fragment of a packet, of so many bytes with its header. The packet ends with [`Cx::cut_up`] once all are made.
+    /// Creates a fragment of `size` bytes with its header. The original packet ends with [`Cx::cut_up`].
     #[cold]
     pub fn fragment(&mut self, of: &Packet, part: Part, size: u32) -> Packet {
         let body = self.core.pool.put_part(of.body, part);
         Packet { id: self.emit_virtual(size), body, size, ..*of }
     }
 
-    /// A packet has been cut up: its fragments go on in its place.
+    /// Ends a packet that was fragmented.
     #[cold]
     pub fn cut_up(&mut self, packet: &Packet) {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);
-        // Of a fragment that was cut up once more, the parts refer to the whole body.
+        // If the packet is itself a fragment, its parts refer to the whole body.
         if self.core.pool.part(packet.body).is_some() {
             self.core.pool.discard(packet.body);
         }
     }
 
-    /// The packet of `size` bytes that fragments, one of them given apart, have come together to.
+    /// Reassembles a packet of `size` bytes from its fragments; `one` is passed separately.
     #[cold]
     pub fn rejoin(&mut self, one: &Packet, others: impl Iterator<Item = Packet>, size: u32) -> Packet {
         for other in others {
@@ -344,25 +345,25 @@ impl Cx<'_> {
         Packet { id: self.emit_virtual(size), body, size, ..*one }
     }
 
-    /// The bytes of a packet of bytes.
+    /// Bytes of a packet of bytes.
     #[inline]
     pub fn bytes(&self, packet: &Packet) -> Option<&[u8]> {
         self.core.pool.bytes(packet.body)
     }
 
-    /// A packet's body of this type, where it lies.
+    /// Reference to a packet's body of this type.
     #[inline]
     pub fn peek<T: Send + 'static>(&self, packet: &Packet) -> Option<&T> {
         self.core.pool.peek(packet.body)
     }
 
-    /// Keeps a packet that is taken in, if packets are kept.
+    /// Records a received packet, if packets are recorded.
     #[cold]
     pub fn sight_in(&mut self, packet: &Packet) {
         self.sight(packet, None::<&base::tcp::Segment>);
     }
 
-    /// Keeps a packet that was made of another one, if packets are kept.
+    /// Records a packet derived from another one, if packets are recorded.
     #[cold]
     pub fn derive(&mut self, packet: &Packet, from: Derived) {
         if self.core.tracer.wants(Category::Packets) {
@@ -370,15 +371,15 @@ impl Cx<'_> {
         }
     }
 
-    /// For doors: stores bytes as a body and gives their packet the next number.
+    /// For doors: stores bytes as a body and assigns the packet's id.
     pub fn emit_bytes(&mut self, bytes: &[u8], size: u32) -> (BodyRef, u64) {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);
         (self.core.pool.put_bytes(bytes), self.core.counters.sent)
     }
 
-    /// For doors: takes a packet out of the network; its bytes and `into` change places. False if its body
-    /// is none of bytes; it is gone all the same.
+    /// For doors: takes a packet out of the network and swaps its bytes with `into`. False if its body is not
+    /// of bytes; the packet is gone in both cases.
     pub fn absorb_bytes(&mut self, packet: &Packet, into: &mut Vec<u8>) -> bool {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);

@@ -1,9 +1,9 @@
 //! MTU of a link: fragmentation of what is larger, or an ICMP error to its sender (RFC 791 section 2.3, RFC 1191 section 4;
 //! catalogue NS-21, PR-05).
 //!
-//! It stands where packets enter the link, in the name of the router before it. What must not be cut up (DF) ends there,
-//! and its sender is told, unless the router is silent: then the path is a black hole for such packets. Background load
-//! passes whole: it stands for traffic of which nobody asks more than its rate.
+//! The element stands where packets enter the link and acts for the router before it. A packet that must not
+//! be fragmented (DF) is dropped. Its sender receives an ICMP error unless the router is silent; then the
+//! path is a black hole for such packets. Background load passes unfragmented: only its rate matters.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -14,22 +14,22 @@ use base::trace::Derived;
 use base::truth::Cause;
 use base::wire::{self, fragment, icmp};
 
-/// Output by which ICMP errors leave the entrance of a link.
+/// Output port for ICMP errors at the entrance of a link.
 pub const ERRORS: Port = Port(1);
-/// Input of a host where ICMP errors arrive; its low ports are the paths of a multihomed end.
+/// Input port of a host for ICMP errors; its low ports are the paths of a multihomed end.
 pub const HOST_ERRORS: Port = Port(u16::MAX);
 
-/// Bytes of an IPv4 header without options, which every fragment of a model's packet has.
+/// IPv4 header without options, bytes; every fragment of a model's packet has one.
 pub const HEADER: u32 = 20;
-/// Bytes of an ICMP error that quotes the header and eight bytes (RFC 792).
+/// Size of an ICMP error that quotes the header and eight bytes (RFC 792).
 const ERROR: u32 = 56;
 
-/// "Fragmentation needed" as it travels between models.
+/// "Fragmentation needed" between models.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig {
-    /// The MTU of the next hop, bytes.
+    /// MTU of the next hop, bytes.
     pub mtu: u32,
-    /// The length of the packet that did not fit, bytes.
+    /// Length of the packet that did not fit, bytes.
     pub size: u32,
 }
 
@@ -41,23 +41,23 @@ impl Body for TooBig {
     fn acks(&self, _each: impl FnMut(Channel, u64)) {}
 }
 
-/// The entrance of a link with an MTU.
+/// Entrance of a link with an MTU.
 pub struct Mtu {
-    /// Bytes of the largest packet that passes.
+    /// MTU, bytes.
     mtu: u32,
-    /// Whether senders are told.
+    /// Whether ICMP errors are sent.
     tells: bool,
-    /// By ledger, whether a model's packets must not be cut up. Those of real stacks say so themselves.
+    /// By ledger, whether a model's packets have DF set. Packets of real stacks carry the bit themselves.
     whole: Vec<bool>,
 }
 
 impl Mtu {
-    /// For packets of at most `mtu` bytes.
+    /// Entrance for packets of at most `mtu` bytes.
     pub fn new(mtu: u32, tells: bool, whole: Vec<bool>) -> Self {
         Mtu { mtu, tells, whole }
     }
 
-    /// Refuses a packet that must not be cut up.
+    /// Drops a packet that must not be fragmented.
     fn refuse(&self, cx: &mut Cx<'_>, packet: Packet) {
         if self.tells
             && let Some(error) = self.error(cx, &packet)
@@ -67,7 +67,7 @@ impl Mtu {
         cx.drop(packet, DropReason::TooBig);
     }
 
-    /// The message to the sender of a packet.
+    /// ICMP error to the sender of a packet.
     fn error(&self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Packet> {
         let (body, id, size) = match cx.bytes(packet) {
             Some(bytes) => {
@@ -96,7 +96,7 @@ impl Mtu {
         Some(error)
     }
 
-    /// Cuts a packet of a real stack up.
+    /// Fragments a packet of a real stack.
     fn cut_bytes(&self, cx: &mut Cx<'_>, packet: Packet) {
         let Some(fragments) = cx.bytes(&packet).and_then(|bytes| fragment::cut(bytes, self.mtu)) else {
             return self.refuse(cx, packet);
@@ -109,7 +109,7 @@ impl Mtu {
         }
     }
 
-    /// Cuts a model's packet up, or one of its fragments.
+    /// Fragments a model's packet, or one of its fragments.
     fn cut(&self, cx: &mut Cx<'_>, packet: Packet) {
         let each = fragment::carries(self.mtu, HEADER);
         let outer = cx.part(&packet);
@@ -157,10 +157,10 @@ impl Element for Mtu {
     }
 }
 
-/// What an ICMP error of bytes says, if it is one that a path has sent.
+/// Contents of an ICMP error in bytes, if it is "fragmentation needed" or "packet too big".
 pub(crate) fn read_error(bytes: &[u8]) -> Option<TooBig> {
     let icmp::TooBig { mtu, size, .. } = icmp::read(bytes)?;
-    //= RFC 1191 section 5: a router that does not say is answered with a plateau
+    //= RFC 1191 section 5: without an MTU in the message, the next plateau is assumed
     let mtu = if mtu == 0 { icmp::plateau(size) } else { mtu };
     Some(TooBig { mtu, size })
 }

@@ -1,64 +1,64 @@
 //! Gate: intervals in which a link serves no packet.
 //!
-//! A gate is closed during intervals that are a function of seed, repetition and time, never of traffic: whoever
-//! walks by meets the same weather.
+//! A gate is closed during intervals that depend on seed, repetition and time, never on traffic: every flow
+//! meets the same interruptions.
 
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// From where the next interval is counted.
+/// Reference of the next interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
-    /// From the start of the one before.
+    /// The start of the previous interval.
     Start,
-    /// From its end.
+    /// The end of the previous interval.
     End,
 }
 
-/// When the first interval starts.
+/// Start of the first interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum First {
-    /// As seen by someone who arrives at an arbitrary moment of a process that has always run.
+    /// Stationary: the process has always been running.
     Stationary,
-    /// Drawn from this distribution, in ns from t = 0.
+    /// Drawn from this distribution, ns after t = 0.
     Drawn(Dist),
 }
 
-/// When a gate is closed.
+/// Closed intervals of a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Closures {
-    /// Again and again.
+    /// Recurring.
     Process {
-        /// From one to the next, ns.
+        /// Distance of successive intervals, ns.
         every: Dist,
-        /// From where `every` counts.
+        /// Reference of `every`.
         from: From,
-        /// The first one.
+        /// First interval.
         first: First,
-        /// How long each lasts, ns.
+        /// Duration of each interval, ns.
         lasts: Dist,
     },
-    /// These intervals, ascending.
+    /// Listed intervals, ascending.
     List(Vec<(Time, Time)>),
 }
 
-/// So many intervals in a row that overlap never end: the process closes the gate for good (interruptions of a minute
-/// every half a minute, say), and whoever looked for its end would look for ever.
+/// Number of overlapping intervals in a row after which the gate counts as closed for good (such as
+/// interruptions of a minute every half a minute). It bounds the search for their end.
 const ENDLESS: u32 = 100_000;
 
-/// A gate's closed intervals: those not yet over, and where the rest come from.
+/// Closed intervals of a gate: those not yet over, and their source.
 #[derive(Clone, Debug)]
 pub struct Gate {
     source: Generator,
-    /// Ascending; of a process those that overlap are one already.
+    /// Ascending; overlapping intervals of a process are already merged.
     upcoming: VecDeque<(Time, Time)>,
 }
 
 #[derive(Clone, Debug)]
 enum Generator {
-    /// `next` is drawn already and overlaps none of those before.
+    /// `next` is already drawn and overlaps no earlier interval.
     Process {
         every: Sampler,
         lasts: Sampler,
@@ -98,7 +98,7 @@ impl Gate {
         }
     }
 
-    /// Adds the interval after the last one known, with all that overlap it; false if there is none.
+    /// Appends the next interval, merged with all that overlap it; false if there is none.
     fn extend(&mut self) -> bool {
         let Generator::Process { every, lasts, from, next } = &mut self.source else { return false };
         let Some((begin, mut until)) = next.take() else { return false };
@@ -107,7 +107,7 @@ impl Gate {
             let origin = if *from == From::Start { last.0 } else { last.1 };
             let start = origin + span(every.draw());
             let end = start + span(lasts.draw());
-            // A process that does not move on would never end.
+            // A process without progress would never end.
             let moves = start > origin || end > start;
             if start > until || !moves {
                 *next = moves.then_some((start, end));
@@ -121,8 +121,8 @@ impl Gate {
         true
     }
 
-    /// The first instant from `t` on at which the gate is open. `now`, the present, never goes back
-    /// from call to call; `t` may, but lies at or after it.
+    /// First time from `t` on at which the gate is open. `now` never decreases from call to call; `t` may,
+    /// but is not before it.
     #[inline]
     pub fn open_from(&mut self, now: Time, t: Time) -> Time {
         match self.upcoming.front() {
@@ -134,7 +134,7 @@ impl Gate {
     fn open_after_closures(&mut self, now: Time, mut t: Time) -> Time {
         let mut i = 0;
         loop {
-            // What waits for another gate for ever does not ask what this one does for ever.
+            // A packet that waits for another gate for ever needs no answer from this one.
             if t.is_never() {
                 return t;
             }
@@ -148,7 +148,7 @@ impl Gate {
                 return t;
             }
             t = t.max(end);
-            // What is over is forgotten, unless the process needs it to go on from.
+            // Past intervals are dropped, unless the process needs the last one to continue.
             if end <= now && i == 0 && (self.upcoming.len() > 1 || self.extend()) {
                 self.upcoming.pop_front();
             } else {
@@ -157,7 +157,7 @@ impl Gate {
         }
     }
 
-    /// Whether `t` lies in a closed interval, and until when that stays so. `now` as in
+    /// Whether `t` lies in a closed interval, and the time until which this state lasts. `now` as in
     /// [`Gate::open_from`].
     pub fn phase(&mut self, now: Time, t: Time) -> (bool, Time) {
         if t.is_never() {
@@ -172,7 +172,7 @@ impl Gate {
         (false, next.map_or(Time::NEVER, |(start, _)| start))
     }
 
-    /// The closed intervals that start before `until`.
+    /// Closed intervals that start before `until`.
     pub fn closures_before(mut self, until: Time) -> Vec<(Time, Time)> {
         while self.upcoming.back().is_some_and(|&(start, _)| start < until) && self.extend() {}
         self.upcoming.into_iter().filter(|&(start, _)| start < until).collect()
@@ -238,7 +238,7 @@ mod tests {
         Closures::Process { first: First::Drawn(every.clone()), every, from: From::Start, lasts }
     }
 
-    /// Interruptions longer than the time between them close the gate for good; that is known at once.
+    /// Interruptions longer than their distance close the gate for good; this is known at once.
     #[test]
     fn a_gate_that_never_opens_again_says_so() {
         let s = |x| Time::ZERO + Span::from_secs(x);
@@ -248,13 +248,13 @@ mod tests {
         assert_eq!(gate.open_from(s(1), s(1)), Time::NEVER);
         assert_eq!(gate.phase(s(5), s(5)), (true, Time::NEVER));
         assert_eq!(gate.closures_before(s(1000)), [(s(1), Time::NEVER)]);
-        // Another one on the same link is asked what it does then; that must not take for ever.
+        // Another gate of the same link is queried at that time; the query must end.
         let mut other = Gate::new(&reselections(), "other", SEED);
         assert_eq!(other.open_from(s(5), Time::NEVER), Time::NEVER);
         assert_eq!(other.phase(s(5), Time::NEVER), (false, Time::NEVER));
     }
 
-    /// Those drawn that overlap are one, whoever asks when, and the ones that do not stay apart.
+    /// Overlapping drawn intervals are merged for any order of queries; others stay apart.
     #[test]
     fn drawn_closures_that_overlap_are_one() {
         let lasts = Dist::Uniform(0.1e9, 1.7e9);

@@ -1,8 +1,8 @@
 //! Delay before the queue: packets are held while the gate is closed (catalogue NS-02).
 //!
-//! Then the queue goes on draining while arriving packets are held, and all of them reach it at once when the gate
-//! opens: the original delay generator of the SCTP study (catalogue NS-02), where 60 held segments overflow a queue
-//! of 50.
+//! The queue continues to drain while arriving packets are held, and receives all of them at once when the
+//! gate opens. This is the original delay generator of the SCTP study (catalogue NS-02), where 60 held
+//! segments overflow a queue of 50.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;
@@ -10,7 +10,7 @@ use base::Time;
 use base::packet::{DropReason, Packet};
 use std::collections::VecDeque;
 
-/// A gate in front of a queue.
+/// Gate in front of a queue.
 pub struct Hold {
     gate: Gate,
     stores: bool,

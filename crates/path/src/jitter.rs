@@ -1,7 +1,7 @@
 //! Variable propagation delay, per packet or by departure time.
 //!
-//! A delay drawn for each, or one that depends on when it is sent. Packets overtake each other only if that is asked
-//! for.
+//! The delay is drawn per packet, or depends on the time of sending. Packets are reordered only with that
+//! option.
 
 use crate::element::{Cx, Element, Port};
 use base::dist::Sampler;
@@ -10,17 +10,17 @@ use base::{Span, Time};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Where delays come from.
+/// Source of delays.
 #[derive(Clone, Debug)]
 pub enum Delays {
-    /// One draw a packet, nanoseconds.
+    /// Drawn per packet, nanoseconds.
     Drawn(Sampler),
-    /// Steps over the time of sending; before the first one the first delay holds. With a period they
+    /// Steps over the time of sending; the first delay also applies before its time. With a period the steps
     /// repeat.
     Steps {
-        /// Ascending instants and the delays from then on.
+        /// Ascending times, each with the delay from then on.
         steps: Vec<(Time, Span)>,
-        /// After how long the steps begin again.
+        /// Period of the steps.
         period: Option<Span>,
     },
 }
@@ -64,7 +64,7 @@ impl Ord for Flying {
     }
 }
 
-/// Propagation that varies.
+/// Varying propagation delay.
 pub struct Jitter {
     delays: Delays,
     reorder: bool,
@@ -74,7 +74,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Delays packets; with `reorder` one may overtake another.
+    /// Delays packets; `reorder` permits reordering.
     pub fn new(delays: Delays, reorder: bool) -> Self {
         Jitter { delays, reorder, flying: BinaryHeap::new(), latest: Time::ZERO, count: 0 }
     }

@@ -1,7 +1,7 @@
-//! What lies between two endpoints: an arena of elements that are told the time.
+//! Network path between two endpoints: an arena of elements driven by simulated time.
 //!
-//! Elements look at packet heads only. They are woken when they asked to be, send packets on through
-//! numbered ports, and keep everything else to themselves. `path` knows no transport.
+//! Elements read packet heads only. They are woken at the times that they request, forward packets through
+//! numbered ports, and keep all other state private. `path` is independent of any transport.
 
 pub mod background;
 pub mod capacity;

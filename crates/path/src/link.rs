@@ -1,17 +1,15 @@
 //! Link: queue, serialisation and propagation, one direction.
 //!
-//! Queue it (drop-tail, drop-head, RED), serialise it, carry it. One direction.
 //!
-//! Service is lazy. Since a FIFO queue in front of a known service curve leaves nothing open, the
-//! instant at which a packet starts and ends its transmission is computed when it joins the queue, and
-//! the link wakes for deliveries only. A packet whose start lies in the past has left the queue: what
-//! counts against the limit is what waits, not what is in service. At equal times a departure comes
-//! before an arrival.
+//! Service is lazy. A FIFO queue in front of a known service curve is deterministic, so a packet's start and
+//! end of transmission are computed when it joins the queue, and the link wakes for deliveries only. A packet
+//! whose start lies in the past has left the queue: the limit applies to waiting packets, not to the one in
+//! service. At equal times a departure precedes an arrival.
 //!
-//! Gates suspend service after the queue (catalogue NS-03): no transmission starts while one is
-//! closed, the packet in transmission finishes, what propagates arrives, the queue fills. Only a
-//! signal from outside, or a packet taken out of the queue's head, changes what was computed; then the
-//! packets not yet started, and the rest of the one in service, are computed again.
+//! Gates suspend service behind the queue (catalogue NS-03). While one is closed no transmission starts, the
+//! packet in transmission finishes, packets in propagation arrive, and the queue fills. Only a signal from
+//! outside, or a drop from the queue's head, changes computed times; then the waiting packets and the rest of
+//! the one in service are recomputed.
 
 use crate::capacity::Capacity;
 use crate::channel::MOST_LOAD;
@@ -24,53 +22,53 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
 
-/// What a link is made of.
+/// Configuration of a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// Rate over time.
     pub capacity: Capacity,
     /// One-way propagation; transmission time is extra.
     pub delay: Span,
-    /// What may wait.
+    /// Queue limit.
     pub limit: QueueLimit,
 }
 
-/// How much may wait beside the packet in service, and who goes when that is too much.
+/// Limit of the backlog beside the packet in service, and the drop policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueLimit {
-    /// At most so many packets.
+    /// Maximum backlog, packets.
     pub packets: Option<u32>,
-    /// At most so many bytes.
+    /// Maximum backlog, bytes.
     pub bytes: Option<u64>,
-    /// The oldest waiting packet makes room (QM-02), instead of the newest being dropped (QM-01).
+    /// Drops the oldest waiting packet (drop-head, QM-02) instead of the newest (drop-tail, QM-01).
     pub drop_head: bool,
 }
 
-/// A gate after the queue, and what becomes of packets that come to it while it is closed.
+/// Gate behind the queue, with its treatment of packets while it is closed.
 #[derive(Clone, Debug)]
 pub struct LinkGate {
-    /// When it is closed.
+    /// Closed intervals.
     pub gate: Gate,
-    /// They wait, and with them everything behind; otherwise they are dropped.
+    /// Packets wait at the closed gate, and block the queue; otherwise they are dropped.
     pub stores: bool,
 }
 
-/// What is known of a packet inside: one cache line.
+/// State of a packet in the link: one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// When the packet arrives at the far end: one propagation after transmission ends.
+    /// Arrival at the far end: one propagation delay after the end of transmission.
     pub(crate) arrival: Time,
-    /// When transmission starts.
+    /// Start of transmission.
     start: Time,
-    /// With [`DOOMED`], if that is so.
+    /// With the flag [`DOOMED`], if the packet will be dropped at a gate.
     packet: Packet,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
 
-/// Of a packet in its slot and nowhere else: it meets a closed gate that does not store, and ends there. A bit of the byte
-/// of the ECN codepoint, which has two.
+/// Flag used in slots only: the packet meets a closed gate that does not store, and is dropped there. It is
+/// a spare bit of the byte that holds the two-bit ECN codepoint.
 const DOOMED: u8 = 1 << 7;
 
 impl Slot {
@@ -83,43 +81,43 @@ impl Slot {
         self.packet.ecn = if doomed { codepoint | DOOMED } else { codepoint };
     }
 
-    /// Background load.
+    /// Whether it is background load.
     pub(crate) fn is_load(&self) -> bool {
         self.packet.flags.has(Flags::VIRTUAL)
     }
 
-    /// The packet as it came.
+    /// The packet without the flag.
     fn packet(&self) -> Packet {
         Packet { ecn: self.packet.ecn & !DOOMED, ..self.packet }
     }
 }
 
-/// One direction of a link. In this order, since there may be thousands: what every packet touches comes
-/// first and fills two cache lines.
+/// One direction of a link. There may be thousands, so fields are ordered for the cache: those that every
+/// packet touches come first and fill two cache lines.
 #[repr(C, align(64))]
 pub struct Link {
-    /// Packets in order: those that propagate, the one in service, those that wait.
+    /// Packets in order: in propagation, in service, waiting.
     slots: Ring<Slot>,
-    /// How many of them, from the front, had started when last looked at.
+    /// Number of packets, from the front, whose transmission had started at the last check.
     started: u32,
-    /// The size of the next one to start, if one waits.
+    /// Size of the next packet to start, if one waits.
     next_size: u32,
-    /// When it starts; [`Time::NEVER`] if none waits.
+    /// Start of its transmission; [`Time::NEVER`] if none waits.
     next_start: Time,
     waiting_bytes: u64,
-    /// When the transmitter is free.
+    /// Time at which the transmitter is free.
     free: Time,
-    /// From the first to before the second nothing is known to be closed.
+    /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
     delay: Span,
-    /// The last two sizes and their transmission times at a fixed rate; while the rate varies, none.
+    /// The last two packet sizes and their transmission times; valid for a fixed rate only.
     spans: [Span; 2],
     sizes: [u32; 2],
-    /// Of the limit: packets; the greatest number if they are not counted.
+    /// Limit in packets; `u32::MAX` if there is none.
     most_packets: u32,
-    /// Of the limit: whether bytes are counted.
+    /// Whether there is a limit in bytes.
     counts_bytes: bool,
-    /// Speaks up before the queue is full.
+    /// Active queue management (RED).
     red: Option<Box<Red>>,
     limit: QueueLimit,
     capacity: Capacity,
@@ -130,11 +128,11 @@ pub struct Link {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(std::mem::offset_of!(Link, limit) == 128);
 
-/// No packet has this size.
+/// Placeholder that matches no packet size.
 const NO_SIZES: [u32; 2] = [u32::MAX; 2];
 
 impl Link {
-    /// A link with gates after its queue.
+    /// A link with gates behind its queue.
     pub fn new(config: LinkConfig, gates: Vec<LinkGate>) -> Self {
         Link {
             capacity: config.capacity,
@@ -157,14 +155,14 @@ impl Link {
         }
     }
 
-    /// The same link with a manager of its queue.
+    /// Adds active queue management.
     #[must_use]
     pub fn managed(mut self, red: Red) -> Self {
         self.red = Some(Box::new(red));
         self
     }
 
-    /// Asks the queue's manager about a packet that has come; false if it was dropped.
+    /// Passes an arriving packet to the AQM; false if it was dropped.
     #[cold]
     fn ask(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> bool {
         let now = cx.now();
@@ -197,7 +195,7 @@ impl Link {
         true
     }
 
-    /// Moves packets whose transmission has started out of the queue.
+    /// Counts packets whose transmission has started as no longer waiting.
     #[inline(always)]
     fn catch_up(&mut self, now: Time) {
         while self.next_start <= now {
@@ -207,7 +205,7 @@ impl Link {
         }
     }
 
-    /// The first packet is gone. Nobody may have looked since it started: it then still counts as waiting.
+    /// Removes the first packet. If no check happened since its start, it still counts as waiting.
     #[inline(always)]
     fn leave(&mut self) {
         if self.started > 0 {
@@ -220,7 +218,7 @@ impl Link {
         }
     }
 
-    /// The first packet has come to the far end, or to the gate at which it ends.
+    /// Delivers the first packet at the far end, or drops it at its gate.
     #[inline(always)]
     fn deliver(&mut self, cx: &mut Cx<'_>, now: Time) {
         let Some(slot) = self.slots.get(0) else { return };
@@ -238,8 +236,7 @@ impl Link {
         self.leave();
     }
 
-    /// The first packet, one of background load, has come to the far end, where it is taken out; or to the gate at which
-    /// it ends.
+    /// Takes out the first packet, which is background load, at the far end, or drops it at its gate.
     #[inline]
     pub(crate) fn absorb(&mut self, cx: &mut Cx<'_>) {
         let Some(slot) = self.slots.get(0) else { return };
@@ -252,8 +249,8 @@ impl Link {
         self.leave();
     }
 
-    /// How many packets of `size` bytes, one every `gap` from `t` on, pass without waiting and are at the far end before the last
-    /// one that comes before `end`. None if one could wait, or if that is not known yet.
+    /// Number of packets of `size` bytes, one every `gap` from `t` on, that pass without waiting and have
+    /// left before the last one that arrives before `end`. 0 if one could wait, or if that is unknown.
     #[inline]
     pub(crate) fn idles(&mut self, t: Time, end: Time, size: u32, gap: Span) -> u64 {
         let end = end.min(self.open.1);
@@ -267,7 +264,7 @@ impl Link {
             return 0;
         }
         let coming = (end.since(t).as_nanos() - 1) / gap.as_nanos() + 1;
-        // They stay in the link: so it knows what it has in service.
+        // The last ones stay in the link, so that it knows the packet in service.
         let staying = (takes + self.delay).as_nanos() / gap.as_nanos() + 1;
         let passing = coming.saturating_sub(staying);
         if passing > 0 {
@@ -276,20 +273,20 @@ impl Link {
         passing
     }
 
-    /// Packets inside: those that propagate, the one in service, those that wait.
+    /// Packets inside: in propagation, in service, waiting.
     pub(crate) fn slots(&self) -> &Ring<Slot> {
         &self.slots
     }
 
-    /// The same for those that come at the same instant, which are few: a call, so that what delivers the first
-    /// keeps no registers for them.
+    /// [`Self::deliver`] for further packets at the same time, which are rare: not inlined, so that the
+    /// common case needs no registers for them.
     #[cold]
     #[inline(never)]
     pub(crate) fn deliver_another(&mut self, cx: &mut Cx<'_>, now: Time) {
         self.deliver(cx, now);
     }
 
-    /// Looks when the next one starts.
+    /// Updates the size and start of the next packet.
     #[inline(always)]
     fn look_ahead(&mut self) {
         let next = self.slots.get(self.started);
@@ -297,8 +294,8 @@ impl Link {
             next.map_or((Time::NEVER, 0), |slot| (slot.start, slot.packet.size));
     }
 
-    /// When transmission of `size` bytes that could begin at `t` begins and ends, and whether a gate
-    /// ends it instead.
+    /// Start and end of the transmission of `size` bytes that could begin at `t`, and whether a gate drops
+    /// the packet instead.
     #[inline(always)]
     fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
         if self.open.0 <= t && t < self.open.1 {
@@ -312,7 +309,7 @@ impl Link {
         self.transmission_through(now, t, size)
     }
 
-    /// The same, asking the gates and whatever says how fast it goes.
+    /// The general case of [`Self::transmission`], with gates and a varying rate.
     #[inline(never)]
     fn transmission_through(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
         let start = match self.passing(now, t) {
@@ -332,13 +329,13 @@ impl Link {
         (start, end, false)
     }
 
-    /// When something that comes at `t` has passed the gates, or when it ends at one of them.
+    /// Time at which a packet that arrives at `t` has passed the gates, or at which one of them drops it.
     fn passing(&mut self, now: Time, t: Time) -> Result<Time, Time> {
         if self.closed_by_hand {
             return Ok(Time::NEVER);
         }
         let mut start = t;
-        // Passing one gate may end before another: until all are open at once.
+        // One gate may close before another opens: repeat until all are open at once.
         loop {
             let before = start;
             for LinkGate { gate, stores } in &mut self.gates {
@@ -359,7 +356,7 @@ impl Link {
 
     #[inline]
     fn span_of(&mut self, rate: Rate, size: u32) -> Span {
-        // Data packets and acknowledgements: two sizes spare nearly every division.
+        // Data packets and ACKs: two cached sizes avoid nearly every division.
         if self.sizes[0] == size {
             return self.spans[0];
         }
@@ -390,7 +387,7 @@ impl Link {
         self.closed_by_hand || self.gates.iter_mut().any(|g| g.stores && g.gate.open_from(now, now) > now)
     }
 
-    /// Takes a packet in.
+    /// Takes in an arriving packet.
     #[inline(always)]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         if self.red.is_some() {
@@ -403,12 +400,12 @@ impl Link {
         }
     }
 
-    /// Queues a packet, or drops it.
+    /// Enqueues a packet, or drops it.
     #[inline(always)]
     fn queue(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let now = cx.now();
         self.catch_up(now);
-        // A packet that finds the link idle and open does not wait: no limit holds for it.
+        // A packet that finds the link idle and open does not wait, so no limit applies.
         let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
         if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
             return cx.drop(*packet, DropReason::QueueFull);
@@ -418,7 +415,7 @@ impl Link {
             return cx.drop(*packet, DropReason::QueueFull);
         }
         let start = self.join(now, packet);
-        // How long it waits behind a link that is closed for good, nobody knows.
+        // The delay behind a link that is closed for good is unknown.
         if packet.flags.has(Flags::DATA)
             && !start.is_never()
             && let Some(ledger) = cx.ledger(packet)
@@ -429,7 +426,7 @@ impl Link {
         cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
     }
 
-    /// Puts a packet at the end of the queue.
+    /// Appends a packet to the queue.
     #[inline(always)]
     fn join(&mut self, now: Time, packet: &Packet) -> Time {
         let (start, end, doomed) = self.transmission(now, self.free.max(now), packet.size);
@@ -438,7 +435,7 @@ impl Link {
         if self.slots.len() > self.started {
             self.waiting_bytes += u64::from(packet.size);
         } else if start <= now {
-            self.started += 1; // it does not wait
+            self.started += 1; // it need not wait
         } else {
             self.waiting_bytes += u64::from(packet.size);
             (self.next_start, self.next_size) = (start, packet.size);
@@ -450,13 +447,13 @@ impl Link {
         start
     }
 
-    /// When the transmission of a packet ends.
+    /// End of a packet's transmission.
     fn end_of(&self, slot: &Slot) -> Time {
         if slot.is_doomed() || slot.arrival.is_never() { slot.arrival } else { slot.arrival - self.delay }
     }
 
-    /// Computes everything that has not started again. `in_service` are the bytes that the packet in
-    /// service still has to send, if that has changed.
+    /// Recomputes all packets that have not started. `in_service`: remaining bytes of the packet in service,
+    /// if its end changes.
     fn reschedule(&mut self, now: Time, in_service: Option<u32>) {
         let mut free = now;
         if let Some(i) = self.started.checked_sub(1)
@@ -485,8 +482,7 @@ impl Link {
         self.look_ahead();
     }
 
-    /// Drops waiting packets from the head until `size` more bytes have room; false, and nothing is dropped, if they
-    /// never do.
+    /// Drops waiting packets from the head until `size` bytes fit; false without a drop if they never fit.
     #[cold]
     fn make_room(&mut self, cx: &mut Cx<'_>, size: u32) -> bool {
         if self.limit.bytes.is_some_and(|n| u64::from(size) > n) {
@@ -511,8 +507,8 @@ impl Element for Link {
         self.take(cx, &packet);
     }
 
-    // The packet is looked at where it lies and copied once, into its slot: a copy of what was written just
-    // now, field by field, is not there yet when its first field is asked for.
+    // The packet is read in place and copied once, into its slot: reading a field right after a field-wise
+    // copy would stall on the store.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
         self.take(cx, packet);
@@ -541,7 +537,7 @@ impl Element for Link {
         self.catch_up(now);
         match signal {
             Signal::Rate(rate) => {
-                // What the packet in service still has to send at the old rate.
+                // Remaining bytes of the packet in service, at the old rate.
                 let in_service = self.started.checked_sub(1).and_then(|i| self.slots.get(i));
                 let in_service = in_service.map(|slot| (self.end_of(slot), slot.packet.size));
                 let left = in_service.filter(|(end, _)| *end > now).map(|(end, size)| {

@@ -1,12 +1,12 @@
 //! Loaded link: a plain link whose background load ends behind it.
 //!
-//! Such load meets nothing but the link's queue and transmitter, so no wake-up is spent on it. Before anything else
-//! happens to the link, the packets of load that have come since are taken in, each at its own time; what has left
-//! the link by then is taken out. [`crate::background::Background`] and [`crate::background::Absorber`] around a
-//! [`Link`] give the same, at four calls and two wake-ups a packet.
+//! Such load meets only the link's queue and transmitter, so it costs no wake-ups. Before any other event at
+//! the link, the load packets that have arrived since are enqueued, each at its own time, and those that have
+//! left are removed. [`crate::background::Background`] and [`crate::background::Absorber`] around a [`Link`]
+//! give the same result, at four calls and two wake-ups per packet.
 //!
-//! Counters lag behind by the load that nobody has asked for yet. Nothing is recorded: who wants events takes the
-//! two elements.
+//! Counters lag behind by the load not yet processed. Nothing is recorded; use the two elements where events
+//! are needed.
 
 use crate::background::Source;
 use crate::element::{Cx, Element, Port, Signal};
@@ -14,37 +14,37 @@ use crate::link::Link;
 use base::packet::Packet;
 use base::{Span, Time};
 
-/// A link that does not drop from the head, and its load. All its packets with [`base::packet::Flags::VIRTUAL`] are its
-/// own sources'.
+/// A link without head drop, and its load. All its packets with [`base::packet::Flags::VIRTUAL`] come from
+/// its own sources.
 pub struct LoadedLink {
     link: Link,
-    /// In the order of ties; none once they have ceased.
+    /// In tie order; empty once they have ceased.
     sources: Vec<Source>,
-    /// When the next packet of load comes.
+    /// Arrival of the next load packet.
     due: Time,
-    /// When the first packet that is no load comes to the far end.
+    /// Arrival of the first packet that is not load at the far end.
     exit: Time,
 }
 
 impl LoadedLink {
-    /// A link with sources of load.
+    /// A link with load sources.
     pub fn new(link: Link, sources: Vec<Source>) -> Self {
         let mut loaded = LoadedLink { link, sources, due: Time::NEVER, exit: Time::NEVER };
         loaded.look_ahead();
         loaded
     }
 
-    /// Looks when load comes next.
+    /// Updates the arrival of the next load packet.
     #[inline]
     fn look_ahead(&mut self) {
         self.due = self.sources.iter().map(Source::next).min().unwrap_or(Time::NEVER);
     }
 
-    /// Takes in the load that has come before what happens now.
+    /// Enqueues the load that has arrived before the present event.
     #[inline]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        // At equal times sources run right after their link and before everything upstream.
+        // At equal times sources run right after their link and before all elements upstream.
         let end = if cx.is_past_own_turn() { now + Span::from_nanos(1) } else { now };
         if self.due < end {
             self.catch_up_to(cx, end);
@@ -68,8 +68,8 @@ impl LoadedLink {
         }
     }
 
-    /// Counts load that finds the link idle and has left it again before `end` without a look at each of its packets; false
-    /// if there is none.
+    /// Counts load that finds the link idle and leaves before `end`, without simulating each packet; false if
+    /// there is none.
     #[inline]
     fn skip(&mut self, cx: &mut Cx<'_>, end: Time) -> bool {
         let [source] = &mut self.sources[..] else { return false };
@@ -83,7 +83,7 @@ impl LoadedLink {
         packets > 0
     }
 
-    /// Takes out the load at the front that has come to the far end by `t`.
+    /// Removes the load at the front that has reached the far end by `t`.
     #[inline]
     fn absorb(&mut self, cx: &mut Cx<'_>, t: Time) {
         while self.link.slots().get(0).is_some_and(|slot| slot.arrival <= t && slot.is_load()) {
@@ -91,8 +91,8 @@ impl LoadedLink {
         }
     }
 
-    /// Looks when the next packet leaves that somebody waits for; after the load has ceased, when all have left. A packet
-    /// leaves after all before it: what ends at a gate has no propagation, but waits its turn.
+    /// Updates the departure of the first packet that is not load, or of the last packet once the load has
+    /// ceased. Packets leave in order: one dropped at a gate has no propagation, but waits its turn.
     fn look_for_exit(&mut self) {
         let slots = self.link.slots();
         let mut latest = Time::ZERO;

@@ -1,6 +1,6 @@
 //! Loss models, also for marking and duplication: listed packets, independent choices, Gilbert-Elliott.
-//!
-//! Named packets, for building cases ("data segments 9-15"), and random ones: each on its own, or in bursts by the
+//! Listed packets for constructed cases ("data segments 9-15"), and random choices: independent, or in bursts
+//! by the two-state model of Gilbert and Elliott.
 //! two-state model of Gilbert and Elliott.
 
 use crate::element::{Cx, Element, Port};
@@ -10,18 +10,18 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::rng::Stream;
 
-/// ECN codepoints (RFC 3168 section 5): not capable, and congestion experienced.
+/// ECN codepoints (RFC 3168 section 5): Not-ECT and CE.
 const NOT_ECT: u8 = 0;
 const CE: u8 = 3;
 
-/// How packets are chosen.
+/// Selection of packets.
 #[derive(Clone, Debug)]
 pub enum Rule {
     /// Data packets with these ordinals, first and last included (catalogue NS-09).
     Scripted(Vec<(u32, u32)>),
     /// Each packet with this probability.
     Random(f64),
-    /// A chain with a good and a bad state, moved before each packet.
+    /// Gilbert-Elliott chain, moved before each packet.
     GilbertElliott {
         /// Probability of leaving the good state.
         leave_good: f64,
@@ -32,30 +32,30 @@ pub enum Rule {
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
-    /// A bad state that is weather: it comes and goes with time, whatever the traffic.
+    /// Loss periods over time, independent of traffic.
     Weather {
-        /// When it is bad.
+        /// Loss periods are the closed intervals of this gate.
         bad: Gate,
-        /// Loss probability otherwise.
+        /// Loss probability outside of loss periods.
         loss_good: f64,
-        /// Loss probability while it is.
+        /// Loss probability in loss periods.
         loss_bad: f64,
     },
 }
 
-/// What becomes of a chosen packet.
+/// Treatment of a selected packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fate {
-    /// It is dropped.
+    /// Dropped.
     #[default]
     Lost,
-    /// It is marked if it may be (ECN, RFC 3168), else dropped.
+    /// Marked if it is ECN-capable (RFC 3168), otherwise dropped.
     Marked,
-    /// A second copy follows it at once.
+    /// Duplicated; the copy follows at once.
     Duplicated,
 }
 
-/// Chooses packets on their way.
+/// Element that drops, marks or duplicates selected packets.
 pub struct Loss {
     rule: Rule,
     stream: Stream,
@@ -64,12 +64,12 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loses by `rule`; chance comes from `stream`.
+    /// Drops packets by `rule`; random choices come from `stream`.
     pub fn new(rule: Rule, stream: Stream) -> Self {
         Loss { rule, stream, bad: false, fate: Fate::Lost }
     }
 
-    /// The chosen packets meet another fate than to be dropped.
+    /// Sets a treatment other than dropping.
     #[must_use]
     pub fn fate(mut self, fate: Fate) -> Self {
         self.fate = fate;

@@ -1,32 +1,32 @@
-//! Volume meter: packets and bytes that pass a place, by flow and direction (catalogue CH-01, CH-02, CH-06).
+//! Volume meter: packets and bytes that pass a point, by flow and direction (catalogue CH-01, CH-02, CH-06).
 //!
-//! Charging by volume counts at the gateway, before the queue of the radio link, or in the radio network, behind it. Two
-//! meters on one link tell the two bills apart.
+//! Volume-based charging counts at the gateway, before the queue of the radio link, or in the radio network
+//! behind it. Two meters on one link show the difference.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{Flags, Packet};
 
-/// What has passed of one flow in one direction. Background load is not counted.
+/// Volume of one flow in one direction, without background load.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Volume {
     /// Packets.
     pub packets: u64,
     /// Bytes on the wire, all headers counted.
     pub bytes: u64,
-    /// Those of them that carry data which the transport had sent before.
+    /// Bytes of packets with retransmitted data.
     pub resent_bytes: u64,
 }
 
-/// Counts what passes.
+/// Volume meter.
 #[derive(Clone, Default, Debug)]
 pub struct Meter {
-    /// By ledger, two a flow.
+    /// By ledger, two per flow.
     volumes: Vec<Volume>,
 }
 
 impl Meter {
-    /// What has passed for this ledger.
+    /// Volume of this ledger.
     pub fn volume(&self, ledger: usize) -> Volume {
         self.volumes.get(ledger).copied().unwrap_or_default()
     }

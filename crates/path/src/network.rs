@@ -1,8 +1,8 @@
 //! Network: element arena, scheduling and packet delivery.
 //!
-//! An arena of them, one pending wake-up each, and an outbox that delivers what they send in the order they sent it.
-//! The network is driven from outside: told up to when to run, it executes everything due in order, each thing at its
-//! own scheduled time.
+//! An arena of elements with one pending wake-up each, and an outbox that delivers packets in the order of
+//! sending. A driver runs the network up to a given time; all events due are executed in order, each at its
+//! scheduled time.
 
 use crate::element::{Core, Counters, Cx, Element, ElementId, Port, Signal};
 use crate::outbox::{Outbox, Parcel, SIGNAL};
@@ -22,18 +22,18 @@ pub struct Network {
     elements: Vec<Box<dyn Element>>,
     schedule: Schedule,
     core: Core,
-    /// What was sent and is not delivered; empty between two wake-ups.
+    /// Packets sent and not yet delivered; empty between two wake-ups.
     outbox: Outbox,
-    /// What is sent while that is delivered.
+    /// Packets sent during a delivery.
     second: Outbox,
     now: Time,
     triggers: Triggers,
 }
 
-/// Nobody's wake-up is executed.
+/// Tie order of calls from outside, after all elements.
 const OUTSIDE: u32 = u32::MAX;
 
-/// As many elements are asked one by one.
+/// Up to this number of elements, each one is queried.
 const MANY: usize = 64;
 
 impl Network {
@@ -58,18 +58,18 @@ impl Network {
         }
     }
 
-    /// Adds an element. Add those further downstream first: at equal times they run first.
+    /// Adds an element. Elements further downstream must be added first: at equal times they run first.
     pub fn add(&mut self, element: impl Element) -> ElementId {
         self.elements.push(Box::new(element));
         ElementId(self.elements.len() as u32 - 1)
     }
 
-    /// Leads `from`'s port `out` to `to`'s port `into`.
+    /// Connects port `out` of `from` to port `into` of `to`.
     pub fn wire(&mut self, from: ElementId, out: Port, to: ElementId, into: Port) {
         self.core.wires.note(from, out, (to, u32::from(into.0)));
     }
 
-    /// Ends construction: asks every element for its first wake-up.
+    /// Ends construction and schedules the first wake-ups.
     pub fn start(&mut self, shuffle_ties: Option<u64>) {
         self.schedule = Schedule::new(self.elements.len());
         let tables = self.elements.iter().enumerate();
@@ -83,13 +83,13 @@ impl Network {
         }
     }
 
-    /// When something is next due; `None`: never again.
+    /// Time of the next event; `None`: never.
     pub fn next_wake(&self) -> Option<Time> {
         self.schedule.first().map(|(t, _)| t)
     }
 
-    /// Until when nothing can come to an end of the network if nothing comes in; `None`: never again. It looks at each
-    /// element, or says [`Network::next_wake`] where they are many.
+    /// Lower bound of the next arrival at an end of the network if no packet enters; `None`: never. With many
+    /// elements this is [`Network::next_wake`].
     pub fn next_exit(&self) -> Option<Time> {
         if self.elements.len() > MANY {
             return self.next_wake();
@@ -98,7 +98,7 @@ impl Network {
         next.filter(|t| !t.is_never())
     }
 
-    /// Executes everything due up to and including `t`, in order, each at its own time.
+    /// Executes all events due up to and including `t`, in order, each at its own time.
     pub fn run_until(&mut self, t: Time) {
         while let Some((due, i)) = self.schedule.first() {
             if due > t {
@@ -109,8 +109,8 @@ impl Network {
         self.now = self.now.max(t);
     }
 
-    /// Executes wake-ups until `done` says so (asked after each), nothing is due any more, or
-    /// something would be due after `limit`. True if `done` said so.
+    /// Executes events until `done` returns true (checked after every `every` wake-ups), no event is left, or
+    /// the next event is after `limit`. True if `done` returned true.
     pub fn run_while(&mut self, limit: Time, mut done: impl FnMut(&Network) -> bool, every: u32) -> bool {
         loop {
             for _ in 0..every {
@@ -125,7 +125,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass before somebody outside acts.
+    /// Advances to `at` before a call from outside.
     fn pass(&mut self, at: Time) {
         self.run_until(at);
         self.core.woken = OUTSIDE;
@@ -134,7 +134,7 @@ impl Network {
     #[inline]
     fn wake(&mut self, due: Time, i: usize) {
         debug_assert!(due >= self.now, "time went back");
-        // A wish for this very instant may come after the turn of a later element.
+        // A wake-up requested for the present time may come after that of a later element.
         self.core.woken = if due > self.now { i as u32 } else { self.core.woken.max(i as u32) };
         self.now = due;
         self.core.counters.wakes += 1;
@@ -145,7 +145,7 @@ impl Network {
         self.settle();
     }
 
-    /// Delivers what is in the outbox, and then what that caused, in the order in which it was sent.
+    /// Delivers the packets in the outbox and those that result, in the order of sending.
     #[inline]
     fn settle(&mut self) {
         let (mut sent, mut outbox) = (&mut self.outbox, &mut self.second);
@@ -172,15 +172,15 @@ impl Network {
         }
     }
 
-    /// Puts a packet in from outside, at `at` or at the present if that is later.
+    /// Injects a packet at `at`, or now if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
         self.pass(at);
         self.outbox.push(&packet, to, u32::from(port.0));
         self.settle();
     }
 
-    /// Tells an element something, at `at` or at the present if that is later. Everything due before
-    /// is executed first.
+    /// Sends a signal to an element at `at`, or now if that is later. Everything due before is executed
+    /// first.
     pub fn signal(&mut self, at: Time, to: ElementId, signal: Signal) {
         self.pass(at);
         let i = to.0 as usize;
@@ -192,14 +192,14 @@ impl Network {
         self.settle();
     }
 
-    /// Lets `name` give `signal` to an element whenever it is called. One name may speak to many.
+    /// Registers `signal` to an element for trigger `name`. One name may have several.
     pub fn lend(&mut self, name: &str, to: ElementId, signal: Signal) {
         self.triggers.lend(name, to, signal);
     }
 
-    /// Calls a name, at `at` or at the present if that is later: everything due before is executed first, then
-    /// every element that lent itself to it hears its signal, all at one instant. It is written down. False, and
-    /// nothing happens, if nobody has that name.
+    /// Calls a trigger at `at`, or now if that is later. Everything due before is executed first; then every
+    /// registered element receives its signal, all at the same time. The call is logged. False, without an
+    /// effect, if the name is unknown.
     pub fn trigger(&mut self, at: Time, name: &str) -> bool {
         let Some(number) = self.triggers.find(name) else { return false };
         self.run_until(at);
@@ -213,14 +213,14 @@ impl Network {
         true
     }
 
-    /// The names that can be called, and which were.
+    /// Triggers registered, and those called.
     pub fn triggers(&self) -> &Triggers {
         &self.triggers
     }
 
-    /// Lets somebody outside act through an element, at `at` or at the present if that is later: how a
-    /// driver hands a door what came, and takes what goes. Everything due before is executed first. `None`,
-    /// and nothing happens, if the element is no `T`.
+    /// Calls an element from outside at `at`, or now if that is later; a driver passes packets to a door and
+    /// takes packets from it this way. Everything due before is executed first. `None`, without an effect, if
+    /// the element is not a `T`.
     pub fn enter<T: Element, R>(
         &mut self,
         at: Time,
@@ -240,19 +240,19 @@ impl Network {
         Some(done)
     }
 
-    /// The present.
+    /// Current time.
     pub fn now(&self) -> Time {
         self.now
     }
-    /// The counters.
+    /// Counters.
     pub fn counters(&self) -> Counters {
         self.core.counters
     }
-    /// What really happened, two ledgers per flow.
+    /// Ledgers with the ground truth, two per flow.
     pub fn ledgers(&self) -> &[Ledger] {
         &self.core.ledgers
     }
-    /// The recorder.
+    /// Tracer.
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.core.tracer
     }
@@ -260,15 +260,15 @@ impl Network {
     pub fn is_traced(&self) -> bool {
         !self.core.tracer.is_off()
     }
-    /// What was recorded so far, in order of recording.
+    /// Records so far, in order of recording.
     pub fn records(&self) -> &[base::event::Record] {
         self.core.tracer.records()
     }
-    /// What its hosts sent and took in so far, where that is kept.
+    /// Packets sent and received by hosts so far, if they are recorded.
     pub fn sightings(&self) -> &[base::trace::Sighting] {
         self.core.tracer.sightings()
     }
-    /// Bodies in the pool; as many as there are packets with a body inside elements.
+    /// Bodies in the pool; equals the number of packets with a body inside elements.
     pub fn bodies(&self) -> u32 {
         self.core.pool.live()
     }
@@ -276,20 +276,20 @@ impl Network {
     pub fn packets_inside(&self) -> usize {
         self.elements.iter().map(|e| e.holds()).sum()
     }
-    /// An element as what it is.
+    /// The element as a `T`.
     pub fn element<T: Element>(&self, id: ElementId) -> Option<&T> {
         let any: &dyn Any = &**self.elements.get(id.0 as usize)?;
         any.downcast_ref()
     }
 
-    /// An element of this type, for settings before a run: no time passes, unlike in [`Network::enter`].
+    /// The element as a `T`, for settings before a run; no time passes, unlike in [`Network::enter`].
     pub fn element_mut<T: Element>(&mut self, id: ElementId) -> Option<&mut T> {
         let any: &mut dyn Any = &mut **self.elements.get_mut(id.0 as usize)?;
         any.downcast_mut()
     }
 }
 
-/// Delivers the next signal; the number of the element that hears it, and when it wants to be woken.
+/// Delivers the next signal; returns its receiver's number and next wake-up.
 #[cold]
 fn tell(
     elements: &mut [Box<dyn Element>],
@@ -303,7 +303,7 @@ fn tell(
     Some((to.0 as usize, element.next_wake()))
 }
 
-/// Ends a packet that was sent out where no wire is, in the name of whoever sent it.
+/// Drops a packet sent to a port without a wire, on behalf of the sender.
 #[cold]
 fn lose(cx: &mut Cx<'_>, packet: &Packet) {
     cx.drop(*packet, DropReason::NoRoute);

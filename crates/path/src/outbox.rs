@@ -1,31 +1,31 @@
 //! Outbox: packets in transit between two elements, and the turns of signals among them.
 //!
-//! In order, a cache line each, in room that is used again: what was sent is copied once into its line and read
+//! One cache line per packet, in order, in reused memory: a packet is copied once into its line and read
 //! there.
 
 use crate::element::ElementId;
 use base::packet::Packet;
 
-/// A number that no element has: the next signal is delivered in place of a packet.
+/// Reserved element number: marks the slot of a signal.
 pub(crate) const SIGNAL: ElementId = ElementId(u32::MAX - 1);
 
-/// A packet on its way from one element to the next.
+/// A packet in transit from one element to the next.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Parcel {
     pub(crate) packet: Packet,
     pub(crate) to: ElementId,
-    /// A port, as wide as it is read: a load wider than the store just before it waits until every
-    /// earlier store has reached the cache. Of a parcel to nobody: who sent it.
+    /// Port, as wide as it is read: a load wider than the preceding store waits until every earlier store has
+    /// reached the cache. If the port is not wired: the sender's element id.
     pub(crate) port: u32,
 }
 
 const _: () = assert!(size_of::<Parcel>() == 64);
 
-/// Parcels in the order in which they were sent.
+/// Packets in the order of sending.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// Room, of which the first `len` lines are in use.
+    /// Memory; the first `len` lines are in use.
     room: Vec<Parcel>,
     len: usize,
 }

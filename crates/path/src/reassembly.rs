@@ -1,9 +1,9 @@
 //! Reassembly of IP fragments before a model's host, with its timer (RFC 791 section 3.2, RFC 1122 section 3.3.2; catalogue
 //! NS-21).
 //!
-//! Whole packets pass. Fragments wait until all of their packet have come, or its time is over, which begins with the
-//! first. Fragments that overlap without being copies end with their packet (RFC 5722 section 3, and Linux for version 4
-//! too). ICMP errors go to the host by a port of their own.
+//! Whole packets pass. Fragments wait until all of their packet have arrived, or until the timer that starts
+//! with the first one expires. Overlapping fragments that are not copies are dropped with their packet (RFC
+//! 5722 section 3; Linux does so for IPv4 too). ICMP errors go to the host by their own port.
 
 use crate::element::{Cx, Element, Port};
 use crate::fragment::{ERRORS, HEADER, TooBig, is_icmp, read_error};
@@ -13,21 +13,21 @@ use base::wire::fragment::{self, Key};
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// How long fragments wait for each other (RFC 1122 section 3.3.2: 60 to 120 s).
+/// Reassembly timeout (RFC 1122 section 3.3.2: 60 to 120 s).
 pub const PATIENCE: Span = Span::from_secs(60);
-/// Bytes that may wait (Linux: `net.ipv4.ipfrag_high_thresh`); the oldest packet makes room.
+/// Maximum bytes of waiting fragments (Linux: `net.ipv4.ipfrag_high_thresh`); the oldest packet is dropped.
 const ROOM: u64 = 4 << 20;
 
-/// Which packet fragments belong to.
+/// Packet to which fragments belong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Of {
-    /// A model's, by its number.
+    /// A model's packet, by its id.
     Model(u64),
-    /// A real stack's.
+    /// A real stack's packet.
     Bytes(Key),
 }
 
-/// A fragment that waits.
+/// A waiting fragment.
 struct Piece {
     from: u32,
     len: u32,
@@ -35,24 +35,23 @@ struct Piece {
     packet: Packet,
 }
 
-/// The fragments of one packet.
+/// Fragments of one packet.
 struct Datagram {
-    /// When its time is over, and which one it is among those that began.
+    /// Expiry of the timer, and sequence number of the start.
     turn: (Time, u64),
-    /// In the order of their places, without overlap.
+    /// Ordered by offset, without overlap.
     pieces: Vec<Piece>,
-    /// Bytes of the inside in them.
+    /// Payload bytes received.
     here: u32,
 }
 
 impl Datagram {
-    /// Whether everything from the beginning to the last fragment is here: pieces do not overlap.
+    /// Whether all fragments from the first to the last are here; they do not overlap.
     fn is_whole(&self) -> bool {
         self.pieces.last().is_some_and(|last| !last.more && last.from + last.len == self.here)
     }
 
-    /// Where a fragment belongs; an error if it overlaps what is here, or disagrees about the end. A copy is told by
-    /// `None`.
+    /// Position of a fragment; an error if it overlaps others or contradicts the end. `None` for a copy.
     fn place(&self, from: u32, len: u32, more: bool) -> Result<Option<usize>, ()> {
         let at = self.pieces.partition_point(|p| p.from < from);
         let next = self.pieces.get(at);
@@ -68,25 +67,25 @@ impl Datagram {
     }
 }
 
-/// What stands before a host of a model on whose ways packets may be cut up.
+/// Reassembly element before a model's host on paths with fragmentation.
 #[derive(Default)]
 pub struct Reassembly {
-    /// Whether the host wants to hear of ICMP errors.
+    /// Whether ICMP errors are passed to the host.
     hears: bool,
     waiting: BTreeMap<Of, Datagram>,
-    /// Their packets in the order in which their time is over.
+    /// Incomplete packets in order of expiry.
     order: BTreeMap<(Time, u64), Of>,
     begun: u64,
     bytes: u64,
 }
 
 impl Reassembly {
-    /// With nothing in it; whether the host hears of errors.
+    /// Empty; `hears`: ICMP errors are passed to the host.
     pub fn new(hears: bool) -> Self {
         Reassembly { hears, ..Reassembly::default() }
     }
 
-    /// Ends the fragments of a packet.
+    /// Drops the fragments of a packet.
     fn give_up(&mut self, cx: &mut Cx<'_>, of: Of) {
         let Some(datagram) = self.waiting.remove(&of) else { return };
         self.order.remove(&datagram.turn);
@@ -96,7 +95,7 @@ impl Reassembly {
         }
     }
 
-    /// A fragment comes.
+    /// Processes a fragment.
     fn take(&mut self, cx: &mut Cx<'_>, of: Of, piece: Piece) {
         let now = cx.now();
         let begun = &mut self.begun;
@@ -129,13 +128,13 @@ impl Reassembly {
         }
     }
 
-    /// All fragments of a packet have come.
+    /// Reassembles a packet whose fragments have all arrived.
     fn finish(&mut self, cx: &mut Cx<'_>, of: Of) {
         let Some(datagram) = self.waiting.remove(&of) else { return };
         self.order.remove(&datagram.turn);
         self.bytes -= datagram.pieces.iter().map(|p| u64::from(p.packet.size)).sum::<u64>();
         let corrupt = datagram.pieces.iter().any(|p| p.packet.flags.has(Flags::CORRUPT));
-        //= RFC 3168 section 5.3: congestion that one fragment has met, the packet has met
+        //= RFC 3168 section 5.3: a CE mark on one fragment applies to the packet
         let ecn = datagram.pieces.iter().map(|p| p.packet.ecn).max().unwrap_or(0);
         for piece in &datagram.pieces {
             cx.derive(&piece.packet, Derived::Joined);
@@ -167,7 +166,7 @@ impl Reassembly {
         }
     }
 
-    /// An ICMP error of a real router: what it says, for the model.
+    /// Passes the content of a real router's ICMP error to the model.
     fn hear(&self, cx: &mut Cx<'_>, packet: &Packet, error: Option<TooBig>) {
         cx.discard(packet);
         if self.hears
@@ -254,7 +253,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, pieces lie in order and do not overlap.
+        /// For any fragments, pieces are ordered and do not overlap.
         #[test]
         fn pieces_never_overlap(list in proptest::collection::vec((0u32..64, 0u32..24, any::<bool>()), 0..60)) {
             let mut datagram = empty();

@@ -1,8 +1,8 @@
 //! Ring buffer of packets, sized by powers of two.
 //!
-//! In a ring whose size is a power of two, so that finding one costs a mask and not a comparison and a subtraction.
+//! The size is a power of two, so that an index needs a mask instead of a comparison and a subtraction.
 
-/// A queue in one piece of memory that is used again and again; it has at most some thousand million items.
+/// Queue in one reused block of memory; at most 2^32 items.
 pub(crate) struct Ring<T> {
     room: Vec<T>,
     head: u32,
@@ -10,7 +10,7 @@ pub(crate) struct Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// An empty one, without memory.
+    /// An empty ring without memory.
     pub(crate) const fn new() -> Self {
         Ring { room: Vec::new(), head: 0, len: 0 }
     }
@@ -25,13 +25,13 @@ impl<T: Copy> Ring<T> {
         self.head.wrapping_add(i) as usize & self.room.len().wrapping_sub(1)
     }
 
-    /// The `i`-th from the front.
+    /// The `i`-th item from the front.
     #[inline(always)]
     pub(crate) fn get(&self, i: u32) -> Option<&T> {
         if i < self.len { self.room.get(self.place(i)) } else { None }
     }
 
-    /// The `i`-th from the front.
+    /// The `i`-th item from the front.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, i: u32) -> Option<&mut T> {
         let place = self.place(i);
@@ -50,7 +50,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Takes the front out. What follows an empty ring begins at its first place, which is in the cache.
+    /// Removes the front item. A ring that becomes empty restarts at its first slot, which is in the cache.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) {
         if self.len > 1 {
@@ -61,7 +61,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Takes the `i`-th out; those behind it move up.
+    /// Removes the `i`-th item; later ones move up.
     pub(crate) fn remove(&mut self, i: u32) -> Option<T> {
         let gone = *self.get(i)?;
         for k in i + 1..self.len {

@@ -1,14 +1,14 @@
 //! Router: next hop by flow and direction.
 //!
-//! A node's table, by flow and direction: to a host here, or out by a link.
+//! The table of a node, by flow and direction: a port to a local host or to a link.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{DropReason, Packet};
 
-/// A node where more than one thing meets.
+/// A node with several ports.
 pub struct Router {
-    /// Port by [`Packet::ledger`]: two entries a flow, its own direction first.
+    /// Port by [`Packet::ledger`]: two entries per flow, its own direction first.
     ports: Vec<Option<Port>>,
 }
 

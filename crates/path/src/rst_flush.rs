@@ -1,18 +1,18 @@
-//! RST flush: the node before a wireless link deletes what an aborted connection still has in its queue (Gurtov, overview,
-//! section 4.1; catalogue QM-09).
+//! RST flush: the node before a wireless link drops the queued packets of an aborted connection (Gurtov,
+//! overview, section 4.1; catalogue QM-09).
 //!
-//! A reset that comes from the mobile end makes the node drop the queued packets of the opposite direction with the same
-//! addresses and ports; the reset itself goes on. The node keeps no state: where the reset is lost later, what the sender
-//! sends again passes, and the reset that answers it flushes once more.
+//! On an RST from the mobile end, the node drops the queued packets of the opposite direction with equal
+//! addresses and ports; the RST itself is forwarded. The node keeps no state. If the RST is lost later, the
+//! sender's retransmissions pass, and the RST that answers them flushes again.
 
 use crate::element::{Cx, Element, Port, Signal};
 use base::Time;
 use base::packet::{Flags, Packet};
 
-/// Output port of requests to flush.
+/// Output port for flush signals.
 pub const FLUSH: Port = Port(2);
 
-/// Watches one direction for resets.
+/// Watches one direction for RSTs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RstWatch;
 
@@ -20,7 +20,7 @@ impl Element for RstWatch {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         if packet.flags.has(Flags::RST) {
             let connection = cx.connection(&packet);
-            // The two directions of a flow have neighbouring ledgers.
+            // The two directions of a flow have adjacent ledger numbers.
             cx.signal(FLUSH, Signal::Flush { ledger: packet.ledger() ^ 1, connection });
         }
         cx.forward(Port(0), packet);

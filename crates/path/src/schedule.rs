@@ -1,41 +1,41 @@
 //! Event schedule: tournament tree over one pending wake-up per element.
 //!
-//! A tournament over one pending wake-up per element. Eight at a time play against each other; the winner's time and
-//! number stand in the line above. So whoever runs next is known at once, a change walks one path upwards, and there
-//! are few levels: one for the links and ends of one connection, four for thousands of elements.
+//! Eight entries compete per line; the winner's time and number are stored in the line above. The next
+//! element is thus known at once, a change follows one path upwards, and there are few levels: one for a
+//! single connection, four for thousands of elements.
 //!
-//! What plays is one number, a key: the time, and in its lowest bits the place in the line. So the least key says
-//! when and who at once, and of two equal times the one further left is less.
+//! Each entry is a single number, its key: the time, with the place in the line in its lowest bits. The least
+//! key gives time and place together, and of equal times the leftmost wins.
 //!
-//! Ties go to the element with the smaller number, which the builder gives out downstream first
-//! (`docs/adr/0002-engine.md`); with a shuffle seed they go by hash, to prove that results do not
-//! hang on it.
+//! Ties go to the element with the smaller number, which the builder assigns downstream first
+//! (`docs/adr/0002-engine.md`). With a shuffle seed ties are broken by hash, to test that results do not
+//! depend on them.
 
 use base::Time;
 use base::rng::mix;
 
-/// The pending wake-ups of all elements.
+/// Pending wake-ups of all elements.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    /// The elements' own keys, eight to a line.
+    /// Keys of the elements, eight to a line.
     elements: Vec<Keys>,
-    /// The lines above, level by level, lowest first; the last one is the top.
+    /// Lines of winners, level by level, lowest first; the last one is the root.
     above: Vec<Above>,
-    /// Where each level begins in `above`.
+    /// Start of each level in `above`.
     levels: Vec<usize>,
     winner: (u64, u32),
-    /// One connection over one hop is four elements, and what most studies are made of: the winner of so few is
+    /// At most [`FEW`] elements, as for one connection over one hop, the most common case: the winner is
     /// found without the tree.
     few: bool,
     shuffle: Option<u64>,
 }
 
-/// A line: eight keys.
+/// A line of eight keys.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Keys([u64; WIDTH]);
 
-/// A line of winners, each with the number of its element.
+/// A line of winners, each with its element number.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Above {
@@ -44,20 +44,20 @@ struct Above {
 }
 
 const WIDTH: usize = 8;
-/// A place in a line, in the lowest bits of a key.
+/// Mask of the place in a line, the lowest bits of a key.
 const PLACE: u64 = WIDTH as u64 - 1;
-/// So many elements are few.
+/// Maximum number of elements without the tree.
 const FEW: usize = 4;
-/// The last time that a key holds, 73 years: what is later never comes.
+/// Largest time that a key holds, 73 years; later times count as never.
 const NEVER: u64 = u64::MAX / WIDTH as u64;
 
-/// What plays for time `t` at place `k`.
+/// Key of time `t` at place `k`.
 #[inline(always)]
 fn key(t: Time, k: usize) -> u64 {
     t.as_nanos().min(NEVER) * WIDTH as u64 + k as u64
 }
 
-/// The time of a key.
+/// Time of a key.
 #[inline(always)]
 fn time_of(key: u64) -> Time {
     let t = key / WIDTH as u64;
@@ -65,19 +65,19 @@ fn time_of(key: u64) -> Time {
 }
 
 impl Keys {
-    /// Of a line in which nothing is pending.
+    /// A line without pending wake-ups.
     fn idle() -> Self {
         Keys(std::array::from_fn(|k| key(Time::NEVER, k)))
     }
 
-    /// The winner.
+    /// Least key.
     #[inline(always)]
     fn least(&self) -> u64 {
         let [a, b, c, d, e, f, g, h] = self.0;
         (a.min(b).min(c.min(d))).min(e.min(f).min(g.min(h)))
     }
 
-    /// The winner of the first [`FEW`].
+    /// Least of the first [`FEW`] keys.
     #[inline(always)]
     fn least_of_few(&self) -> u64 {
         let [a, b, c, d, ..] = self.0;
@@ -86,12 +86,12 @@ impl Keys {
 }
 
 impl Schedule {
-    /// No wake-ups, for `elements` elements.
+    /// A schedule without wake-ups for `elements` elements.
     pub fn new(elements: usize) -> Self {
         let mut above = Vec::new();
         let mut levels = Vec::new();
         let lines = elements.max(1).div_ceil(WIDTH);
-        // Of the line below each place: how many elements it spans.
+        // Number of elements below each place of a line.
         let (mut width, mut span) = (lines, WIDTH);
         while width > 1 {
             width = width.div_ceil(WIDTH);
@@ -116,13 +116,13 @@ impl Schedule {
         self.shuffle = Some(seed);
     }
 
-    /// When element `i` is to run; [`Time::NEVER`] if it is not.
+    /// Wake-up of element `i`; [`Time::NEVER`] if none.
     #[inline]
     pub fn pending(&self, i: usize) -> Time {
         time_of(self.elements[i / WIDTH].0[i % WIDTH])
     }
 
-    /// Lets element `i` run at `t`, earlier or later than before.
+    /// Sets the wake-up of element `i` to `t`, earlier or later than before.
     #[inline]
     pub fn set(&mut self, i: usize, t: Time) {
         if self.few
@@ -143,7 +143,7 @@ impl Schedule {
         line.0[k] = key(t, k);
         let mut least = line.least();
         let mut who = ((i - k) as u64 + (least & PLACE)) as u32;
-        // Whoever ran was the winner of every line, so all of them are played again.
+        // The element that ran had won every line on its path, so all of them are recomputed.
         for &level in &self.levels {
             let k = at % WIDTH;
             at /= WIDTH;
@@ -156,8 +156,9 @@ impl Schedule {
         self.winner = (least / WIDTH as u64, who);
     }
 
-    /// Lets element `i` run no later than `t`. A later wish is not recorded: the element is asked
-    /// again when it runs, which is cheaper than moving a timer that is restarted all the time.
+    /// Moves the wake-up of element `i` forward to `t` if that is earlier. A later time is not recorded: the
+    /// element is queried again when it runs, which is cheaper than moving a timer that is restarted
+    /// frequently.
     #[inline]
     pub fn no_later(&mut self, i: usize, t: Time) {
         let (mut at, k) = (i / WIDTH, i % WIDTH);
@@ -167,7 +168,8 @@ impl Schedule {
             return;
         }
         line.0[k] = new;
-        // Earlier than before: whoever won its line stands in the line above, so no line is searched.
+        // The new key is smaller than before, so comparing with the stored winners suffices; no line is
+        // searched.
         let (t, who) = (new / WIDTH as u64, i as u32);
         for &level in &self.levels {
             let k = at % WIDTH;
@@ -182,7 +184,7 @@ impl Schedule {
         self.winner = self.winner.min((t, who));
     }
 
-    /// The earliest wake-up and whose it is.
+    /// Earliest wake-up and its element.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let (t, who) = self.winner;
@@ -193,10 +195,10 @@ impl Schedule {
         Some((Time::from_nanos(t), who))
     }
 
-    /// One of those who run at `t`, the earliest time, by hash.
+    /// One of the elements with the earliest time `t`, chosen by hash.
     #[cold]
     fn shuffled(&self, t: u64) -> usize {
-        // Lines are numbered from those of the elements to the top.
+        // Lines are numbered from those of the elements up to the root.
         let below = self.elements.len();
         let mut at = 0;
         for level in self.levels.iter().rev().map(|level| below + level).chain([0]) {
@@ -218,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the plainest queue there is: a list that is searched.
+        /// Compared with a list that is searched.
         #[test]
         fn agrees_with_a_searched_list(n in 1usize..600, ops in proptest::collection::vec((0usize..600, 0u64..50), 1..300)) {
             let mut schedule = Schedule::new(n);

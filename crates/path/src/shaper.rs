@@ -1,7 +1,8 @@
-//! Token-bucket shaper (RFC 2475 section 2.3.3.3): delays what a class of packets sends beyond its rate (catalogue QM-11).
+//! Token-bucket shaper (RFC 2475 section 2.3.3.3): delays traffic of a class above its rate (catalogue
+//! QM-11).
 //!
-//! It stands before the queue of a link and holds packets of its classes until their bucket has tokens for them; all others
-//! pass. A packet larger than the bucket waits for a full one.
+//! It stands before the queue of a link and holds packets of its classes until their bucket has enough
+//! tokens; other packets pass. A packet larger than the bucket waits for a full one.
 
 use crate::channel::class::Rule;
 use crate::element::{Cx, Element, Port};
@@ -10,25 +11,25 @@ use base::packet::{DropReason, Packet};
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// What is shaped.
+/// One class of a shaper.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Which packets.
+    /// Match rule of the class.
     pub rule: Rule,
-    /// How fast they leave.
+    /// Token rate.
     pub rate: Rate,
-    /// Bytes that leave at once after a pause.
+    /// Bucket size, bytes.
     pub burst: u64,
-    /// What may wait; what comes beyond it is dropped.
+    /// Limit of the waiting packets; excess packets are dropped.
     pub room: Room,
 }
 
-/// A class and what waits of it.
+/// State of one class.
 struct Shaped {
     of: Shape,
-    /// The time in which a full bucket is filled.
+    /// Time to fill the empty bucket.
     depth: Span,
-    /// The bucket is full again then.
+    /// Time at which the bucket is full again.
     full_at: Time,
     waiting: VecDeque<Packet>,
     bytes: u64,
@@ -40,7 +41,7 @@ impl Shaped {
         Shaped { of, depth, full_at: Time::ZERO, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// When a packet of `size` bytes may leave.
+    /// Time at which a packet of `size` bytes may leave.
     fn ready(&self, size: u32) -> Time {
         let (span, full) = (self.of.rate.span_of(u64::from(size)), self.full_at.as_nanos());
         let beyond = self.depth.as_nanos().saturating_sub(span.as_nanos());
@@ -57,19 +58,19 @@ impl Shaped {
             && bytes.is_none_or(|n| self.bytes + u64::from(size) <= n)
     }
 
-    /// When the next one that waits may leave.
+    /// Time at which the next waiting packet may leave.
     fn next(&self) -> Time {
         self.waiting.front().map_or(Time::NEVER, |packet| self.ready(packet.size))
     }
 }
 
-/// The shapers before the queue of a link.
+/// Shapers before the queue of a link.
 pub struct Shaper {
     classes: Vec<Shaped>,
 }
 
 impl Shaper {
-    /// A packet that fits several classes belongs to the first.
+    /// A packet that matches several classes belongs to the first.
     pub fn new(classes: Vec<Shape>) -> Self {
         Shaper { classes: classes.into_iter().map(Shaped::new).collect() }
     }

@@ -1,12 +1,12 @@
 //! State machine of the path's weather (catalogue SW-42).
 //!
-//! A machine of named states, each lasting a time drawn from a distribution or for ever, each saying what may follow
-//! (catalogue SW-42). It is weather: a function of seed, repetition and time, whatever the traffic. Every element
-//! that follows a machine keeps a copy of it, draws the same numbers from streams of the same name, and so all of
-//! them change at the same instants.
+//! Each named state lasts for a drawn time or for ever, and lists the states that may follow (catalogue
+//! SW-42). The machine depends on seed, repetition and time, never on traffic. Every element that follows a
+//! machine keeps a copy of it and draws from streams of the same name, so that all copies change at the same
+//! times.
 //!
-//! A trigger (SW-43) puts the machine into a state from outside: at a time that the scenario gives, or when
-//! somebody says so. What follows is drawn from there on; what was before stays as it was.
+//! A trigger (SW-43) moves the machine into a state from outside, at a time given in the scenario or during
+//! the run. Later changes are drawn from there on; earlier ones are unaffected.
 
 use base::dist::{Dist, Sampler};
 use base::rng::{Seed, Stream};
@@ -17,46 +17,46 @@ use std::sync::Arc;
 /// One state of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// Its name: the key of its random streams.
+    /// Name, which is also the key of its random streams.
     pub name: String,
-    /// How long it lasts, nanoseconds; none: until a trigger.
+    /// Duration, nanoseconds; none: until a trigger.
     pub lasts: Option<Dist>,
-    /// Which may follow, by number, and with which weight; the last one if the weights say nothing.
+    /// Possible next states, by number, with their weights; the last one if all weights are 0.
     pub next: Vec<(usize, f64)>,
-    /// For how long nothing is sent after it was entered, nanoseconds.
+    /// Pause in transmission after entry, nanoseconds.
     pub pause: Option<Dist>,
 }
 
-/// What a machine is made of.
+/// Definition of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The key of its random streams.
+    /// Key of its random streams.
     pub name: String,
-    /// Its states.
+    /// States.
     pub states: Vec<State>,
-    /// The one it starts in.
+    /// Initial state.
     pub first: usize,
-    /// Triggers known beforehand: when, and into which state; ascending.
+    /// Scripted triggers: time and new state; ascending.
     pub script: Vec<(Time, usize)>,
 }
 
 /// A change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// Time.
     pub at: Time,
-    /// Into which state.
+    /// New state.
     pub state: usize,
-    /// For how long nothing is sent from then on.
+    /// Pause in transmission after the change.
     pub pause: Span,
-    /// A trigger did it.
+    /// Whether a trigger caused it.
     pub triggered: bool,
 }
 
-/// A state that would last less lasts this long: a circle of states without length would never end.
+/// Minimum duration of a state: a cycle of states without duration would never end.
 const LEAST: Span = Span::from_nanos(1_000);
 
-/// A machine in one repetition.
+/// State of a machine in one repetition.
 #[derive(Clone, Debug)]
 pub struct Machine {
     plan: Arc<Plan>,
@@ -90,12 +90,12 @@ impl Machine {
         machine
     }
 
-    /// The present state.
+    /// Present state.
     pub fn state(&self) -> usize {
         self.state
     }
 
-    /// When it changes next; [`Time::NEVER`] if not by itself.
+    /// Time of the next change; [`Time::NEVER`] if none is pending.
     pub fn next_change(&self) -> Time {
         self.script.front().map_or(self.leaves, |(at, _)| (*at).min(self.leaves))
     }
@@ -114,7 +114,7 @@ impl Machine {
         Some(self.enter(at, state, false))
     }
 
-    /// A trigger at `at`, up to which every change has been made.
+    /// Applies a trigger at `at`; earlier changes have been performed.
     pub fn trigger(&mut self, at: Time, state: usize) -> Change {
         self.enter(at, state, true)
     }
@@ -134,7 +134,7 @@ impl Machine {
         }
     }
 
-    /// Who follows: one draw, taken only where there is a choice.
+    /// Next state: one draw, only if there is a choice.
     fn follower(&mut self) -> usize {
         let next = &self.plan.states[self.state].next;
         let Some(&(last, _)) = next.last() else { return self.state };
@@ -152,7 +152,7 @@ impl Machine {
         last
     }
 
-    /// Every change before `until`, from the start: for pictures.
+    /// All changes before `until`, from the start; for pictures.
     pub fn changes_before(mut self, until: Time) -> Vec<Change> {
         let mut changes = Vec::new();
         while let Some(change) = self.step(until) {
@@ -180,7 +180,7 @@ mod tests {
         Arc::new(Plan { name: "mobility".into(), states, first: 0, script })
     }
 
-    /// SW-42: a share of time in each state that follows from the mean lengths and the weights.
+    /// SW-42: the fraction of time in each state follows from the mean durations and the weights.
     #[test]
     fn sw_42_time_is_shared_as_the_chain_says() {
         // From a: b with 3/4, c with 1/4; both back to a. Means 10, 4 and 20 s.
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// SW-42: copies agree however often they are asked, and time only goes forward.
+    /// SW-42: copies agree regardless of the number of queries, and time only increases.
     #[test]
     fn sw_42_copies_change_at_the_same_instants() {
         let u = Some(Dist::Uniform(1e9, 5e9));

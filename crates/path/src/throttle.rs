@@ -1,8 +1,8 @@
-//! Throttle of datagrams at a receiving host: what exceeds a flow's share of the access link is dropped, or marked for a
-//! sender that controls congestion (Gurtov, overview, section 5.5; catalogue CM-03, CM-04).
+//! Throttle of datagrams at a receiving host: packets above a flow's share of the access link are dropped, or
+//! marked for a sender with congestion control (Gurtov, overview, section 5.5; catalogue CM-03, CM-04).
 //!
-//! Nothing can be kept from a sender of datagrams by a window. A drop or a mark at the host looks to it like one of the
-//! network. A mark is given to the host's own transport, whatever the packet's header allows routers.
+//! A datagram sender cannot be limited by a receive window; a drop or mark at the host looks to it like one
+//! in the network. A mark is passed to the host's own transport, even if the packet is not ECN-capable.
 
 use crate::channel::policer::Policer;
 use crate::element::{Cx, Element, Port};
@@ -10,28 +10,28 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Time};
 
-/// A share of the access link from an instant on.
+/// Share of the access link from a given time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// From when.
+    /// Start time.
     pub from: Time,
-    /// How fast.
+    /// Token rate.
     pub rate: Rate,
-    /// How much at once, bytes.
+    /// Bucket size, bytes.
     pub burst: u64,
 }
 
-/// The throttle of one flow.
+/// Throttle of one flow.
 pub struct Throttle {
     shares: Vec<Share>,
-    /// How many of them have begun.
+    /// Number of shares that have begun.
     begun: usize,
     bucket: Option<Policer>,
     marks: bool,
 }
 
 impl Throttle {
-    /// With these shares, in ascending order; before the first, and without one, everything passes.
+    /// With ascending shares; before the first one, all packets pass.
     pub fn new(shares: Vec<Share>, marks: bool) -> Self {
         Throttle { shares, begun: 0, bucket: None, marks }
     }

@@ -1,45 +1,45 @@
 //! Wiring table from output ports to input ports.
 //!
-//! All wires in one array, those of an element side by side: following one touches no memory of its own. What only
-//! passes packets on by a table that never changes is passed here already, and does not run.
+//! All wires are in one array, grouped by element: following one needs no separate memory. Elements that only
+//! forward by a static table are bypassed here and never run.
 
 use crate::element::{ElementId, Port};
 use base::packet::Packet;
 
-/// The end of a wire: whom it leads to, and by which of that one's ports. Where there is no wire: to
-/// [`NOBODY`], and by whom. To a table: its number, and [`TABLE`].
+/// End of a wire: target element and its input port. Without a wire: [`NOBODY`] and the sender. For a table:
+/// its number and [`TABLE`].
 pub(crate) type End = (ElementId, u32);
 
-/// In place of a port: a table says where it goes on.
+/// Port value that stands for a table.
 const TABLE: u32 = u32::MAX;
 
-/// A number that no element has.
+/// Reserved element number: no target.
 pub(crate) const NOBODY: ElementId = ElementId(u32::MAX);
 
-/// The wires of a network: first noted, then laid.
+/// Wires of a network: first collected, then laid out.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
     noted: Vec<(ElementId, Port, End)>,
-    /// The first port of every element, which is the only one of most, then the others.
+    /// First port of every element, the only one of most, then the others.
     ends: Vec<End>,
-    /// Where each element's others begin in `ends`, and where the last one's end.
+    /// Start of each element's other ports in `ends`, and the end of the last one's.
     others: Vec<u32>,
-    /// Where each table begins in `routes`, and whose it is.
+    /// Start of each table in `routes`, and its owner.
     tables: Vec<(u32, ElementId)>,
-    /// Where packets end up that meet a table, by [`Packet::ledger`]; table after table.
+    /// Final targets of packets that enter a table, by [`Packet::ledger`]; table after table.
     routes: Vec<End>,
 }
 
-/// The ports by which an element passes packets on, by [`Packet::ledger`].
+/// Output ports of a static forwarding element, by [`Packet::ledger`].
 pub(crate) type Table<'a> = &'a [Option<Port>];
 
 impl Wires {
-    /// Port `out` of `from` is to lead to `end`.
+    /// Connects port `out` of `from` to `end`.
     pub(crate) fn note(&mut self, from: ElementId, out: Port, end: End) {
         self.noted.push((from, out, end));
     }
 
-    /// Lays what was noted, among so many elements, some of which do nothing but follow their tables.
+    /// Lays out the collected wires among `elements` elements, some of which are static tables.
     pub(crate) fn lay(&mut self, elements: usize, tables: &[(ElementId, Table<'_>)]) {
         let mut others = vec![0; elements + 1];
         for (from, out, _) in &self.noted {
@@ -76,7 +76,7 @@ impl Wires {
         for (owner, table) in tables {
             self.tables.push((self.routes.len() as u32, *owner));
             for ledger in 0..table.len() {
-                // From table to table, at most once each: there is no loop without a delay.
+                // Follow tables at most once each: there is no loop without a delay.
                 let mut end = (*owner, 0);
                 for _ in 0..=tables.len() {
                     let Some(t) = table_of(end.0) else { break };
@@ -96,7 +96,7 @@ impl Wires {
         }
     }
 
-    /// Whom `packet` reaches that leaves `from` by port `out`.
+    /// Target of `packet` sent from `from` by port `out`.
     #[inline(always)]
     pub(crate) fn reaches(&self, from: ElementId, out: Port, packet: &Packet) -> End {
         let end = self.end(from, out);
@@ -110,13 +110,14 @@ impl Wires {
         if at < past { self.routes[at] } else { (NOBODY, owner.0) }
     }
 
-    /// The element that hears signals which leave `from` by port `out`; elements that show a table hear none.
+    /// Element that receives signals sent from `from` by port `out`; elements with a static table receive
+    /// none.
     pub(crate) fn hears(&self, from: ElementId, out: Port) -> Option<ElementId> {
         let (to, port) = self.end(from, out);
         (to != NOBODY && port != TABLE).then_some(to)
     }
 
-    /// Where port `out` of `from` leads.
+    /// End of the wire at port `out` of `from`.
     #[inline]
     pub(crate) fn end(&self, from: ElementId, out: Port) -> End {
         let i = from.0 as usize;

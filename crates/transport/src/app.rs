@@ -1,7 +1,7 @@
 //! Application interface over a byte stream: bulk transfer, sink, slow reader.
 //!
-//! It writes, reads and closes; the connection below may be a model or a kernel's socket. Applications count bytes,
-//! they do not carry any.
+//! An application writes, reads and closes; the connection may be a model or a kernel socket. Applications
+//! count bytes and carry no content.
 
 pub mod ask;
 pub mod band;
@@ -18,17 +18,17 @@ use self::message::{Message, MessageEvent, MessageId};
 use self::seen::Seen;
 use base::{Span, Time};
 
-/// What an application may do with its connection.
+/// Interface of a connection for its application.
 pub trait Socket {
-    /// Offers so many more bytes for sending.
+    /// Appends `bytes` to the send stream.
     fn write(&mut self, bytes: u64);
-    /// No more will be written.
+    /// Closes the send stream.
     fn close(&mut self);
-    /// Nothing more is sent: what was written and not yet sent is withdrawn.
+    /// Discards data written but not yet sent, and closes.
     fn stop(&mut self);
-    /// From now on what comes waits in the receive buffer until it is read, or (the default) does not.
+    /// Whether received data stay in the receive buffer until they are read; by default they do not.
     fn read_slowly(&mut self, _slowly: bool) {}
-    /// Reads at most so many bytes; how many were there.
+    /// Reads at most `_bytes`; returns the number read.
     fn read(&mut self, _bytes: u64) -> u64 {
         0
     }
@@ -45,21 +45,22 @@ pub trait Socket {
     fn acknowledged_on(&self, _stream: u16) -> u64 {
         self.acknowledged()
     }
-    /// Offers a message for sending; its number, or `None` where the transport keeps no messages. A byte stream takes
-    /// its bytes.
+    /// Sends a message; returns its number, or `None` where the transport keeps no message boundaries. A byte
+    /// stream appends its bytes.
     fn send(&mut self, message: Message) -> Option<MessageId> {
         self.write(message.bytes);
         None
     }
-    /// How many streams may be sent on; a byte stream is one.
+    /// Number of streams for sending; 1 for a byte stream.
     fn streams(&self) -> u16 {
         1
     }
-    /// Whether the transport keeps message boundaries: [`Socket::poll_event`] then tells of every message.
+    /// Whether the transport keeps message boundaries; [`Socket::poll_event`] then reports every message.
     fn keeps_messages(&self) -> bool {
         false
     }
-    /// True if there are events to poll. The host calls [`App::progressed`] whatever the application waits for.
+    /// True if there are events to poll. The host then calls [`App::progressed`] regardless of
+    /// [`App::waits_for`].
     #[inline]
     fn has_events(&self) -> bool {
         false
@@ -72,37 +73,38 @@ pub trait Socket {
 
 /// An application at one end of a connection.
 pub trait App: Send {
-    /// The connection is about to open: what to write first.
+    /// The connection is about to open; the first data may be written.
     fn started(&mut self, now: Time, socket: &mut dyn Socket);
-    /// More has been received or acknowledged.
+    /// More data have been received or acknowledged.
     fn progressed(&mut self, now: Time, socket: &mut dyn Socket);
-    /// Before so many bytes are received, or so many acknowledged, [`App::progressed`] would find nothing to
-    /// do, and need not be called. Asked after every call.
+    /// Bytes received, and bytes acknowledged, before which a call of [`App::progressed`] would have no
+    /// effect. Queried after every call.
     fn waits_for(&self) -> (u64, u64) {
         (0, 0)
     }
-    /// The time it asked for has come.
+    /// The deadline of [`App::next_timeout`] has passed.
     fn timeout(&mut self, _now: Time, _socket: &mut dyn Socket) {}
-    /// When it wants to run; [`Time::NEVER`] if not.
+    /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
-    /// When its work was done, if it is, as seen from here.
+    /// Time at which the work was done, if it is, as seen from this end.
     fn finished(&self) -> Option<Time>;
 
-    /// What it has timed and counted, if it is a workload of messages or requests.
+    /// Statistics, if it is a workload of messages or requests.
     fn seen(&self) -> Option<&Seen> {
         None
     }
 
-    /// [`App::progressed`], and what to ask after it, in one call: the host's way in.
+    /// [`App::progressed`] and the queries after it in one call; used by the host.
     fn progress(&mut self, now: Time, socket: &mut dyn Socket) -> (Time, (u64, u64)) {
         self.progressed(now, socket);
         (self.next_timeout(), self.waits_for())
     }
 }
 
-/// Sends as fast as the transport allows: a fixed number of bytes, or for some time, or without end.
+/// Bulk transfer: sends as fast as the transport allows, a fixed number of bytes, for a fixed time, or
+/// without end.
 #[derive(Clone, Debug)]
 pub struct Bulk {
     bytes: Option<u64>,
@@ -112,13 +114,13 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Sends so many bytes (`None`: without end) for so long (`None`: until they are delivered).
+    /// Sends `bytes` (`None`: unlimited) for `lasts` (`None`: until they are delivered).
     pub fn new(bytes: Option<u64>, lasts: Option<Span>) -> Self {
         Bulk { bytes, lasts, stops: Time::NEVER, finished: None }
     }
 }
 
-/// More than any run sends, and far from overflow.
+/// Practically unlimited, and far from overflow.
 const WITHOUT_END: u64 = 1 << 50;
 
 impl App for Bulk {
@@ -154,24 +156,24 @@ impl App for Bulk {
     }
 }
 
-/// How an application reads that does not take everything at once. What it has not read fills the receive
-/// buffer, and a full buffer closes the window.
+/// Reading behaviour of an application that does not read at once. Unread data fill the receive buffer, and a
+/// full buffer closes the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// Bytes a second; without end: whatever is there.
+    /// Bytes per second; none: everything available.
     pub rate: Option<u64>,
-    /// It reads nothing for so long after the start.
+    /// Initial time without reading.
     pub pause: Span,
     next: Time,
-    /// Bytes that had come when there was nothing to read.
+    /// Bytes received when the last read found nothing.
     come: u64,
 }
 
-/// A slow reader takes pieces of this size, or of a tenth of a second if that is more.
+/// Least size of a read, bytes; a tenth of a second's worth if that is more.
 const PIECE: u64 = 1000;
 
 impl Reading {
-    /// Reads so many bytes a second (`None`: whatever is there), after a pause.
+    /// Reads `rate` bytes per second (`None`: everything available), after a pause.
     pub fn new(rate: Option<u64>, pause: Span) -> Self {
         Reading { rate: rate.map(|r| r.max(1)), pause, next: Time::NEVER, come: 0 }
     }
@@ -190,7 +192,7 @@ impl Reading {
             }
             Some(rate) => {
                 let piece = PIECE.max(rate / 10);
-                // As long as its piece would have taken, or until something comes.
+                // The next read follows after the time of this piece, or when new data arrive.
                 let took = socket.read(piece);
                 if took == 0 {
                     self.come = socket.received();
@@ -201,8 +203,8 @@ impl Reading {
         }
     }
 
-    /// Something may have come while there was nothing to read. Transports without a receive buffer give nothing to
-    /// read, so that only new bytes count.
+    /// Resumes reading after new data, if the last read found nothing. Transports without a receive buffer
+    /// return nothing to read, so only new bytes count.
     fn woken(&mut self, now: Time, socket: &dyn Socket) {
         if self.next.is_never() && self.rate.is_some() && socket.received() > self.come {
             self.next = now;
@@ -210,31 +212,31 @@ impl Reading {
     }
 }
 
-/// Takes what comes; done when `expected` bytes have come, or as soon as the other end is where that one decides.
+/// Sink: reads all data; done after `expected` bytes, or together with the peer.
 #[derive(Clone, Debug)]
 pub struct Sink {
     expected: Option<u64>,
     timed: bool,
     finished: Option<Time>,
     reading: Option<Reading>,
-    /// When something came last; known only if `timed`.
+    /// Time of the last data; maintained only if `timed`.
     last: Time,
 }
 
 impl Sink {
-    /// Waits for so many bytes; `None`: without end.
+    /// Expects `expected` bytes; `None`: unlimited.
     pub fn new(expected: Option<u64>) -> Self {
         Sink { expected, timed: false, finished: None, reading: None, last: Time::ZERO }
     }
 
-    /// The same for a transfer that lasts for some time: whatever came last ended it.
+    /// For a timed transfer: the last data received end it.
     #[must_use]
     pub fn timed(mut self, timed: bool) -> Self {
         self.timed = timed;
         self
     }
 
-    /// The same, read as `reading` says.
+    /// Reads as `reading` specifies.
     #[must_use]
     pub fn reading(mut self, reading: Reading) -> Self {
         self.reading = Some(reading);

@@ -1,7 +1,8 @@
 //! Transport endpoints: the contract between a protocol's state machine and the host that puts it on a path.
 //!
-//! An [`Endpoint`] is one end of one connection or association. It owns no clock, no randomness and no socket: the host
-//! hands in the time and the packets, and takes out what the endpoint sends through [`Io`]. Nothing is called back.
+//! An [`Endpoint`] is one end of one connection or association. It owns no clock, no randomness and no
+//! socket: the host passes in the time and the packets, and takes the endpoint's packets from [`Io`]. There
+//! are no callbacks.
 
 use crate::app::Socket;
 use base::body::Body;
@@ -17,24 +18,24 @@ use base::{Span, Time};
 pub enum Role {
     /// Opens the connection.
     Active,
-    /// Waits for it.
+    /// Waits for the peer to open it.
     Passive,
 }
 
 /// A packet on its way out of an endpoint.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outgoing<B = Segment> {
-    /// What it carries.
+    /// Body.
     pub body: B,
     /// Bytes on the wire, headers counted.
     pub size: u32,
-    /// Why it was sent, if it carries data.
+    /// Cause of transmission, if it carries data.
     pub cause: Cause,
     /// ECN codepoint of its IP header (`tcp::ecn`).
     pub ecn: u8,
-    /// Which of the endpoint's network paths it takes: the host's port, 0 the primary.
+    /// Network path, as the host's port number; 0 is the primary path.
     pub path: u8,
-    /// Microseconds after which it is of no use; [`Packet::ALWAYS`] if it always is.
+    /// Lifetime in microseconds; [`Packet::ALWAYS`]: unlimited.
     pub lives: u32,
 }
 
@@ -45,7 +46,7 @@ impl<B> Outgoing<B> {
         Outgoing { body, size, cause, ecn: 0, path: 0, lives: Packet::ALWAYS }
     }
 
-    /// The same, of use for so long from the time it is sent.
+    /// Sets the lifetime, counted from the transmission.
     #[must_use]
     pub fn living(mut self, lifetime: Span) -> Self {
         let micros = lifetime.as_nanos() / 1000;
@@ -54,15 +55,15 @@ impl<B> Outgoing<B> {
     }
 }
 
-/// What an endpoint may do while it runs.
+/// Inputs and outputs of an endpoint's call.
 pub struct Io<'a, B = Segment> {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// What it sends, in order. The host empties it after every call.
+    /// Packets to send, in order. The host empties it after every call.
     pub out: &'a mut Vec<Outgoing<B>>,
-    /// The recorder.
+    /// Trace recorder.
     pub tracer: &'a mut Tracer,
-    /// Who it is in the trace.
+    /// Source of the endpoint's trace records.
     pub source: Source,
 }
 
@@ -84,35 +85,35 @@ impl<B> Io<'_, B> {
 pub struct Expiring {
     /// Data outstanding, in the unit of the protocol's congestion window (bytes).
     pub flight: u64,
-    /// The connection is established: it is not the timer of the handshake.
+    /// The connection is established: the timer is not that of the handshake.
     pub established: bool,
 }
 
-/// What the detector has said so far. A timeout is counted once for each time that the timer expired.
+/// Verdict counts of the spurious detector. A timeout counts once per expiry of the timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
-    /// Timeouts that it took for spurious.
+    /// Timeouts judged spurious.
     pub spurious_timeouts: u64,
-    /// Timeouts that it took for genuine.
+    /// Timeouts judged genuine.
     pub genuine_timeouts: u64,
-    /// Fast retransmits that it took for spurious.
+    /// Fast retransmits judged spurious.
     pub spurious_fast: u64,
-    /// Fast retransmits that it took for genuine.
+    /// Fast retransmits judged genuine.
     pub genuine_fast: u64,
 }
 
-/// What an endpoint has counted that its host does not see.
+/// Endpoint statistics that the host cannot count.
 #[derive(Clone, Default, Debug)]
 pub struct EndpointReport {
     /// Payload of a full packet, bytes.
     pub unit: u32,
-    /// Verdicts of its own detector of spurious retransmissions.
+    /// Verdicts of the endpoint's spurious detector.
     pub judged: Verdicts,
-    /// What only this protocol counts, by the name of the metric.
+    /// Protocol-specific metrics, by name.
     pub named: Vec<(&'static str, f64)>,
 }
 
-/// One end of one connection or association, whatever its protocol.
+/// One end of one connection or association, of any protocol.
 ///
 /// # Contract
 ///
@@ -144,34 +145,36 @@ pub struct EndpointReport {
 /// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; what was sent before leaves
 ///   again with a cause other than [`Cause::New`]. The ledger relies on both.
 pub trait Endpoint: Socket + Send + 'static {
-    /// What its packets carry.
+    /// Body of its packets.
     type Body: Body;
-    /// The start time has come: the active end sends its first packet.
+    /// Called at the start time: the active end sends its first packet.
     fn open(&mut self, io: &mut Io<'_, Self::Body>);
     /// A packet arrived; `head.interface` is the path by which it came, `head.ecn` its codepoint.
     fn handle_packet(&mut self, io: &mut Io<'_, Self::Body>, body: &Self::Body, head: &Packet);
-    /// The time of [`Endpoint::next_timeout`] has come.
+    /// Called when [`Endpoint::next_timeout`] has passed.
     fn handle_timeout(&mut self, io: &mut Io<'_, Self::Body>);
     /// Sends what the application has written, as far as the protocol allows.
     fn transmit(&mut self, io: &mut Io<'_, Self::Body>);
-    /// Repeats its acknowledgement: a packet came that changes nothing and has to be answered all the same. Asked only
-    /// opposite a stack that is no model.
+    /// Repeats the latest ACK, for a packet that changes nothing but must be answered. Called only if the
+    /// peer is a real stack.
     fn answer(&mut self, _io: &mut Io<'_, Self::Body>) {}
-    /// A router on a network path says how many bytes a packet may have that passes it, headers counted (RFC 1191).
+    /// Processes an ICMP "fragmentation needed" from a network path: next-hop MTU in bytes, headers included
+    /// (RFC 1191).
     fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _path: u8, _mtu: u32) {}
-    /// When it wants to run; [`Time::NEVER`] if not.
+    /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time;
-    /// How much the application has written so far, in any unit that grows, and whether it has closed.
+    /// Amount written by the application so far, in any growing unit, and whether it has closed.
     fn written(&self) -> (u64, bool);
-    /// The retransmission timer, if that is what is due at `now`.
+    /// The retransmission timer, if it is due at `now`.
     fn expiring(&self, now: Time) -> Option<Expiring>;
-    /// What it has counted.
+    /// Endpoint statistics.
     fn report(&self) -> EndpointReport;
-    /// Bytes of the application that arrived, where [`Socket::received`] also counts what was given up.
+    /// Application bytes delivered, where [`Socket::received`] also counts abandoned messages.
     fn delivered(&self) -> u64 {
         self.received()
     }
-    /// Whether it takes packets of which a router has cut the payload off ([`base::Flags::STUB`]); others do not see them.
+    /// Whether it accepts packets whose payload a router has removed ([`base::Flags::STUB`]); other endpoints
+    /// never see them.
     fn takes_stubs(&self) -> bool {
         false
     }

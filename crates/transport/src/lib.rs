@@ -1,4 +1,4 @@
-//! Protocol endpoints as pure state machines: told the time, never asking; they know no links.
+//! Transport protocol endpoints as pure state machines: time and packets are inputs, links are unknown here.
 
 pub mod app;
 pub mod endpoint;

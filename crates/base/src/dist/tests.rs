@@ -1,7 +1,7 @@
 //! Sampler tests: pinned first draws, Kolmogorov-Smirnov distance and mean.
 //!
-//! Their first draws are pinned (same seed, same bits), and each is held against its own distribution function by a
-//! Kolmogorov-Smirnov distance, and against its mean.
+//! The first draws are pinned (same seed, same bits). Each sampler is compared with its distribution function
+//! by the Kolmogorov-Smirnov distance, and with its mean.
 
 use super::*;
 use crate::rng::Seed;

@@ -1,28 +1,28 @@
-//! Parts of packet bodies: what the fragments of an IP packet hold (RFC 791 section 3.2; catalogue NS-21).
+//! Parts of packet bodies: the contents of IP fragments (RFC 791 section 3.2; catalogue NS-21).
 //!
-//! The body stays whole in its place. Each part refers to it, and the last part that is dropped takes it along.
+//! The body stays whole in its slot. Each part refers to it, and it is freed with its last part.
 
 use super::{BodyRef, FREE, Holds, NOWHERE, Pool, Slot};
 
-/// Which part of a packet's inside a fragment holds.
+/// Range of a packet's payload that a fragment holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The packet that was cut up first: the identification of its fragments.
+    /// Id of the packet that was fragmented first, as the identification of its fragments.
     pub packet: u64,
-    /// Bytes of its inside that come before this part.
+    /// Offset of this part in the payload, bytes.
     pub from: u32,
-    /// Bytes of this part.
+    /// Length of this part, bytes.
     pub len: u32,
-    /// Others come behind it.
+    /// More fragments flag.
     pub more: bool,
 }
 
-/// In place of a body's place: there is none.
+/// Slot number that stands for no body.
 const BODILESS: u32 = NOWHERE - 1;
 
 impl Pool {
-    /// Stores a part of a body. From then on the body belongs to its parts. Of a part that is cut up once more, the whole
-    /// body is meant; that part itself is to be discarded afterwards.
+    /// Stores a part of a body, which then belongs to its parts. If `of` is itself a part, the new part
+    /// refers to the whole body, and the caller discards `of` afterwards.
     pub fn put_part(&mut self, of: BodyRef, part: Part) -> BodyRef {
         let whole = match self.slots.get(of.0 as usize) {
             Some(slot) if slot.holds == Holds::Part => slot.blocks,
@@ -44,13 +44,13 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// Which part a body is; none if it is whole.
+    /// The part's range; none for a whole body.
     pub fn part(&self, at: BodyRef) -> Option<Part> {
         let slot = self.slots.get(at.0 as usize).filter(|slot| slot.holds == Holds::Part)?;
         Some(Part { packet: slot.ack, from: slot.seq as u32, len: slot.len, more: slot.push })
     }
 
-    /// Takes a part out and gives back the whole body: itself if no other part is left, else a copy.
+    /// Takes a part out and returns the whole body: the original if no other part is left, otherwise a copy.
     pub fn join_part(&mut self, at: BodyRef) -> BodyRef {
         let Some(whole) = self.whole(at) else { return BodyRef::NONE };
         self.refer(whole);
@@ -69,24 +69,24 @@ impl Pool {
         }
     }
 
-    /// The place of the body that a part belongs to.
+    /// Slot of the body to which a part belongs.
     pub(super) fn whole(&self, at: BodyRef) -> Option<u32> {
         let slot = self.slots.get(at.0 as usize)?;
         (slot.holds == Holds::Part).then_some(slot.blocks)
     }
 
-    /// One part more refers to a body. In a body with parts, `next` counts them.
+    /// Counts one more part of a body, in its `next`.
     pub(super) fn refer(&mut self, whole: u32) {
         let Some(slot) = self.slots.get_mut(whole as usize) else { return };
         if slot.next == NOWHERE {
-            // Its parts count in its place.
+            // Its parts are counted instead.
             self.live -= 1;
             slot.next = 0;
         }
         slot.next += 1;
     }
 
-    /// A part is gone; with the last one the body goes.
+    /// Releases a part; frees the body with its last part.
     #[cold]
     pub(super) fn forget_part(&mut self, whole: u32) {
         let Some(slot) = self.slots.get_mut(whole as usize) else { return };
@@ -145,7 +145,7 @@ mod tests {
         }
         let none = pool.put_part(BodyRef::NONE, part(0, false));
         assert_eq!((pool.join_part(none), pool.live()), (BodyRef::NONE, 0));
-        // Asked for as another kind, a part is gone.
+        // A part taken as another type is discarded.
         let body = pool.put(&Segment::default());
         let at = pool.put_part(body, part(0, false));
         assert!(pool.take(at).is_none() && pool.live() == 0);

@@ -1,16 +1,16 @@
-//! The checksum of the internet (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words.
+//! Internet checksum (RFC 1071): ones' complement of the ones' complement sum of 16-bit words.
 
 use std::net::IpAddr;
 
-/// A sum that is not folded yet.
+/// Sum before folding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Of nothing.
+    /// Empty sum.
     pub const ZERO: Sum = Sum(0);
 
-    /// And these bytes. Only the last piece may have an odd number of them.
+    /// Adds bytes. Only the last piece may have an odd length.
     #[must_use]
     pub fn and(self, bytes: &[u8]) -> Sum {
         let pairs = bytes.chunks_exact(2);
@@ -18,8 +18,8 @@ impl Sum {
         Sum(pairs.fold(self.0 + last, |sum, p| sum + u64::from(u16::from_be_bytes([p[0], p[1]]))))
     }
 
-    /// And the pseudo header of a transport (RFC 9293 section 3.1, RFC 8200 section 8.1) whose header and payload
-    /// together have `length` bytes.
+    /// Adds the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1) of a transport header and payload
+    /// of `length` bytes in total.
     #[must_use]
     pub fn and_pseudo(self, source: IpAddr, destination: IpAddr, protocol: u8, length: u32) -> Sum {
         let mut sum = self;
@@ -32,7 +32,7 @@ impl Sum {
         Sum(sum.0 + u64::from(protocol)).and(&length.to_be_bytes())
     }
 
-    /// What stands in the header.
+    /// Value for the header field.
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {

@@ -1,36 +1,36 @@
 //! Deadlines in IPv4 headers: the encodings of Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time
 //! Transport", section III.F, in the timestamp option of RFC 791 section 3.1.
 //!
-//! The option has 8 bytes: type 68, length 8, pointer 9 (its one entry is filled), overflow and flag 0, and an entry of 32
-//! bits. Midnight UT is the start of the run here. The third encoding is the transport's own timestamp and has no bytes in
-//! this header; ATP's row 4 is one.
+//! The option has 8 bytes: type 68, length 8, pointer 9 (its one entry is filled), overflow and flag 0, and
+//! an entry of 32 bits. Midnight UT is the start of the run here. The third encoding is the transport's own
+//! timestamp, outside of this header; ATP's row 4 is one.
 
 use super::checksum::Sum;
 use crate::time::{Span, Time};
 
 crate::named! {
-    /// How an IPv4 header says when its packet is of no use any more.
+    /// Encoding of a packet's deadline in an IPv4 header.
     pub enum Encoding {
-        /// When it was sent, and the lifetime in units of 100 ms in the TTL: 100 ms to 25.5 s.
+        /// Time of transmission, and the lifetime in units of 100 ms in the TTL: 100 ms to 25.5 s.
         TimestampAndTtl = "timestamp-and-ttl",
-        /// When it expires, with the high bit set, which marks an entry of no standard format: up to 12 h ahead.
+        /// Time of expiry, with the high bit set, which marks a non-standard entry: up to 12 h ahead.
         Expiration = "expiration",
     }
 }
 
-/// The option's type (RFC 791): copied no, class 2, number 4.
+/// Option type (RFC 791): not copied, class 2, number 4.
 const TYPE: u8 = 68;
-/// Bytes of the option.
+/// Length of the option, bytes.
 pub const OPTION: usize = 8;
-/// The entry is no standard time.
+/// Bit that marks a non-standard time.
 const CUSTOM: u32 = 1 << 31;
-/// Milliseconds of a day: entries are times of day.
+/// Milliseconds per day; entries are times of day.
 const DAY: u64 = 86_400_000;
-/// A unit of the TTL.
+/// Unit of the TTL, milliseconds.
 const UNIT_MS: u64 = 100;
 
 impl Encoding {
-    /// Whether it can say this lifetime.
+    /// Whether this lifetime is within the range of the encoding.
     pub fn holds(self, lifetime: Span) -> bool {
         let life = lifetime.as_nanos().div_ceil(1_000_000);
         match self {
@@ -44,9 +44,9 @@ fn millis(t: Time) -> u64 {
     t.as_nanos() / 1_000_000
 }
 
-/// Writes the deadline of a packet sent at `sent` that lives for `lifetime` into its header, which grows by
-/// [`OPTION`] bytes. False, and nothing is changed, if the bytes are no IPv4 packet, its header has no room, or the
-/// encoding's range does not hold the lifetime.
+/// Writes the deadline of a packet sent at `sent` with `lifetime` into its header, which grows by [`OPTION`]
+/// bytes. False, without a change, if the bytes are not an IPv4 packet, the header has no room, or the
+/// lifetime is out of range.
 pub fn write(bytes: &mut Vec<u8>, encoding: Encoding, sent: Time, lifetime: Span) -> bool {
     let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
     let fits = bytes.first().is_some_and(|b| b >> 4 == 4)
@@ -75,7 +75,7 @@ pub fn write(bytes: &mut Vec<u8>, encoding: Encoding, sent: Time, lifetime: Span
     true
 }
 
-/// Mends the checksum of the header.
+/// Recomputes the header checksum.
 fn sum(bytes: &mut [u8]) {
     let header = usize::from(bytes[0] & 15) * 4;
     bytes[10..12].fill(0);
@@ -83,8 +83,8 @@ fn sum(bytes: &mut [u8]) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The deadline that an IPv4 header states, as a router sees it at `now`; none without the option or with another use
-/// of it.
+/// Deadline in an IPv4 header, as a router interprets it at `now`; none without the option, or with another
+/// use of it.
 pub fn read(bytes: &[u8], now: Time) -> Option<Time> {
     let header = usize::from(bytes.first().filter(|b| **b >> 4 == 4)? & 15) * 4;
     let mut options = bytes.get(20..header)?;
@@ -112,7 +112,7 @@ pub fn read(bytes: &[u8], now: Time) -> Option<Time> {
     None
 }
 
-/// The instant nearest to `now` with this time of day.
+/// Time nearest to `now` with this time of day.
 fn nearest(of_day: u64, now: Time) -> Time {
     let now = millis(now);
     let ahead = (of_day % DAY + DAY - now % DAY) % DAY;
@@ -120,7 +120,7 @@ fn nearest(of_day: u64, now: Time) -> Time {
     Time::ZERO + Span::from_millis(at)
 }
 
-/// What a router without knowledge of deadlines does to a packet: one hop less. False if it has to drop it.
+/// Forwarding by a router without deadline support: decrements the TTL. False if the packet must be dropped.
 pub fn hop(bytes: &mut [u8]) -> bool {
     let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
     if header < 20 || bytes.len() < header || bytes[8] <= 1 {
@@ -168,8 +168,8 @@ mod tests {
         }
     }
 
-    /// AT-32: routers that know nothing take one unit a hop: the packet is dropped by none of fewer than its units, and
-    /// its deadline comes earlier by 100 ms a hop, never later.
+    /// AT-32: routers without deadline support decrement the TTL. A packet survives fewer hops than its
+    /// units, and its deadline is 100 ms earlier per hop, never later.
     #[test]
     fn a_router_that_knows_nothing_drops_none_too_early() {
         let mut b = packet();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read back, rounded up to its unit; midnight does not matter.
+        /// A written deadline is read back, rounded up to its unit, also across midnight.
         #[test]
         fn what_is_written_is_read_back(sent in 0.0..200_000.0_f64, life in 0.001..25.0_f64, later in 0.0..20.0_f64, which in 0_usize..2) {
             let encoding = Encoding::ALL[which];

@@ -1,18 +1,18 @@
 //! Fragmentation and reassembly of IPv4 packets (RFC 791 sections 2.3 and 3.2; catalogue NS-21).
 //!
-//! Of version 6 only senders make fragments, so a router cuts none up here (RFC 8200 section 4.5).
+//! IPv6 is fragmented by senders only, so routers do not fragment it here (RFC 8200 section 4.5).
 
 use super::checksum::Sum;
 use super::{IpHead, u16_at};
 
-/// The smallest MTU that a link of IPv4 may have (RFC 791 section 3.2).
+/// Smallest MTU of an IPv4 link (RFC 791 section 3.2).
 pub const LEAST_MTU: u32 = 68;
-/// Offsets count in units of so many bytes.
+/// Unit of fragment offsets, bytes.
 const UNIT: usize = 8;
-/// Flag of an option that stands in every fragment (RFC 791 section 3.1).
+/// Flag of an option that is copied into every fragment (RFC 791 section 3.1).
 const COPIED: u8 = 1 << 7;
 
-/// Gives a header its checksum.
+/// Computes the header checksum.
 fn seal(packet: &mut [u8], header: usize) {
     if let Some(head) = packet.get_mut(..header) {
         head[10..12].fill(0);
@@ -21,13 +21,13 @@ fn seal(packet: &mut [u8], header: usize) {
     }
 }
 
-/// How many bytes of the inside one fragment carries behind a header of so many bytes.
+/// Payload bytes per fragment behind a header of `header` bytes.
 pub fn carries(mtu: u32, header: u32) -> u32 {
     mtu.saturating_sub(header) / UNIT as u32 * UNIT as u32
 }
 
-/// Cuts a packet up so that no fragment exceeds `mtu`. None if it is not of version 4, must not be cut up, is cut off,
-/// or the header leaves no room.
+/// Fragments a packet so that no fragment exceeds `mtu`. None if it is not IPv4, has DF set, is truncated, or
+/// the header leaves no room.
 pub fn cut(packet: &[u8], mtu: u32) -> Option<Vec<Vec<u8>>> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.version == 4 && !ip.whole)?;
     let (header, size) = (ip.header as usize, ip.size as usize);
@@ -53,8 +53,8 @@ pub fn cut(packet: &[u8], mtu: u32) -> Option<Vec<Vec<u8>>> {
     Some(inside.chunks(each).enumerate().map(fragment).collect())
 }
 
-/// One fragment of a packet without options: `len` bytes of its inside from `from` on, as far as it has them. None if it
-/// is not of version 4.
+/// One fragment of a packet without options: `len` bytes of its payload from `from` on, as far as they exist.
+/// None if it is not IPv4.
 pub fn piece(packet: &[u8], from: u32, len: u32, more: bool) -> Option<Vec<u8>> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.version == 4)?;
     let inside = packet.get(ip.header as usize..)?;
@@ -69,7 +69,7 @@ pub fn piece(packet: &[u8], from: u32, len: u32, more: bool) -> Option<Vec<u8>> 
     Some(out)
 }
 
-/// The header of all fragments but the first: with the options that are to be copied.
+/// Header of all fragments but the first, with the copied options only.
 fn later_header(header: &[u8]) -> Vec<u8> {
     let (fixed, mut options) = header.split_at(20.min(header.len()));
     let mut out = fixed.to_vec();
@@ -90,10 +90,10 @@ fn later_header(header: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What tells the fragments of one packet from those of others (RFC 791 section 3.2).
+/// Identity of a fragmented packet (RFC 791 section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
-    /// Source, destination.
+    /// Source and destination address.
     pub ends: [std::net::IpAddr; 2],
     /// Protocol.
     pub protocol: u8,
@@ -101,8 +101,8 @@ pub struct Key {
     pub id: u32,
 }
 
-/// The key of a fragment, where it begins in the inside, how many bytes it has of it, and whether others follow. None
-/// for whole packets, and for fragments of version 6, whose headers end elsewhere.
+/// Key, offset, payload length and more-fragments flag of a fragment. None for whole packets, and for IPv6
+/// fragments, whose header length is computed differently.
 pub fn read(packet: &[u8]) -> Option<(Key, u32, u32, bool)> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.version == 4)?;
     let part = ip.fragment?;
@@ -111,8 +111,8 @@ pub fn read(packet: &[u8]) -> Option<(Key, u32, u32, bool)> {
     Some((key, part.offset, ip.size - ip.header, part.more))
 }
 
-/// Puts fragments together that cover the inside without a gap, in any order. None where they do not, or the packet
-/// would be too long.
+/// Reassembles fragments, in any order, that cover the payload without a gap. None if there is a gap or the
+/// packet would be too long.
 pub fn join(fragments: &[Vec<u8>]) -> Option<Vec<u8>> {
     let mut parts = Vec::new();
     for packet in fragments {
@@ -131,7 +131,7 @@ pub fn join(fragments: &[Vec<u8>]) -> Option<Vec<u8>> {
         if at + header > out.len() {
             return None;
         }
-        // What a copy brings again is there already.
+        // Skip bytes that an earlier fragment already contributed.
         out.extend_from_slice(inside.get(out.len() - header - at..).unwrap_or_default());
     }
     let length = u16::try_from(out.len()).ok()?;

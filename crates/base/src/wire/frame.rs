@@ -1,30 +1,29 @@
 //! Link framing: Ethernet (IEEE 802.3), VLAN tags (IEEE 802.1Q), PPPoE (RFC 2516), PPP (RFC 1661, RFC 1662).
 //!
-//! Ethernet (IEEE 802.3), with VLAN tags (IEEE 802.1Q) and sessions of PPPoE (RFC 2516), and PPP as it stands between
-//! two flags of a serial line (RFC 1661, RFC 1662).
+//! A serial line carries PPP frames between flags (RFC 1661, RFC 1662).
 
 use super::u16_at;
 
-/// What kind of frames a wire carries.
+/// Type of the frames on a wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// From the destination's address on, without the check sequence, which hardware adds and takes away.
+    /// From the destination address on, without the frame check sequence, which hardware adds and removes.
     Ethernet,
-    /// From the address field on, with the check sequence ([`super::hdlc`]).
+    /// From the address field on, with the frame check sequence ([`super::hdlc`]).
     Ppp,
 }
 
-/// Ethertypes.
+/// Ethertypes of IP, VLAN tags and PPPoE sessions.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const PPP_SESSION: u16 = 0x8864;
-/// More tags than this nobody stacks.
+/// Maximum number of stacked tags.
 const TAGS: usize = 4;
 /// Protocol numbers of PPP for IP (RFC 1332 section 2, RFC 5072 section 3).
 const PPP_IP: [u16; 2] = [0x0021, 0x0057];
 
 impl Framing {
-    /// Where in a frame a packet of IP begins; none if it carries something else.
+    /// Offset of the IP packet in a frame; none if the frame carries something else.
     pub fn packet(self, frame: &[u8]) -> Option<usize> {
         let at = match self {
             Framing::Ethernet => ethernet(frame)?,
@@ -40,7 +39,7 @@ fn ethernet(frame: &[u8]) -> Option<usize> {
         match u16_at(frame, at)? {
             kind if IP.contains(&kind) => return Some(at + 2),
             kind if VLAN.contains(&kind) => at += 4,
-            // Version and code, session, length: six bytes.
+            // Version and code, session id, length: six bytes.
             PPP_SESSION => return ppp(frame, at + 2 + 6),
             _ => return None,
         }
@@ -48,7 +47,7 @@ fn ethernet(frame: &[u8]) -> Option<usize> {
     None
 }
 
-/// A protocol number stands at `at`, in one byte if that is odd (RFC 1661 section 2).
+/// The protocol number at `at` has one byte if that is odd (RFC 1661 section 2).
 fn ppp(frame: &[u8], at: usize) -> Option<usize> {
     let first = *frame.get(at)?;
     let (protocol, behind) =
@@ -56,13 +55,13 @@ fn ppp(frame: &[u8], at: usize) -> Option<usize> {
     PPP_IP.contains(&protocol).then_some(behind)
 }
 
-/// Number of ICMP for version 6, and its types by which neighbours find each other (RFC 4861).
+/// Protocol number of ICMPv6, its neighbour discovery types (RFC 4861), and their hop limit.
 const ICMP6: u8 = 58;
 const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=137;
 const WHOLE_WAY: u8 = 255;
 
-/// Whether a packet of IP is what a link's neighbours say to find each other: for version 6 what frames of ARP are for
-/// version 4. No router hands it on, so it has come from this wire (RFC 4861 section 6.1).
+/// Whether an IP packet is IPv6 neighbour discovery, the counterpart of ARP frames. Routers never forward it,
+/// so it originates on this wire (RFC 4861 section 6.1).
 pub fn is_between_neighbours(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 6)
         && packet.get(6) == Some(&ICMP6)
@@ -111,7 +110,7 @@ mod tests {
         packet[40] = 128; // an echo is a packet like others
         assert!(!is_between_neighbours(&packet));
         packet[40] = 135;
-        packet[7] = 64; // from beyond a router: not what it says
+        packet[7] = 64; // forwarded by a router: not from a neighbour
         assert!(!is_between_neighbours(&packet));
     }
 

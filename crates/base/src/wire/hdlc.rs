@@ -1,28 +1,27 @@
 //! HDLC-like framing of PPP on serial lines (RFC 1662).
 //!
-//! HDLC-like framing of PPP (RFC 1662): flags between frames, an escape before bytes that a line may keep for itself,
-//! and a frame check sequence of 16 bits at the end.
+//! Flags separate frames, an escape precedes bytes that a line may reserve, and each frame ends with a 16-bit
+//! frame check sequence.
 //!
-//! Nothing here trusts the line: whatever bytes come, in whatever pieces, the same frames are found, and what is no
-//! good frame is named and left out. Frames are handled whole, with their check sequence, as they stood between two
-//! flags once escapes were undone.
+//! The line is untrusted: the same frames are found for any division of the bytes, and invalid frames are
+//! classified and skipped. Frames are processed whole, with their check sequence, after removal of escapes.
 
-/// Begins and ends every frame (RFC 1662 section 3.1).
+/// Flag at the start and end of every frame (RFC 1662 section 3.1).
 pub const FLAG: u8 = 0x7e;
-/// The next byte stands with its sixth bit turned round (RFC 1662 section 4.2).
+/// Escape: the sixth bit of the next byte is inverted (RFC 1662 section 4.2).
 pub const ESCAPE: u8 = 0x7d;
 const TURNED: u8 = 0x20;
-/// Bytes of the check sequence.
+/// Length of the frame check sequence, bytes.
 pub const CHECK: usize = 2;
-/// The smallest frame: all else is left out without being called wrong (RFC 1662 section 4.3).
+/// Smallest frame; shorter ones are silently discarded (RFC 1662 section 4.3).
 pub const LEAST: usize = 4;
-/// The largest frame: address, control, protocol, the largest packet of IP, and the check sequence.
+/// Largest frame: address, control, protocol, the largest IP packet, and the frame check sequence.
 pub const MOST: usize = 4 + 65_535 + CHECK;
 
-/// What the check sequence starts with, and what it is over a whole good frame (RFC 1662 appendix C.2).
+/// Initial value of the check sequence, and its value over a whole good frame (RFC 1662 appendix C.2).
 const INITIAL: u16 = 0xffff;
 const GOOD: u16 = 0xf0b8;
-/// x^0 + x^5 + x^12 + x^16, the lowest bit first.
+/// Polynomial x^0 + x^5 + x^12 + x^16, lowest bit first.
 const POLYNOMIAL: u16 = 0x8408;
 
 const TABLE: [u16; 256] = {
@@ -45,17 +44,17 @@ fn run(bytes: &[u8]) -> u16 {
     bytes.iter().fold(INITIAL, |fcs, b| fcs >> 8 ^ TABLE[usize::from((fcs ^ u16::from(*b)) as u8)])
 }
 
-/// The check sequence of these bytes as it stands behind them, its low byte first.
+/// Frame check sequence of the bytes, low byte first.
 pub fn check_of(bytes: &[u8]) -> [u8; CHECK] {
     (!run(bytes)).to_le_bytes()
 }
 
-/// Whether the check sequence at the end of a frame is that of the frame.
+/// Whether the frame check sequence of a frame is valid.
 pub fn is_good(frame: &[u8]) -> bool {
     run(frame) == GOOD
 }
 
-/// Gives a frame that has been changed the check sequence that it needs.
+/// Recomputes the frame check sequence of a changed frame.
 pub fn mend(frame: &mut [u8]) {
     if let Some(inner) = frame.len().checked_sub(CHECK) {
         let (bytes, check) = frame.split_at_mut(inner);
@@ -63,8 +62,8 @@ pub fn mend(frame: &mut [u8]) {
     }
 }
 
-/// Appends a frame, which has its check sequence, as it goes on a line: a flag at either end, and every byte escaped that
-/// any receiver could want escaped. That is more than most need, and what none misunderstands (RFC 1662 section 7.1).
+/// Appends a frame, with its check sequence, in line format: flags at both ends, and all bytes escaped that
+/// any receiver could require. That is more than usually needed, and always correct (RFC 1662 section 7.1).
 pub fn put(frame: &[u8], line: &mut Vec<u8>) {
     line.push(FLAG);
     for &byte in frame {
@@ -78,44 +77,44 @@ pub fn put(frame: &[u8], line: &mut Vec<u8>) {
 }
 
 crate::named! {
-    /// Why what stood between two flags is no frame.
+    /// Defect of an invalid frame.
     pub enum Wrong {
-        /// The check sequence is another one's.
+        /// Wrong frame check sequence.
         Check = "a wrong check sequence",
-        /// No frame has so many bytes.
+        /// Longer than the largest frame.
         Long = "too long",
-        /// The sender gave it up: an escape before the flag (RFC 1662 section 4.3).
+        /// Aborted by the sender: an escape before the flag (RFC 1662 section 4.3).
         Aborted = "given up by its sender",
-        /// Fewer bytes than the smallest frame.
+        /// Shorter than the smallest frame.
         Short = "too short",
     }
 }
 
-/// What is found on a line.
+/// Result of deframing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found<'a> {
-    /// A good frame, with its check sequence.
+    /// Good frame, with its check sequence.
     Frame(&'a [u8]),
-    /// No frame.
+    /// Invalid frame.
     Wrong(Wrong),
-    /// Bytes before the first flag: what modems and those who log in say to each other. In pieces as they come.
+    /// Bytes before the first flag: dialogue of modems and login scripts, in pieces as received.
     Talk(&'a [u8]),
 }
 
-/// Finds frames on a line.
+/// Deframer of a line.
 #[derive(Clone, Debug, Default)]
 pub struct Deframer {
     frame: Vec<u8>,
-    /// The first flag has been seen.
+    /// The first flag has been received.
     framed: bool,
     /// The last byte was an escape.
     escaped: bool,
-    /// The present frame is longer than any; the rest of it is passed over.
+    /// The present frame exceeds the maximum length; its rest is skipped.
     long: bool,
 }
 
 impl Deframer {
-    /// Takes the next bytes of the line; `found` is told what they bring to an end.
+    /// Processes the next bytes of the line; `found` is called for each result.
     pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(Found<'_>)) {
         let mut rest = bytes;
         if !self.framed {
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a line brings, talk joined.
+    /// Frames, errors and joined talk of a line.
     fn all(pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
         let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
         let mut deframer = Deframer::default();
@@ -184,7 +183,7 @@ mod tests {
         frame
     }
 
-    /// Bit by bit, as the polynomial says it: the sequence is the remainder, its lowest bit first.
+    /// Bitwise polynomial division: the check sequence is the remainder, lowest bit first.
     fn by_division(bytes: &[u8]) -> u16 {
         let bits = bytes.iter().flat_map(|b| (0..8).map(move |k| b >> k & 1));
         !bits.fold(INITIAL, |fcs, bit| {
@@ -193,8 +192,8 @@ mod tests {
         })
     }
 
-    /// The check value that catalogues of such sequences give for this one (CRC-16/X-25), and a request of LCP without
-    /// options as PPP implementations print it.
+    /// The catalogued check value of this sequence (CRC-16/X-25), and an LCP request without options as PPP
+    /// implementations print it.
     #[test]
     fn sequences_are_those_of_others() {
         assert_eq!(u16::from_le_bytes(check_of(b"123456789")), 0x906e);
@@ -232,7 +231,7 @@ mod tests {
             prop_assert!(is_good(&framed(&bytes)));
         }
 
-        /// What is put is found, and no byte that a line may keep for itself goes on it.
+        /// Encoded frames are found, and reserved bytes never appear on the line.
         #[test]
         fn put_and_found(inners in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 2..80), 0..8)) {
             let frames: Vec<Vec<u8>> = inners.iter().map(|inner| framed(inner)).collect();
@@ -242,7 +241,7 @@ mod tests {
             prop_assert_eq!(all(&[&line]), (frames, vec![], vec![]));
         }
 
-        /// However a line is cut into pieces, it says the same.
+        /// The result does not depend on the division into pieces.
         #[test]
         fn pieces_do_not_matter(
             bytes in proptest::collection::vec(prop_oneof![Just(FLAG), Just(ESCAPE), any::<u8>()], 0..400),

@@ -8,44 +8,45 @@ use std::net::{IpAddr, Ipv4Addr};
 pub const ICMP: u8 = 1;
 /// Protocol number of ICMPv6.
 pub const ICMP6: u8 = 58;
-/// The smallest MTU of a link of IPv6 (RFC 8200 section 5).
+/// Smallest MTU of an IPv6 link (RFC 8200 section 5).
 pub const LEAST_MTU_V6: u32 = 1280;
 
-/// Destination unreachable, fragmentation needed and DF set.
+/// Type and code: destination unreachable, fragmentation needed and DF set.
 const UNREACHABLE: [u8; 2] = [3, 4];
-/// Packet too big.
+/// Type and code: packet too big.
 const TOO_BIG_V6: [u8; 2] = [2, 0];
-/// ICMP's own header.
+/// Length of the ICMP header, bytes.
 const HEAD: usize = 8;
-/// Of the inside of the packet in question so much is quoted at least (RFC 792).
+/// Minimum quoted payload of the offending packet, bytes (RFC 792).
 const QUOTED: usize = 8;
 
-/// The source of messages of a router without an address of its own: the dummy address of RFC 7600 section 4.8.
+/// Source address of a router without an address of its own: the dummy address of RFC 7600 section 4.8.
 pub const ROUTER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 
-/// What such a message says.
+/// Content of such a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig {
-    /// The MTU of the next hop; 0: the router does not say (before RFC 1191).
+    /// MTU of the next hop; 0: not stated (before RFC 1191).
     pub mtu: u32,
-    /// The length of the packet in question, as its header tells it.
+    /// Length of the offending packet, from its header.
     pub size: u32,
-    /// Where that packet came from.
+    /// Source of the offending packet.
     pub source: IpAddr,
-    /// Where it was to go.
+    /// Destination of the offending packet.
     pub destination: IpAddr,
-    /// Its protocol.
+    /// Protocol of the offending packet.
     pub protocol: u8,
-    /// Its ports, source first.
+    /// Ports of the offending packet, source first.
     pub ports: [u16; 2],
-    /// The sequence number of a TCP segment.
+    /// Sequence number of a TCP segment.
     pub seq: u32,
 }
 
-/// The message that a router answers `packet` with. None where no error may be sent: to a later fragment, to a
-/// multicast, to another error (RFC 1122 section 3.2.2, RFC 4443 section 2.4), to what is no packet.
+/// ICMP error of a router for `packet`. None where no error may be sent: for a later fragment, a multicast,
+/// another error (RFC 1122 section 3.2.2, RFC 4443 section 2.4), or bytes that are not a packet.
 ///
-/// A router of version 6 has no dummy address: the destination's is used, which every reverse-path filter lets in.
+/// IPv6 has no dummy address for routers: the destination's address is used, which every reverse-path filter
+/// accepts.
 pub fn too_big(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
     let ip = IpHead::read(packet, 0).ok().filter(IpHead::is_first)?;
     let packet = packet.get(..ip.size as usize)?;
@@ -75,7 +76,7 @@ pub fn too_big(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
             Some(out)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            // As much as fits into the smallest MTU.
+            // Quotes as much as fits into the smallest MTU.
             let quoted = packet.get(..packet.len().min(LEAST_MTU_V6 as usize - 40 - HEAD))?;
             let length = HEAD + quoted.len();
             let mut out = vec![0u8; 40];
@@ -97,7 +98,7 @@ pub fn too_big(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether a packet is an ICMP error itself.
+/// Whether a packet is itself an ICMP error.
 fn is_error(ip: &IpHead, inside: &[u8]) -> bool {
     match (ip.protocol, inside.first()) {
         // Queries: echo, timestamp and their replies.
@@ -108,7 +109,7 @@ fn is_error(ip: &IpHead, inside: &[u8]) -> bool {
     }
 }
 
-/// Reads such a message; none if the packet is another one, or its checksum is wrong.
+/// Reads such a message; none for other packets, or with a wrong checksum.
 pub fn read(packet: &[u8]) -> Option<TooBig> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.fragment.is_none())?;
     let inside = packet.get(ip.header as usize..ip.size as usize)?;
@@ -138,7 +139,7 @@ pub fn read(packet: &[u8]) -> Option<TooBig> {
     })
 }
 
-/// What MTU to try where the router does not say: the plateau below `size` (RFC 1191 section 7.1).
+/// MTU to assume if the router states none: the plateau below `size` (RFC 1191 section 7.1).
 pub fn plateau(size: u32) -> u32 {
     const PLATEAUS: [u32; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
     PLATEAUS.into_iter().find(|&p| p < size).unwrap_or(68)

@@ -1,20 +1,20 @@
 //! IP headers, versions 4 and 6 (RFC 791, RFC 8200).
 //!
-//! Extension headers of version 6 are walked through; they count as header.
+//! Extension headers of IPv6 are skipped; they count as header.
 
 use super::{Malformed, u16_at, u32_at};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which part of a packet a fragment is.
+/// Range of a packet that a fragment holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// Bytes of the packet's inside that come before it.
+    /// Offset in the payload, bytes.
     pub offset: u32,
-    /// Others come after it.
+    /// More fragments flag.
     pub more: bool,
 }
 
-/// What the header of an IP packet says.
+/// Fields of an IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpHead {
     /// 4 or 6.
@@ -23,34 +23,34 @@ pub struct IpHead {
     pub ecn: u8,
     /// Differentiated services codepoint (RFC 2474).
     pub class: u8,
-    /// Hops it may still make.
+    /// TTL or hop limit.
     pub ttl: u8,
-    /// What it carries. Of version 6: what stands behind the extension headers, or the extension header whose end is
-    /// not here any more.
+    /// Protocol number. In IPv6 it is that behind the extension headers, or the extension header that is
+    /// truncated.
     pub protocol: u8,
-    /// From where.
+    /// Source address.
     pub source: IpAddr,
-    /// To where.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Identification: 16 bits of version 4; the 32 of a fragment header of version 6, else `None`.
+    /// Identification: 16 bits in IPv4; 32 bits in an IPv6 fragment header, otherwise `None`.
     pub id: Option<u32>,
-    /// Version 4: routers must not cut it up. Version 6: always.
+    /// DF bit of IPv4; always set for IPv6.
     pub whole: bool,
-    /// Set if it is a part of a packet.
+    /// Set for a fragment.
     pub fragment: Option<Fragment>,
-    /// Bytes of the packet, all headers counted.
+    /// Size of the packet, all headers counted, bytes.
     pub size: u32,
-    /// Bytes of its headers, extension headers counted. At most `size`.
+    /// Size of the headers, extension headers counted, bytes. At most `size`.
     pub header: u32,
 }
 
 impl IpHead {
-    /// Reads the header of a packet whose beginning at least is here. `wire` is how many bytes it had on the wire as
-    /// far as the layer below knows, 0 if unknown: it counts where the header tells no length (a segment that the
-    /// network card was to cut up, as captured before it did).
+    /// Reads the header of a packet that may be truncated behind it. `wire` is the packet's size on the wire
+    /// as known to the lower layer, 0 if unknown. It applies where the header states no length (a segment
+    /// captured before segmentation offload).
     ///
     /// # Errors
-    /// The first thing about the bytes that no IP packet has. That there are fewer bytes than `size` is none.
+    /// First defect found in the bytes. Truncation behind the header is no error.
     pub fn read(bytes: &[u8], wire: u32) -> Result<IpHead, Malformed> {
         match bytes.first().ok_or(Malformed::Short)? >> 4 {
             4 => IpHead::read_v4(bytes, wire),
@@ -59,7 +59,7 @@ impl IpHead {
         }
     }
 
-    /// True if the transport's header stands at the beginning of its inside: all but later fragments.
+    /// Whether the transport header is at the start of the payload: all but later fragments.
     pub fn is_first(&self) -> bool {
         self.fragment.is_none_or(|f| f.offset == 0)
     }
@@ -121,8 +121,9 @@ impl IpHead {
         Ok(head)
     }
 
-    /// Extension headers tell the next one and, but for fragments, their length in eights of bytes (RFC 8200
-    /// section 4; authentication in fours, RFC 4302 section 2.2). Each is at least eight bytes long, so this ends.
+    /// Extension headers state the next one and, except for fragments, their length in units of 8 bytes (RFC
+    /// 8200 section 4; authentication in units of 4, RFC 4302 section 2.2). Each has at least 8 bytes, so the
+    /// loop ends.
     fn walk(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         while let 0 | 43 | 44 | 51 | 60 | 135 | 139 | 140 = self.protocol {
             let at = self.header as usize;

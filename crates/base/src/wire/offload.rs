@@ -1,13 +1,12 @@
 //! Segmentation offload: large TCP and UDP frames cut into wire-size packets.
 //!
-//! A kernel that leaves cutting to its network card, or puts received segments together, hands over segments of up to
-//! 64 kB. Cut here they are what the card would have sent: headers repeated, lengths, sequence numbers and checksums
-//! made for each.
+//! A kernel with segmentation offload or receive offload handles segments of up to 64 kB. They are cut here
+//! as the network card would do: headers repeated, lengths, sequence numbers and checksums computed for each.
 
 use super::checksum::Sum;
 use super::{IpHead, TCP, UDP, flag};
 
-/// Where the fields stand that differ from one piece to the next.
+/// Offsets of the header fields that differ between the pieces, and the size of the UDP header.
 const TCP_SEQ: usize = 4;
 const TCP_FLAGS: usize = 13;
 const TCP_CHECKSUM: usize = 16;
@@ -15,8 +14,8 @@ const UDP_LENGTH: usize = 4;
 const UDP_CHECKSUM: usize = 6;
 const UDP_HEADER: usize = 8;
 
-/// Cuts the packet of IP that begins at `at` in a frame into pieces of `piece` bytes of payload each, the last one
-/// shorter; gives the frames one after the other. None if it is not one segment of TCP or one datagram of UDP, whole.
+/// Cuts the IP packet at offset `at` of a frame into pieces of `piece` payload bytes, the last one possibly
+/// shorter; returns the frames. None if it is not a complete TCP segment or UDP datagram.
 pub fn cut(frame: &[u8], at: usize, piece: usize) -> Option<Vec<Vec<u8>>> {
     let packet = frame.get(at..)?;
     let ip = IpHead::read(packet, packet.len() as u32).ok()?;
@@ -66,8 +65,8 @@ pub fn cut(frame: &[u8], at: usize, piece: usize) -> Option<Vec<Vec<u8>>> {
     payload.chunks(piece).enumerate().map(one).collect()
 }
 
-/// Completes the checksum of a frame that its sender has left to the card: the field at `start + field` holds the sum
-/// over the pseudo header, the rest is summed from `start` on. False if there is no such place.
+/// Completes the checksum of a frame with checksum offload: the field at `start + field` holds the sum of the
+/// pseudo header, and the rest is summed from `start` on. False if the offset is out of range.
 pub fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
     let Some(inner) = frame.get_mut(start..).filter(|inner| inner.len() >= field + 2) else { return false };
     let sum = Sum::ZERO.and(inner).finish();
@@ -75,7 +74,7 @@ pub fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
     true
 }
 
-/// Of UDP, a sum of 0 is written as its other form, for 0 says that there is none (RFC 768).
+/// In UDP a sum of 0 is sent as 0xffff, since 0 means no checksum (RFC 768).
 fn put_sum(inner: &mut [u8], field: usize, sum: u16, protocol: u8) {
     let sum = if protocol == UDP && sum == 0 { 0xffff } else { sum };
     if let Some(place) = inner.get_mut(field..field + 2) {
@@ -83,7 +82,7 @@ fn put_sum(inner: &mut [u8], field: usize, sum: u16, protocol: u8) {
     }
 }
 
-/// Gives a packet the length that it has; of version 4, the next number of its kind and the checksum of its header too.
+/// Sets the length of a packet; in IPv4 also the identification, by `number`, and the header checksum.
 fn lengthen(packet: &mut [u8], version: u8, number: u16) {
     let size = packet.len() as u16;
     if version == 6 {
@@ -138,7 +137,7 @@ mod tests {
         [&[9; 14], &packet[..]].concat()
     }
 
-    /// True if all sums of a frame are right: over what they cover, themselves included, they are 0.
+    /// Whether all checksums of a frame are right: summed with themselves they are 0.
     fn sums_are_right(frame: &[u8]) -> bool {
         let packet = &frame[14..];
         let ip = IpHead::read(packet, 0).unwrap();
@@ -178,7 +177,7 @@ mod tests {
             prop_assert_eq!(joined, payload);
         }
 
-        /// Cut into one piece, or completed from the sum of its pseudo header, a packet is what it was.
+        /// A packet cut into one piece, or completed from the sum of its pseudo header, is unchanged.
         #[test]
         fn one_piece_is_the_whole(payload in proptest::collection::vec(any::<u8>(), 1..200), six: bool, datagrams: bool) {
             let (version, protocol) = (if six { 6 } else { 4 }, if datagrams { UDP } else { TCP });

@@ -1,9 +1,9 @@
-//! SCTP common header and chunks (RFC 9260 section 3) read from bytes, also from packets of which a capture kept the beginning
-//! only. Chunks that are cut off are left out, but for DATA chunks: their header tells their length.
+//! SCTP common header and chunks (RFC 9260 section 3) read from bytes, also from truncated captures.
+//! Truncated chunks are skipped, except DATA chunks: their header states their length.
 
 use super::{u16_at, u32_at};
 
-/// Chunk types that are told apart here (RFC 9260 section 3.2, RFC 3758 section 3.2).
+/// Chunk types (RFC 9260 section 3.2, RFC 3758 section 3.2).
 pub mod kind {
     /// DATA.
     pub const DATA: u8 = 0;
@@ -33,14 +33,14 @@ pub mod kind {
     pub const FORWARD_TSN: u8 = 192;
 }
 
-/// Bytes of the common header.
+/// Length of the common header, bytes.
 const COMMON: usize = 12;
-/// Bytes of the header of a DATA chunk.
+/// Length of a DATA chunk's header, bytes.
 const DATA: usize = 16;
-/// Chunks of one packet that are read: more are noise.
+/// Maximum chunks read per packet.
 const MOST: usize = 400;
 
-/// The common header.
+/// SCTP common header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SctpHead {
     /// Source port.
@@ -51,7 +51,7 @@ pub struct SctpHead {
     pub tag: u32,
 }
 
-/// A chunk as it stands in the packet.
+/// A chunk as in the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawChunk<'a> {
     /// Type: see [`kind`].
@@ -60,11 +60,11 @@ pub struct RawChunk<'a> {
     pub flags: u8,
     /// Length with its header, without padding, bytes.
     pub length: u16,
-    /// What is here of its value.
+    /// Value, possibly truncated.
     pub value: &'a [u8],
 }
 
-/// A DATA chunk's numbers.
+/// Fields of a DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawData {
     /// Transmission sequence number.
@@ -77,20 +77,20 @@ pub struct RawData {
     pub len: u32,
 }
 
-/// A SACK's numbers.
+/// Fields of a SACK chunk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RawSack {
     /// Cumulative TSN ack.
     pub cumulative: u32,
     /// Advertised window, bytes.
     pub window: u32,
-    /// Gap ack blocks: first and last number above, both received.
+    /// Gap ack blocks: first and last TSN received.
     pub gaps: Vec<(u32, u32)>,
-    /// Duplicates.
+    /// Duplicate TSNs.
     pub duplicates: Vec<u32>,
 }
 
-/// Reads the common header, and returns it with the chunks behind it; none if it is cut off.
+/// Reads the common header and returns it with the chunks; none if it is truncated.
 pub fn read(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> {
     let head = SctpHead { source: u16_at(bytes, 0)?, destination: u16_at(bytes, 2)?, tag: u32_at(bytes, 4)? };
     let mut rest = bytes.get(COMMON..).unwrap_or_default();
@@ -107,14 +107,14 @@ pub fn read(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>
     Some((head, chunks.take(MOST)))
 }
 
-/// Bytes of user data in a packet.
+/// User data in a packet, bytes.
 pub fn payload(bytes: &[u8]) -> u32 {
     let Some((_, chunks)) = read(bytes) else { return 0 };
     chunks.filter_map(|chunk| chunk.data()).map(|data| data.len).sum()
 }
 
 impl RawChunk<'_> {
-    /// Its numbers, if it is DATA.
+    /// Fields, if it is a DATA chunk.
     pub fn data(&self) -> Option<RawData> {
         (self.kind == kind::DATA).then_some(())?;
         Some(RawData {
@@ -125,7 +125,7 @@ impl RawChunk<'_> {
         })
     }
 
-    /// Its numbers, if it is a SACK.
+    /// Fields, if it is a SACK chunk.
     pub fn sack(&self) -> Option<RawSack> {
         (self.kind == kind::SACK).then_some(())?;
         let cumulative = u32_at(self.value, 0)?;
@@ -139,7 +139,7 @@ impl RawChunk<'_> {
         })
     }
 
-    /// Tag and initial sequence number of its sender, if it is INIT or INIT ACK.
+    /// Initiate tag and initial TSN of its sender, if it is INIT or INIT ACK.
     pub fn init(&self) -> Option<(u32, u32)> {
         matches!(self.kind, kind::INIT | kind::INIT_ACK).then_some(())?;
         Some((u32_at(self.value, 0)?, u32_at(self.value, 12)?))

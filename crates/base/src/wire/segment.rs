@@ -1,8 +1,8 @@
 //! Serialisation of a model's segment as an IP packet.
 //!
-//! An IP packet with the options that its connection has and checksums that are right. Stream offsets of 64 bits
-//! become sequence numbers of 32 here, instants become ticks of a millisecond, windows are shifted; the payload is
-//! zeros, of which only as many are made as are kept.
+//! The IP packet has the options of its connection and correct checksums. 64-bit stream offsets become 32-bit
+//! sequence numbers, times become millisecond ticks, and windows are scaled. The payload is zeros, of which
+//! only the captured part is written.
 
 use super::checksum::Sum;
 use super::{DCCP, TCP, UDP, flag, option};
@@ -10,27 +10,27 @@ use crate::Time;
 use crate::tcp::Segment;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// One end of a connection, as it shows on the wire.
+/// One end of a connection on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Its address. Both ends have one of the same version.
+    /// Address; both ends use the same IP version.
     pub address: IpAddr,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// Sequence number of its SYN, which is stream offset 0.
+    /// Initial sequence number (stream offset 0).
     pub first: u32,
-    /// Its clock for timestamps at t = 0, in milliseconds.
+    /// Timestamp clock at t = 0, milliseconds.
     pub clock: u32,
-    /// Maximum segment size that its SYN tells.
+    /// MSS option of its SYN.
     pub mss: u16,
-    /// Shift of its windows that its SYN tells; `None`: no option, and nothing is shifted.
+    /// Window scale option of its SYN; `None`: no option and no scaling.
     pub scale: Option<u8>,
-    /// Its SYN permits SACK.
+    /// SACK-permitted option of its SYN.
     pub permits_sack: bool,
 }
 
 impl End {
-    /// Of no connection: no address, everything 0, no option.
+    /// Empty value: no address, all fields 0, no options.
     pub const NOBODY: End = End {
         address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         port: 0,
@@ -41,17 +41,17 @@ impl End {
         permits_sack: false,
     };
 
-    /// The sequence number of a stream offset.
+    /// Sequence number of a stream offset.
     pub fn seq(&self, offset: u64) -> u32 {
         self.first.wrapping_add(offset as u32)
     }
-    /// What its clock for timestamps says.
+    /// Timestamp clock at time `t`.
     pub fn ticks(&self, t: Time) -> u32 {
         self.clock.wrapping_add((t.as_nanos() / 1_000_000) as u32)
     }
 }
 
-/// What IP says beside the addresses.
+/// IP header fields other than the addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outside {
     /// Identification.
@@ -60,17 +60,17 @@ pub struct Outside {
     pub ecn: u8,
     /// Differentiated services codepoint (RFC 2474).
     pub class: u8,
-    /// Hops it may still make.
+    /// TTL or hop limit.
     pub ttl: u8,
-    /// Version 4: routers may cut it up (DF is not set).
+    /// IPv4: fragmentation is allowed (DF is not set).
     pub divisible: bool,
 }
 
-/// Most bytes of options.
+/// Maximum length of TCP options, bytes.
 const OPTIONS: usize = 40;
 
-/// Writes the packet into `out`, which is emptied first: its headers and so much of the rest that it has `keep`
-/// bytes. Says how many the whole one has.
+/// Writes the packet into `out`, which is cleared first: its headers, and the rest up to `keep` bytes.
+/// Returns the size of the whole packet.
 pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Outside, keep: usize) -> u32 {
     let tcp = if from.address.is_ipv4() { 20 } else { 40 };
     out.clear();
@@ -86,15 +86,16 @@ pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Ou
         }
         (source, destination) => header_v6(outside, [v6(source), v6(destination)], ip, size),
     }
-    // A payload of zeros adds its length alone.
+    // A payload of zeros contributes only its length.
     let sum = Sum::ZERO.and_pseudo(from.address, to.address, TCP, size - tcp as u32).and(inside);
     inside[16..18].copy_from_slice(&sum.finish().to_be_bytes());
     out.resize((size as usize).min(keep.max(tcp + header)), 0);
     size
 }
 
-/// Writes an IPv4 packet around a transport header and its payload into `out`, which is emptied first. The checksum of
-/// UDP (RFC 768) and DCCP (RFC 4340 section 9), which covers the addresses, is filled in; both have it at offset 6.
+/// Writes an IPv4 packet around a transport header and its payload into `out`, which is cleared first. Fills
+/// in the checksum of UDP (RFC 768) and DCCP (RFC 4340 section 9), which covers the addresses; both have it
+/// at offset 6.
 pub fn around(out: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, inside: &[u8], ip: Outside) {
     let inside = inside.get(..usize::from(u16::MAX) - 20).unwrap_or(inside);
     out.clear();
@@ -128,8 +129,8 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
         | when(flag::ACK, segment.has_ack)
         | when(flag::ECE, segment.ece)
         | when(flag::CWR, segment.cwr);
-    // The window of a SYN is not shifted (RFC 7323 section 2.2). Rounded up, so that no byte the model may send is
-    // beyond it.
+    // The window of a SYN is not scaled (RFC 7323 section 2.2). Rounded up, so that it covers every byte that
+    // the model may send.
     let scale = if segment.syn { 0 } else { from.scale.filter(|_| to.scale.is_some()).unwrap_or(0) };
     let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX)) as u16;
     let ack = if segment.has_ack { to.seq(segment.ack) } else { 0 };
@@ -167,7 +168,7 @@ fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: Outside, 
     out[24..40].copy_from_slice(&destination);
 }
 
-/// Adds the options, in the order and with the fillers that most stacks use.
+/// Appends the options, in the order and with the padding of most stacks.
 fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
     let begin = out.len();
     if segment.syn {
@@ -183,7 +184,7 @@ fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
     if let Some(stamps) = segment.timestamps {
         out.extend([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
         out.extend(from.ticks(stamps.value).to_be_bytes());
-        // Without an acknowledgement there is nothing to echo (RFC 7323 section 3.2), nor where nothing was heard.
+        // Nothing to echo without an ACK (RFC 7323 section 3.2), or before any timestamp was received.
         let echo = if segment.has_ack && !stamps.echo.is_never() { to.ticks(stamps.echo) } else { 0 };
         out.extend(echo.to_be_bytes());
     }
@@ -199,7 +200,8 @@ fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
     }
 }
 
-/// The smallest shift with which a window of `largest` bytes fits into a header (RFC 7323 section 2.3: at most 14).
+/// Smallest scale with which a window of `largest` bytes fits into the header (RFC 7323 section 2.3: at most
+/// 14).
 pub fn scale_for(largest: u32) -> u8 {
     (0..14).find(|&shift| largest.div_ceil(1 << shift) <= u32::from(u16::MAX)).unwrap_or(14)
 }

@@ -1,22 +1,22 @@
 //! TCP header and options (RFC 9293 section 3.1).
 //!
-//! Its numbers, and of its options those that the laboratory judges by; the others are stepped over.
+//! Reads the fixed fields and the options in use; other options are skipped.
 
 use super::{u16_at, u32_at};
 
-/// TCP's flag bits, as in the header.
+/// TCP flag bits, as in the header.
 pub mod flag {
-    /// No more data.
+    /// End of data.
     pub const FIN: u8 = 1;
-    /// Opens.
+    /// Opens a connection.
     pub const SYN: u8 = 1 << 1;
-    /// Aborts.
+    /// Aborts a connection.
     pub const RST: u8 = 1 << 2;
-    /// Hand over at once.
+    /// Push: deliver at once.
     pub const PSH: u8 = 1 << 3;
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u8 = 1 << 4;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u8 = 1 << 5;
     /// ECN echo (RFC 3168).
     pub const ECE: u8 = 1 << 6;
@@ -24,11 +24,11 @@ pub mod flag {
     pub const CWR: u8 = 1 << 7;
 }
 
-/// Kinds of options.
+/// Option kinds.
 pub mod option {
-    /// The list ends here.
+    /// End of the option list.
     pub const END: u8 = 0;
-    /// Fills up.
+    /// Padding (no operation).
     pub const NOTHING: u8 = 1;
     /// Maximum segment size (RFC 9293 section 3.7.1).
     pub const MSS: u8 = 2;
@@ -44,46 +44,46 @@ pub mod option {
     pub const MULTIPATH: u8 = 30;
 }
 
-/// What the header of a TCP segment says.
+/// Fields of a TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpHead {
-    /// From which port.
+    /// Source port.
     pub source: u16,
-    /// To which.
+    /// Destination port.
     pub destination: u16,
     /// Sequence number of the first byte.
     pub seq: u32,
     /// Next byte expected.
     pub ack: u32,
-    /// See [`flag`].
+    /// Flags: see [`flag`].
     pub flags: u8,
-    /// Receive window, not scaled.
+    /// Receive window, unscaled.
     pub window: u16,
-    /// Where urgent data end, counted from `seq`; meaningful with [`flag::URG`].
+    /// Urgent pointer, relative to `seq`; valid with [`flag::URG`].
     pub urgent: u16,
-    /// Largest segment that may come (RFC 9293 section 3.7.1), on a SYN.
+    /// MSS option (RFC 9293 section 3.7.1), on a SYN.
     pub mss: Option<u16>,
-    /// Shift of the windows that follow (RFC 7323 section 2), on a SYN.
+    /// Window scale option (RFC 7323 section 2), on a SYN.
     pub scale: Option<u8>,
     /// TSval and TSecr (RFC 7323 section 3).
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks (RFC 2018), as many as `sacks` says.
+    /// SACK blocks (RFC 2018); the first `sacks` are valid.
     pub sack: [(u32, u32); 4],
-    /// How many SACK blocks there are.
+    /// Number of SACK blocks.
     pub sacks: u8,
-    /// SACK blocks may be sent back (RFC 2018), on a SYN.
+    /// SACK-permitted option (RFC 2018), on a SYN.
     pub permits_sack: bool,
-    /// It has an option of Multipath TCP (RFC 8684).
+    /// Whether there is a Multipath TCP option (RFC 8684).
     pub multipath: bool,
-    /// The header is longer than the bytes that are here: options may be missing.
+    /// The header is truncated: options may be missing.
     pub cut: bool,
-    /// An option tells a length that cannot be; what stands behind it was not read.
+    /// An option has an invalid length; later options were not read.
     pub odd: bool,
 }
 
 impl TcpHead {
-    /// Reads the head of a segment: what it says, and how many bytes of header there are. `None` if there are fewer
-    /// than 20 bytes, or the header says it is shorter than that.
+    /// Reads the head of a segment; returns its fields and the header length. `None` with fewer than 20
+    /// bytes, or with a stated length below 20.
     pub fn read(segment: &[u8]) -> Option<(TcpHead, usize)> {
         let fixed = segment.first_chunk::<20>()?;
         let length = usize::from(fixed[12] >> 4) * 4;
@@ -105,18 +105,18 @@ impl TcpHead {
         Some((head, length))
     }
 
-    /// True if one of these flags is set.
+    /// Whether any of these flags is set.
     pub const fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }
-    /// The SACK blocks, first one first.
+    /// SACK blocks in order.
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.sack[..usize::from(self.sacks).min(4)]
     }
 
-    /// Reads what it knows; at the first option that cannot be right, the rest is left alone.
+    /// Reads the known options; stops at the first invalid one.
     fn read_options(&mut self, mut options: &[u8]) {
-        // By far the most segments have these alone: two fillers and timestamps.
+        // The most common case: two fillers and timestamps only.
         if let [1, 1, 8, 10, value @ ..] = options
             && value.len() == 8
         {
@@ -132,7 +132,7 @@ impl TcpHead {
                 }
                 _ => {}
             }
-            // What is cut off is not wrong.
+            // A truncated option is not invalid.
             let Some(&length) = rest.first() else {
                 self.odd = !self.cut;
                 return;

@@ -1,12 +1,12 @@
 //! Resource allocation delay of an idle link (catalogue SW-30).
 //!
-//! Then a packet that comes to an idle link waits for them (catalogue SW-30). The link keeps them while it has
-//! something to send, and for a while after that.
+//! A packet that arrives at an idle link waits for the allocation of radio resources (catalogue SW-30). The
+//! link keeps them while it has packets to send, and for some time afterwards.
 
 use base::dist::Sampler;
 use base::{Span, Time};
 
-/// Resources of a radio link that come and go.
+/// Allocation state of a radio link's resources.
 #[derive(Clone, Debug)]
 pub struct Allocation {
     takes: Sampler,
@@ -16,23 +16,23 @@ pub struct Allocation {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing is allocated.
+    /// Not allocated.
     None,
-    /// Asked for, and there from this instant on.
+    /// Requested, available from this time on.
     Asked(Time),
-    /// There while the link works.
+    /// Held while the link is busy.
     Held,
-    /// There until this instant, unless something is sent before.
+    /// Held until this time, unless the link becomes busy again.
     Kept(Time),
 }
 
 impl Allocation {
-    /// It takes `takes` to get them, and they are kept for `keeps` after the last frame, both nanoseconds.
+    /// `takes`: allocation delay; `keeps`: holding time after the last frame; both in nanoseconds.
     pub fn new(takes: Sampler, keeps: Sampler) -> Self {
         Allocation { takes, keeps, phase: Phase::None }
     }
 
-    /// Something wants to be sent `now`: when it may. Asked for if need be.
+    /// Requests the resources `now` if needed; returns the earliest start of transmission.
     pub(crate) fn request(&mut self, now: Time) -> Time {
         match self.phase {
             Phase::Asked(at) if at > now => return at,
@@ -48,7 +48,7 @@ impl Allocation {
         at
     }
 
-    /// There is nothing left to send.
+    /// The link has become idle.
     pub(crate) fn idle(&mut self, now: Time) {
         if self.phase == Phase::Held {
             self.phase = Phase::Kept(now + Span::from_nanos(self.keeps.draw() as u64));

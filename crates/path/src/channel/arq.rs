@@ -1,59 +1,59 @@
 //! Link-layer ARQ: retransmission of lost frames, persistence, window (catalogue SW-28, SW-29, SW-39 from inside).
 //!
-//! A lost frame is sent again, ahead of new ones, when its negative acknowledgement arrives. The sender gives its
-//! packet up after a number of attempts or a time. Unacknowledged frames fill a window.
+//! A lost frame is retransmitted, ahead of new ones, when its negative acknowledgement arrives. The sender
+//! discards a packet after a number of attempts or a time. Unacknowledged frames fill a window.
 
 use super::timed::Timed;
 use base::dist::Sampler;
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How a link repeats.
+/// Configuration of the ARQ.
 #[derive(Clone, Debug)]
 pub struct ArqConfig {
-    /// A frame is repeated so often at most; none: without end.
+    /// Maximum retransmissions of a frame; none: unlimited.
     pub attempts: Option<u32>,
-    /// A packet is repeated for so long at most after its first frame began; none: without end.
+    /// Maximum time for a packet's retransmissions after its first frame began; none: unlimited.
     pub time: Option<Span>,
-    /// From the end of a frame's transmission until the sender knows what became of it, nanoseconds.
+    /// Delay from the end of a frame's transmission to its feedback, nanoseconds.
     pub feedback: Sampler,
-    /// Frames that may be unacknowledged; none: any number.
+    /// Maximum unacknowledged frames; none: unlimited.
     pub window: Option<u32>,
 }
 
-/// A frame of which the sender will know more, or which it is to repeat.
+/// A frame that awaits feedback or retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// The number of its packet on this link.
+    /// Number of its packet on this link.
     pub(crate) unit: u64,
     pub(crate) bytes: u32,
-    /// How often it was repeated.
+    /// Retransmissions so far.
     pub(crate) repeated: u32,
     /// Whether it arrived.
     pub(crate) good: bool,
 }
 
-/// The sender's side.
+/// Sending side of the ARQ.
 #[derive(Clone, Debug)]
 pub(crate) struct Arq {
     config: ArqConfig,
-    /// Frames sent, by the arrival of their acknowledgement.
+    /// Frames sent, ordered by the arrival of their feedback.
     sent: Timed<Frame>,
-    /// Frames to be repeated, in the order in which that became known, and those of packets given up meanwhile.
+    /// Frames to retransmit, in order of feedback; includes frames of packets discarded since.
     repeats: VecDeque<Frame>,
-    /// Frames to be repeated by packet, those given up not counted.
+    /// Frames to retransmit per packet, discarded packets excluded.
     pending: BTreeMap<u64, u32>,
     unacknowledged: u32,
 }
 
-/// What to do about a frame of which more is known.
+/// Decision after the feedback on a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verdict {
-    /// It arrived.
+    /// The frame arrived.
     Acknowledged(Frame),
-    /// It did not, and is sent again.
+    /// The frame was lost and is retransmitted.
     Repeated,
-    /// It did not, and its packet is given up.
+    /// The frame was lost and its packet is discarded.
     GivenUp(Frame),
 }
 
@@ -73,23 +73,23 @@ impl Arq {
         self.config.window.is_none_or(|n| self.unacknowledged < n)
     }
 
-    /// A new frame begins.
+    /// Counts a new frame.
     pub(crate) fn begun(&mut self) {
         self.unacknowledged += 1;
     }
 
-    /// A frame's transmission ended at `t`, well or not.
+    /// The transmission of a frame ended at `t`, successful or not.
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
         self.sent.insert(t + Span::from_nanos(self.config.feedback.draw() as u64), frame);
     }
 
-    /// When more is known next.
+    /// Time of the next feedback.
     pub(crate) fn next(&self) -> Time {
         self.sent.next()
     }
 
-    /// What is known at `now` of the frame sent longest ago; `began` says when a packet's first frame did, none if
-    /// the packet is no longer there.
+    /// Processes the next feedback due at `now`. `began` returns the start of a packet's first frame, none if
+    /// the packet has gone.
     pub(crate) fn hear(&mut self, now: Time, began: impl Fn(u64) -> Option<Time>) -> Option<Verdict> {
         if self.sent.next() > now {
             return None;
@@ -110,15 +110,15 @@ impl Arq {
         Some(Verdict::GivenUp(frame))
     }
 
-    /// Whether a frame is to be repeated.
+    /// Whether a frame waits for retransmission.
     pub(crate) fn repeats(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// The next one to be repeated.
+    /// Takes the next frame to retransmit.
     pub(crate) fn repeat(&mut self) -> Option<Frame> {
         while let Some(frame) = self.repeats.pop_front() {
-            // No frame of a packet that was given up is ever repeated again: it has no entry.
+            // Frames of discarded packets have no entry and are skipped.
             let Some(count) = self.pending.get_mut(&frame.unit) else { continue };
             *count -= 1;
             if *count == 0 {
@@ -129,7 +129,7 @@ impl Arq {
         None
     }
 
-    /// A packet is given up: its frames are repeated no more. Their number.
+    /// Discards a packet: its frames are no longer retransmitted. Returns their number.
     pub(crate) fn forget(&mut self, unit: u64) -> u32 {
         let gone = self.pending.remove(&unit).unwrap_or(0);
         self.unacknowledged -= gone;
@@ -139,12 +139,12 @@ impl Arq {
         gone
     }
 
-    /// A frame in service of a packet that was given up needs no answer.
+    /// A frame in service of a discarded packet needs no feedback.
     pub(crate) fn abandoned(&mut self) {
         self.unacknowledged -= 1;
     }
 
-    /// Everything is gone.
+    /// Discards all frames.
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
         self.repeats.clear();

@@ -1,7 +1,7 @@
 //! Send and receive buffer of a link: packets behind the input queue until their delivery (catalogue SW-27, SW-28).
 //!
-//! One list in the order of arrival holds the send buffer, the packet in service, those in propagation, and those that
-//! wait in the receive buffer for a missing one. Each packet knows its progress.
+//! One list in order of arrival holds the send buffer, the packet in service, packets in propagation, and
+//! packets that wait in the receive buffer for an earlier one. Each packet records its own progress.
 
 use super::timed::Timed;
 use crate::qdisc::{Room, Waiting};
@@ -13,29 +13,29 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) packet: Packet,
-    /// When it came to the input queue.
+    /// Arrival at the input queue.
     pub(crate) joined: Time,
-    /// When its first frame began; [`Time::NEVER`] before.
+    /// Start of its first frame; [`Time::NEVER`] before.
     pub(crate) began: Time,
     /// Bytes to be cut into frames.
     pub(crate) body: u32,
     pub(crate) frames: u32,
-    /// Frames that have begun, repeats not counted.
+    /// Frames begun, retransmissions excluded.
     pub(crate) sent: u32,
-    /// Frames that have not arrived yet and still may.
+    /// Frames that have not arrived and may still do so.
     pub(crate) missing: u32,
-    /// Frames of which the sender has not heard.
+    /// Frames without feedback.
     pub(crate) unheard: u32,
-    /// Propagation.
+    /// Propagation delay.
     pub(crate) delay: Span,
-    /// When the last frame so far arrives.
+    /// Arrival of the last frame so far.
     pub(crate) arrival: Time,
     pub(crate) corrupt: bool,
-    /// It will not be delivered.
+    /// Set if it will not be delivered.
     pub(crate) lost: Option<DropReason>,
-    /// In the send buffer.
+    /// Whether it is in the send buffer.
     buffered: bool,
-    /// Delivered or dropped: of use to the sender only.
+    /// Delivered or dropped; kept for the sender only.
     pub(crate) gone: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Unit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub(crate) packet: Packet,
-    /// In place of being delivered.
+    /// Set if it is dropped instead of delivered.
     pub(crate) lost: Option<DropReason>,
     pub(crate) corrupt: bool,
 }
@@ -72,28 +72,28 @@ impl Amount {
     }
 }
 
-/// The packets of a link behind its queue.
+/// Packets of a link behind its queue.
 pub(crate) struct Buffer {
     units: VecDeque<Unit>,
-    /// The number of the first of them.
+    /// Number of the first packet in `units`.
     base: u64,
-    /// The number of the first that has frames to begin.
+    /// Number of the first packet with frames to begin.
     current: u64,
     in_order: bool,
-    /// What finds the receive buffer full is lost.
+    /// Packets that find the receive buffer full are lost.
     bounded: bool,
-    /// The next one to be delivered, where order is kept, and when the last one was.
+    /// With in-order delivery: number of the next packet to deliver, and time of the last delivery.
     next: u64,
     last: Time,
-    /// Where order is not kept: those whose arrival is known, by arrival.
+    /// Without in-order delivery: packets with known arrival, ordered by it.
     flying: Timed<u64>,
-    /// Where order is kept and the receive buffer is bounded: packets that arrive later than all before them, with
-    /// that instant, in ascending order.
+    /// With in-order delivery and a bounded receive buffer: packets that arrive later than all before them,
+    /// with their arrival, ascending.
     records: VecDeque<(u64, Time)>,
     send: Amount,
-    /// Begun and not delivered.
+    /// Packets begun and not delivered.
     under_way: Amount,
-    /// Not yet gone.
+    /// Packets not yet gone.
     held: usize,
 }
 
@@ -120,7 +120,7 @@ impl Buffer {
         self.held
     }
 
-    /// A packet by its number, if it is still there.
+    /// The packet with this number, if it is still there.
     pub(crate) fn get(&self, number: u64) -> Option<&Unit> {
         self.units.get(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
@@ -134,18 +134,18 @@ impl Buffer {
         Some((self.current, self.get(self.current)?))
     }
 
-    /// Whether the send buffer has room for one more.
+    /// Whether the send buffer has room for a packet of `size`.
     pub(crate) fn takes(&self, room: Room, size: u32) -> bool {
         room.takes(self.send.packets, self.send.bytes, size)
     }
 
-    /// Whether another packet may be under way, as far as the receive buffer goes.
+    /// Whether the receive buffer permits another packet in progress.
     pub(crate) fn may_begin(&self, room: Room) -> bool {
         room.packets.is_none_or(|n| self.under_way.packets < n as usize)
             && room.bytes.is_none_or(|n| self.under_way.bytes < n)
     }
 
-    /// A packet comes in from the queue.
+    /// Adds a packet from the queue.
     pub(crate) fn push(&mut self, waiting: Waiting, body: u32, frames: u32) {
         self.send.add(waiting.packet.size);
         self.held += 1;
@@ -167,7 +167,8 @@ impl Buffer {
         });
     }
 
-    /// The next frame of the current packet begins; which one, of which packet, and whether it is the packet's first.
+    /// Begins the next frame of the current packet; returns the packet's number, the packet, and the frame's
+    /// number.
     pub(crate) fn begin(&mut self, now: Time) -> Option<(u64, &mut Unit, u32)> {
         let number = self.current;
         let i = usize::try_from(number.checked_sub(self.base)?).ok()?;
@@ -184,7 +185,7 @@ impl Buffer {
         Some((number, unit, frame))
     }
 
-    /// The sender need not keep a packet any longer.
+    /// Releases a packet from the send buffer.
     pub(crate) fn release(&mut self, number: u64) {
         if let Some(unit) = self.get_mut(number)
             && std::mem::take(&mut unit.buffered)
@@ -197,8 +198,8 @@ impl Buffer {
         }
     }
 
-    /// All that will arrive of a packet has an arrival now. `room` is the receive buffer of a link that does not
-    /// repeat: what finds it full is lost.
+    /// The arrival of a packet's remaining frames is now known. `room`: receive buffer of a link without ARQ;
+    /// a packet that finds it full is lost.
     pub(crate) fn known(&mut self, number: u64, room: Option<Room>) {
         if !self.in_order {
             if let Some(unit) = self.get(number) {
@@ -214,7 +215,7 @@ impl Buffer {
         while self.records.front().is_some_and(|(record, _)| *record < self.next) {
             self.records.pop_front();
         }
-        // Deliveries are in order: from the first packet on that arrives later than this one, all wait for it then.
+        // With in-order delivery, all packets from the first later arrival on wait at this packet's arrival.
         let from = self.records.partition_point(|(_, latest)| *latest <= arrival);
         let from = self.records.get(from).map(|(record, _)| *record);
         if self.records.back().is_none_or(|(record, latest)| *record < number && *latest < arrival) {
@@ -239,7 +240,7 @@ impl Buffer {
         }
     }
 
-    /// When the next packet is delivered.
+    /// Time of the next delivery.
     pub(crate) fn next_delivery(&self) -> Time {
         if !self.in_order {
             return self.flying.next();
@@ -250,7 +251,7 @@ impl Buffer {
         }
     }
 
-    /// Takes the next packet that is delivered by `now`, or lost by then.
+    /// Takes the next packet delivered, or lost, by `now`.
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time) -> Option<Delivery> {
         if self.next_delivery() > now {
@@ -263,7 +264,7 @@ impl Buffer {
         Some(delivery)
     }
 
-    /// Takes a packet off the link, whatever it waits for: the one that would begin next.
+    /// Takes the current packet off the link, in any state.
     pub(crate) fn take_current(&mut self) -> Option<Delivery> {
         let number = self.current;
         self.get(number)?;
@@ -286,7 +287,7 @@ impl Buffer {
         Some(Delivery { packet, lost, corrupt })
     }
 
-    /// No frame of a packet begins any more; the far end knows at `arrival`.
+    /// Stops the frames of a packet; the receiving side learns of it at `arrival`.
     pub(crate) fn give_up(&mut self, number: u64, arrival: Time, reason: DropReason) {
         let Some(unit) = self.get_mut(number) else { return };
         unit.sent = unit.frames;
@@ -298,7 +299,7 @@ impl Buffer {
         }
     }
 
-    /// Forgets what nobody needs: packets that are gone and that the sender has heard of.
+    /// Drops records of packets that are gone and fully acknowledged.
     fn tidy(&mut self) {
         while self.get(self.next).is_some_and(|unit| unit.gone) {
             self.next += 1;
@@ -313,7 +314,7 @@ impl Buffer {
         }
     }
 
-    /// Takes off the last packet that has not begun.
+    /// Takes the last packet that has not begun.
     pub(crate) fn take_unbegun(&mut self) -> Option<Unit> {
         self.units.back().filter(|unit| unit.sent == 0 && !unit.gone)?;
         let unit = self.units.pop_back()?;
@@ -322,7 +323,7 @@ impl Buffer {
         Some(unit)
     }
 
-    /// Takes off the first packet, whatever it waits for.
+    /// Takes the first packet, in any state.
     pub(crate) fn take_any(&mut self) -> Option<Unit> {
         self.flying.clear();
         while let Some(unit) = self.units.pop_front() {

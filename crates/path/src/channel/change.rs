@@ -1,7 +1,7 @@
 //! Effect of a state change on the contents of a channel: rate of the frame in service, flush.
 //!
-//! The frame in service goes on with what it still has to send, at the new rate; a state may flush what waits, or
-//! everything.
+//! The frame in service continues with its remaining bytes at the new rate. A state may flush the waiting
+//! packets, or everything.
 
 use super::follow::Flush;
 use super::{Channel, InService};
@@ -13,14 +13,14 @@ use base::event::{Category, Event};
 use base::packet::DropReason;
 
 impl Channel {
-    /// Runs a change of the world with the frame in service kept whole.
+    /// Applies a state change; the frame in service keeps its remaining bytes.
     pub(super) fn with_service_kept(&mut self, cx: &mut Cx<'_>, act: impl FnOnce(&mut Self, &mut Cx<'_>)) {
         let left = self.left(cx.now());
         act(self, cx);
         self.reschedule(cx.now(), left);
     }
 
-    /// The world changed.
+    /// Processes a state change of machine `number`.
     pub(super) fn changed(&mut self, cx: &mut Cx<'_>, number: u16, change: Change) {
         let (machine, state, triggered) = (u32::from(number), change.state as u32, change.triggered);
         cx.record(Category::Path, change.at, || Event::StateEntered { machine, state, triggered });
@@ -52,7 +52,7 @@ impl Channel {
         }
     }
 
-    /// Computes the end of the frame in service again; `left` is what it still has to send.
+    /// Recomputes the end of the frame in service, which has `left` bytes to send.
     fn reschedule(&mut self, now: Time, left: Option<u32>) {
         let Some(left) = left else { return };
         let end = if left == 0 { now } else { self.finish(now, left) };
@@ -61,11 +61,11 @@ impl Channel {
         }
     }
 
-    /// What the frame in service still has to send at the present rate.
+    /// Remaining bytes of the frame in service, at the present rate.
     fn left(&mut self, now: Time) -> Option<u32> {
         let InService { end, left, .. } = self.in_service?;
         if end.is_never() {
-            return Some(left); // frozen since that was computed
+            return Some(left); // no progress since the last computation
         }
         let bits = match self.followers.rate() {
             Some(rate) => Capacity::Fixed(rate).bits_between(now, end),

@@ -1,10 +1,10 @@
 //! Packet classifier and priority scheduler with weights.
 //!
-//! Packets are told apart by a list of rules and wait in a queue for each (catalogue SW-47); without rules there is
-//! one queue, for all (SW-48). Of the queues with something in them the one with the smallest priority is served;
-//! those of one priority share by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
-//! Using Deficit Round Robin", 1995). A class may bound its wait: once it has waited so long for its turn, it goes next
-//! whatever priorities and weights say.
+//! A list of rules classifies packets into queues (catalogue SW-47); without rules there is a single queue
+//! (SW-48). The non-empty queue with the smallest priority number is served. Queues of equal priority share
+//! by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round
+//! Robin", 1995). A class may bound its wait: after that time it is served next, regardless of priorities and
+//! weights.
 
 use super::policer::Policer;
 use crate::element::Cx;
@@ -12,34 +12,34 @@ use crate::qdisc::{Qdisc as _, Queue, Waiting};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
 
-/// What kind of packet.
+/// Kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It carries data.
+    /// Carries data.
     Data,
-    /// It only acknowledges.
+    /// Pure ACK.
     Ack,
-    /// It opens or ends a connection and carries no data.
+    /// Opens or ends a connection, without data.
     Control,
-    /// It is background load.
+    /// Background load.
     Background,
 }
 
-/// Which packets belong to a class: those for which everything given holds.
+/// Match rule of a class: all conditions given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// By ledger, two a flow: those that belong to it.
+    /// Ledgers that match, by ledger number (two per flow).
     pub ledgers: Option<Vec<bool>>,
-    /// Service class of the head (of IP, the DSCP): from, to.
+    /// Range of the service class (the DSCP of IP).
     pub service: Option<(u8, u8)>,
-    /// Bytes on the wire: from, to.
+    /// Range of the size on the wire, bytes.
     pub size: Option<(u32, u32)>,
-    /// What they carry.
+    /// Kind of packet.
     pub kind: Option<Kind>,
 }
 
 impl Rule {
-    /// Whether a packet belongs.
+    /// Whether the packet matches.
     pub fn holds(&self, packet: &Packet) -> bool {
         let within = |range: Option<(u32, u32)>, x: u32| range.is_none_or(|(a, b)| (a..=b).contains(&x));
         self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
@@ -66,17 +66,17 @@ impl Kind {
 /// A class of packets.
 #[derive(Debug, Default)]
 pub struct ClassConfig {
-    /// Which packets; one that fits several belongs to the first.
+    /// Match rule; a packet belongs to the first class that matches.
     pub rule: Rule,
-    /// Smaller goes first.
+    /// Priority; the smallest number is served first.
     pub priority: u32,
-    /// Its share among those of the same priority.
+    /// Weight among classes of the same priority.
     pub weight: u32,
-    /// What waits.
+    /// Queue of the class.
     pub queue: Queue,
-    /// What exceeds a rate is dropped.
+    /// Policer that drops traffic above its rate.
     pub police: Option<Policer>,
-    /// The longest time between two of its turns while it has something to send; none: any.
+    /// Maximum time between two turns while packets wait; none: no bound.
     pub turn_within: Option<Span>,
 }
 
@@ -87,24 +87,24 @@ struct Class {
     queue: Queue,
     police: Option<Policer>,
     turn_within: Option<Span>,
-    /// Since when it waits for a turn: its last one, or when it got something to send.
+    /// Start of the present wait: the last turn, or the arrival at an empty queue.
     since: Time,
-    /// Bytes it may still send in this round.
+    /// Deficit: bytes that may still be sent in this round.
     deficit: u64,
 }
 
-/// The input queues of a link. A packet that fits no rule goes to the last one.
+/// Input queues of a link. A packet that matches no rule joins the last one.
 pub(crate) struct Classes {
     classes: Vec<Class>,
-    /// Indexes by priority; those of one priority side by side.
+    /// Class indices in order of priority.
     order: Vec<usize>,
-    /// Where in `order` the round of each priority stands, at the place where that priority begins.
+    /// Position of the round of each priority in `order`, stored at the first index of that priority.
     turns: Vec<Option<usize>>,
     packets: usize,
-    /// What a weight of 1 may send in a round: the largest packet seen, so that one packet always fits.
+    /// Quantum of weight 1: the largest packet seen, so that one packet always fits.
     quantum: u64,
     expire: bool,
-    /// Some class bounds its wait, and the one whose bound is over.
+    /// Whether any class bounds its wait, and the class whose bound has expired.
     bounded: bool,
     overdue: Option<usize>,
 }
@@ -130,17 +130,17 @@ impl Classes {
         Classes { classes, order, turns, packets: 0, quantum: 1, expire, bounded, overdue: None }
     }
 
-    /// Packets that wait.
+    /// Backlog, packets.
     pub(crate) fn len(&self) -> usize {
         self.packets
     }
 
-    /// Packets that wait and are no background load.
+    /// Backlog without background load, packets.
     pub(crate) fn real(&self) -> usize {
         self.classes.iter().map(|c| c.queue.real()).sum()
     }
 
-    /// A packet comes; see [`Queue::join`].
+    /// Enqueues a packet; see [`Queue::join`].
     pub(crate) fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, idle: Span, at_once: bool) {
         self.quantum = self.quantum.max(u64::from(packet.size));
         let fits = |class: &Class| class.rule.holds(&packet);
@@ -158,7 +158,7 @@ impl Classes {
         self.packets -= self.classes[i].queue.join(cx, packet, idle, at_once);
     }
 
-    /// When the next packet has waited too long.
+    /// Time at which the next packet has waited too long.
     pub(crate) fn expires(&self) -> Time {
         if !self.expire {
             return Time::NEVER;
@@ -166,7 +166,7 @@ impl Classes {
         self.classes.iter().map(|c| c.queue.expires()).min().unwrap_or(Time::NEVER)
     }
 
-    /// Drops what has waited too long.
+    /// Drops packets that have waited too long.
     pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) {
         if self.expire {
             for class in &mut self.classes {
@@ -175,14 +175,14 @@ impl Classes {
         }
     }
 
-    /// The next packet, left where it is. The same until it is taken or another comes.
+    /// The next packet, left in place. It stays the same until it is taken or another packet arrives.
     pub(crate) fn head(&mut self) -> Option<&Packet> {
         let i = self.next()?;
         self.classes[i].queue.head()
     }
 
-    /// Takes the next packet. None are left only if [`Classes::len`] says so: it may have been dropped in place of
-    /// taken.
+    /// Takes the next packet. `None` does not mean empty, see [`Classes::len`]: the packet may have been
+    /// dropped instead.
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
         let i = self.next()?;
         let class = &mut self.classes[i];
@@ -200,7 +200,7 @@ impl Classes {
         taken
     }
 
-    /// The class that has waited longest beyond its bound.
+    /// The class furthest beyond its bound of waiting.
     fn overdue_at(&self, now: Time) -> Option<usize> {
         let by = |i: &usize| {
             let class = &self.classes[*i];
@@ -211,7 +211,7 @@ impl Classes {
         (0..self.classes.len()).filter(|i| by(i).is_some()).max_by_key(|i| (by(i), usize::MAX - i))
     }
 
-    /// Which class is served next.
+    /// Class that is served next.
     fn next(&mut self) -> Option<usize> {
         if self.packets == 0 {
             return None;
@@ -232,7 +232,8 @@ impl Classes {
         }
         let mut at = self.turns[begin];
         let mut fresh = at.is_none();
-        // Every round gives the largest packet's worth to each that waits, so the second one finds somebody.
+        // Each round adds at least the largest packet to every waiting class, so the second round finds a
+        // class.
         loop {
             let o = at.unwrap_or(first);
             let i = self.order[o];
@@ -251,7 +252,7 @@ impl Classes {
         }
     }
 
-    /// Drops the packets for which `which` holds.
+    /// Drops the packets selected by `which`.
     pub(crate) fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) {
         for class in &mut self.classes {
             self.packets -= class.queue.flush(cx, which);

@@ -1,19 +1,19 @@
 //! Credit-based flow control between neighbouring links (catalogue SW-21).
 //!
-//! By credit (catalogue SW-21): the stage before may send so many packets that the next one has not yet taken out of
-//! its input queue, and no more; for each that is taken out, one may follow. A sliding window that the receiver
-//! moves.
+//! The previous stage may send only as many packets as credit allows (catalogue SW-21). Each packet that the
+//! next stage takes out of its input queue returns one credit. This is a sliding window moved by the
+//! receiver.
 //!
-//! Credit is a signal that travels against the packets, on a wire of its own.
+//! Credit is a signal against the direction of the packets, on its own wire.
 
 use crate::element::Port;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Output port of the credit that a stage gives.
+/// Output port for credit to the previous stage.
 pub const CREDIT: Port = Port(1);
 
-/// What a stage may still send.
+/// Credit of a sending stage.
 #[derive(Clone, Debug)]
 pub struct Credit {
     available: u32,
@@ -22,7 +22,7 @@ pub struct Credit {
 }
 
 impl Credit {
-    /// `window` packets at first; credit takes `delay` on its way.
+    /// Initial credit of `window` packets; credit signals take `delay`.
     pub fn new(window: u32, delay: Span) -> Self {
         Credit { available: window, delay, coming: VecDeque::new() }
     }
@@ -32,12 +32,12 @@ impl Credit {
         self.available > 0
     }
 
-    /// A packet is sent.
+    /// Spends credit for one packet.
     pub(crate) fn spend(&mut self) {
         self.available = self.available.saturating_sub(1);
     }
 
-    /// Credit was sent `now`, or a packet that had spent it never left the link.
+    /// One credit is on its way from `now`, or is returned for a packet that never left the link.
     pub(crate) fn sent(&mut self, now: Time) {
         if self.delay.is_zero() {
             self.available += 1;
@@ -46,12 +46,12 @@ impl Credit {
         }
     }
 
-    /// When the next credit on its way arrives.
+    /// Arrival of the next credit.
     pub(crate) fn next(&self) -> Time {
         self.coming.front().copied().unwrap_or(Time::NEVER)
     }
 
-    /// Takes what has arrived.
+    /// Adds the credit that has arrived.
     pub(crate) fn take(&mut self, now: Time) {
         while self.next() <= now {
             self.coming.pop_front();

@@ -1,26 +1,25 @@
 //! Frame error process: independent errors, Gilbert-Elliott, error periods over time.
 //!
-//! It may come wrong: with a probability for each frame or for each bit, always the same, in bursts from frame to
-//! frame (Gilbert, Elliott), or in bad times that come and go as weather (catalogue SW-35, SW-36). What follows is
-//! the link's affair (SW-37 to SW-39): it passes on what is wrong, it discards it, or what arrives is late, as if
-//! something below had repaired it.
+//! Frame errors occur with a constant probability per frame or per bit, in bursts from frame to frame
+//! (Gilbert, Elliott), or in error periods over time (catalogue SW-35, SW-36). The link then passes the frame
+//! on with bit errors, discards it, or delays it as if a lower layer had repaired it (SW-37 to SW-39).
 
 use crate::gate::Gate;
 use base::dist::Sampler;
 use base::rng::Stream;
 use base::{Span, Time};
 
-/// How likely a frame is wrong.
+/// Error probability of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chance {
-    /// This, whatever its length.
+    /// Per frame, regardless of its length.
     Frame(f64),
-    /// This for each of its bits, independently.
+    /// Per bit, independently.
     Bit(f64),
 }
 
 impl Chance {
-    /// The probability that a frame of so many bytes is wrong: 1 - (1 - b)^bits.
+    /// Error probability of a frame of `bytes`: 1 - (1 - b)^bits.
     pub fn of(self, bytes: u32) -> f64 {
         match self {
             Chance::Frame(p) => p,
@@ -29,58 +28,59 @@ impl Chance {
     }
 }
 
-/// When which chance holds.
+/// Error process.
 #[derive(Clone, Debug)]
 pub enum Process {
-    /// Always the same.
+    /// Constant probability.
     Steady(Chance),
-    /// Of each frame, drawn when a state is entered: from what, and the present value, at most 1.
+    /// Frame error probability drawn at each entry of a state: its distribution, and the present value, at
+    /// most 1.
     Drawn(Sampler, f64),
-    /// A chain with a good and a bad state, moved before each frame.
+    /// Gilbert-Elliott chain, moved before each frame.
     PerFrame {
         /// Probability of leaving the good state.
         leave_good: f64,
         /// Probability of leaving the bad state.
         leave_bad: f64,
-        /// In the good state.
+        /// Error probability in the good state.
         good: Chance,
-        /// In the bad state.
+        /// Error probability in the bad state.
         bad: Chance,
     },
-    /// A bad state that is weather.
+    /// Error periods over time, independent of traffic.
     OverTime {
-        /// While it is closed, the state is bad.
+        /// Error periods are the closed intervals of this gate.
         gate: Gate,
-        /// Otherwise.
+        /// Error probability outside of error periods.
         good: Chance,
-        /// In the bad state.
+        /// Error probability in error periods.
         bad: Chance,
     },
 }
 
-/// What becomes of a frame that is wrong.
+/// Consequence of a frame error.
 #[derive(Clone, Debug)]
 pub enum Mode {
-    /// The link notices and discards it; if the link repeats frames, it is repeated.
+    /// The link detects the error and discards the frame; with ARQ it is retransmitted.
     Drop,
-    /// The link does not notice: the packet goes on with wrong bits.
+    /// The error is not detected: the packet goes on with wrong bits.
     Corrupt,
-    /// It comes later by so much, nanoseconds.
+    /// The frame is delayed, nanoseconds.
     Delay(Sampler),
 }
 
-/// What happened to one frame.
+/// Result for one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// It was discarded.
+    /// The frame was discarded.
     pub lost: bool,
-    /// Bits are wrong.
+    /// The frame has bit errors.
     pub corrupt: bool,
-    /// It comes later by so much.
+    /// Additional delay.
     pub late: Span,
 }
 
-/// A source of errors.
+/// Error source of a link.
 #[derive(Clone, Debug)]
 pub struct Errors {
     process: Process,
@@ -90,19 +90,19 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Errors whose chance comes from `stream`.
+    /// Error source that draws from `stream`.
     pub fn new(process: Process, mode: Mode, stream: Stream) -> Self {
         Errors { process, mode, stream, bad: false }
     }
 
-    /// The state that they belong to is entered: a probability that is drawn is drawn anew.
+    /// Redraws a drawn probability at the entry of its state.
     pub(crate) fn enter(&mut self) {
         if let Process::Drawn(from, share) = &mut self.process {
             *share = from.draw().min(1.0);
         }
     }
 
-    /// Draws what becomes of a frame of so many bytes whose transmission ends `now`, and adds it.
+    /// Draws the result for a frame of `bytes` whose transmission ends `now`, and adds it to `outcome`.
     pub fn strike(&mut self, now: Time, bytes: u32, outcome: &mut Outcome) {
         let chance = match &mut self.process {
             Process::Steady(chance) => *chance,
@@ -120,7 +120,7 @@ impl Errors {
                 }
             }
         };
-        // One draw a frame, whatever comes of it, so that variants stay paired.
+        // One draw per frame in all cases, so that variants stay paired.
         if self.stream.uniform() >= chance.of(bytes) {
             return;
         }

@@ -1,71 +1,73 @@
 //! Link parameters by state: rate, delay, errors, service and flush at a state change.
 //!
-//! A rate, a delay, errors, whether it serves, and what becomes of the packets in it at the moment of the change: a
-//! handover changes them all at once (catalogue SW-41, SW-42).
+//! A state sets a rate, a delay, errors, service, and a flush of the packets inside at the change: a handover
+//! changes all of them at once (catalogue SW-41, SW-42).
 
 use super::error::Errors;
 use crate::states::{Change, Machine};
 use base::dist::Sampler;
 use base::{Rate, Span, Time};
 
-/// Whether a link serves.
+/// Service of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
-    /// It does.
+    /// Normal service.
     #[default]
     Go,
     /// No new frame starts; packets wait. The frame in service finishes.
     Hold,
-    /// No new frame starts; packets whose turn it is are dropped.
+    /// No new frame starts; packets that would be sent are dropped.
     Drop,
 }
 
-/// What becomes of packets inside at a change.
+/// Flush of the packets inside at a state change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
-    /// They stay.
+    /// No flush.
     #[default]
     None,
-    /// Those not yet begun are dropped.
+    /// Drops packets that have not begun transmission.
     Waiting,
-    /// All are dropped, those under way too.
+    /// Drops all packets, those in propagation too.
     All,
 }
 
-/// What one state means for one link.
+/// Link parameters in one state.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// The rate, bit/s, drawn when the state is entered; none: as it would be. 0 freezes service in the middle of a frame.
+    /// Rate in bit/s, drawn at each entry of the state; none: the link's own. 0 freezes service in the middle
+    /// of a frame.
     pub rate: Option<Sampler>,
-    /// Propagation, nanoseconds, drawn for each packet; none: as it would be.
+    /// Propagation delay in nanoseconds, drawn per packet; none: the link's own.
     pub delay: Option<Sampler>,
-    /// Errors beside the link's own.
+    /// Errors in addition to the link's own.
     pub errors: Option<Errors>,
-    /// Whether it serves.
+    /// Service in this state.
     pub service: Service,
-    /// What happens when the state is entered.
+    /// Flush at the entry of this state.
     pub flush: Flush,
 }
 
-/// A machine that a link follows.
+/// State machine that a link follows.
 #[derive(Clone, Debug)]
 pub struct Follower {
     number: u16,
     machine: Machine,
     settings: Vec<Setting>,
-    /// The rate that was drawn when the present state was entered.
+    /// Rate drawn at the entry of the present state.
     rate: Option<Rate>,
 }
 
 impl Follower {
-    /// A link's copy of the machine with this number in the network, and what each of its states means here.
+    /// A link's copy of the state machine with this number in the network, with the link parameters of each
+    /// state.
     pub fn new(number: u16, machine: Machine, settings: Vec<Setting>) -> Self {
         let mut follower = Follower { number, machine, settings, rate: None };
         follower.enter();
         follower
     }
 
-    /// Draws what the present state draws once.
+    /// Draws the values of the present state.
     fn enter(&mut self) {
         let Some(setting) = self.settings.get_mut(self.machine.state()) else { return };
         let rate = setting.rate.as_mut().map(|rate| Rate::from_bps(rate.draw() as u64));
@@ -75,7 +77,7 @@ impl Follower {
         self.rate = rate;
     }
 
-    /// The least delay that its states say, as far as it is known before it is drawn; none if they say none.
+    /// Lower bound of the states' delays, 0 for those that are drawn; none if no state sets a delay.
     pub(crate) fn least_delay(&self) -> Option<Span> {
         let said = self.settings.iter().filter_map(|setting| setting.delay.as_ref());
         said.map(|delay| Span::from_nanos(delay.constant().unwrap_or(0.0) as u64)).min()
@@ -86,11 +88,12 @@ impl Follower {
     }
 }
 
-/// All machines that a link follows; of two that set the same, the later one wins, and the stricter service.
+/// All state machines that a link follows. Of conflicting settings the later machine's applies; of services
+/// the strictest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Followers {
     list: Vec<Follower>,
-    /// Until when nothing is sent after a change.
+    /// End of the pause in transmission after a change.
     paused: Time,
 }
 
@@ -103,12 +106,12 @@ impl Followers {
         self.list.is_empty()
     }
 
-    /// When the next change is due.
+    /// Time of the next change.
     pub(crate) fn next_change(&self) -> Time {
         self.list.iter().map(|f| f.machine.next_change()).min().unwrap_or(Time::NEVER)
     }
 
-    /// The next change up to `now`, and whose it is.
+    /// Performs the next change up to `now`; returns it and its machine.
     pub(crate) fn step(&mut self, now: Time) -> Option<(u16, Change)> {
         let next = self.next_change();
         let follower = self.list.iter_mut().find(|f| f.machine.next_change() == next)?;
@@ -119,7 +122,7 @@ impl Followers {
         Some((number, change))
     }
 
-    /// A trigger: the changes that it makes here.
+    /// Applies a trigger; returns the change that results.
     pub(crate) fn trigger(&mut self, now: Time, number: u16, state: u16) -> Option<Change> {
         let follower = self.list.iter_mut().find(|f| f.number == number)?;
         let state = usize::from(state).min(follower.settings.len().saturating_sub(1));
@@ -129,7 +132,7 @@ impl Followers {
         Some(change)
     }
 
-    /// What happens to the packets inside when machine `number` has changed.
+    /// Flush to perform after a change of machine `number`.
     pub(crate) fn flush(&mut self, number: u16) -> Flush {
         let follower = self.list.iter_mut().find(|f| f.number == number);
         follower.and_then(Follower::setting).map_or(Flush::None, |s| s.flush)
@@ -143,18 +146,18 @@ impl Followers {
         self.list.iter_mut().filter_map(|f| Some(f.setting()?.service)).max().unwrap_or_default()
     }
 
-    /// Until when nothing is sent.
+    /// End of the pause in transmission.
     pub(crate) fn paused(&self) -> Time {
         self.paused
     }
 
-    /// The propagation of a packet, where a state says it.
+    /// Propagation delay of a packet, if a state sets it.
     pub(crate) fn delay(&mut self) -> Option<Span> {
         let drawn = self.list.iter_mut().rev().find_map(|f| f.setting()?.delay.as_mut());
         drawn.map(|sampler| Span::from_nanos(sampler.draw() as u64))
     }
 
-    /// The errors in force beside the link's own.
+    /// Errors of the present states, in addition to the link's own.
     pub(crate) fn errors(&mut self) -> impl Iterator<Item = &mut Errors> {
         self.list.iter_mut().filter_map(|f| f.setting()?.errors.as_mut())
     }

@@ -1,20 +1,20 @@
 //! Framing: compression, encapsulation overhead and segmentation of a packet.
 //!
-//! It may compress it, put bytes of its own around it, cut it into frames and put bytes around each (catalogue SW-25,
-//! SW-26). Whoever rides on the link sees none of it but the time it takes, and that one lost frame loses the packet.
+//! A packet may be compressed, encapsulated, and cut into frames with overhead each (catalogue SW-25, SW-26).
+//! Upper layers see only the time this takes, and that one lost frame loses the packet.
 
-/// How packets become frames.
+/// Framing of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Framing {
-    /// So many times its size is what is left of a packet: below 1 compression, above 1 coding.
+    /// Factor of the packet size: below 1 compression, above 1 coding.
     pub factor: f64,
-    /// Bytes around each packet.
+    /// Overhead per packet, bytes.
     pub around: u32,
-    /// Bytes of the packet that one frame carries; none: all of it.
+    /// Payload per frame, bytes; none: one frame per packet.
     pub payload: Option<u32>,
-    /// Bytes around each frame.
+    /// Overhead per frame, bytes.
     pub overhead: u32,
-    /// The last frame is as long as the others.
+    /// The last frame is padded to full length.
     pub padded: bool,
 }
 
@@ -25,13 +25,13 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Bytes to be cut into frames, of a packet of `size` bytes.
+    /// Bytes to be cut into frames, for a packet of `size` bytes.
     pub fn body(&self, size: u32) -> u32 {
         let shrunk = if self.factor == 1.0 { size } else { libm::ceil(f64::from(size) * self.factor) as u32 };
         shrunk.saturating_add(self.around)
     }
 
-    /// How many frames a body needs; at least one.
+    /// Number of frames for a body; at least one.
     pub fn count(&self, body: u32) -> u32 {
         self.payload.map_or(1, |payload| body.div_ceil(payload.max(1)).max(1))
     }

@@ -5,9 +5,9 @@
 //! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->
 //! propagation -> receive buffer, order, reassembly ([`buffer`]) -> the next stage, as far as it gives [`credit`].
 //!
-//! All of it changes with the states of the world ([`follow`]). Unlike the plain link this one cannot know at once when
-//! a packet will leave: what comes later may go first, or be told to wait. It wakes for every frame
-//! (`docs/adr/0014-the-channel.md`).
+//! All stages change with the states of the world ([`follow`]). Unlike the plain link, a channel cannot
+//! compute a packet's departure at its arrival: later packets may overtake it or make it wait. It wakes for
+//! every frame (`docs/adr/0014-the-channel.md`).
 
 pub mod allocation;
 pub mod arq;
@@ -38,35 +38,35 @@ use error::{Errors, Outcome};
 use follow::{Follower, Followers, Service};
 use frame::Framing;
 
-/// What a channel is made of.
+/// Configuration of a channel.
 pub struct ChannelConfig {
     /// Rate over time.
     pub capacity: Capacity,
     /// One-way propagation; transmission time is extra.
     pub delay: Span,
-    /// The input queues; the last one takes what fits no rule.
+    /// Input queues; the last one takes packets that match no rule.
     pub classes: Vec<ClassConfig>,
     /// Interruptions of service.
     pub gates: Vec<LinkGate>,
-    /// How packets become frames.
+    /// Framing of packets.
     pub framing: Framing,
-    /// Packets that wait behind the queue; none: they leave the queue when they are sent.
+    /// Send buffer behind the queue; none: packets leave the queue at transmission.
     pub send_buffer: Option<Room>,
-    /// Resources that must be allocated.
+    /// Resource allocation of an idle link.
     pub allocation: Option<Allocation>,
-    /// What goes wrong.
+    /// Frame errors.
     pub errors: Vec<Errors>,
-    /// How frames are repeated.
+    /// Link-layer ARQ.
     pub arq: Option<ArqConfig>,
-    /// Packets are delivered in the order in which they were sent.
+    /// In-order delivery.
     pub in_order: bool,
-    /// Packets that are incomplete, or wait for others, at the far end.
+    /// Receive buffer: incomplete packets, and packets that wait for earlier ones.
     pub receive_buffer: Option<Room>,
-    /// What the next stage lets it send.
+    /// Credit received from the next stage.
     pub credit: Option<Credit>,
-    /// Gives credit to the stage before.
+    /// Whether it returns credit to the previous stage.
     pub grants: bool,
-    /// The machines of states that it follows.
+    /// State machines that it follows.
     pub followers: Vec<Follower>,
 }
 
@@ -92,24 +92,25 @@ impl ChannelConfig {
     }
 }
 
-/// Packets on one link beyond which background load is dropped and counted, though its queue has no limit: 1.5 GB of
-/// full-sized packets, more than any buffer of a network holds. It bounds the memory of a load above the link's rate.
+/// Upper bound of the packets on one link beyond which background load is dropped and counted, even if its
+/// queue has no limit. It equals 1.5 GB of full-sized packets, more than any network buffer, and bounds the
+/// memory of a load above the link's rate.
 pub(crate) const MOST_LOAD: usize = 1 << 20;
 
 /// The frame in service.
 #[derive(Clone, Copy)]
 struct InService {
     frame: Frame,
-    /// Bytes it still has to send, as far as that is known only now.
+    /// Bytes left to send, as of the last computation.
     left: u32,
     end: Time,
 }
 
-/// One direction of a link with all that a mobile network puts into it.
+/// One direction of a mobile network's link with all its stages.
 pub struct Channel {
     capacity: Capacity,
     delay: Span,
-    /// No packet is on its way for less.
+    /// Lower bound of the propagation delay.
     least_delay: Span,
     queues: Classes,
     gates: Vec<LinkGate>,
@@ -126,17 +127,18 @@ pub struct Channel {
     closed_by_hand: bool,
     buffer: Buffer,
     in_service: Option<InService>,
-    /// Until when something that could be sent has to wait.
+    /// Time at which waiting transmission may resume.
     resume: Time,
     idle_since: Time,
-    /// When anything is due, as last said: until then there is nothing to catch up with.
+    /// Next event, as last computed; nothing happens before it.
     due: Time,
 }
 
 impl Channel {
-    /// A channel in which nothing is.
+    /// An empty channel.
     pub fn new(config: ChannelConfig) -> Self {
-        // A link that repeats frames asks before it begins; without repeats what finds the receive buffer full is lost.
+        // With ARQ the sender checks the receive buffer first; without ARQ, packets that find it full are
+        // lost.
         let bounded = config.receive_buffer.is_some() && config.arq.is_none();
         let mut channel = Channel {
             capacity: config.capacity,
@@ -170,7 +172,7 @@ impl Channel {
         channel
     }
 
-    /// Everything that is due, in order: changes of the world, what arrives, what the sender hears, what ends.
+    /// Processes everything due, in order: state changes, deliveries, feedback, end of service.
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         if self.followers.next_change() <= now {
@@ -195,12 +197,12 @@ impl Channel {
         self.expire(cx);
     }
 
-    /// Drops what has waited too long.
+    /// Drops packets that have waited too long.
     fn expire(&mut self, cx: &mut Cx<'_>) {
         self.granting(cx, 0, |queues, cx| queues.expire(cx));
     }
 
-    /// Tells the stage before how many of its packets have left the queue, with `coming` more that are to join it.
+    /// Returns one credit for each packet that left the queue during `act`; `coming` more join it.
     fn granting<R>(
         &mut self,
         cx: &mut Cx<'_>,
@@ -218,7 +220,7 @@ impl Channel {
         done
     }
 
-    /// A packet is at the far end.
+    /// Delivers a packet at the far end.
     fn deliver(&mut self, cx: &mut Cx<'_>, delivery: Delivery) {
         let Delivery { mut packet, lost, corrupt } = delivery;
         if let Some(reason) = lost {
@@ -233,7 +235,7 @@ impl Channel {
         cx.forward_from(Port(0), &packet);
     }
 
-    /// A packet that had begun ends on this link: the next stage will not give back the credit it took.
+    /// Drops a packet that had begun: its credit is restored, since the next stage will not return it.
     fn lose(&mut self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
         if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
             credit.sent(cx.now());
@@ -241,7 +243,7 @@ impl Channel {
         cx.drop(packet, reason);
     }
 
-    /// What the sender hears of its frames.
+    /// Processes the ARQ feedback.
     fn hear(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         let Some(arq) = &mut self.arq else { return };
@@ -263,7 +265,7 @@ impl Channel {
         }
     }
 
-    /// A frame has been transmitted.
+    /// The transmission of a frame has ended.
     fn ended(&mut self, cx: &mut Cx<'_>, frame: Frame) {
         let now = cx.now();
         let mut outcome = Outcome::default();
@@ -295,7 +297,7 @@ impl Channel {
         }
     }
 
-    /// When so many bytes, begun now, are transmitted.
+    /// End of transmission of `bytes` that start now.
     fn finish(&mut self, now: Time, bytes: u32) -> Time {
         match self.followers.rate() {
             Some(rate) if rate.bps() == 0 => Time::NEVER,
@@ -304,7 +306,7 @@ impl Channel {
         }
     }
 
-    /// Sends what can be sent, until the link is busy or has to wait.
+    /// Transmits until the link is busy or must wait.
     fn serve(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.resume = Time::NEVER;
@@ -337,7 +339,7 @@ impl Channel {
         }
     }
 
-    /// Nothing can be sent: if nothing is left to be sent either, resources are no longer needed.
+    /// Nothing can be sent: releases the resources if nothing waits either.
     fn idle(&mut self, now: Time) {
         let heard = self.arq.as_ref().is_none_or(|arq| arq.next().is_never());
         if let Some(allocation) = &mut self.allocation
@@ -349,7 +351,7 @@ impl Channel {
         }
     }
 
-    /// Whether a new frame may begin, and there is one.
+    /// Whether a new frame is available and may begin.
     fn has_new(&self) -> bool {
         let window = self.arq.as_ref().is_none_or(Arq::allows);
         let under_way = match (self.receive_buffer, &self.arq) {
@@ -364,8 +366,8 @@ impl Channel {
             }
     }
 
-    /// A closed gate or a state drops what would be sent next. False if that waits all the same: frames of a packet
-    /// that has begun, on a link that repeats.
+    /// Drops the next packet at a closed gate or in a dropping state. False if the packet waits instead:
+    /// frames of a packet that has begun, with ARQ.
     fn drop_next(&mut self, cx: &mut Cx<'_>, repeats: bool) -> bool {
         let Some((number, unit)) = self.buffer.current().filter(|_| !repeats) else {
             if !repeats {
@@ -388,7 +390,7 @@ impl Channel {
         true
     }
 
-    /// Moves packets from the queues into the send buffer as far as there is room.
+    /// Moves packets from the queues into the send buffer while it has room.
     fn fill(&mut self, cx: &mut Cx<'_>) {
         let Some(room) = self.send_buffer else { return };
         while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
@@ -396,7 +398,7 @@ impl Channel {
         }
     }
 
-    /// Takes one packet from the queues; it may be dropped by its manager.
+    /// Takes one packet from the queues; its AQM may drop it.
     fn take_in(&mut self, cx: &mut Cx<'_>) {
         if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
             let body = self.framing.body(waiting.packet.size);
@@ -404,7 +406,7 @@ impl Channel {
         }
     }
 
-    /// Begins a frame: one to be repeated, or a new one.
+    /// Starts the transmission of a frame: a retransmission or a new one.
     fn begin(&mut self, cx: &mut Cx<'_>, repeats: bool) {
         let now = cx.now();
         cx.count_frame();
@@ -439,7 +441,7 @@ impl Channel {
         }
         match &mut self.arq {
             Some(arq) => arq.begun(),
-            // It does not wait any longer.
+            // Without ARQ the packet leaves the send buffer now.
             None => self.buffer.release(number),
         }
         let end = self.finish(now, bytes);
@@ -447,7 +449,7 @@ impl Channel {
         self.in_service = Some(InService { frame, left: bytes, end });
     }
 
-    /// Whether a packet that comes now would not have to wait.
+    /// Whether an arriving packet need not wait.
     fn is_free(&mut self, now: Time, size: u32) -> bool {
         if self.queues.len() > 0 {
             return false;
@@ -466,7 +468,7 @@ impl Channel {
     }
 }
 
-/// The sender has heard of frames of a packet; after the last one it keeps it no longer.
+/// Counts feedback on frames of a packet; after the last one it leaves the send buffer.
 fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
     if let Some(unit) = buffer.get_mut(number) {
         unit.unheard -= frames.min(unit.unheard);
@@ -479,7 +481,7 @@ fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
 impl Element for Channel {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
-        // Machines of states change unheard while nothing is inside.
+        // State machines may have changed unnoticed while the channel was empty.
         if self.due <= now || !self.followers.is_empty() {
             self.catch_up(cx);
         }

@@ -1,16 +1,17 @@
 //! Token-bucket policer (RFC 2697 with one rate and one burst): drops what a class sends beyond its rate (catalogue QM-11).
 //!
-//! Kept as the instant up to which the bucket is spent, in whole nanoseconds, so that no tokens are lost to rounding.
+//! The state is the time at which the bucket is full again, in whole nanoseconds, so that no tokens are lost
+//! to rounding.
 
 use base::{Rate, Span, Time};
 
-/// A bucket that fills at a rate.
+/// Token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policer {
     rate: Rate,
-    /// The time in which a full bucket is filled.
+    /// Time to fill the empty bucket.
     depth: Span,
-    /// The bucket would be full again then.
+    /// Time at which the bucket is full again.
     full_at: Time,
 }
 

@@ -1,13 +1,13 @@
 //! Priority queue by time, first in first out among equal times.
 //!
-//! Times that come in ascending order, the common case of a constant delay, stay in a plain queue; the others go to a
-//! heap. So an insertion costs a constant or a logarithm, never a search.
+//! Ascending times, the common case of a constant delay, go to a plain queue; others go to a heap. An
+//! insertion thus takes constant or logarithmic time, never a search.
 
 use base::Time;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Items by time.
+/// Items ordered by time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed<T> {
     /// Ascending.
@@ -29,7 +29,7 @@ impl<T> Entry<T> {
     }
 }
 
-// The heap gives its greatest first: the earliest is the greatest.
+// Reversed, since the heap returns its greatest element first.
 impl<T> Ord for Entry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

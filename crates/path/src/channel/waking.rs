@@ -1,7 +1,7 @@
 //! Wake-up times of a channel: next internal event, next packet departure.
 //!
-//! It wakes for everything; who only waits for packets, as a driver in real time does, need not wake for what stays
-//! inside.
+//! The channel wakes for every event. A driver in real time needs only departures and may skip internal
+//! events.
 
 use super::Channel;
 use super::follow::Service;
@@ -10,13 +10,13 @@ use crate::link::LinkGate;
 use base::Time;
 
 impl Channel {
-    /// When anything is due.
+    /// Time of the next event.
     pub(super) fn wakes(&self) -> Time {
         self.inside().min(self.outside())
     }
 
-    /// When something may come out. What ends service or an attempt, or begins them, brings a packet to the far end after
-    /// its propagation at the earliest; credit for the stage before goes out at once.
+    /// Lower bound of the next departure. Events of service or allocation bring a packet to the far end after
+    /// its propagation at the earliest; credit for the previous stage leaves at once.
     pub(super) fn exits(&self) -> Time {
         if self.grants {
             return self.wakes();
@@ -24,7 +24,7 @@ impl Channel {
         (self.inside() + self.least_delay).min(self.outside())
     }
 
-    /// When something is due that concerns this link alone.
+    /// Time of the next internal event.
     fn inside(&self) -> Time {
         let mut next = self.resume.min(self.queues.expires());
         if let Some(service) = &self.in_service {
@@ -39,7 +39,7 @@ impl Channel {
         next
     }
 
-    /// When a packet is due at the far end, or the world changes.
+    /// Time of the next delivery at the far end, or of the next state change.
     fn outside(&self) -> Time {
         let next = self.buffer.next_delivery();
         if self.followers.is_empty() || self.holds() == 0 {
@@ -48,7 +48,7 @@ impl Channel {
         next.min(self.followers.next_change())
     }
 
-    /// From when on a frame may begin, and whether packets are dropped until then.
+    /// Earliest start of a frame, and whether packets are dropped until then.
     pub(super) fn opens(&mut self, now: Time) -> (Time, bool) {
         if self.closed_by_hand || self.service != Service::Go {
             return (Time::NEVER, !self.closed_by_hand && self.service == Service::Drop);

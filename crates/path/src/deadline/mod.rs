@@ -1,9 +1,10 @@
 //! Deadline-aware router: one direction of a link whose queue knows packet lifetimes (Gurtov and Ludwig, "Exploiting
 //! Packet Lifetime for Efficient Real-Time Transport", section III.C).
 //!
-//! Unlike [`crate::link::Link`] it chooses a packet at the instant the transmitter is free, since expiry and scheduling
-//! depend on that instant. Gates after the queue and rates behave as there: no transmission starts while a gate is
-//! closed, the packet in service finishes, what propagates arrives. At equal times a departure comes before an arrival.
+//! Unlike [`crate::link::Link`], the router selects a packet when the transmitter becomes free, since expiry
+//! and scheduling depend on that time. Gates behind the queue and rates work as there: no transmission starts
+//! while a gate is closed, the packet in service finishes, and packets in propagation arrive. At equal times
+//! a departure precedes an arrival.
 
 mod policy;
 
@@ -40,12 +41,12 @@ struct Flying {
     arrival: Time,
 }
 
-/// What became of packets here.
+/// Packet counters of the router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeadlineCounters {
-    /// Dropped because they could not arrive in time.
+    /// Dropped because their deadline could not be met.
     pub expired: u64,
-    /// Dropped because another packet of their unit was.
+    /// Dropped because another packet of their data unit was.
     pub unit_drops: u64,
     /// Sent at low priority.
     pub demoted: u64,
@@ -62,22 +63,22 @@ pub struct DeadlineLink {
     gates: Vec<LinkGate>,
     closed_by_hand: bool,
     waiting: VecDeque<Waiting>,
-    /// Expired packets that are sent when nothing else waits.
+    /// Expired packets, sent when nothing else waits.
     low: VecDeque<Waiting>,
     bytes: u64,
     service: Option<Service>,
     flying: VecDeque<Flying>,
-    /// When to look again for a packet to send; [`Time::NEVER`] if nothing waits or the transmitter is busy.
+    /// Time of the next attempt to send; [`Time::NEVER`] if nothing waits or the transmitter is busy.
     retry: Time,
     /// Flows (by ledger) whose next packet carries the EXP bit.
     signalled: BTreeSet<usize>,
-    /// The unit of each flow (by ledger) that lost a packet here.
+    /// Data unit of each flow (by ledger) that lost a packet here.
     spoilt: BTreeMap<usize, u16>,
     counters: DeadlineCounters,
 }
 
 impl DeadlineLink {
-    /// A link with gates after its queue.
+    /// A link with gates behind its queue.
     pub fn new(config: LinkConfig, gates: Vec<LinkGate>, policy: Policy) -> Self {
         DeadlineLink {
             policy,
@@ -98,7 +99,7 @@ impl DeadlineLink {
         }
     }
 
-    /// What became of packets here.
+    /// Packet counters.
     pub fn counters(&self) -> DeadlineCounters {
         self.counters
     }
@@ -109,7 +110,7 @@ impl DeadlineLink {
             || self.limit.bytes.is_some_and(|n| self.bytes + u64::from(size) > n)
     }
 
-    /// Ends a packet, and remembers what that means for its flow and unit.
+    /// Drops a packet, and records the consequences for its flow and data unit.
     fn discard(&mut self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
         let ledger = packet.ledger();
         if reason == DropReason::Expired {
@@ -118,7 +119,7 @@ impl DeadlineLink {
                 self.signalled.insert(ledger);
             }
         }
-        // A unit whose sender retransmits is not lost with one packet.
+        // A unit whose sender retransmits survives the loss of one packet.
         if self.policy.units == Units::Drop && packet.unit != 0 && packet.flags.has(Flags::WHOLE) {
             self.spoilt.insert(ledger, packet.unit);
         }
@@ -129,7 +130,7 @@ impl DeadlineLink {
         packet.unit != 0 && self.spoilt.get(&packet.ledger()) == Some(&packet.unit)
     }
 
-    /// Drops what waits of spoilt units.
+    /// Drops waiting packets of units that lost a packet.
     fn drop_spoilt(&mut self, cx: &mut Cx<'_>) {
         while let Some(at) = self.waiting.iter().position(|w| self.is_spoilt(&w.packet)) {
             let Some(waiting) = self.waiting.remove(at) else { break };
@@ -139,7 +140,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Takes expired packets out of the whole queue.
+    /// Removes expired packets from the whole queue.
     fn sweep(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         let mut at = 0;
@@ -156,7 +157,7 @@ impl DeadlineLink {
         }
     }
 
-    /// An expired packet was taken out of the queue.
+    /// Handles an expired packet taken out of the queue.
     fn expire(&mut self, cx: &mut Cx<'_>, waiting: Waiting) {
         match self.policy.expired {
             Expired::Drop => {
@@ -173,14 +174,14 @@ impl DeadlineLink {
                 let size = waiting.packet.size.min(self.policy.header);
                 self.bytes += u64::from(size);
                 let flags = waiting.packet.flags.with(Flags::STUB);
-                // What is left needs no check again: it is of use to congestion control alone.
+                // The headers need no further check: only congestion control uses them.
                 let packet = Packet { size, flags, lives: Packet::ALWAYS, ..waiting.packet };
                 self.low.push_back(Waiting { packet, ..waiting });
             }
         }
     }
 
-    /// The place of the packet that is sent next, among those in time.
+    /// Position of the packet to send next, among those not expired.
     fn choose(&self) -> Option<usize> {
         let ready = |w: &Waiting| self.policy.units != Units::Collect || self.is_collected(&w.packet);
         let mut candidates = self.waiting.iter().enumerate().filter(|(_, w)| ready(w));
@@ -193,7 +194,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Whether all of a packet's unit is here: its last packet waits, or a later unit of the flow has begun.
+    /// Whether a packet's unit is complete: its last packet waits, or a later unit of the flow has begun.
     fn is_collected(&self, packet: &Packet) -> bool {
         if packet.unit == 0 {
             return true;
@@ -205,7 +206,7 @@ impl DeadlineLink {
         })
     }
 
-    /// When transmission may start at the earliest, or when what comes to a gate that does not store is dropped.
+    /// Earliest start of transmission, or the time at which a non-storing gate drops the packet.
     fn passing(&mut self, now: Time) -> Result<Time, Time> {
         if self.closed_by_hand {
             return Ok(Time::NEVER);
@@ -226,7 +227,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Until when a packet is held because the radio is poor; `now` if it is not.
+    /// End of holding a packet while the radio rate is low; `now` if it is not.
     fn held_until(&mut self, now: Time, packet: &Packet) -> Time {
         let floor = self.policy.hold_below_bps;
         if floor == 0 {
@@ -235,7 +236,7 @@ impl DeadlineLink {
         match self.capacity.below(now, floor) {
             None => now,
             Some(until) => {
-                // Poor radio makes this transmission slow: it must start early enough for its own length.
+                // At a low rate this transmission takes longer, so it must start earlier.
                 let end = self.capacity.finish(now, now, packet.size);
                 let slow = if end.is_never() { Span::ZERO } else { end.since(now) };
                 let latest = self.policy.latest(packet);
@@ -249,7 +250,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Starts the next transmission, if the transmitter is free and something may leave.
+    /// Starts the next transmission, if the transmitter is free and a packet may leave.
     fn serve(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.retry = Time::NEVER;
@@ -268,14 +269,14 @@ impl DeadlineLink {
                 self.retry = open;
                 return;
             }
-            // Units that are collected must not wait for packets beyond their own deadline.
+            // Collected units must not wait for packets beyond their own deadline.
             if self.policy.check == Check::Queue || self.policy.units == Units::Collect {
                 self.sweep(cx);
             }
             let Some(at) = self.choose() else {
                 match self.low.pop_front() {
                     Some(waiting) => self.start(cx, waiting),
-                    // A unit that is not whole waits for its next packet, or for its deadline.
+                    // An incomplete unit waits for its next packet, or for its deadline.
                     None => {
                         self.retry = self.earliest_expiry();
                         return;
@@ -298,7 +299,7 @@ impl DeadlineLink {
         }
     }
 
-    /// When the first waiting packet expires, at the earliest after this instant.
+    /// Time at which the first waiting packet expires.
     fn earliest_expiry(&self) -> Time {
         let latest = self.waiting.iter().map(|w| self.policy.latest(&w.packet)).min();
         latest.map_or(Time::NEVER, |t| if t.is_never() { t } else { t + Span::from_nanos(1) })
@@ -321,7 +322,7 @@ impl DeadlineLink {
         self.service = Some(Service { packet, start: now, end });
     }
 
-    /// Ends what is over by now: service, then propagation; and starts what follows.
+    /// Completes service and propagation due by now, and starts the next transmission.
     fn advance(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {
@@ -352,7 +353,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Makes room for a packet of this class and size; false if there is none.
+    /// Makes room for a packet of this class and size; false if impossible.
     fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
         if self.policy.check == Check::Queue {
             self.sweep(cx);
@@ -382,11 +383,11 @@ impl DeadlineLink {
         if packet.flags.has(Flags::ABORT) && packet.unit != 0 {
             self.abort(cx, &packet);
         }
-        // The unit is over: its number may come again.
+        // A new unit has begun; the number of the old one may be reused.
         if self.spoilt.get(&packet.ledger()).is_some_and(|unit| packet.unit != *unit) {
             self.spoilt.remove(&packet.ledger());
         }
-        // A packet that finds the link idle and open does not wait: no limit holds for it.
+        // A packet that finds the link idle and open does not wait, so no limit applies.
         let idle = self.service.is_none() && self.waiting.is_empty() && self.low.is_empty();
         let at_once = idle && self.passing(now).is_ok_and(|open| open == now);
         if !at_once && self.is_full(packet.size) && !self.make_room(cx, &packet) {
@@ -402,14 +403,14 @@ impl DeadlineLink {
         cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
         if self.service.is_none() {
             self.serve(cx);
-            // What is sent in no time leaves at once.
+            // A transmission of zero duration ends at once.
             self.advance(cx);
         } else if self.policy.check == Check::Queue {
             self.sweep(cx);
         }
     }
 
-    /// A sender gave a unit up: what waits of it is discarded (catalogue AT-04).
+    /// Discards the waiting packets of a data unit that its sender has abandoned (catalogue AT-04).
     fn abort(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let of_unit = |w: &Waiting| w.packet.ledger() == packet.ledger() && w.packet.unit == packet.unit;
         while self.policy.check != Check::Off
@@ -422,7 +423,7 @@ impl DeadlineLink {
         }
     }
 
-    /// The rate is another one from now on; the packet in service keeps the bytes it still has to send.
+    /// Changes the rate; the packet in service keeps its remaining bytes.
     fn change_rate(&mut self, now: Time, rate: Rate) {
         let left = self.service.filter(|s| s.end > now).map(|s| {
             let bytes = self.capacity.bits_between(now, s.end).div_ceil(8);

@@ -1,67 +1,68 @@
-//! Rules of a deadline-aware router: which check, which margin, what becomes of expired packets, in which order.
+//! Rules of a deadline-aware router: check, margin, handling of expired packets, order.
 
 use base::packet::Packet;
 use base::{Span, Time};
 
 base::named! {
-    /// When deadlines are looked at (catalogue AT-21).
+    /// Deadline checks (catalogue AT-21).
     pub enum Check {
-        /// Never: the router does not know deadlines.
+        /// Off: the router ignores deadlines.
         Off = "off",
-        /// Before each transmission, the packet at the head.
+        /// The packet at the head, before each transmission.
         Head = "head",
-        /// The whole queue, whenever a packet comes or goes.
+        /// The whole queue, at every arrival and departure.
         Queue = "queue",
     }
 }
 
 base::named! {
-    /// What becomes of a packet that cannot arrive in time.
+    /// Handling of packets that cannot arrive in time.
     pub enum Expired {
-        /// It is dropped.
+        /// Dropped.
         Drop = "drop",
-        /// It is sent when nothing else waits (catalogue AT-23).
+        /// Sent when no other packet waits (catalogue AT-23).
         Demote = "demote",
-        /// Its headers alone are sent (catalogue AT-27).
+        /// Only their headers are sent (catalogue AT-27).
         Headers = "headers",
     }
 }
 
 base::named! {
-    /// Which waiting packet is sent next.
+    /// Order of transmission.
     pub enum Order {
         /// First in, first out.
         Fifo = "fifo",
-        /// The one with the earliest deadline (catalogue AT-26).
+        /// Earliest deadline first (catalogue AT-26).
         EarliestDeadline = "earliest-deadline",
-        /// The one of the lowest class number, first in, first out within a class.
+        /// Lowest class number first, FIFO within a class.
         Priority = "priority",
     }
 }
 
 base::named! {
-    /// What the router does with the packets of one application data unit (ADU).
+    /// Handling of application data units (ADUs).
     pub enum Units {
-        /// It treats each packet alone.
+        /// Each packet is treated separately.
         Ignore = "ignore",
         /// After one drop the rest of the unit is dropped, unless its sender retransmits (catalogue AT-24).
         Drop = "drop",
-        /// It waits for the whole unit before it sends the first packet (catalogue AT-25).
+        /// The whole unit is collected before its first packet is sent (catalogue AT-25).
         Collect = "collect",
     }
 }
 
 base::named! {
-    /// Which packet makes room in a full queue.
+    /// Drop policy of a full queue.
     pub enum Overflow {
-        /// The one that comes.
+        /// The arriving packet.
         Tail = "tail",
-        /// The newest of the highest class number, if that is less important than the one that comes (catalogue AT-40).
+        /// The newest packet of the highest class number, if that exceeds the arriving packet's (catalogue
+        /// AT-40).
         LeastImportant = "least-important",
     }
 }
 
-/// Time from this router to a destination: propagation and transmission of what lies ahead.
+/// Time from this router to a destination: propagation and transmission on the remaining path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rest {
     /// Propagation of all links ahead, this one included.
@@ -70,12 +71,12 @@ pub struct Rest {
     pub per_byte_ns: f64,
 }
 
-/// How much lifetime a packet needs to be worth its transmission.
+/// Lifetime that a packet needs to be worth its transmission.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Margin {
     /// A fixed estimate of the one-way latency (the paper's FixTtl).
     Fixed(Span),
-    /// The time that the remaining hops take at least (catalogue AT-22), by [`Packet::ledger`].
+    /// Minimum time for the remaining hops (catalogue AT-22), by [`Packet::ledger`].
     Path(Vec<Rest>),
 }
 
@@ -95,26 +96,26 @@ impl Margin {
 /// All rules of one router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// When deadlines are looked at.
+    /// When deadlines are checked.
     pub check: Check,
     /// Lifetime that a packet needs.
     pub margin: Margin,
-    /// What becomes of expired packets.
+    /// Handling of expired packets.
     pub expired: Expired,
-    /// Bytes of the headers that are sent of an expired packet.
+    /// Bytes of the headers sent for an expired packet.
     pub header: u32,
-    /// Which packet is sent next.
+    /// Order of transmission.
     pub order: Order,
-    /// What is done with whole units.
+    /// Handling of data units.
     pub units: Units,
-    /// Who makes room.
+    /// Drop policy of a full queue.
     pub overflow: Overflow,
-    /// The router's clock less that of the senders, nanoseconds (catalogue AT-28).
+    /// Offset of the router's clock from the senders' clocks, nanoseconds (catalogue AT-28).
     pub skew: i64,
-    /// The packet after a drop of its flow says so in its EXP bit (catalogue AT-12).
+    /// The next packet of a flow after a drop carries the EXP bit (catalogue AT-12).
     pub signals: bool,
-    /// Below this rate the radio counts as poor, and packets wait as long as their deadlines allow (catalogue AT-37);
-    /// 0: never.
+    /// Rate below which the radio counts as poor and packets wait as long as their deadlines allow (catalogue
+    /// AT-37), bit/s; 0: never.
     pub hold_below_bps: u64,
 }
 
@@ -136,20 +137,20 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The latest instant of the router's true time at which starting `packet` is worth it; [`Time::NEVER`] without a
+    /// Latest true time at which the transmission of `packet` is worth starting; [`Time::NEVER`] without a
     /// deadline.
     pub(super) fn latest(&self, packet: &Packet) -> Time {
         let deadline = packet.deadline();
         if deadline.is_never() || self.check == Check::Off {
             return Time::NEVER;
         }
-        // A clock that is ahead sees the deadline earlier.
+        // A fast clock reaches the deadline earlier.
         let seen = i128::from(deadline.as_nanos()) - i128::from(self.skew);
         let latest = seen - i128::from(self.margin.of(packet).as_nanos());
         Time::from_nanos(u64::try_from(latest.max(0)).unwrap_or(u64::MAX - 1))
     }
 
-    /// Whether `packet` has expired for this router at `now`.
+    /// Whether `packet` has expired at `now` by this router's clock.
     pub(super) fn is_expired(&self, packet: &Packet, now: Time) -> bool {
         let deadline = packet.deadline();
         if deadline.is_never() || self.check == Check::Off {

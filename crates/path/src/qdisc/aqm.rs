@@ -1,47 +1,47 @@
 //! Active queue management (AQM): the interface that RED, CoDel, PIE and the threshold managers implement.
 //!
-//! A manager is asked when a packet comes and again when it leaves.
+//! A manager is called at the arrival and at the departure of each packet.
 
 use base::{Span, Time};
 
-/// What becomes of a packet.
+/// Decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on.
+    /// Pass unchanged.
     Pass,
-    /// It goes on with "congestion experienced" (RFC 3168).
+    /// Pass with a CE mark (RFC 3168).
     Mark,
-    /// It is dropped.
+    /// Drop.
     Drop,
 }
 
-/// What a manager is told of a packet and its queue.
+/// Packet and queue state passed to a manager.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// Backlog in packets, this one not among them.
+    /// Backlog in packets, without this one.
     pub packets: usize,
     /// Backlog in bytes.
     pub bytes: u64,
     /// ECN codepoint of the packet.
     pub ecn: u8,
-    /// When it comes, how long the link has been idle; when it leaves, its sojourn time.
+    /// At arrival, the idle time of the link; at departure, the sojourn time of the packet.
     pub span: Span,
-    /// The ledger of its flow and direction.
+    /// Ledger of its flow and direction.
     pub flow: u64,
 }
 
-/// A manager of a queue.
+/// Active queue management of one queue.
 pub trait Aqm: std::fmt::Debug + Send {
-    /// A packet comes.
+    /// A packet arrives.
     fn comes(&mut self, _view: View) -> Verdict {
         Verdict::Pass
     }
-    /// A packet is at the head and would leave.
+    /// A packet at the head is about to leave.
     fn leaves(&mut self, _view: View) -> Verdict {
         Verdict::Pass
     }
-    /// The packet that was let pass finds the queue full.
+    /// A packet passed at arrival finds the queue full.
     fn overflowed(&mut self) {}
 }

@@ -1,7 +1,7 @@
 //! CoDel AQM (RFC 8289): drops at the head by sojourn time.
 //!
-//! While the shortest sojourn time of an interval stays above a target, it drops a packet at the head, and then again
-//! sooner and sooner, until the sojourn time is short again.
+//! When the minimum sojourn time of an interval exceeds a target, CoDel drops a packet at the head. It
+//! continues at ever shorter intervals until the sojourn time falls below the target.
 
 use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
@@ -24,11 +24,11 @@ static TABLE: TableShape = table(
 pub struct Options {
     /// Acceptable sojourn time.
     pub target: Span,
-    /// A long round trip.
+    /// Upper bound of the usual RTT.
     pub interval: Span,
-    /// Packets of connections with ECN are marked in place of dropped.
+    /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// What may wait at most.
+    /// Queue limit.
     pub limit: Room,
 }
 
@@ -68,7 +68,7 @@ pub struct CoDel {
     target: Span,
     interval: Span,
     ecn: bool,
-    /// When the wait will have been long for a whole interval.
+    /// Time at which the sojourn time will have exceeded the target for a whole interval.
     long_at: Option<Time>,
     dropping: bool,
     next: Time,
@@ -76,12 +76,12 @@ pub struct CoDel {
     last_count: u32,
 }
 
-/// A queue of less than a full packet is never too long (RFC 8289 section 5.4).
+/// A backlog of less than one full packet is never too long (RFC 8289 section 5.4).
 const FULL_PACKET: u64 = 1514;
 
 impl CoDel {
-    /// A wait of `target` is good; `interval` is a round trip in the worst case. With `ecn` packets that can be
-    /// marked are marked.
+    /// `target`: acceptable sojourn time; `interval`: worst-case RTT. With `ecn`, ECN-capable packets are
+    /// marked.
     pub fn new(target: Span, interval: Span, ecn: bool) -> Self {
         CoDel {
             target,
@@ -114,7 +114,7 @@ impl CoDel {
             return Verdict::Pass;
         }
         self.dropping = true;
-        //= RFC 8289 section 5.5: if dropping started recently, the rate that worked then is where it starts again
+        //= RFC 8289 section 5.5: if dropping ended recently, it resumes at the rate that worked then
         let since_last = self.count - self.last_count;
         let recent = view.now.since(self.next) < self.interval.times(16);
         self.count = if since_last > 1 && recent { since_last } else { 1 };
@@ -124,7 +124,8 @@ impl CoDel {
     }
 
     fn is_long(&mut self, view: View) -> bool {
-        //= RFC 8289 section 5.4: a wait below the target, or less than a full packet left, and the interval starts anew
+        //= RFC 8289 section 5.4: a sojourn time below the target, or a backlog below a full packet, restarts
+        // the interval
         if view.span < self.target || view.bytes <= FULL_PACKET {
             self.long_at = None;
             return false;
@@ -133,7 +134,7 @@ impl CoDel {
         view.now >= at
     }
 
-    /// The control law: an interval over the square root of the count.
+    /// Control law: the interval divided by the square root of the count.
     fn after(&self, t: Time) -> Time {
         t + Span::from_nanos((self.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
     }
@@ -157,7 +158,7 @@ mod tests {
         Span::from_millis(x)
     }
 
-    /// When packets, one a millisecond, all with this wait, are dropped.
+    /// Times at which packets, one per millisecond with constant sojourn time, are dropped.
     fn drops(wait: u64, until_ms: u64) -> Vec<u64> {
         let mut codel = CoDel::new(ms(5), ms(100), false);
         (0..until_ms)

@@ -1,6 +1,6 @@
-//! Deadline-aware queue: its options, and what remains of it on a link with radio parts.
+//! Deadline-aware queue: its options, and the part of it that a link with radio stages supports.
 //!
-//! On a plain link the whole of it is the element [`crate::deadline::DeadlineLink`]. A channel looks at deadlines at the
+//! On a plain link it is the element [`crate::deadline::DeadlineLink`]. A channel checks deadlines at the
 //! head of its queue and when the queue is full.
 
 use super::{Discard, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, room};
@@ -87,36 +87,36 @@ static TABLE: TableShape = table(
 /// Options of a deadline-aware queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// What may wait at most.
+    /// Queue limit.
     pub limit: Room,
-    /// When deadlines are looked at.
+    /// When deadlines are checked.
     pub check: Check,
     /// Lifetime that a packet needs.
     pub margin: Margin,
-    /// What becomes of expired packets.
+    /// Handling of expired packets.
     pub expired: Expired,
-    /// Bytes of their headers.
+    /// Size of their headers, bytes.
     pub header: u32,
-    /// Which packet is sent next.
+    /// Order of transmission.
     pub order: Order,
-    /// What is done with whole units.
+    /// Handling of data units.
     pub units: Units,
-    /// Which packet makes room.
+    /// Drop policy of a full queue.
     pub overflow: Overflow,
-    /// The router's clock less the senders', nanoseconds.
+    /// Offset of the router's clock from the senders', nanoseconds.
     pub skew_ns: i64,
-    /// The packet after an expired one says so.
+    /// The next packet after an expired one carries the EXP bit.
     pub signals: bool,
-    /// Below this rate packets wait as long as they can.
+    /// Rate below which packets wait as long as their deadlines allow.
     pub hold_below: Option<Rate>,
 }
 
 /// Lifetime that a packet needs at a router to be worth its transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Margin {
-    /// This much.
+    /// Fixed lifetime.
     Fixed(Span),
-    /// What the remaining links take at least.
+    /// Minimum time of the remaining links.
     Path,
 }
 

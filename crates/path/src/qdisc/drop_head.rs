@@ -1,13 +1,13 @@
-//! Drop-head queue: when full, the packet that has waited longest makes room.
+//! Drop-head queue: when full, the packet that has waited longest is dropped.
 
 use super::fifo::{limited, limited_by};
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Its limit.
+/// Options of the queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// What may wait beside the packet in service.
+    /// Limit of the backlog beside the packet in service.
     pub limit: Room,
 }
 

@@ -1,13 +1,14 @@
-//! Drop-late queue: when full, packets past their deadline are dropped; at the head they always are.
+//! Drop-late queue: when full, packets past their deadline are dropped; such packets are always dropped at
+//! the head.
 
 use super::fifo::limited;
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Its limit.
+/// Options of the queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// What may wait beside the packet in service.
+    /// Limit of the backlog beside the packet in service.
     pub limit: Room,
 }
 
@@ -19,7 +20,7 @@ impl Discipline for Options {
 
 
     fn read(values: &dyn Values) -> Option<QueueSpec> {
-        // Packets past their deadline leave at the head whatever the limit.
+        // Expired packets are dropped at the head even without a limit.
         Some(QueueSpec::DropLate(Options { limit: super::room(values, "limit")? }))
     }
 

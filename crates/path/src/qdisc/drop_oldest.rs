@@ -4,10 +4,10 @@ use super::fifo::{limited, limited_by};
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Its limit.
+/// Options of the queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// What may wait beside the packet in service.
+    /// Limit of the backlog beside the packet in service.
     pub limit: Room,
 }
 

@@ -1,10 +1,12 @@
-//! Dual-threshold drop: one packet at a soft threshold, everything at a hard one (Gurtov, "Efficient Data Transport and
-//! Transport Layer Triggers for Wireless Networks", overview, section 4.1; catalogue QM-06, QM-07).
+//! Dual-threshold drop: one packet at a soft threshold, all arrivals at a hard one (Gurtov, "Efficient Data
+//! Transport and Transport Layer Triggers for Wireless Networks", overview, section 4.1; catalogue QM-06,
+//! QM-07).
 //!
-//! The soft threshold is about the bandwidth-delay product of the link; a single loss there tells a sender in slow start
-//! to stop growing. The hard threshold, two or three times as much, is the limit of the queue itself. The source leaves open which
-//! packet goes and when the single drop is armed again: both are parameters here ([`Victim`], [`Rearm`]). With several
-//! flows a counter or a timer ([`Another`]) allows one drop from another flow while the queue stays long.
+//! The soft threshold is about the bandwidth-delay product of the link; a single loss there makes a sender in
+//! slow start stop growing. The hard threshold, two or three times as large, is the limit of the queue
+//! itself. The source does not specify the dropped packet or the rearming of the single drop: both are
+//! parameters here ([`Victim`], [`Rearm`]). With several flows a counter or a timer ([`Another`]) permits a
+//! drop from another flow while the queue stays long.
 
 use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
@@ -48,18 +50,18 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Thresholds of dual-threshold drop, and when it drops.
+/// Thresholds of dual-threshold drop, and its rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Backlog from which on a single packet is dropped.
+    /// Backlog at which a single packet is dropped.
     pub soft: Room,
     /// Limit of the queue.
     pub hard: Room,
-    /// Which packet is dropped.
+    /// Packet that is dropped.
     pub victim: Victim,
-    /// When the single drop is armed again.
+    /// Condition that rearms the single drop.
     pub rearm: Rearm,
-    /// When another flow loses a packet too.
+    /// Condition for a drop from another flow.
     pub another: Option<Another>,
 }
 
@@ -98,33 +100,33 @@ impl Discipline for Options {
 }
 
 base::named! {
-    /// Which packet is dropped at the soft threshold.
+    /// Packet dropped at the soft threshold.
     pub enum Victim {
-        /// The one that comes.
+        /// The arriving packet.
         Arriving = "arriving",
-        /// The one that leaves next: its sender hears of the loss a queue's wait earlier.
+        /// The next packet to leave: its sender learns of the loss earlier, by the queueing delay.
         Head = "head",
     }
 }
 
 base::named! {
-    /// When the single drop is armed again.
+    /// Condition that rearms the single drop.
     pub enum Rearm {
-        /// The queue has fallen to half of the soft threshold.
+        /// The backlog has fallen to half of the soft threshold.
         Half = "half",
-        /// It has fallen below the soft threshold.
+        /// The backlog has fallen below the soft threshold.
         Below = "below",
-        /// It has been empty.
+        /// The queue has been empty.
         Empty = "empty",
     }
 }
 
-/// When a packet of another flow is dropped while the queue stays above the soft threshold.
+/// Condition for a drop from another flow while the queue stays above the soft threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Another {
-    /// After so many more arrivals.
+    /// A number of further arrivals.
     Packets(u32),
-    /// After so long.
+    /// A time.
     Time(Span),
 }
 
@@ -136,16 +138,16 @@ pub struct DualThreshold {
     rearm: Rearm,
     another: Option<Another>,
     armed: bool,
-    /// The next packet that leaves is dropped.
+    /// The next departing packet is dropped.
     pending: bool,
-    /// Ledgers of the flows that lost one since the queue was below the soft threshold.
+    /// Ledgers of the flows with a drop since the queue was below the soft threshold.
     dropped: Vec<u64>,
     arrivals: u32,
     last: Time,
 }
 
 impl DualThreshold {
-    /// Armed, with the soft threshold `soft`; the hard one is the limit of the queue.
+    /// An armed queue with the soft threshold `soft`; the hard one is the limit of the queue.
     pub fn new(soft: Room, victim: Victim, rearm: Rearm, another: Option<Another>) -> Self {
         DualThreshold {
             soft,
@@ -160,7 +162,7 @@ impl DualThreshold {
         }
     }
 
-    /// The queue is at `share` of the soft threshold or above it.
+    /// Whether the backlog is at least 1/`share` of the soft threshold.
     fn reaches(&self, view: View, share: u64) -> bool {
         self.soft.packets.is_some_and(|n| share * view.packets as u64 >= u64::from(n))
             || self.soft.bytes.is_some_and(|n| share * view.bytes >= n)
@@ -242,7 +244,7 @@ mod tests {
         }
     }
 
-    /// With the head as victim what comes passes, and what leaves next is dropped.
+    /// With the head as victim the arriving packet passes, and the next departing one is dropped.
     #[test]
     fn the_head_goes_in_place_of_the_arrival() {
         let mut queue = dual(Victim::Head, Rearm::Half, None);
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!((queue.leaves(View::default()), queue.leaves(View::default())), (Verdict::Drop, Verdict::Pass));
     }
 
-    /// Other flows lose one each after a count or a time, the same one never twice (QM-07).
+    /// Other flows lose one packet each after a count or a time, no flow twice (QM-07).
     #[test]
     fn another_flow_follows_by_counter_or_timer() {
         let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Packets(3)));

@@ -11,29 +11,29 @@ use base::{Span, Time};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Limits of a queue or buffer, whichever is reached first; neither: unlimited.
+/// Limits of a queue or buffer, whichever is reached first; none: unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Room {
-    /// Packets.
+    /// Maximum packets.
     pub packets: Option<u32>,
-    /// Bytes.
+    /// Maximum bytes.
     pub bytes: Option<u64>,
 }
 
 impl Room {
-    /// Whether one more of `size` bytes fits beside so much.
+    /// Whether a packet of `size` bytes fits beside this backlog.
     pub(crate) fn takes(&self, packets: usize, bytes: u64, size: u32) -> bool {
         self.packets.is_none_or(|n| packets < n as usize)
             && self.bytes.is_none_or(|n| bytes + u64::from(size) <= n)
     }
 
-    /// Whether anything fits.
+    /// Whether there is no limit.
     pub fn is_unlimited(&self) -> bool {
         self.packets.is_none() && self.bytes.is_none()
     }
 }
 
-/// "10 packets and 15 kB".
+/// Text form, such as "10 packets and 15 kB".
 impl fmt::Display for Room {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.packets.map(Limit::Packets), self.bytes.map(Limit::Bytes)) {
@@ -44,25 +44,25 @@ impl fmt::Display for Room {
     }
 }
 
-/// Drop policy: which packet is dropped when one does not fit.
+/// Drop policy: the packet that is dropped when an arrival does not fit.
 #[derive(Clone, Debug)]
 pub enum Discard {
-    /// The one that comes.
+    /// The arriving packet (drop-tail).
     Tail,
-    /// Those that have waited longest.
+    /// The packets that have waited longest (drop-head).
     Head,
-    /// Any of them, the one that comes included, each as likely as the others.
+    /// A random packet, the arriving one included, with equal probability.
     Random(Stream),
-    /// Those that were sent first, wherever they stand.
+    /// The packets that their hosts sent first, at any position.
     Oldest,
-    /// Those whose deadline is over; if that is not enough, the one that comes. At the head they go anyway.
+    /// The expired packets, then the arriving one. Expired packets are also dropped at the head.
     Late,
 }
 
 /// Parameters of a first-in first-out queue.
 #[derive(Debug)]
 pub struct FifoConfig {
-    /// What may wait.
+    /// Limit of the queue.
     pub room: Room,
     /// Drop policy.
     pub discard: Discard,
@@ -70,7 +70,7 @@ pub struct FifoConfig {
     pub stay: Option<Span>,
     /// Active queue management.
     pub aqm: Option<Box<dyn Aqm>>,
-    /// A copy of data that still wait is dropped.
+    /// A copy of data still in the queue is dropped.
     pub unique: bool,
 }
 
@@ -96,18 +96,18 @@ pub(super) const fn limited(name: &'static str, doc: &'static str) -> Variant {
     Variant { name, doc, shape: Shape::Table(&LIMITED), bare: false }
 }
 
-/// The choice of a drop policy; without a limit the policy does not matter.
+/// Reads a drop policy with its limit; without a limit the policy has no effect.
 pub(super) fn limited_by(values: &dyn Values, policy: impl FnOnce(Room) -> QueueSpec) -> Option<QueueSpec> {
     let room = super::room(values, "limit")?;
     Some(if room.is_unlimited() { QueueSpec::default() } else { policy(room) })
 }
 
-/// A packet and when it joined.
+/// A packet with its arrival time.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The packet.
     pub packet: Packet,
-    /// When it joined the queue.
+    /// Arrival at the queue.
     pub joined: Time,
 }
 
@@ -117,7 +117,7 @@ pub struct Fifo {
     config: FifoConfig,
     waiting: VecDeque<Waiting>,
     bytes: u64,
-    /// Packets among them that are no background load.
+    /// Packets in the queue that are not background load.
     real: usize,
 }
 
@@ -139,7 +139,7 @@ impl Fifo {
         true
     }
 
-    /// Drops by the rule of this queue; how many, and whether the packet that comes has room now.
+    /// Drops packets by the policy; returns their number, and whether the arriving packet fits now.
     #[cold]
     fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> (usize, bool) {
         if self.config.room.bytes.is_some_and(|n| u64::from(packet.size) > n) {
@@ -311,7 +311,7 @@ impl Qdisc for Fifo {
     }
 }
 
-/// Marks a packet with "congestion experienced".
+/// Sets the CE codepoint of a packet.
 pub fn mark(cx: &mut Cx<'_>, packet: &mut Packet) {
     //= RFC 3168 section 5: the CE codepoint is '11'
     packet.ecn = 3;

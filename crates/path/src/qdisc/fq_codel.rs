@@ -1,8 +1,9 @@
 //! FQ-CoDel (RFC 8290): flow queues served by deficit round robin, each managed by CoDel.
 //!
-//! Packets are hashed by connection into a fixed number of queues. Queues that have just become busy are served before the
-//! others, so that sparse flows do not wait behind bulk. Where the whole is full, the head of the queue with most bytes is
-//! dropped, one packet at a time (section 4.1.3; Linux drops up to 64 at once, for speed).
+//! Packets are hashed by connection into a fixed number of queues. Newly active queues are served before the
+//! others, so that sparse flows do not wait behind bulk transfers. When the total limit is reached, the head
+//! of the queue with most bytes is dropped, one packet at a time (section 4.1.3; Linux drops up to 64 at
+//! once, for speed).
 
 use super::codel::CoDel;
 use super::fifo::mark;
@@ -43,20 +44,20 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// The parameters of RFC 8290 section 5.2.
+/// Parameters of RFC 8290 section 5.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Number of queues.
     pub flows: u32,
-    /// Bytes that a queue may send in a round.
+    /// Bytes that a queue may send per round.
     pub quantum: u32,
-    /// Sojourn time that is acceptable.
+    /// Acceptable sojourn time.
     pub target: Span,
-    /// A long round trip.
+    /// Upper bound of the usual RTT.
     pub interval: Span,
-    /// Packets of connections with ECN are marked in place of dropped.
+    /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// What may wait at most, in all queues.
+    /// Limit of all queues together.
     pub limit: Room,
 }
 
@@ -93,7 +94,7 @@ impl Discipline for Options {
     }
 }
 
-/// Where a queue stands.
+/// List in which a queue is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum List {
     None,
@@ -106,16 +107,16 @@ struct FlowQueue {
     waiting: VecDeque<Waiting>,
     bytes: u64,
     codel: CoDel,
-    /// Bytes it may still send in this round; below zero after a packet larger than that.
+    /// Bytes that may still be sent in this round; negative after a larger packet.
     credits: i64,
     list: List,
 }
 
-/// All queues of a class.
+/// All flow queues of a class.
 #[derive(Debug)]
 pub struct FqCoDel {
     config: Options,
-    /// Key of the hash, so that nobody can aim at a queue.
+    /// Key of the hash, so that a sender cannot choose its queue.
     perturbation: u64,
     queues: Vec<FlowQueue>,
     new: VecDeque<u32>,
@@ -126,7 +127,7 @@ pub struct FqCoDel {
 }
 
 impl FqCoDel {
-    /// Empty queues whose hash has the key `perturbation`.
+    /// Empty queues; `perturbation` is the key of the hash.
     pub fn new(config: Options, perturbation: u64) -> Self {
         let queue = FlowQueue {
             waiting: VecDeque::new(),
@@ -147,10 +148,10 @@ impl FqCoDel {
         }
     }
 
-    /// The queue of a packet: by flow, direction and connection.
+    /// Index of a packet's queue, by flow, direction and connection.
     fn index(&self, cx: &Cx<'_>, packet: &Packet) -> u32 {
         let key = (packet.ledger() as u64) << 32 ^ cx.connection(packet) ^ self.perturbation;
-        // The finaliser of SplitMix64 spreads neighbouring numbers.
+        // Finaliser of SplitMix64, which spreads neighbouring numbers.
         let mut x = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
         x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -164,11 +165,11 @@ impl FqCoDel {
         self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
     }
 
-    /// Drops the head of the queue with most bytes; false if nothing waits.
+    /// Drops the head of the queue with most bytes; false if all are empty.
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) -> bool {
         let bytes = |i: &u32| self.queues[*i as usize].bytes;
         let busy = self.new.iter().chain(&self.old).copied();
-        // Of equals the first in the order of service.
+        // Of equal queues the first in order of service.
         let Some(i) = busy.rev().max_by_key(bytes) else { return false };
         let Some(waiting) = self.queues[i as usize].waiting.pop_front() else { return false };
         self.left(i, &waiting.packet);
@@ -176,8 +177,9 @@ impl FqCoDel {
         true
     }
 
-    //= RFC 8290 section 4.2: the first new queue, or the first old one; without credits it goes to the end of the old
-    /// Moves on to the queue that is served next.
+    //= RFC 8290 section 4.2: the first new queue, or the first old one; without credits it moves to the end
+    // of the old ones
+    /// Advances to the queue that is served next.
     fn advance(&mut self) -> Option<u32> {
         if self.packets == 0 {
             return None;

@@ -1,8 +1,8 @@
 //! Queueing disciplines: which packet is kept, which leaves next, which is dropped. One discipline is one file of this
 //! folder and one line of the list [`disciplines!`].
 //!
-//! A file declares `Options`, which implements [`Discipline`]: the word of scenario files with its documentation and its
-//! options, how they are read, what they are called in text, and the queue that is built of them. Most are a [`Fifo`]
+//! A file declares `Options`, which implements [`Discipline`]: the scenario word with its documentation and
+//! options, their reader, their text form, and the queue built from them. Most disciplines are a [`Fifo`]
 //! with a drop policy or with active queue management ([`Aqm`]); others implement [`Qdisc`] themselves.
 
 mod aqm;
@@ -20,93 +20,94 @@ use std::fmt::Debug;
 
 /// Queue of a class of packets, as its link uses it.
 pub trait Qdisc: Debug + Send {
-    /// Packets that wait.
+    /// Backlog, packets.
     fn len(&self) -> usize;
-    /// Whether none waits.
+    /// Whether the backlog is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Packets that wait and are no background load.
+    /// Backlog without background load, packets.
     fn real(&self) -> usize;
-    /// The packet that leaves next unless it is dropped at the head; unchanged until it is taken or another comes.
+    /// The next packet to leave unless it is dropped at the head; unchanged until it is taken or another
+    /// packet arrives.
     fn head(&mut self) -> Option<&Packet>;
     /// Whether packets have a maximum sojourn time.
     fn has_stay(&self) -> bool {
         false
     }
-    /// When the next packet reaches its maximum sojourn time.
+    /// Time at which the next packet reaches its maximum sojourn time.
     fn expires(&self) -> Time {
         Time::NEVER
     }
-    /// Drops packets beyond their maximum sojourn time; how many.
+    /// Drops packets beyond their maximum sojourn time; returns their number.
     fn expire(&mut self, _cx: &mut Cx<'_>) -> usize {
         0
     }
-    /// A packet comes when the link has been idle for `idle`; with `at_once` it would not have to wait, and no limit
-    /// holds for it. Returns how many packets were dropped; it may be among them.
+    /// Enqueues a packet that arrives after the link was idle for `idle`. With `at_once` it would not wait,
+    /// so no limit applies. Returns the number of packets dropped, the arriving one possibly included.
     fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, idle: Span, at_once: bool) -> usize;
-    /// Takes the packet at the head; none if that one is dropped in place of taken, by AQM or deadline.
+    /// Takes the packet at the head; none if AQM or its deadline drops that packet instead.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting>;
-    /// Drops the packets for which `which` holds; how many.
+    /// Drops the packets selected by `which`; returns their number.
     fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) -> usize;
 }
 
-/// Options of a discipline as a scenario gives them: plain data that reads itself and builds its queue.
+/// Options of a discipline from a scenario: plain data with a reader and a queue builder.
 pub trait Discipline: Copy + PartialEq + Debug {
-    /// Its word, a sentence, and the declaration of its options.
+    /// Word, documentation sentence, and declaration of its options.
     const VARIANT: Variant;
-    /// A plain link has it built in, without the channel of a mobile link.
+    /// Whether a plain link supports it, without the channel of a mobile link.
     const PLAIN: bool = false;
-    /// The choice that a checked table stands for.
+    /// Reads the options from a checked table.
     fn read(values: &dyn Values) -> Option<QueueSpec>;
-    /// What may wait at most.
+    /// Queue limit.
     fn limit(&self) -> Room;
-    /// The choice in a few words: "drop-tail queue of 10 packets".
+    /// Text form, such as "drop-tail queue of 10 packets".
     fn words(&self) -> String;
-    /// The queue of one link or class.
+    /// Builds the queue of one link or class.
     fn queue(&self, site: &QueueSite<'_>) -> Queue;
 }
 
-/// Where a queue is built: its link and the random streams of the repetition.
+/// Place of a queue: its link and the random streams of the repetition.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueSite<'a> {
     /// Seed of the repetition.
     pub seed: Seed,
-    /// Name of the link or class, which its random streams bear.
+    /// Name of the link or class, used for its random streams.
     pub name: &'a str,
     /// Mean rate of the link, bit/s; none: unlimited.
     pub rate_bps: Option<f64>,
     /// Maximum sojourn time of its packets.
     pub stay: Option<Span>,
-    /// A copy of data that still wait is dropped.
+    /// A copy of data still in the queue is dropped.
     pub unique: bool,
 }
 
 impl QueueSite<'_> {
-    /// The random stream of the queue for this purpose.
+    /// Random stream of the queue for `purpose`.
     pub fn stream(&self, purpose: &str) -> Stream {
         self.seed.stream(self.name, purpose)
     }
 
-    /// A first-in first-out queue with a drop policy.
+    /// A FIFO queue with a drop policy.
     pub fn fifo(&self, room: Room, discard: Discard) -> Queue {
         let QueueSite { stay, unique, .. } = *self;
         FifoConfig { room, discard, stay, aqm: None, unique }.into()
     }
 
-    /// A first-in first-out queue with active queue management.
+    /// A FIFO queue with active queue management.
     pub fn managed(&self, room: Room, aqm: impl Aqm + 'static) -> Queue {
         let QueueSite { stay, unique, .. } = *self;
         FifoConfig { room, discard: Discard::Tail, stay, aqm: Some(Box::new(aqm)), unique }.into()
     }
 }
 
-/// Makes of the list of disciplines the choice in scenarios, its words, its documentation, and the dispatch.
+/// Generates the scenario type, its words and documentation, and the dispatch from the list of disciplines.
 macro_rules! disciplines {
     ($($(#[$doc:meta])+ $name:ident in $module:ident;)+) => {
         $(pub mod $module;)+
 
-        /// Queueing discipline with its options, as a scenario chooses it.
+        /// Queueing discipline with its options, as configured in a scenario.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum QueueSpec { $($(#[$doc])+ $name($module::Options)),+ }
 
@@ -114,26 +115,26 @@ macro_rules! disciplines {
             /// Words, documentation and options of all disciplines.
             pub const VARIANTS: &'static [Variant] = &[$($module::Options::VARIANT),+];
 
-            /// The discipline of this name with these options.
+            /// Reads the discipline of this name.
             pub fn read(name: &str, values: &dyn Values) -> Option<QueueSpec> {
                 $(if name == $module::Options::VARIANT.name {
                     return $module::Options::read(values);
                 })+
                 None
             }
-            /// What may wait at most.
+            /// Queue limit.
             pub fn limit(&self) -> Room {
                 match self { $(QueueSpec::$name(options) => options.limit()),+ }
             }
-            /// Whether a plain link has it built in.
+            /// Whether a plain link supports it.
             pub fn is_plain(&self) -> bool {
                 match self { $(QueueSpec::$name(_) => $module::Options::PLAIN),+ }
             }
-            /// The choice in a few words.
+            /// Text form.
             pub fn words(&self) -> String {
                 match self { $(QueueSpec::$name(options) => options.words()),+ }
             }
-            /// The queue of one link or class.
+            /// Builds the queue of one link or class.
             pub fn queue(&self, site: &QueueSite<'_>) -> Queue {
                 match self { $(QueueSpec::$name(options) => options.queue(site)),+ }
             }
@@ -141,31 +142,31 @@ macro_rules! disciplines {
     };
 }
 
-// THE list of disciplines: word, options, documentation, schema and queue are made known here and nowhere else.
+// The only list of disciplines: word, options, documentation, schema and queue of each.
 disciplines! {
-    /// Everything waits.
+    /// Unlimited FIFO queue.
     Unlimited in unlimited;
-    /// First in, first out; what finds it full is dropped.
+    /// FIFO; the arriving packet is dropped when full.
     DropTail in drop_tail;
-    /// First in, first out; when full, the oldest waiting packet makes room.
+    /// FIFO; the oldest waiting packet is dropped when full.
     DropHead in drop_head;
-    /// First in, first out; when full, one of those that wait or the one that comes is dropped.
+    /// FIFO; a random packet, the arriving one included, is dropped when full.
     DropRandom in drop_random;
-    /// First in, first out; when full, the packet that was sent first is dropped.
+    /// FIFO; the packet that was sent first is dropped when full.
     DropOldest in drop_oldest;
-    /// First in, first out; packets whose deadline is over are dropped when it is full, and at the head.
+    /// FIFO; expired packets are dropped when full, and at the head.
     DropLate in drop_late;
     /// Random early detection (RED).
     Red in red;
     /// Marks above an instantaneous threshold.
     Threshold in threshold;
-    /// One packet is dropped at a soft threshold.
+    /// One drop at a soft threshold.
     Dual in dual_threshold;
     /// Flow queues with CoDel (RFC 8290).
     FqCoDel in fq_codel;
     /// Controlled delay (RFC 8289).
     CoDel in codel;
-    /// Knows the lifetimes of packets.
+    /// Deadline-aware queue.
     Deadline in deadline;
     /// Proportional integral controller, enhanced (RFC 8033).
     Pie in pie;
@@ -177,12 +178,12 @@ impl Default for QueueSpec {
     }
 }
 
-/// The queue of a class of packets: the usual one in place, any other behind a pointer.
+/// Queue of a class of packets: the common FIFO inline, any other discipline boxed.
 #[derive(Debug)]
 pub enum Queue {
     /// First in, first out.
     Fifo(Fifo),
-    /// A discipline of its own.
+    /// A discipline that implements [`Qdisc`] itself.
     Other(Box<dyn Qdisc>),
 }
 
@@ -239,14 +240,14 @@ impl Qdisc for Queue {
     }
 }
 
-/// `limit` of a managed queue.
+/// Option `limit` of a queue with AQM.
 const LIMIT: Field = field(
     "limit",
     Shape::One(Kind::Limits),
     Need::Default("\"1000 packets\""),
     "What may wait at most: packets, data, or both with a comma.",
 );
-/// `ecn` of a managed queue.
+/// Option `ecn` of a queue with AQM.
 const ECN: Field = field(
     "ecn",
     Shape::One(Kind::Flag),
@@ -254,7 +255,7 @@ const ECN: Field = field(
     "Packets of connections with ECN are marked in place of dropped (RFC 3168).",
 );
 
-/// A limit of a queue.
+/// Reads a queue limit.
 fn room(values: &dyn Values, key: &str) -> Option<Room> {
     values.limits(key).map(|(packets, bytes)| Room { packets, bytes })
 }

@@ -1,6 +1,7 @@
 //! PIE AQM (RFC 8033): drop probability controlled by queueing delay.
 //!
-//! Every 15 ms the drop probability follows the distance of the queueing delay from a target and its growth.
+//! Every 15 ms the drop probability is updated from the deviation of the queueing delay from a target, and
+//! from its growth.
 
 use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::rng::Stream;
@@ -32,9 +33,9 @@ static TABLE: TableShape = table(
 /// Parameters of PIE and the limit of its queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The controller's.
+    /// Parameters of the controller.
     pub controller: PieConfig,
-    /// What may wait at most.
+    /// Queue limit.
     pub limit: Room,
 }
 
@@ -69,34 +70,34 @@ impl Discipline for Options {
     }
 }
 
-/// The parameters; defaults as in RFC 8033.
+/// Parameters of the controller; defaults as in RFC 8033.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// The wait that is aimed at.
+    /// Target queueing delay.
     pub target: Span,
-    /// How often the probability moves.
+    /// Update interval of the probability.
     pub update: Span,
-    /// A burst may be so long before packets are dropped.
+    /// Burst allowance: time before packets are dropped.
     pub burst: Span,
-    /// Packets that can be marked are marked while the probability is below a tenth.
+    /// ECN-capable packets are marked while the probability is below 10 %.
     pub ecn: bool,
 }
 
-/// Weights of the distance from the target and of its growth, 1/s (RFC 8033 section 4.2).
+/// Weights of the deviation and of its growth, 1/s (RFC 8033 section 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// After so many updates without traffic the probability has faded away.
+/// Upper bound of the updates caught up after idle time, after which the probability has decayed.
 const MOST_UPDATES: u32 = 4096;
-/// Two full packets are never too long a queue (RFC 8033 section 4.1).
+/// A backlog of two full packets is never too long (RFC 8033 section 4.1).
 const TWO_PACKETS: u64 = 2 * 1500;
 
-/// The controller.
+/// PIE controller.
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
     stream: Stream,
     probability: f64,
-    /// The wait of the last packet that left, while others waited.
+    /// Sojourn time of the last departed packet, seconds; 0 if the queue was empty behind it.
     wait: f64,
     wait_before: f64,
     burst_left: Span,
@@ -104,14 +105,14 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// A controller whose chance comes from `stream`.
+    /// A controller that draws from `stream`.
     pub fn new(config: PieConfig, stream: Stream) -> Self {
         let next = Time::ZERO + config.update;
         let burst_left = config.burst;
         Pie { config, stream, probability: 0.0, wait: 0.0, wait_before: 0.0, burst_left, next }
     }
 
-    /// The probability of a drop.
+    /// Drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }
@@ -121,7 +122,7 @@ impl Pie {
             self.wait = 0.0;
         }
         self.catch_up(view.now);
-        //= RFC 8033 section 4.1: nothing is dropped during a burst, nor when the queue is short
+        //= RFC 8033 section 4.1: no drops during a burst, nor with a short queue
         let short = self.wait_before < self.config.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         if !self.burst_left.is_zero() || short || view.bytes <= TWO_PACKETS {
             return Verdict::Pass;
@@ -129,7 +130,7 @@ impl Pie {
         if self.stream.uniform() >= self.probability {
             return Verdict::Pass;
         }
-        //= RFC 8033 section 5.1: packets that can be marked are marked below a probability of 10 %
+        //= RFC 8033 section 5.1: ECN-capable packets are marked below a probability of 10 %
         if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { Verdict::Mark } else { Verdict::Drop }
     }
 
@@ -146,7 +147,7 @@ impl Pie {
         }
     }
 
-    /// RFC 8033 section 4.2 and 4.3.
+    /// Probability update of RFC 8033 sections 4.2 and 4.3.
     fn update(&mut self) {
         let target = self.config.target.as_secs_f64();
         let mut step = ALPHA * (self.wait - target) + BETA * (self.wait - self.wait_before);
@@ -196,7 +197,7 @@ mod tests {
         PieConfig { target: ms(15), update: ms(15), burst: ms(150), ecn: true }
     }
 
-    /// What becomes of a packet a millisecond while the wait is always `wait_ms`.
+    /// Verdicts on one packet per millisecond with a constant queueing delay of `wait_ms`.
     fn fed(pie: &mut Pie, from: u64, until: u64, wait_ms: u64, ecn: u8) -> Vec<Verdict> {
         (from..until)
             .map(|t| {

@@ -1,13 +1,14 @@
 //! RED and Adaptive RED (Floyd and Jacobson 1993; catalogue QM-03).
 //!
 //! RED drops or marks with a probability that grows with the average queue (Floyd and Jacobson, "Random Early
-//! Detection Gateways", 1993; catalogue QM-03). Adaptive RED chooses the parameters itself and moves the probability
-//! so that the average stays in the middle (Floyd, Gummadi, Shenker, "Adaptive RED", 2001; QM-04).
+//! Detection Gateways", 1993; catalogue QM-03). Adaptive RED derives the parameters and adapts the
+//! probability so that the average stays in the middle (Floyd, Gummadi, Shenker, "Adaptive RED", 2001;
+//! QM-04).
 //!
-//! Counted in packets that wait, the one in service not among them. The average follows arrivals; while the
-//! link is idle it falls as if small packets had gone by. Differences from the 1993 text: `gentle` (the
-//! probability rises to 1 between the upper threshold and twice that, as the 2001 text has it) is the
-//! default, and marking stops where the probability has reached 1: those packets are dropped.
+//! The queue is counted in waiting packets, without the one in service. The average is updated at arrivals;
+//! while the link is idle it decays as if small packets had passed. Differences from the 1993 text: `gentle`
+//! is the default (the probability rises to 1 between the upper threshold and twice that, as in the 2001
+//! text). Where the probability has reached 1, packets are dropped and not marked.
 
 use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::rng::Stream;
@@ -79,7 +80,7 @@ static TABLE: TableShape = table(
 /// Parameters of RED as given; the others follow from the link's rate (Floyd, Gummadi and Shenker 2001, section 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// What may wait at most.
+    /// Queue limit.
     pub limit: Room,
     /// Lower threshold of the average queue, packets.
     pub min: Option<f64>,
@@ -89,18 +90,18 @@ pub struct Options {
     pub weight: Option<f64>,
     /// Drop probability at `max`.
     pub probability: f64,
-    /// Beyond `max` the probability rises to 1 at twice that.
+    /// Above `max` the probability rises to 1 at twice that threshold.
     pub gentle: bool,
     /// The probability adapts (Adaptive RED).
     pub adaptive: bool,
-    /// Packets of connections with ECN are marked in place of dropped.
+    /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// A typical packet, bytes.
+    /// Typical packet size, bytes.
     pub packet: u64,
 }
 
 impl Options {
-    /// All parameters, on a link of this mean rate, bit/s.
+    /// All parameters, for a link of this mean rate, bit/s.
     pub fn decided(&self, rate_bps: Option<f64>) -> RedConfig {
         let packets_per_second = rate_bps.map_or(1e9, |bps| bps / (8.0 * self.packet as f64));
         let (min, max, weight) = RedConfig::automatic(packets_per_second);
@@ -118,7 +119,7 @@ impl Options {
         }
     }
 
-    /// The manager of one queue.
+    /// RED for one queue.
     pub fn manager(&self, site: &QueueSite<'_>) -> Red {
         Red::new(self.decided(site.rate_bps), site.stream("red"))
     }
@@ -161,30 +162,30 @@ impl Discipline for Options {
     }
 }
 
-/// The parameters, all of them decided.
+/// All parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Below this average nothing is dropped, packets.
+    /// Lower threshold of the average, packets: no drops below it.
     pub min: f64,
-    /// From here on more than `probability`, packets.
+    /// Upper threshold of the average, packets: `probability` is reached here.
     pub max: f64,
     /// Weight of the present queue in the average.
     pub weight: f64,
-    /// Probability at the upper threshold.
+    /// Drop probability at the upper threshold.
     pub probability: f64,
-    /// Beyond the upper threshold the probability rises to 1 at twice that; otherwise at once.
+    /// Above the upper threshold the probability rises to 1 at twice that threshold; otherwise at once.
     pub gentle: bool,
-    /// `probability` adapts.
+    /// `probability` adapts (Adaptive RED).
     pub adaptive: bool,
-    /// Packets that understand ECN are marked in place of dropped.
+    /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// How long a typical packet takes: the clock of an idle queue.
+    /// Transmission time of a typical packet, used for the decay while idle.
     pub typical: Span,
 }
 
 impl RedConfig {
-    /// Thresholds and weight as Adaptive RED derives them from the link's speed, packets per second: a
-    /// target delay of 5 ms but at least 5 packets, three times that, and a time constant of a second.
+    /// Thresholds and weight that Adaptive RED derives from the link's rate in packets per second: a target
+    /// delay of 5 ms but at least 5 packets, three times that, and a time constant of one second.
     pub fn automatic(packets_per_second: f64) -> (f64, f64, f64) {
         let min = (0.005 * packets_per_second / 2.0).max(5.0);
         let weight = 1.0 - libm::exp(-1.0 / packets_per_second.max(1e-3));
@@ -192,40 +193,40 @@ impl RedConfig {
     }
 }
 
-/// How often the probability adapts.
+/// Interval of the adaptation.
 const INTERVAL: Span = Span::from_millis(500);
-/// ECN codepoints: 0 says that the ends do not understand it (RFC 3168 section 5).
+/// Not-ECT codepoint (RFC 3168 section 5).
 const NOT_ECT: u8 = 0;
 
-/// A queue's manager.
+/// RED of one queue.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
     stream: Stream,
     average: f64,
     probability: f64,
-    /// Packets since the last one that was dropped or marked; below the lower threshold none counts.
+    /// Packets since the last drop or mark; none below the lower threshold.
     since: Option<u32>,
     adapts_at: Time,
 }
 
 impl Red {
-    /// A manager whose chance comes from `stream`.
+    /// RED that draws from `stream`.
     pub fn new(config: RedConfig, stream: Stream) -> Self {
         let adapts_at = Time::ZERO + INTERVAL;
         Red { config, stream, average: 0.0, probability: config.probability, since: None, adapts_at }
     }
 
-    /// The average queue, packets.
+    /// Average queue, packets.
     pub fn average(&self) -> f64 {
         self.average
     }
-    /// The probability at the upper threshold, as it is now.
+    /// Present probability at the upper threshold.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// A packet comes when `waiting` others wait; `idle` is how long the link has had nothing to do.
+    /// A packet arrives at a backlog of `waiting` packets; `idle`: idle time of the link before.
     pub fn arrival(&mut self, now: Time, waiting: usize, idle: Span, ecn: u8) -> Verdict {
         let c = self.config;
         if !idle.is_zero() && !c.typical.is_zero() {
@@ -246,7 +247,7 @@ impl Red {
             self.since = Some(0);
             return Verdict::Drop;
         }
-        // Drops are spread evenly: the longer ago the last one, the likelier the next.
+        // Drops are spread evenly: their probability grows with the packets since the last one.
         let since = self.since.map_or(0, |n| n + 1);
         self.since = Some(since);
         let spread = f64::from(since) * p;
@@ -258,7 +259,7 @@ impl Red {
         if c.ecn && ecn != NOT_ECT { Verdict::Mark } else { Verdict::Drop }
     }
 
-    /// How likely a packet is dropped at this average, before drops are spread.
+    /// Drop probability at this average, before drops are spread.
     fn pressure(&self) -> f64 {
         let (c, avg) = (&self.config, self.average);
         if avg < c.min {
@@ -272,8 +273,8 @@ impl Red {
         }
     }
 
-    /// The average belongs between 40 and 60 % of the way from one threshold to the other: up by at most
-    /// 0.01, down by a tenth, within 0.01 and 0.5 (Adaptive RED, figure 1).
+    /// Keeps the average between 40 and 60 % of the way between the thresholds: up by at most 0.01, down by a
+    /// tenth, within 0.01 and 0.5 (Adaptive RED, figure 1).
     fn adapt(&mut self) {
         let way = self.config.max - self.config.min;
         let (low, high) = (self.config.min + 0.4 * way, self.config.min + 0.6 * way);
@@ -290,7 +291,7 @@ impl Aqm for Red {
         self.arrival(view.now, view.packets, view.span, view.ecn)
     }
 
-    /// The packet counts as dropped by the manager.
+    /// The drop of a full queue counts as one of RED's.
     fn overflowed(&mut self) {
         self.since = Some(0);
     }

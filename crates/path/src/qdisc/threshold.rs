@@ -1,7 +1,8 @@
 //! Threshold AQM: marks every packet above an instantaneous queue length.
 //!
-//! A step in place of an average: quick, and what senders that count marks ask for (Alizadeh and others, "Data Center
-//! TCP", 2010, section 3.1). Packets that cannot be marked pass; the limit is for them.
+//! The threshold applies to the instantaneous backlog instead of an average, as senders that count marks
+//! require (Alizadeh and others, "Data Center TCP", 2010, section 3.1). Packets without ECN pass and are
+//! subject to the limit only.
 
 use super::{Aqm, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
@@ -15,9 +16,9 @@ static TABLE: TableShape = table(
 /// Threshold and limit of the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Backlog from which on packets are marked.
+    /// Backlog from which packets are marked.
     pub mark: Room,
-    /// What may wait at most.
+    /// Queue limit.
     pub limit: Room,
 }
 

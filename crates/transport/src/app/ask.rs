@@ -1,9 +1,9 @@
 //! Request-reply workloads: pages of objects over one or more connections.
 //!
-//! A user opens a page: its main object is asked for, then the objects in it, over some connections; he reads, and
-//! opens the next one. A page without objects in it is a request and its reply. If he loses patience he gives the
-//! page up and opens the next one at once: what the network still holds of the old one is of no use (catalogue WL-05,
-//! WL-13, EG-18 to EG-20).
+//! A user opens a page: requests its main object, then its embedded objects over one or more connections;
+//! reads, and opens the next page. A page without embedded objects is one request and its reply. An impatient
+//! user aborts the page and opens the next one at once: data of the old page still in the network are useless
+//! (catalogue WL-05, WL-13, EG-18 to EG-20).
 
 use super::lines::{Letter, Letters, Lines, Workload};
 use super::seen::{Seen, Transfer};
@@ -15,51 +15,52 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::VecDeque;
 
 base::named! {
-    /// How long a connection is kept.
+    /// Lifetime of a connection.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Keep {
-        /// For one object: HTTP 1.0.
+        /// One object: HTTP 1.0.
         Object = "object",
-        /// For the objects of one page.
+        /// The objects of one page.
         Page = "page",
-        /// For all pages.
+        /// All pages.
         Session = "session",
     }
 }
 
-/// What the user does.
+/// Request plan: behaviour of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asking {
-    /// So many pages; none: without end.
+    /// Number of pages; none: unlimited.
     pub pages: Option<u64>,
-    /// For so long; none: until all pages were there.
+    /// Duration; none: until all pages are complete.
     pub lasts: Option<Span>,
-    /// Bytes of a request.
+    /// Size of a request, bytes.
     pub request: Dist,
-    /// Bytes of the main object.
+    /// Size of the main object, bytes.
     pub reply: Dist,
-    /// How many objects are in it.
+    /// Number of embedded objects per page.
     pub objects: Dist,
-    /// Bytes of each of them.
+    /// Size of an embedded object, bytes.
     pub object: Dist,
-    /// Nothing is larger than this, bytes; what is drawn larger is cut.
+    /// Upper bound of all sizes, bytes; larger draws are cut.
     #[serde(deserialize_with = "positive")]
     pub largest: u64,
-    /// From the end of a page to the next request, nanoseconds.
+    /// Reading time from the end of a page to the next request, nanoseconds.
     pub think: Dist,
-    /// `think` counts from the request, so that requests keep a pace of their own; a late answer delays the next one.
+    /// `think` counts from the request, so that requests keep a fixed interval; a late reply delays the next
+    /// request.
     pub paced: bool,
-    /// The server takes so long for an answer, nanoseconds.
+    /// Server processing time per reply, nanoseconds.
     pub serve: Dist,
-    /// A page that takes longer is given up, nanoseconds.
+    /// Time after which the user aborts a page, nanoseconds.
     pub patience: Option<Dist>,
-    /// At most so many connections at a time.
+    /// Maximum concurrent connections.
     #[serde(deserialize_with = "positive")]
     pub connections: u32,
-    /// How long each is kept.
+    /// Lifetime of a connection.
     pub keep: Keep,
-    /// Whether a request may be sent before the answer to the one before has come.
+    /// Whether a request may be sent before the previous reply has arrived.
     pub pipelining: bool,
 }
 
@@ -75,7 +76,7 @@ fn positive<'de, D: Deserializer<'de>, T: Deserialize<'de> + PartialEq + Default
     }
 }
 
-/// One request.
+/// One request and its reply.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     request: u64,
@@ -84,12 +85,12 @@ struct Ask {
     main: bool,
 }
 
-/// A request on its way.
+/// A request in progress.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     ask: Ask,
     at: Time,
-    /// It is answered when so many bytes were received on the line.
+    /// Bytes received on the connection at which the reply is complete.
     end: u64,
 }
 
@@ -97,12 +98,12 @@ struct Asked {
 struct Line {
     number: usize,
     asked: VecDeque<Asked>,
-    /// Bytes written and bytes to be received in return, since it was opened.
+    /// Bytes written, and reply bytes expected, since the connection opened.
     written: u64,
     expected: u64,
 }
 
-/// Who asks.
+/// Client of a request workload.
 pub struct Asker {
     plan: Asking,
     letters: Letters,
@@ -116,11 +117,11 @@ pub struct Asker {
     /// Open connections.
     lines: Vec<Line>,
     waiting: VecDeque<Ask>,
-    /// When the present page was asked for.
+    /// Start time of the present page.
     page: Option<Time>,
-    /// Bytes of it that have come.
+    /// Bytes of the present page received.
     page_bytes: u64,
-    /// Pages begun.
+    /// Pages started.
     begun: u64,
     next: Time,
     gives_up: Time,
@@ -130,7 +131,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// `name` is the flow's: every quantity has a random stream of its own, so that variants see the same pages.
+    /// `name` is the flow's. Every quantity has its own random stream, so that variants see the same pages.
     pub fn new(plan: Asking, letters: Letters, name: &str, seed: Seed) -> Self {
         let sampler = |dist: &Dist, purpose: &str| Sampler::new(dist.clone(), seed.stream(name, purpose));
         Asker {
@@ -179,7 +180,7 @@ impl Asker {
         self.dispatch(now, lines);
     }
 
-    /// Asks for what waits as far as there are connections for it.
+    /// Sends waiting requests as far as connections are available.
     fn dispatch(&mut self, now: Time, lines: &mut dyn Lines) {
         while !self.waiting.is_empty() {
             let Some(at) = self.line_for_next(lines) else { return };
@@ -196,7 +197,7 @@ impl Asker {
         }
     }
 
-    /// An idle connection, a new one, or with pipelining the one with the fewest questions.
+    /// Index of an idle connection, a new one, or with pipelining the one with the fewest pending requests.
     fn line_for_next(&mut self, lines: &mut dyn Lines) -> Option<usize> {
         if let Some(idle) = self.lines.iter().position(|line| line.asked.is_empty()) {
             return Some(idle);
@@ -213,7 +214,7 @@ impl Asker {
         (0..self.lines.len()).min_by_key(|&i| self.lines[i].asked.len())
     }
 
-    /// Takes in what has come whole on a line; true if there was something.
+    /// Processes complete replies on a connection; true if there was one.
     fn hear(&mut self, now: Time, at: usize, lines: &mut dyn Lines) -> bool {
         let number = self.lines[at].number;
         let Some(received) = lines.line(number).map(|socket| socket.received()) else { return false };
@@ -284,7 +285,7 @@ impl Asker {
     }
 }
 
-/// More objects than this in one page are a slip.
+/// Upper bound of the objects per page, against a mistaken distribution.
 const MOST_OBJECTS: u64 = 100_000;
 
 impl Workload for Asker {
@@ -339,7 +340,7 @@ impl Workload for Asker {
     }
 }
 
-/// An answer in the making.
+/// A reply being prepared by the server.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     due: Time,
@@ -347,7 +348,7 @@ struct Answer {
     bytes: u64,
 }
 
-/// Who answers: in the order of the questions of each line.
+/// Server of a request workload; replies in the order of the requests of each connection.
 pub struct Answerer {
     letters: Letters,
     making: Vec<Answer>,
@@ -355,7 +356,7 @@ pub struct Answerer {
 }
 
 impl Answerer {
-    /// Answers what `letters` ask for.
+    /// Serves the requests in `letters`.
     pub fn new(letters: Letters) -> Self {
         Answerer { letters, making: Vec::new(), seen: Seen::default() }
     }

@@ -1,37 +1,38 @@
 //! In-band encoding of request parameters between separate hosts.
 //!
-//! Its first bytes do: three numbers, as far as both ends do not know them from the plan, in groups of seven bits,
-//! the lowest first and the upper bit set where another follows (as LEB128): bytes of the request, bytes of the
-//! reply, nanoseconds until it is written. The rest is zeros, as all of it is otherwise; so there are as many bytes,
-//! at the same times. Only a request that is shorter than its numbers grows to them.
+//! The first bytes of a request carry up to three numbers: request size in bytes, reply size in bytes, and
+//! processing time in nanoseconds. Numbers that both ends know from the plan are omitted. The encoding is
+//! LEB128: groups of seven bits, lowest first, with the upper bit set where another follows. All other bytes
+//! are zeros as usual, so sizes and times are unchanged. Only a request shorter than its numbers grows to
+//! their length.
 
 use super::ask::Asking;
 use super::lines::Letter;
 use base::dist::Dist;
 use base::{Span, Time};
 
-/// The most bytes that the numbers of a request take.
+/// Maximum encoded length of the numbers, bytes.
 pub const MOST: usize = 3 * GROUPS;
 /// Groups of seven bits in 64.
 const GROUPS: usize = 10;
 
-/// Bytes that are no request.
+/// Error: the bytes are not an encoded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonsense;
 
-/// What is the same of all requests of a plan, so that none has to say it.
+/// Numbers that are constant in a plan and therefore omitted.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Bytes of a request.
+    /// Size of a request, bytes.
     pub request: Option<u64>,
-    /// Bytes of the reply.
+    /// Size of the reply, bytes.
     pub reply: Option<u64>,
-    /// How long it takes to make, nanoseconds.
+    /// Processing time of the reply, nanoseconds.
     pub wait_ns: Option<u64>,
 }
 
 impl Known {
-    /// What this plan makes known. The length of requests only if that leaves room for all other numbers.
+    /// Constants of this plan. The request size counts only if it leaves room for the other numbers.
     pub fn of(plan: &Asking) -> Known {
         let constant = |dist: &Dist| if let Dist::Constant(c) = dist { Some(c.max(0.0)) } else { None };
         let bytes = |c: f64| (c.round() as u64).clamp(1, plan.largest.max(1));
@@ -50,7 +51,7 @@ impl Known {
         [self.request, self.reply, self.wait_ns]
     }
 
-    /// The numbers of a request, as its first bytes; none if all are known. Lengths are in bytes.
+    /// Encodes the numbers of a request; empty if all are known. Sizes are in bytes.
     pub fn write(&self, request: u64, reply: u64, wait: Span) -> Vec<u8> {
         let mut out = Vec::with_capacity(MOST);
         for (mut number, known) in [request, reply, wait.as_nanos()].into_iter().zip(self.all()) {
@@ -66,13 +67,13 @@ impl Known {
         out
     }
 
-    /// The length of a request that has room for its numbers: `request`, unless that is shorter than they are.
+    /// Size of a request with room for its numbers: `request`, or the encoded length if that is longer.
     pub fn length(&self, request: u64, reply: u64, wait: Span) -> u64 {
-        // Where they do not fit, the length itself is one byte of them, and stays so.
+        // Growing the request does not change the encoded length: its size then fits into one byte.
         request.max(self.write(request, reply, wait).len() as u64)
     }
 
-    /// The three numbers, if all of them are there.
+    /// Decodes the three numbers, if all are complete.
     fn read(&self, head: &[u8]) -> Result<Option<[u64; 3]>, Nonsense> {
         let (mut all, mut rest) = ([0u64; 3], head);
         for (number, known) in all.iter_mut().zip(self.all()) {
@@ -94,29 +95,29 @@ impl Known {
     }
 }
 
-/// What was read so far of one connection.
+/// Decoder state of one connection.
 #[derive(Clone, Default, Debug)]
 pub struct Reader {
     known: Known,
-    /// Of the numbers of the next request.
+    /// Bytes of the next request's numbers.
     head: Vec<u8>,
-    /// Still to come of the present one.
+    /// Remaining bytes of the present request.
     left: u64,
-    /// Where the last known one ends.
+    /// End of the last decoded request, stream offset.
     end: u64,
 }
 
 impl Reader {
-    /// Nothing was read.
+    /// Decoder at the start of a stream.
     pub fn new(known: Known) -> Reader {
         Reader { known, ..Reader::default() }
     }
 
-    /// Reads on; `found` is told of each request when its numbers are there, which may be before it ends. What they say of the
-    /// time of its making is nothing.
+    /// Decodes further bytes. `found` is called for each request once its numbers are complete, possibly
+    /// before its end. Their `made` time is not set.
     ///
     /// # Errors
-    /// These are no requests, and nothing that follows can be read either.
+    /// The bytes are no requests; the rest of the stream cannot be decoded either.
     pub fn read(&mut self, bytes: &[u8], mut found: impl FnMut(Letter)) -> Result<(), Nonsense> {
         let mut rest = bytes;
         loop {
@@ -124,7 +125,7 @@ impl Reader {
             self.left -= skipped as u64;
             rest = rest.get(skipped..).unwrap_or_default();
             let Some((next, after)) = rest.split_first() else { return Ok(()) };
-            // Where all is known, a request begins without a number.
+            // If all numbers are known, a request starts without encoded bytes.
             if !self.begin(&mut found)? {
                 self.head.push(*next);
                 rest = after;
@@ -133,7 +134,7 @@ impl Reader {
         }
     }
 
-    /// Whether the numbers of the next request are there; then they are told.
+    /// Whether the numbers of the next request are complete; if so, calls `found`.
     fn begin(&mut self, found: &mut impl FnMut(Letter)) -> Result<bool, Nonsense> {
         let Some([request, reply, wait]) = self.known.read(&self.head)? else { return Ok(false) };
         self.left = request.max(1).checked_sub(self.head.len() as u64).ok_or(Nonsense)?;
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(letters(nothing, &[&[2, 0, 0]]), Err(Nonsense));
     }
 
-    /// What a plan leaves to chance has to be said, and nothing else.
+    /// Only numbers that are not constant in the plan are encoded.
     #[test]
     fn a_plan_tells_what_is_known() {
         let plan = |request: Dist, reply: Dist, objects: f64, serve: Dist| Asking {
@@ -209,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut, the other end reads what was written, and where each request ends.
+        /// For any division of the bytes, the other end decodes the requests and their ends.
         #[test]
         fn what_was_asked_is_read(
             asked in proptest::collection::vec((1u64..2000, any::<u64>(), any::<u64>()), 0..20),

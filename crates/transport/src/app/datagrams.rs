@@ -1,9 +1,9 @@
 //! Message workloads over numbered datagrams.
 //!
-//! One end cuts messages into numbered datagrams when it is time for them; the other counts which came, how late and
-//! in which order. Nothing is acknowledged and nobody slows down: this is UDP (RFC 768) with a source that does not
-//! care, as voice and video of the simpler kind are (catalogue RT-01, NS-01). Elements of the network and a kernel's
-//! sockets carry them alike.
+//! The source cuts messages into numbered datagrams at their scheduled times. The sink records arrivals,
+//! delay and reordering. There are no ACKs and no congestion control: this is UDP (RFC 768) with an
+//! unresponsive source, as in simple voice and video (catalogue RT-01, NS-01). Network elements and kernel
+//! sockets use the same code.
 
 use super::lines::{Letter, Letters};
 use super::seen::Seen;
@@ -11,36 +11,36 @@ use super::tell::{Pace, Useful};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// All datagrams are of one row.
+/// Connection number used for the messages of a datagram flow.
 const ROW: usize = 0;
 
-/// One datagram that is to be sent.
+/// One datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Its number in the flow, from 1.
     pub ordinal: u32,
-    /// Bytes of messages before it.
+    /// Message bytes sent before it.
     pub offset: u64,
-    /// Bytes of its message in it.
+    /// Message bytes in it.
     pub bytes: u32,
     /// Number of its message, from 0.
     pub message: u64,
-    /// It is the last one of its message.
+    /// Last datagram of its message.
     pub last: bool,
 }
 
-/// How many datagrams a message of so many bytes takes, with at most `payload` of them in each (0 counts as 1).
+/// Datagrams for a message of `bytes`, with at most `payload` bytes each (0 counts as 1).
 pub fn fragments(bytes: u64, payload: u32) -> u64 {
     bytes.div_ceil(u64::from(payload.max(1)))
 }
 
-/// Who speaks.
+/// Source of a datagram flow.
 pub struct Speaking {
-    /// Most bytes of a message in one datagram.
+    /// Maximum message bytes per datagram.
     payload: u32,
     pace: Pace,
     letters: Letters,
-    /// When to start; [`Time::NEVER`] once started.
+    /// Start time; [`Time::NEVER`] once started.
     begins: Time,
     start: Time,
     next: Option<(Span, u64)>,
@@ -51,7 +51,7 @@ pub struct Speaking {
 }
 
 impl Speaking {
-    /// Speaks at this pace from `start` on, in datagrams that carry at most `payload` bytes (0 counts as 1).
+    /// Sends with this schedule from `start` on, at most `payload` bytes per datagram (0 counts as 1).
     pub fn new(payload: u32, start: Time, mut pace: Pace, letters: Letters) -> Self {
         let next = pace.message();
         Speaking {
@@ -68,7 +68,7 @@ impl Speaking {
         }
     }
 
-    /// Says what is due: `send` is called for each datagram, in order.
+    /// Sends the datagrams that are due: `send` is called for each, in order.
     pub fn speak(&mut self, now: Time, mut send: impl FnMut(Datagram)) {
         self.begins = Time::NEVER;
         while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
@@ -92,7 +92,7 @@ impl Speaking {
         }
     }
 
-    /// When it wants to speak; [`Time::NEVER`] if it has nothing more to say.
+    /// Time of the next message; [`Time::NEVER`] if there is none.
     pub fn next_wake(&self) -> Time {
         match self.next {
             Some((at, _)) => self.start + at,
@@ -100,11 +100,11 @@ impl Speaking {
         }
     }
 
-    /// When its last message was sent, if it was.
+    /// Time at which the last message was sent, if it was.
     pub fn finished(&self) -> Option<Time> {
         self.finished
     }
-    /// What it sent.
+    /// Statistics of the source.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
@@ -118,30 +118,30 @@ impl Speaking {
     }
 }
 
-/// A message on its way.
+/// A message in progress.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    /// The ordinal of its last datagram.
+    /// Ordinal of its last datagram.
     end: u64,
     made: Time,
     bytes: u64,
     missing: u64,
 }
 
-/// A message that so many later ones of its flow have overtaken counts as lost: its identification (16 bits, RFC 6864
-/// section 4) has come round, and what is kept of it would grow without bound.
+/// A message overtaken by this many later ones of its flow counts as lost. The flow's 16-bit identification
+/// (RFC 6864 section 4) has wrapped by then, and the state would grow without bound.
 const OVERTAKEN: usize = 65_536;
 
-/// Who listens.
+/// Sink of a datagram flow.
 pub struct Hearing {
     letters: Letters,
     useful: Useful,
-    /// Messages since the oldest one that is incomplete, at most [`OVERTAKEN`].
+    /// Messages from the oldest incomplete one on, at most [`OVERTAKEN`].
     messages: VecDeque<Message>,
-    /// The last datagram of the newest message in `messages`, and of the newest one that left it.
+    /// Last ordinal of the newest message in `messages`, and of the newest one dropped from it.
     newest: u64,
     forgotten: u64,
-    /// A bit for each datagram from word `first` on: it arrived.
+    /// Bitmap of arrived datagrams, from word `first` on.
     came: VecDeque<u64>,
     first: usize,
     latest: u32,
@@ -151,7 +151,7 @@ pub struct Hearing {
 }
 
 impl Hearing {
-    /// Hears what `letters` tell; see [`super::tell::Telling::useful`].
+    /// Sink for the messages announced in `letters`; for `useful` see [`super::tell::Telling::useful`].
     pub fn new(letters: Letters, useful: Useful) -> Self {
         Hearing {
             letters,
@@ -168,10 +168,10 @@ impl Hearing {
         }
     }
 
-    /// The datagram with this number came; `born` is when it was sent, none: when its message was made. Copies count
-    /// once, and what nobody sent not at all.
+    /// A datagram with this ordinal arrived. `born`: its time of transmission; none: the time its message was
+    /// made. Copies count once; unknown ordinals are ignored.
     pub fn hear(&mut self, now: Time, ordinal: u32, born: Option<Time>) {
-        // Letters are written before their datagrams are sent.
+        // Message records are posted before their datagrams are sent.
         while self.newest < u64::from(ordinal) {
             let Some(letter) = self.letters.take(ROW, u64::MAX) else { return };
             let (made, bytes, missing) = (letter.made, letter.reply, letter.end - self.newest);
@@ -199,7 +199,7 @@ impl Hearing {
         }
     }
 
-    /// Drops the oldest messages: those that are complete, and those that [`OVERTAKEN`] later ones have overtaken.
+    /// Drops the oldest messages: complete ones, and those overtaken by [`OVERTAKEN`] later ones.
     fn forget(&mut self) {
         while let Some(oldest) = self.messages.front()
             && (oldest.missing == 0 || self.messages.len() > OVERTAKEN)
@@ -224,19 +224,19 @@ impl Hearing {
         new
     }
 
-    /// Since when the other end has nothing more to say, if so.
+    /// Time at which the source ended, if it has.
     pub fn finished(&self) -> Option<Time> {
         self.letters.closed()
     }
-    /// What it heard.
+    /// Statistics of the sink.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
-    /// Datagrams that came, each once.
+    /// Datagrams that arrived, copies excluded.
     pub fn datagrams(&self) -> u64 {
         self.datagrams
     }
-    /// When the last one came.
+    /// Time of the last arrival.
     pub fn last(&self) -> Time {
         self.last
     }

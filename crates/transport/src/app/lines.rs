@@ -1,7 +1,7 @@
 //! Connection set of an application, numbered in order of opening.
 //!
-//! Its lines, by number, in the order in which they were opened; both ends call a line by the same number. A model's
-//! connections or a kernel's sockets stand behind them.
+//! Connections are numbered in order of opening; both ends use the same number for a connection. They may be
+//! connections of a model or kernel sockets.
 
 use super::band::Known;
 use super::seen::Seen;
@@ -12,40 +12,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The connections of one end.
 pub trait Lines {
-    /// Opens one more, at the end that opens connections; its number.
+    /// Opens one more connection, at the active end; returns its number.
     fn open(&mut self) -> usize;
-    /// The connection with this number; none once it was given up.
+    /// The connection with this number; none once it was aborted.
     fn line(&mut self, number: usize) -> Option<&mut dyn Socket>;
-    /// Gives a connection up at once, whatever is under way on it (RFC 9293 section 3.10.5).
+    /// Aborts a connection at once, with data in progress (RFC 9293 section 3.10.5).
     fn abort(&mut self, number: usize);
 }
 
 /// An application over any number of connections.
 pub trait Workload: Send {
-    /// The time to start has come.
+    /// The start time has come.
     fn started(&mut self, now: Time, lines: &mut dyn Lines);
-    /// More was received or acknowledged on this line.
+    /// More was received or acknowledged on this connection.
     fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines);
-    /// The peer gave this line up.
+    /// The peer aborted this connection.
     fn broken(&mut self, _now: Time, _line: usize) {}
-    /// The time it asked for has come.
+    /// The deadline of [`Workload::next_timeout`] has passed.
     fn timeout(&mut self, now: Time, lines: &mut dyn Lines);
-    /// When it wants to run; [`Time::NEVER`] if not.
+    /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time;
-    /// When its work was done, if it is, as seen from here.
+    /// Time at which the work was done, if it is, as seen from this end.
     fn finished(&self) -> Option<Time>;
-    /// What it has seen so far.
+    /// Statistics so far.
     fn seen(&self) -> &Seen;
 }
 
-/// An application of one connection, over the first line.
+/// Adapter for an application of one connection, over the first one.
 pub struct Alone<A> {
     app: A,
     seen: Seen,
 }
 
 impl<A: App> Alone<A> {
-    /// One that has not started.
+    /// An adapter before its start.
     pub fn new(app: A) -> Self {
         Alone { app, seen: Seen::default() }
     }
@@ -78,35 +78,35 @@ impl<A: App> Workload for Alone<A> {
     }
 }
 
-/// What the bytes on a line mean: applications count bytes and carry none, so what would be written in them
-/// stands here. It is read by the other end only when the bytes have arrived.
+/// Out-of-band record of a message or request: applications count bytes and carry no content. The other end
+/// reads the record only when its bytes have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Letter {
-    /// It is read when so many bytes (or datagrams) of the line have arrived.
+    /// Bytes (or datagrams) of the connection after whose arrival the record is read.
     pub end: u64,
-    /// When it was written.
+    /// Time of writing.
     pub made: Time,
-    /// It asks for so many bytes in return.
+    /// Size of the requested reply, bytes.
     pub reply: u64,
-    /// The answer takes so long to make.
+    /// Processing time of the reply.
     pub wait: Span,
 }
 
-/// The letters of a flow, on all of its lines; both ends hold the same box. Where they cannot, each has one of its own, and
-/// requests say themselves what they ask for ([`super::band`]).
+/// Message log of a flow, over all its connections, shared by both ends. Ends on different hosts have a log
+/// each, and requests carry their own parameters ([`super::band`]).
 #[derive(Clone, Default, Debug)]
 pub struct Letters(Arc<Mutex<Book>>);
 
-/// What makes the letters of a line once more, in the order in which they were written.
+/// Regenerates the records of a connection, in the order of writing.
 pub type Redraw = Box<dyn FnMut() -> Option<Letter> + Send>;
 
-/// The letters of one line: those that are drawn again when they are taken, behind them those that are kept.
+/// Records of one connection: first those regenerated when they are taken, then those kept in memory.
 #[derive(Default)]
 struct Row {
     redraw: Option<Redraw>,
-    /// The first of those that are drawn again, once it was asked for.
+    /// First regenerated record, once it was requested.
     first: Option<Letter>,
-    /// How many of them were written and not taken.
+    /// Number of regenerated records written and not yet taken.
     drawn: u64,
     kept: VecDeque<Letter>,
 }
@@ -151,57 +151,58 @@ struct Book {
 }
 
 impl Letters {
-    /// A box of one end: what is in it is said in the requests, or read from them, but for what is known of all.
+    /// Log of one end: requests carry their parameters in band, except the constants in `known`.
     pub fn in_band(known: Known) -> Letters {
         Letters(Arc::new(Mutex::new(Book { in_band: Some(known), ..Book::default() })))
     }
-    /// What is known of all requests, if it is such a box.
+    /// Constants of all requests, if parameters are in band.
     pub fn known(&self) -> Option<Known> {
         self.book().in_band
     }
-    /// How long a request is that would be so long: it may have to say itself what it asks for.
+    /// Size of a request, bytes: `request`, or more if it must carry longer parameters in band.
     pub fn length(&self, request: u64, reply: u64, wait: Span) -> u64 {
         self.known().map_or(request, |known| known.length(request, reply, wait))
     }
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Writes one.
+    /// Appends a record.
     pub fn post(&self, line: usize, letter: Letter) {
         self.book().lines.entry(line).or_default().kept.push_back(letter);
     }
-    /// Letters of this line that are counted ([`Letters::count`]) and not kept are drawn by `redraw` when they are taken.
+    /// Sets the generator for records of this connection that are counted ([`Letters::count`]) instead of
+    /// kept.
     pub fn redraws(&self, line: usize, redraw: Redraw) {
         self.book().lines.insert(line, Row { redraw: Some(redraw), ..Row::default() });
     }
-    /// Writes the one that `redraw` draws next; false, and nothing is written, if none can be drawn: another was kept
-    /// before, or [`Letters::redraws`] was not called.
+    /// Counts the next record of the generator as written. False, without an effect, if records are already
+    /// kept or [`Letters::redraws`] was not called.
     pub fn count(&self, line: usize) -> bool {
         let mut book = self.book();
         let row = book.lines.get_mut(&line).filter(|row| row.redraw.is_some() && row.kept.is_empty());
         row.map(|row| row.drawn += 1).is_some()
     }
-    /// The next one of the line that ends by `end`; it is taken out.
+    /// Takes the next record of the connection that ends by `end`.
     pub fn take(&self, line: usize, end: u64) -> Option<Letter> {
         self.book().lines.get_mut(&line)?.take(end)
     }
-    /// Whether another one was written on this line.
+    /// Whether this connection has a further record.
     pub fn more(&self, line: usize) -> bool {
         self.book().lines.get(&line).is_some_and(|row| !row.is_empty())
     }
-    /// Letters kept, on all lines; those that are drawn again take no memory.
+    /// Number of records in memory, over all connections; regenerated ones need none.
     pub fn kept(&self) -> usize {
         self.book().lines.values().map(|row| row.kept.len()).sum()
     }
-    /// Nobody will read what is left on this line.
+    /// Drops the remaining records of this connection.
     pub fn forget(&self, line: usize) {
         self.book().lines.remove(&line);
     }
-    /// No more will be written.
+    /// Closes the log.
     pub fn close(&self, now: Time) {
         self.book().over.get_or_insert(now);
     }
-    /// Since when that is so, if it is.
+    /// Time at which the log was closed, if it was.
     pub fn closed(&self) -> Option<Time> {
         self.book().over
     }

@@ -1,23 +1,23 @@
-//! Messages and streams: what a message-oriented transport preserves of an application's writes: boundaries, streams,
+//! Properties of an application's writes that a message-oriented transport preserves: boundaries, streams,
 //! order, lifetime (RFC 9260 section 1.5, RFC 3758, RFC 4340).
 //!
-//! An application that speaks in messages uses [`super::Socket::send`] over every transport. A byte stream appends the
-//! bytes and forgets the boundaries; its applications mark them out of band.
+//! A message application uses [`super::Socket::send`] over every transport. A byte stream appends the bytes
+//! and drops the boundaries; its applications keep them out of band.
 
 use base::Span;
 
 /// One message to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Message {
-    /// Its length.
+    /// Length, bytes.
     pub bytes: u64,
-    /// The stream that it belongs to, from 0.
+    /// Stream number, from 0.
     pub stream: u16,
-    /// It may be delivered before earlier messages of its stream.
+    /// May be delivered before earlier messages of its stream.
     pub unordered: bool,
-    /// It is abandoned when it could not be delivered for so long.
+    /// Abandoned if not delivered within this time.
     pub lifetime: Option<Span>,
-    /// It is abandoned rather than retransmitted more often than this.
+    /// Abandoned rather than retransmitted more often.
     pub retransmissions: Option<u32>,
 }
 
@@ -28,31 +28,31 @@ impl Message {
     }
 }
 
-/// The number of a message among those that one end sent over one connection, from 0.
+/// Number of a message within its direction of a connection, from 0.
 pub type MessageId = u64;
 
-/// What an application learns of messages and streams, in the order in which it happened.
+/// Events of messages and streams, in order of occurrence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageEvent {
-    /// A whole message of the peer was delivered to the application.
+    /// A whole message of the peer was delivered.
     Received {
-        /// Its stream.
+        /// Stream.
         stream: u16,
-        /// Its number at the peer, where the protocol lets it be known.
+        /// Number at the sender, if the protocol reveals it.
         message: Option<MessageId>,
-        /// Its length.
+        /// Length, bytes.
         bytes: u64,
-        /// It was sent as unordered.
+        /// Sent as unordered.
         unordered: bool,
     },
-    /// The peer has acknowledged all of a message.
+    /// The peer has acknowledged the whole message.
     Acknowledged(MessageId),
-    /// A message's lifetime ended before any of it was sent.
+    /// The lifetime ended before any of the message was sent.
     Expired(MessageId),
-    /// A message was given up after some of it was sent: its lifetime or its retransmissions were used up.
+    /// The message was abandoned after part of it was sent: lifetime or retransmissions exhausted.
     Abandoned(MessageId),
-    /// A major loss: the application may send less.
+    /// Major loss: the application may reduce its rate.
     Congested,
-    /// The peer has aborted the connection, or it was given up.
+    /// The connection was aborted by the peer or by this end.
     Broken,
 }

@@ -1,5 +1,5 @@
-//! Message workloads over transports that keep messages (SCTP, DCCP, ATP): a source that gives each message a stream, an
-//! order and a lifetime, and a sink that times what arrives. Over a byte stream, [`super::tell`] does the same.
+//! Message workloads over transports that keep messages (SCTP, DCCP, ATP): the source gives each message a
+//! stream, an order and a lifetime, and the sink records its delay. For a byte stream see [`super::tell`].
 
 use super::lines::{Letter, Letters};
 use super::message::{Message, MessageEvent, MessageId};
@@ -9,18 +9,18 @@ use super::{App, Socket};
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// How the messages of a source are sent.
+/// Delivery options of a source's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// They go to this many streams in turn; at least 1.
+    /// Number of streams, used in turn; at least 1.
     pub streams: u16,
-    /// They may be delivered in any order.
+    /// Messages may be delivered in any order.
     pub unordered: bool,
-    /// They are abandoned when they are of no use any more.
+    /// Time after which a message is abandoned.
     pub lifetime: Option<Span>,
-    /// They are abandoned rather than retransmitted more often.
+    /// Retransmissions after which a message is abandoned.
     pub retransmissions: Option<u32>,
-    /// The interval between them grows with each major loss and shrinks again with each message that is acknowledged.
+    /// The interval grows with each major loss and shrinks with each acknowledged message.
     pub adapts: bool,
 }
 
@@ -31,37 +31,37 @@ impl Default for Manner {
 }
 
 impl Manner {
-    /// Reliable and ordered messages, but for a use that ends.
+    /// Reliable, ordered messages, with a lifetime if their use is limited.
     pub fn of(useful: Useful) -> Manner {
         let lifetime = if let Useful::For(span) = useful { Some(span) } else { None };
         Manner { lifetime, ..Manner::default() }
     }
 }
 
-/// The longest interval of a source that adapts, in those of its pace.
+/// Upper bound of the stretched interval, relative to the schedule's.
 const MOST_STRETCH: f64 = 16.0;
-/// What is left of the stretch beyond 1 after each message that is acknowledged: half of it is gone after three.
+/// Factor of the stretch beyond 1 after each acknowledged message: it halves after about three.
 const RELAX: f64 = 0.8;
 
-/// Makes messages at a pace and sends each whole.
+/// Source that sends scheduled messages whole.
 pub struct MessageSource {
     pace: Pace,
     manner: Manner,
     letters: Letters,
     start: Time,
     next: Option<(Span, u64)>,
-    /// When the next message is due, by the pace or later.
+    /// Due time of the next message, by the schedule or later.
     due: Time,
-    /// The interval in those of the pace, at least 1.
+    /// Interval relative to the schedule's, at least 1.
     stretch: f64,
-    /// Messages neither acknowledged nor given up.
+    /// Messages neither acknowledged nor abandoned.
     outstanding: u64,
     finished: Option<Time>,
     seen: Seen,
 }
 
 impl MessageSource {
-    /// Makes messages at this pace.
+    /// A source with this schedule.
     pub fn new(mut pace: Pace, manner: Manner, letters: Letters) -> Self {
         let next = pace.message();
         let (start, seen) = (Time::NEVER, Seen::default());
@@ -79,7 +79,7 @@ impl MessageSource {
         }
     }
 
-    /// Draws the next message: its interval begins where the last one was due.
+    /// Draws the next message; its interval starts at the due time of the last one.
     fn draw(&mut self) {
         let last = self.next.map_or(Span::ZERO, |(at, _)| at);
         self.next = self.pace.message();
@@ -155,18 +155,18 @@ impl App for MessageSource {
     }
 }
 
-/// Times the messages that a [`MessageSource`] sends.
+/// Sink that times the messages of a [`MessageSource`].
 pub struct MessageSink {
     letters: Letters,
     useful: Useful,
-    /// Messages made and not yet received.
+    /// Messages sent and not yet received, with their times.
     made: BTreeMap<MessageId, Time>,
     latest: Option<MessageId>,
     seen: Seen,
 }
 
 impl MessageSink {
-    /// Times what `letters` announce.
+    /// Sink for the messages announced in `letters`.
     pub fn new(letters: Letters, useful: Useful) -> Self {
         MessageSink { letters, useful, made: BTreeMap::new(), latest: None, seen: Seen::default() }
     }

@@ -1,8 +1,7 @@
 //! Message statistics when sender and receiver run on different hosts: arrival log and replay.
 //!
-//! He notes what came when, and who spoke notes when he did. Whoever has the notes of both, and the plan, plays them
-//! once more, in the order of their times, to the listener that would have known ([`super::tell::Listener`],
-//! [`super::datagrams::Hearing`]).
+//! Each side records times and bytes. The controller merges both logs with the plan, in order of time, and
+//! replays them through the ordinary sink ([`super::tell::Listener`], [`super::datagrams::Hearing`]).
 
 use super::Socket;
 use super::datagrams::{Hearing, fragments};
@@ -12,25 +11,25 @@ use super::tell::{Listener, Pace, Useful};
 use base::{Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What came: when, and the bytes received so far or the number of the datagram.
+/// Arrival: time, and the bytes received so far or the ordinal of the datagram.
 pub type Arrival = (Time, u64);
 
-/// A box for notes; whoever holds it sees the same.
+/// Shared arrival log.
 #[derive(Clone, Default, Debug)]
 pub struct Notes(Arc<Mutex<Vec<Arrival>>>);
 
 impl Notes {
-    /// One more.
+    /// Appends an arrival.
     pub fn add(&self, now: Time, value: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((now, value));
     }
-    /// All so far; they are taken out.
+    /// Takes all arrivals out of the log.
     pub fn take(&self) -> Vec<Arrival> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Who notes what comes on a connection, of which there is one.
+/// Sink that records the arrivals on its single connection.
 pub struct Noting {
     notes: Notes,
     received: u64,
@@ -38,7 +37,7 @@ pub struct Noting {
 }
 
 impl Noting {
-    /// Notes here.
+    /// Records into `notes`.
     pub fn new(notes: Notes) -> Self {
         Noting { notes, received: 0, seen: Seen::default() }
     }
@@ -57,7 +56,7 @@ impl Workload for Noting {
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
-    /// Who speaks knows.
+    /// Unknown here; only the source knows.
     fn finished(&self) -> Option<Time> {
         None
     }
@@ -66,13 +65,13 @@ impl Workload for Noting {
     }
 }
 
-/// What was said by who spoke at this pace, and noted when: over a connection, or in datagrams with at most so many bytes of a
-/// message.
+/// Messages of a source with this schedule, sent at the recorded times: over a connection, or in datagrams of
+/// at most `payload` message bytes.
 pub fn said(mut pace: Pace, payload: Option<u32>, made: &[Time]) -> Vec<Letter> {
     let mut end = 0;
     let messages = std::iter::from_fn(|| pace.message()).zip(made);
     let letter = |((_, bytes), made): ((Span, u64), &Time)| {
-        // As who speaks writes them.
+        // As the source numbers them.
         end += payload.map_or(bytes, |most| fragments(bytes, most));
         let reply = if payload.is_some() { bytes } else { 0 };
         Letter { end, made: *made, reply, wait: Span::ZERO }
@@ -80,11 +79,12 @@ pub fn said(mut pace: Pace, payload: Option<u32>, made: &[Time]) -> Vec<Letter> 
     messages.map(letter).collect()
 }
 
-/// Both sides in the order of their times: `heard` is called for each arrival, when all that was said before is in the box.
+/// Merges both logs in order of time: `heard` is called for each arrival, after all earlier messages were
+/// posted.
 fn replay(said: &[Letter], came: &[Arrival], mut heard: impl FnMut(&Letters, Arrival)) {
     let (letters, mut said, mut end) = (Letters::default(), said.iter().peekable(), 0);
     for &(now, value) in came {
-        // What has come was said before, whatever two clocks think of that.
+        // An arrival implies an earlier transmission, even if the two clocks disagree.
         while let Some(letter) = said.next_if(|letter| letter.made <= now || end < value) {
             end = letter.end;
             letters.post(LINE, *letter);
@@ -93,10 +93,10 @@ fn replay(said: &[Letter], came: &[Arrival], mut heard: impl FnMut(&Letters, Arr
     }
 }
 
-/// The one line, or row, of who speaks at his own pace.
+/// Number of the single connection of a message source.
 const LINE: usize = 0;
 
-/// What the listener at the other end of a connection saw, from what was said and what came.
+/// Statistics of the sink of a connection, from the sent messages and the arrivals.
 pub fn listened(said: &[Letter], came: &[Arrival], useful: Useful) -> Seen {
     let mut listener = None;
     replay(said, came, |letters, (now, received)| {
@@ -106,7 +106,7 @@ pub fn listened(said: &[Letter], came: &[Arrival], useful: Useful) -> Seen {
     listener.map(|listener| listener.seen().clone()).unwrap_or_default()
 }
 
-/// The same of datagrams; and when the last one came.
+/// Statistics of a datagram sink, and the time of the last arrival.
 pub fn heard(said: &[Letter], came: &[Arrival], useful: Useful) -> (Seen, Time) {
     let mut hearing = None;
     replay(said, came, |letters, (now, number)| {
@@ -118,7 +118,7 @@ pub fn heard(said: &[Letter], came: &[Arrival], useful: Useful) -> (Seen, Time) 
     hearing.map(|hearing| (hearing.seen().clone(), hearing.last())).unwrap_or_default()
 }
 
-/// A connection of which only what came is known.
+/// A connection of which only the received bytes are known.
 struct Heard(u64);
 
 impl Lines for Heard {
@@ -152,7 +152,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// What happens, in its order: a message of so many bytes (or datagrams) is said, or some of what was said comes.
+    /// Events in order: a message is sent, or part of the sent data arrives.
     #[derive(Clone, Debug)]
     enum Step {
         Said(u64),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// A listener that was there and one that is told afterwards have seen the same.
+        /// Replay from logs gives the statistics of a live sink.
         #[test]
         fn told_afterwards_is_the_same_as_there(steps in steps(), useful in useful()) {
             let (letters, rows) = (Letters::default(), Letters::default());
@@ -203,7 +203,7 @@ mod tests {
                             came.push((at(now), received));
                             listener.progressed(at(now), LINE, &mut Heard(received));
                         }
-                        // Any datagram that was said, also again, or one that nobody said.
+                        // Any datagram sent, possibly repeated, or an unknown one.
                         let number = if end > 0 { value % (end + 1) } else { 0 };
                         numbers.push((at(now), number));
                         hearing.hear(at(now), number as u32, None);
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Where the listener's clock is behind, what came has been said all the same.
+    /// An arrival implies an earlier transmission even if the sink's clock is behind.
     #[test]
     fn what_came_was_said_before() {
         let said = [Letter { end: 10, made: at(5), reply: 10, wait: Span::ZERO }];

@@ -1,49 +1,49 @@
 //! Application statistics: times and counts.
 //!
-//! Times and counts, kept as they come; who measures asks for means and quantiles.
+//! Raw times and counts; means and quantiles are computed from them on demand.
 
 use base::{Span, Time};
 
-/// A page, or a request alone, that was there whole.
+/// A completed page or single request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// When its first request was made.
+    /// Time of its first request.
     pub began: Time,
-    /// Until its last byte was there.
+    /// Time until its last byte.
     pub took: Span,
     /// Bytes received for it.
     pub bytes: u64,
 }
 
-/// What an application counts and times.
+/// Statistics of an application.
 #[derive(Clone, Default, Debug)]
 pub struct Seen {
-    /// From each request, the opening of its connection included, to the last byte of its answer.
+    /// Response times: from each request, connection setup included, to the last byte of its reply.
     pub responses: Vec<Span>,
-    /// From the first request of each page to the last byte of its last object.
+    /// Page times: from the first request to the last byte of the last object.
     pub pages: Vec<Span>,
-    /// The same pages with instants and sizes.
+    /// The same pages with start times and sizes.
     pub transfers: Vec<Transfer>,
-    /// Pages (or requests alone) given up by an impatient user.
+    /// Pages (or single requests) aborted by the user.
     pub aborted: u64,
-    /// Messages written.
+    /// Messages sent.
     pub sent: u64,
-    /// From the making of each message to the arrival of its last byte.
+    /// Message delays: from creation to the arrival of the last byte.
     pub delays: Vec<Span>,
-    /// Messages that arrived too late to be of use.
+    /// Messages that arrived after their useful time.
     pub late: u64,
-    /// Datagrams that arrived after one that was sent later.
+    /// Datagrams that arrived after a later one.
     pub reordered: u64,
     /// Interarrival jitter, ns (RFC 3550 section 6.4.1).
     pub jitter_ns: f64,
-    /// How long the last message (or datagram) was under way.
+    /// Transit time of the last message or datagram.
     last_transit: Option<Span>,
     /// Bytes of messages delivered whole.
     pub bytes: u64,
 }
 
 impl Seen {
-    /// One more was `transit` under way.
+    /// Adds a transit time to the jitter estimate.
     pub fn hear(&mut self, transit: Span) {
         if let Some(last) = self.last_transit.replace(transit) {
             //= RFC 3550 section 6.4.1: J(i) = J(i-1) + (|D(i-1,i)| - J(i-1))/16
@@ -53,13 +53,13 @@ impl Seen {
     }
 }
 
-/// The mean of these times, seconds.
+/// Mean, seconds.
 pub fn mean_s(spans: &[Span]) -> Option<f64> {
     let sum: f64 = spans.iter().map(|s| s.as_secs_f64()).sum();
     (!spans.is_empty()).then(|| sum / spans.len() as f64)
 }
 
-/// The time that a share `p` of these do not exceed, seconds: the nearest rank.
+/// Quantile `p`, seconds: nearest rank.
 pub fn quantile_s(spans: &[Span], p: f64) -> Option<f64> {
     let mut sorted = spans.to_vec();
     sorted.sort_unstable();

@@ -1,5 +1,5 @@
-//! Workloads of several connections over the streams of one association: what would be a TCP connection is a stream
-//! (RFC 9260 section 1.5.2), so that requests and pages run over a transport that has streams instead.
+//! Workloads of several connections over the streams of one association: each TCP connection is replaced by a
+//! stream (RFC 9260 section 1.5.2), so that requests and pages run over a multi-stream transport.
 
 use super::lines::{Lines, Workload};
 use super::message::Message;
@@ -7,7 +7,7 @@ use super::seen::Seen;
 use super::{App, Socket};
 use base::Time;
 
-/// A workload whose connections are streams.
+/// Workload whose connections are streams.
 pub struct Streamed {
     workload: Box<dyn Workload>,
     lines: Vec<Line>,
@@ -16,15 +16,15 @@ pub struct Streamed {
 #[derive(Clone, Copy, Default)]
 struct Line {
     closed: bool,
-    /// Bytes received and acknowledged when the workload was last called.
+    /// Bytes received and acknowledged at the workload's last call.
     known: (u64, u64),
-    /// Subtracted from both: the stream was used by a line before.
+    /// Offset subtracted from both: an earlier connection used the stream.
     base: (u64, u64),
     stream: u16,
 }
 
 impl Streamed {
-    /// A workload that has not started.
+    /// A workload before its start.
     pub fn new(workload: Box<dyn Workload>) -> Self {
         Streamed { workload, lines: Vec::new() }
     }
@@ -33,7 +33,7 @@ impl Streamed {
         act(&mut *self.workload, &mut Access { lines: &mut self.lines, socket, at: None });
     }
 
-    /// Calls the workload for every line on which something has changed, until nothing does.
+    /// Calls the workload for every connection with progress, until there is none.
     fn follow(&mut self, now: Time, socket: &mut dyn Socket) {
         while socket.poll_event().is_some() {}
         for number in 0.. {
@@ -55,7 +55,7 @@ fn progress(line: &Line, socket: &dyn Socket) -> (u64, u64) {
     (on.0.saturating_sub(line.base.0), on.1.saturating_sub(line.base.1))
 }
 
-/// Makes one more line, if the peer has sent on the stream that it would have. Each line has a stream of its own.
+/// Adds a connection if the peer has sent on the stream with its number; each connection has its own stream.
 fn announce(lines: &mut Vec<Line>, socket: &dyn Socket) -> bool {
     let stream = u16::try_from(lines.len()).ok().filter(|stream| *stream < socket.streams());
     let came = stream.filter(|stream| socket.received_on(*stream) > 0);
@@ -70,7 +70,7 @@ struct Access<'a> {
 }
 
 impl Lines for Access<'_> {
-    /// The next stream; more lines than streams share the last one.
+    /// Uses the next stream; connections beyond the number of streams share the last one.
     fn open(&mut self) -> usize {
         let number = self.lines.len();
         let last = self.socket.streams().saturating_sub(1);
@@ -96,7 +96,7 @@ impl Lines for Access<'_> {
     }
 }
 
-/// The stream of the line that was asked for last.
+/// Socket of the connection selected last.
 impl Socket for Access<'_> {
     fn write(&mut self, bytes: u64) {
         if let Some(line) = self.at.and_then(|at| self.lines.get(at)) {

@@ -1,8 +1,8 @@
 //! Message workloads at their own pace: CBR, on-off, news ticker.
 //!
-//! Voice at a constant rate, bursts with silences between, a news ticker: messages are made when it is time for them,
-//! whatever the transport does with them (catalogue RT-09, ME-05, NS-01). Over TCP they wait in its send buffer; over
-//! datagrams they leave at once.
+//! Voice at a constant rate, bursts with silences, a news ticker: messages are created on schedule,
+//! regardless of the transport (catalogue RT-09, ME-05, NS-01). Over TCP they wait in the send buffer; as
+//! datagrams they are sent at once.
 
 use super::lines::{Letter, Letters, Lines, Workload};
 use super::seen::Seen;
@@ -11,37 +11,37 @@ use base::rng::Seed;
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// When to say how much.
+/// Message plan: sizes, intervals and bursts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telling {
-    /// Bytes of a message.
+    /// Size of a message, bytes.
     pub size: Dist,
-    /// From one to the next, nanoseconds.
+    /// Interval between messages, nanoseconds.
     pub every: Dist,
-    /// Bursts, and the silences between them, nanoseconds; none: one burst without end.
+    /// Durations of bursts and of the silences between them, nanoseconds; none: one endless burst.
     pub bursts: Option<(Dist, Dist)>,
-    /// So many messages; none: without end.
+    /// Number of messages; none: unlimited.
     pub count: Option<u64>,
-    /// For so long; none: without end.
+    /// Duration; none: unlimited.
     pub lasts: Option<Span>,
-    /// How long a message is of use.
+    /// Useful life of a message.
     pub useful: Useful,
 }
 
-/// How long a message is of use to who hears it.
+/// Useful life of a message at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Useful {
-    /// Whenever it comes.
+    /// Unlimited.
     Always,
-    /// Until the next one is made.
+    /// Until the next message is created.
     UntilNext,
-    /// For so long after it was made: the delay of a playout buffer.
+    /// For this time after creation: the delay of a playout buffer.
     For(Span),
 }
 
 impl Useful {
-    /// Whether a message is too late that took `delay`; `newer`: another one was made meanwhile.
+    /// Whether a message with this `delay` is late; `newer`: the next one was already created.
     pub fn late(self, delay: Span, newer: bool) -> bool {
         match self {
             Useful::Always => false,
@@ -51,7 +51,7 @@ impl Useful {
     }
 }
 
-/// The messages of a [`Telling`], one after the other.
+/// Schedule of the messages of a [`Telling`].
 #[derive(Clone, Debug)]
 pub struct Pace {
     size: Sampler,
@@ -59,12 +59,12 @@ pub struct Pace {
     bursts: Option<(Sampler, Sampler)>,
     left: u64,
     ends: Span,
-    /// When the next message is made, after the start.
+    /// Creation time of the next message, relative to the start.
     at: Span,
     silent_from: Span,
 }
 
-/// Bursts without length in a row, after which nothing more is expected.
+/// Upper bound of consecutive empty bursts, after which the schedule ends.
 const EMPTY_BURSTS: u32 = 10_000;
 
 impl Pace {
@@ -83,7 +83,7 @@ impl Pace {
         }
     }
 
-    /// When the next message is made, after the start, and its bytes; none: that was all.
+    /// Creation time of the next message, relative to the start, and its bytes; none: the schedule has ended.
     pub fn message(&mut self) -> Option<(Span, u64)> {
         if let Some((on, off)) = &mut self.bursts {
             let mut empty = 0;
@@ -110,15 +110,15 @@ fn span(sampler: &mut Sampler) -> Span {
     Span::from_nanos(sampler.draw() as u64)
 }
 
-/// Who speaks, over a connection.
+/// Message source over a connection.
 pub struct Teller {
     pace: Pace,
     letters: Letters,
     start: Time,
     next: Option<(Span, u64)>,
-    /// The pace from its beginning, until it has started: the listener draws from it what was said.
+    /// Copy of the schedule before its start, from which the log regenerates the records.
     again: Option<Pace>,
-    /// Each message was made at its time so far.
+    /// Whether all messages so far were created on schedule.
     in_time: bool,
     line: usize,
     written: u64,
@@ -127,7 +127,7 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Speaks at this pace.
+    /// A source with this schedule.
     pub fn new(mut pace: Pace, letters: Letters) -> Self {
         let again = Some(pace.clone());
         let next = pace.message();
@@ -135,8 +135,9 @@ impl Teller {
         Teller { pace, letters, start, next, again, in_time: true, line: 0, written: 0, finished: None, seen }
     }
 
-    /// Says when a message was made. What falls due while nobody looks is made later than its time, in real time only: from
-    /// then on letters are kept. Without a bound on what waits, a letter for each message would be the memory of a run.
+    /// Records a message. While messages are on schedule, records are regenerated: one record per message
+    /// could fill memory, since the backlog is unbounded. In real time a message may be late; from then on
+    /// records are kept.
     fn say(&mut self, at: Span, now: Time) {
         self.in_time &= self.start + at == now;
         if !(self.in_time && self.letters.count(self.line)) {
@@ -205,7 +206,7 @@ impl Workload for Teller {
     }
 }
 
-/// Who listens, over a connection.
+/// Message sink over a connection.
 pub struct Listener {
     letters: Letters,
     useful: Useful,
@@ -214,7 +215,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Hears what `letters` tell; see [`Telling::useful`].
+    /// Sink for the messages announced in `letters`; see [`Telling::useful`].
     pub fn new(letters: Letters, useful: Useful) -> Self {
         Listener { letters, useful, read: 0, seen: Seen::default() }
     }
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
     use crate::app::Socket;
 
-    /// A connection that takes what is written and acknowledges nothing; so many bytes have come at the other end.
+    /// A connection without ACKs; `received` bytes have arrived at the other end.
     #[derive(Default)]
     struct Slow {
         written: u64,
@@ -283,7 +284,7 @@ mod tests {
         fn abort(&mut self, _number: usize) {}
     }
 
-    /// Messages of random sizes in random bursts; 1 000 bytes of them come each second.
+    /// Messages of random sizes in random bursts; 1 000 bytes arrive per second.
     fn telling(count: u64) -> Telling {
         Telling {
             size: Dist::Uniform(1.0, 9.0),
@@ -295,7 +296,8 @@ mod tests {
         }
     }
 
-    /// Runs a teller that is called so much after each message is due, and the letters kept at most; what was heard.
+    /// Runs a source that is called `behind` after each message is due; returns the sink's statistics and the
+    /// maximum number of records kept.
     fn run(count: u64, behind: Span) -> (Seen, usize) {
         let letters = Letters::default();
         let pace = Pace::new(&telling(count), "f", Seed { seed: 3, repetition: 0 });
@@ -324,7 +326,7 @@ mod tests {
     #[test]
     fn letters_drawn_again_are_those_that_would_be_kept() {
         let (drawn, none) = run(5_000, Span::ZERO);
-        // A nanosecond late, and every letter is kept with the time at which it was made.
+        // One nanosecond late: every record is kept, with its time of creation.
         let (kept, most) = run(5_000, Span::from_nanos(1));
         assert!(none == 0 && most > 1_000, "{none} {most}");
         assert_eq!((drawn.bytes, drawn.sent, drawn.late), (kept.bytes, kept.sent, kept.late));

@@ -1,62 +1,62 @@
 //! Options of the shared floor: RTO estimator, back-off and adaptation, TCB sharing (RFC 9040).
 //!
-//! A protocol fills them from its own options; nothing here knows which protocol that is.
+//! A protocol fills them from its own options; this module is independent of any protocol.
 
 use base::{Span, named};
 
-/// The retransmission timer.
+/// Retransmission timer options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtoConfig {
-    /// Least value.
+    /// Minimum RTO.
     pub min: Span,
-    /// Greatest value, back-off included.
+    /// Maximum RTO, back-off included.
     pub max: Span,
-    /// Before the first sample.
+    /// RTO before the first sample.
     pub initial: Span,
     /// Clock granularity.
     pub tick: Span,
     /// K in SRTT + K RTTVAR.
     pub k: u32,
-    /// How it is computed.
+    /// RTO estimator.
     pub estimator: Estimator,
-    /// Whether the least value bounds the timeout before the back-off multiplies it (RFC 6298).
+    /// Whether the minimum applies before the back-off multiplies the timeout (RFC 6298).
     pub clamp_before_backoff: bool,
-    /// What ends the back-off.
+    /// Event that ends the back-off.
     pub backoff_reset: BackoffReset,
     /// Adaptation after a spurious timeout.
     pub adapt: Adapt,
-    /// Whether partial acknowledgements in recovery give samples.
+    /// Whether partial ACKs in recovery give RTT samples.
     pub sample_partial_acks: bool,
-    /// Whether reports of what was sent once give samples.
+    /// Whether SACKed segments that were sent once give RTT samples.
     pub sample_reports: bool,
-    /// Which segments are timed without timestamps.
+    /// Segments that are timed without timestamps.
     pub timing: Timing,
-    /// From when a restarted timer runs.
+    /// Start of a restarted timer's interval.
     pub restart: RtoRestart,
-    /// Which duplicates restart it.
+    /// Duplicate ACKs that restart the timer.
     pub restart_on_duplicates: DuplicateRestart,
-    /// Which round trip is the first sample.
+    /// RTT that seeds the estimator.
     pub seed: RtoSeed,
-    /// Timers expire in the slots of a wheel (`recovery::wheel`).
+    /// Timers expire at the granularity of Linux's timer wheel (`recovery::wheel`).
     pub wheel: bool,
-    /// Percent of the computed timeout that is used; other than 100 is a fault.
+    /// Percentage of the computed timeout that is used; other than 100 models a faulty sender.
     pub percent: u32,
 }
 
-/// What a connection shares with the next ones to the same destination (RFC 9040 section 6).
+/// Values shared with later connections to the same destination (RFC 9040 section 6).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ShareConfig {
     /// SRTT and RTTVAR.
     pub rtt: Share,
-    /// The least round trip.
+    /// Minimum RTT.
     pub min_rtt: bool,
-    /// The slow-start threshold.
+    /// Slow-start threshold.
     pub ssthresh: Share,
-    /// The congestion window.
+    /// Congestion window.
     pub cwnd: bool,
-    /// What the timer has learned from spurious timeouts.
+    /// State that the timer adapted after spurious timeouts.
     pub rto: bool,
-    /// How old it may be; zero: as old as it likes.
+    /// Maximum age; zero: unlimited.
     pub age: Span,
 }
 
@@ -68,117 +68,119 @@ impl ShareConfig {
 }
 
 named! {
-    /// How the retransmission timer adapts after a spurious timeout.
+    /// Adaptation of the RTO after a spurious timeout.
     pub enum Adapt {
-        /// Not at all: the samples of delayed segments count as any other.
+        /// None: samples of delayed segments count like any other.
         None = "none",
-        /// The next sample, that of a delayed segment, starts the estimate anew ("Responding", RTO option 1).
+        /// The next sample, of a delayed segment, re-initialises the estimate ("Responding", RTO option 1).
         Reseed = "reseed",
-        /// The back-off stays where the spurious timeout left it until a genuine one ("Responding", RTO option 2).
+        /// The back-off of the spurious timeout is kept until a genuine one ("Responding", RTO option 2).
         KeepBackoff = "keep-backoff",
-        /// Each makes the least timeout a second longer, until a genuine one ("Responding", RTO option 3).
+        /// Each spurious timeout raises the minimum RTO by one second, until a genuine one ("Responding", RTO
+        /// option 3).
         MinPlusPlus = "min++",
-        /// The same, but a genuine timeout halves what was added ("Responding" section III.C, not evaluated there).
+        /// As `min++`, but a genuine timeout halves the addition ("Responding" section III.C, not evaluated
+        /// there).
         MinHalves = "min++-halves",
-        /// The least timeout becomes as long as the delay was, until a genuine one (likewise).
+        /// The minimum RTO becomes the length of the delay, until a genuine timeout (not evaluated there
+        /// either).
         Delay = "delay",
-        /// It becomes the smoothed length of the delays, each new one with a weight of 1/8, until a genuine
-        /// timeout (likewise).
+        /// The minimum RTO becomes the smoothed length of the delays, each new one with weight 1/8, until a
+        /// genuine timeout (not evaluated there either).
         SmoothedDelay = "smoothed-delay",
     }
 }
 
 named! {
-    /// How SRTT, RTTVAR and the timeout are computed.
+    /// Computation of SRTT, RTTVAR and RTO.
     pub enum Estimator {
         /// RFC 6298 in nanoseconds, rounded up to the tick.
         Rfc6298 = "rfc6298",
-        /// The integer arithmetic of BSD: samples in ticks, shifts by 3 and 2, and a smoothed time
-        /// folded into the variance after many expirations.
+        /// Integer arithmetic of BSD: samples in ticks, shifts by 3 and 2, and SRTT added to RTTVAR after
+        /// many timeouts.
         Bsd = "bsd",
         /// RFC 6298 with its gains divided by the samples that a window gives (RFC 7323 appendix G).
         Rfc7323 = "rfc7323",
-        /// Linux since 2.4: the variation is the greatest of a window, falls slowly, grows only as the
-        /// round trip grows, and K times it is never less than `rto.min`.
+        /// Linux since 2.4: the maximum variation of a window counts, falls slowly and grows only with the
+        /// RTT; K times the variation is at least `rto.min`.
         Linux = "linux",
-        /// Linux 2.2: a quarter is added, and much more while the window is small.
+        /// Linux 2.2: adds a quarter, and much more while the window is small.
         Linux22 = "linux-2.2",
-        /// The Eifel retransmission timer's predictor (Ludwig and Sklower 2000).
+        /// Predictor of the Eifel retransmission timer (Ludwig and Sklower 2000).
         Eifel = "eifel",
     }
 }
 
 named! {
-    /// What ends the exponential back-off.
+    /// Event that ends the exponential back-off.
     pub enum BackoffReset {
-        /// The acknowledgement of a segment that was timed, that is, first sent after the timeout: Karn, and
-        /// what RFC 2988 section 5 calls a new measurement ("only [...] when new data has been sent and
-        /// acknowledged").
+        /// The ACK of a timed segment, that is, one first sent after the timeout: Karn, and the new
+        /// measurement of RFC 2988 section 5 ("only [...] when new data has been sent and acknowledged").
         TimedSegment = "timed-segment",
-        /// Any new round-trip sample; with timestamps every new acknowledgement gives one.
+        /// Any new RTT sample; with timestamps every ACK of new data gives one.
         Sample = "sample",
-        /// Any acknowledgement of new data.
+        /// Any ACK of new data.
         NewAck = "new-ack",
     }
 }
 
 named! {
-    /// How connections to one destination share what they learn about the path.
+    /// TCB sharing between connections to one destination.
     pub enum Share {
-        /// Not at all.
+        /// No sharing.
         Off = "false" | "off",
-        /// The next one begins with it; when one closes, its value is averaged with the one before
-        /// (RFC 9040 section 6).
+        /// The next connection starts with the cached value; at its close the value is averaged with the
+        /// cached one (RFC 9040 section 6).
         Rfc9040 = "true" | "on" | "rfc9040",
-        /// As Linux: round trips give the first timeout of data only, and longer ones count more than shorter
-        /// ones; the threshold is that of a connection which knew congestion.
+        /// As Linux: the RTT determines only the first timeout of data, and larger RTTs have more weight than
+        /// smaller ones. ssthresh comes from connections with congestion.
         Linux = "linux",
     }
 }
 
 named! {
-    /// Which round trips are timed when there are no timestamps.
+    /// Segments that are timed without timestamps.
     pub enum Timing {
         /// One segment per window (RFC 6298 section 3).
         Window = "window",
-        /// Every segment that was sent once.
+        /// Every segment sent once.
         Segment = "segment",
     }
 }
 
 named! {
-    /// From when the timer runs that an acknowledgement of new data restarts.
+    /// Start of the timer's interval when an ACK of new data restarts it.
     pub enum RtoRestart {
-        /// From the acknowledgement on: a whole timeout more (RFC 6298 section 5.3).
+        /// The ACK: a whole RTO from then (RFC 6298 section 5.3).
         Ack = "ack",
-        /// From when the oldest outstanding segment was sent: the timeout less its age, as if nothing had
-        /// restarted it (the Eifel retransmission timer; stacks that leave out RFC 6298 section 5.3).
+        /// The transmission of the oldest outstanding segment: the RTO less its age (the Eifel retransmission
+        /// timer; stacks that omit RFC 6298 section 5.3).
         Oldest = "oldest",
-        /// From when that segment was sent if fewer than four segments are outstanding or waiting
-        /// (RFC 7765), else from the acknowledgement on.
+        /// The transmission of that segment if fewer than four segments are outstanding or unsent (RFC 7765),
+        /// otherwise the ACK.
         Rfc7765 = "rfc7765",
     }
 }
 
 named! {
-    /// Which duplicate acknowledgements restart the timer.
+    /// Duplicate ACKs that restart the timer.
     pub enum DuplicateRestart {
         /// None (RFC 6298).
         None = "none",
-        /// Those up to the threshold of a fast retransmit.
+        /// Those up to DupThresh.
         Below = "below",
-        /// Each one. Together with new segments on duplicates above the threshold a lost retransmission
-        /// is never repaired.
+        /// Every one. Combined with new segments on duplicate ACKs above DupThresh, a lost retransmission is
+        /// never repaired.
         Each = "each",
     }
 }
 
 named! {
-    /// Which round trip is the first sample.
+    /// RTT that seeds the estimator.
     pub enum RtoSeed {
-        /// That of the SYN.
+        /// RTT of the SYN.
         Syn = "syn",
-        /// That of the first data, which are longer than a SYN and take longer on a slow link.
+        /// RTT of the first data, which are larger than a SYN and take longer on a slow link.
         Data = "data",
     }
 }

@@ -1,38 +1,36 @@
 //! Facts carried by an ACK, computed once.
-//!
-//! Every fact, computed once, before anyone judges.
 
 use base::tcp::Block;
 use base::{Span, Time};
 
-/// The facts of one acknowledgement.
+/// Facts of one ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AckDigest {
-    /// When it arrived.
+    /// Arrival time.
     pub now: Time,
     /// Next byte the receiver expects.
     pub ack: u64,
-    /// Bytes it acknowledges for the first time.
+    /// Bytes newly acknowledged.
     pub newly_acked: u64,
-    /// Bytes it delivers: newly acknowledged or reported, and not reported before.
+    /// Bytes newly delivered: acknowledged or SACKed for the first time.
     pub delivered: u64,
-    /// Older than the last one: says nothing.
+    /// Below SND.UNA: carries no new cumulative information.
     pub old: bool,
-    /// Repeats the last one while data are outstanding (RFC 5681 section 2).
+    /// Duplicate ACK (RFC 5681 section 2).
     pub duplicate: bool,
-    /// Its SACK blocks told something new.
+    /// Its SACK blocks contain new information.
     pub sack_news: bool,
-    /// Its first SACK block reports a duplicate (RFC 2883).
+    /// Its first SACK block is a DSACK (RFC 2883).
     pub dsack: bool,
-    /// What was received twice, if it says so.
+    /// Range reported by the DSACK, if there is one.
     pub twice: Option<Block>,
-    /// One past the highest byte that its SACK blocks report as received once; 0 if there are none.
+    /// One past the highest SACKed byte, the DSACK excluded; 0 without SACK blocks.
     pub sacked_up_to: u64,
-    /// The receiver's answer is to a segment with the retransmit flag.
+    /// The receiver answers a segment with the retransmit flag.
     pub resent_echo: bool,
-    /// The timestamp it echoes.
+    /// Echoed timestamp.
     pub echo: Option<Time>,
-    /// The round trip it measured.
+    /// RTT sample.
     pub sample: Option<Span>,
     /// ECN-Echo is set.
     pub ece: bool,

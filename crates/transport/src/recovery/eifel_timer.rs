@@ -1,9 +1,10 @@
 //! Eifel retransmission timer (Ludwig and Sklower 2000; catalogue EI-18).
 //!
-//! "The Eifel Retransmission Timer", Computer Communication Review 30(3), 2000. Its three ideas: a round trip that gets shorter leaves the variation alone, so that the timeout falls only
-//! as fast as the smoothed time; one gain for both averages spreads the weight of a whole over the samples of a
-//! flight, and the variation is multiplied by its inverse; the variation rises with that gain and falls with its
-//! square. The floor is the last round trip and two ticks.
+//! "The Eifel Retransmission Timer", Computer Communication Review 30(3), 2000. It has three ideas. A falling
+//! RTT leaves the variation unchanged, so that the timeout falls only as fast as SRTT. One gain for both
+//! averages spreads a total weight of one over the samples of a flight, and the variation is multiplied by
+//! its inverse. The variation rises with that gain and falls with its square. The floor is the last RTT plus
+//! two ticks.
 //!
 //! ```text
 //! DELTA  = RTT - SRTT
@@ -14,30 +15,30 @@
 //! RTO    = max(SRTT + RTTVAR / GAIN, RTT + 2 ticks)
 //! ```
 //!
-//! 1/3 is the gain where one segment a flight is timed. The other half of that timer, which runs from when
-//! the oldest segment was sent, is `rto.restart = "oldest"`.
+//! 1/3 is the gain where one segment per flight is timed. The second part of that timer, which runs from the
+//! transmission of the oldest segment, is `rto.restart = "oldest"`.
 
 use super::rtt::Round;
 use base::Span;
 
-/// Most weight that one sample has.
+/// Maximum weight of one sample.
 const MAX_GAIN: f64 = 1.0 / 3.0;
 
-/// The predictor.
+/// Estimator state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EifelTimer {
     /// Smoothed round-trip time, ns.
     srtt: f64,
-    /// Its variation, ns.
+    /// RTT variation, ns.
     rttvar: f64,
-    /// The gain of the last sample; 0 before the first.
+    /// Gain of the last sample; 0 before the first.
     gain: f64,
-    /// The last sample, ns.
+    /// Last sample, ns.
     last: f64,
 }
 
 impl EifelTimer {
-    /// Takes in a sample.
+    /// Processes a sample.
     pub fn sample(&mut self, rtt: Span, round: &Round) {
         let r = rtt.as_nanos() as f64;
         let gain = round.share().map_or(MAX_GAIN, |share| share.min(MAX_GAIN));
@@ -72,7 +73,7 @@ impl EifelTimer {
             .then(|| Span::from_nanos((self.srtt + self.rttvar / self.gain).max(floor).min(1e15) as u64))
     }
 
-    /// No less than these.
+    /// Raises both values to these minima.
     pub fn at_least(&mut self, srtt: Span, rttvar: Span) {
         self.srtt = self.srtt.max(srtt.as_nanos() as f64);
         self.rttvar = self.rttvar.max(rttvar.as_nanos() as f64);

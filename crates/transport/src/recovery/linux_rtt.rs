@@ -1,9 +1,9 @@
 //! RTO of Linux in integer clock ticks.
 //!
-//! In clock ticks, with integers. Since 2.4 a window's greatest deviation counts, the floor is under the variation
-//! and not under the sum, and a round trip that gets shorter moves the variation an eighth as much (the kernel's
-//! `tcp_rtt_estimator`; Sarolahti and Kuznetsov 2002, section 3). Linux 2.2 smoothed as BSD does and then added on
-//! top, the more the smaller the window.
+//! Integer arithmetic in clock ticks. Since 2.4 the maximum deviation of a window counts, the minimum applies
+//! to the variation and not to the sum, and a falling RTT changes the variation by only an eighth (the
+//! kernel's `tcp_rtt_estimator`; Sarolahti and Kuznetsov 2002, section 3). Linux 2.2 smooths as BSD does and
+//! adds a margin that grows as the window shrinks.
 
 use super::rtt::Round;
 use base::Span;
@@ -15,11 +15,11 @@ pub struct LinuxRtt {
     srtt8: i64,
     /// 4 times the mean deviation, ticks.
     mdev4: i64,
-    /// The greatest of it in this window.
+    /// Maximum of `mdev4` in this window.
     mdev4_max: i64,
-    /// What the timeout adds to SRTT.
+    /// Variation term of the timeout, ticks.
     var4: i64,
-    /// Once more than this is acknowledged, a new window begins.
+    /// End of the present window, stream offset.
     mark: u64,
 }
 
@@ -33,7 +33,7 @@ fn span(ticks: i64, tick: Span) -> Span {
 }
 
 impl LinuxRtt {
-    /// Takes in a sample; `least` is the least value of what the timeout adds to SRTT.
+    /// Processes a sample; `least` is the minimum of the variation term.
     pub fn sample(&mut self, rtt: Span, round: &Round, tick: Span, least: Span) {
         let (m, least) = (ticks(rtt, tick), ticks(least, tick));
         if self.srtt8 == 0 {
@@ -46,7 +46,7 @@ impl LinuxRtt {
         self.srtt8 += error;
         let mut change = error.abs() - (self.mdev4 >> 2);
         if error < 0 && change > 0 {
-            // Shorter round trips make the variation grow by an eighth of the usual.
+            // A falling RTT changes the variation by an eighth of the usual amount.
             change >>= 3;
         }
         self.mdev4 += change;
@@ -67,24 +67,24 @@ impl LinuxRtt {
         (self.srtt8 > 0).then(|| span(self.srtt8 >> 3, tick))
     }
 
-    /// The mean deviation.
+    /// Mean deviation.
     pub fn rttvar(&self, tick: Span) -> Span {
         span(self.mdev4 >> 2, tick)
     }
 
-    /// SRTT and the variation; `None` before the first sample.
+    /// SRTT plus the variation term; `None` before the first sample.
     pub fn timeout(&self, tick: Span) -> Option<Span> {
         (self.srtt8 > 0).then(|| span((self.srtt8 >> 3) + self.var4, tick))
     }
 
-    /// No less than these.
+    /// Raises both values to these minima.
     pub fn at_least(&mut self, srtt: Span, rttvar: Span, tick: Span) {
         self.srtt8 = self.srtt8.max(ticks(srtt, tick) << 3);
         self.mdev4 = self.mdev4.max(ticks(rttvar, tick) << 2);
         self.var4 = self.var4.max(self.mdev4);
     }
 
-    /// What the timeout adds to SRTT is no less than this, in the window that begins now either.
+    /// Raises the variation term to this minimum, also for the window that starts now.
     pub fn keep_above(&mut self, least: Span, tick: Span) {
         self.var4 = self.var4.max(ticks(least, tick));
         self.mdev4_max = self.var4;
@@ -98,18 +98,18 @@ pub struct Linux22Rtt {
     srtt8: i64,
     /// 4 times the mean deviation, ticks.
     mdev4: i64,
-    /// The congestion window at the last sample, segments.
+    /// Congestion window at the last sample, segments.
     cwnd: u32,
 }
 
 impl Linux22Rtt {
-    /// Takes in a sample.
+    /// Processes a sample.
     pub fn sample(&mut self, rtt: Span, round: &Round, tick: Span) {
         let m = ticks(rtt, tick);
         let segments = round.cwnd / u64::from(round.mss.max(1));
         self.cwnd = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
         if self.srtt8 == 0 {
-            // Four times the first sample, not twice as elsewhere.
+            // Four times the first sample; other estimators use twice.
             (self.srtt8, self.mdev4) = (m << 3, m << 2);
             return;
         }
@@ -123,20 +123,20 @@ impl Linux22Rtt {
         (self.srtt8 > 0).then(|| span(self.srtt8 >> 3, tick))
     }
 
-    /// The mean deviation.
+    /// Mean deviation.
     pub fn rttvar(&self, tick: Span) -> Span {
         span(self.mdev4 >> 2, tick)
     }
 
-    /// Five quarters of SRTT + 4 deviations, and that sum halved once for each segment of the window
-    /// above the first; `None` before the first sample.
+    /// Five quarters of (SRTT + 4 deviations), plus that sum halved for each segment of the window beyond the
+    /// first; `None` before the first sample.
     pub fn timeout(&self, tick: Span) -> Option<Span> {
         let sum = (self.srtt8 >> 3) + self.mdev4;
         let small_window = sum >> (self.cwnd.max(1) - 1).min(62);
         (self.srtt8 > 0).then(|| span(sum + (sum >> 2) + small_window, tick))
     }
 
-    /// No less than these.
+    /// Raises both values to these minima.
     pub fn at_least(&mut self, srtt: Span, rttvar: Span, tick: Span) {
         self.srtt8 = self.srtt8.max(ticks(srtt, tick) << 3);
         self.mdev4 = self.mdev4.max(ticks(rttvar, tick) << 2);

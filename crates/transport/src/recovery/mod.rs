@@ -1,5 +1,5 @@
-//! Parts of loss recovery that transports share: facts, round-trip times, the timer, the scoreboard,
-//! the record of transmissions and its order in time.
+//! Parts of loss recovery that transports share: ACK digest, RTT estimators, retransmission timer,
+//! scoreboard, record of transmissions and its order in time.
 
 pub mod config;
 pub mod digest;

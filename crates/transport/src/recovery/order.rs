@@ -1,30 +1,30 @@
 //! Send order and lost segments as ordered sets.
 //!
-//! Two ordered sets beside the records, so that neither an acknowledgement nor a retransmission has to walk over
-//! everything that is outstanding (RFC 8985 section 6.1 keeps a list in order of time for that).
+//! Two ordered sets beside the records, so that neither an ACK nor a retransmission iterates over everything
+//! outstanding (RFC 8985 section 6.1 keeps a time-ordered list for this).
 
 use super::sent::Record;
 use base::Time;
 use std::collections::{BTreeSet, VecDeque};
 
-/// The sets. A record is in the first while it is neither reported nor lost, in the second while it is lost.
+/// A record is in `waiting` while it is neither SACKed nor lost, and in `lost` while it is lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// Whether anybody asks; otherwise both stay empty.
+    /// Whether the sets are maintained; otherwise both stay empty.
     kept: bool,
-    /// When last sent, and one past the last byte: what was sent at the same time is ordered by sequence number.
+    /// Last transmission time, and one past the last byte: ties in time are ordered by sequence number.
     waiting: BTreeSet<(Time, u64)>,
-    /// First bytes.
+    /// First bytes of lost records.
     lost: BTreeSet<u64>,
 }
 
 impl Order {
-    /// One that is kept up.
+    /// Sets that are maintained.
     pub(super) fn kept() -> Self {
         Order { kept: true, ..Order::default() }
     }
 
-    /// The record is as it is now.
+    /// Adds a record in its present state.
     pub(super) fn add(&mut self, record: &Record) {
         if !self.kept {
             return;
@@ -36,7 +36,7 @@ impl Order {
         }
     }
 
-    /// The record is about to change, or to go.
+    /// Removes a record before it changes or is dropped.
     pub(super) fn remove(&mut self, record: &Record) {
         if !self.kept {
             return;
@@ -48,7 +48,7 @@ impl Order {
         }
     }
 
-    /// All records have changed.
+    /// Rebuilds both sets after all records have changed.
     pub(super) fn rebuild(&mut self, ring: &VecDeque<Record>) {
         self.waiting.clear();
         self.lost.clear();
@@ -57,12 +57,12 @@ impl Order {
         }
     }
 
-    /// What waits and was sent before `newest`, first sent first: when it was sent, one past its last byte.
+    /// Waiting records sent before `newest`, earliest first: transmission time, one past the last byte.
     pub(super) fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
         self.waiting.range(..newest).copied()
     }
 
-    /// The first byte of the first record that is lost.
+    /// First byte of the first lost record.
     pub(super) fn first_lost(&self) -> Option<u64> {
         self.lost.first().copied()
     }

@@ -1,37 +1,37 @@
 //! Delivery rate samples, one per ACK.
 //!
-//! A sample an acknowledgement: the bytes delivered since the segment it acknowledges was sent, over the longer of
-//! the times in which they were sent and acknowledged (draft-cheng-iccrg-delivery-rate-estimation-02).
+//! One sample per ACK: the bytes delivered since the newest acknowledged segment was sent, divided by the
+//! longer of its send and ACK intervals (draft-cheng-iccrg-delivery-rate-estimation-02).
 //!
-//! Sending may be bunched and acknowledgements may be compressed; the longer of the two times is
-//! therefore what the path cannot have been slower than.
+//! Sending may be bursty and ACKs may be compressed. The longer interval therefore gives a rate that the path
+//! has really delivered.
 
 use super::sent::Sent;
 use base::Span;
 
-/// The rate that one acknowledgement measured.
+/// Delivery-rate sample of one ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
     /// Bytes delivered over the interval.
     pub delivered: u64,
-    /// The interval.
+    /// Sampling interval.
     pub interval: Span,
-    /// Bytes that had been delivered when the segment was sent: rounds are counted by it.
+    /// `delivered` when the segment was sent; rounds are counted with it.
     pub prior_delivered: u64,
-    /// The application limited the sender when the segment was sent: the path may take more.
+    /// The sender was application-limited when the segment was sent: the path may be faster.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    /// The sample of the acknowledgement at hand; `None` if it delivered nothing, or over an interval
-    /// shorter than any round trip (`min_rtt`), which no acknowledgement of these data can have had.
+    /// Sample of the current ACK. `None` if it delivered nothing, or over an interval shorter than the
+    /// minimum RTT (`min_rtt`), which cannot be valid.
     pub fn of(sent: &Sent, min_rtt: Option<Span>) -> Option<RateSample> {
         let newest = sent.newest()?;
         // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the longer of the two times
         let send = newest.sent.since(newest.then.flight_began);
         let ack = sent.delivered_at().since(newest.then.delivered_at);
         let interval = send.max(ack);
-        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: too short to be true
+        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: too short to be valid
         if interval.is_zero() || min_rtt.is_some_and(|least| interval < least) {
             return None;
         }
@@ -43,7 +43,7 @@ impl RateSample {
         })
     }
 
-    /// Bytes a second.
+    /// Bytes per second.
     pub fn rate(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs_f64()
     }

@@ -1,7 +1,7 @@
 //! Retransmission timer: bounds, exponential back-off (RFC 6298 sections 2.4, 5).
 //!
-//! The estimate between its bounds, doubled for every expiration in a row (RFC 6298 sections 2.4, 5), until something
-//! proves that data get through.
+//! The estimate within its bounds, doubled for each consecutive expiry (RFC 6298 sections 2.4, 5), until the
+//! back-off is reset.
 
 mod adapt;
 
@@ -12,32 +12,32 @@ use adapt::Learned;
 pub use adapt::Lesson;
 use base::{Span, Time};
 
-/// The timer of one sender. In this order: when it expires is asked at every event, what it may do seldom.
+/// Retransmission timer of one sender. Fields are ordered for the cache: the deadline is read at every event.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct RtoTimer {
-    /// When it expires; [`Time::NEVER`] if it is off.
+    /// Expiry; [`Time::NEVER`] if it is off.
     deadline: Time,
-    /// The estimate's timeout; the initial one before the first sample.
+    /// Timeout from the estimate; the initial one before the first sample.
     base: Span,
-    /// 2 to the number of expirations in a row.
+    /// 2 to the number of consecutive expiries.
     backoff: u32,
-    /// Round-trip estimate.
+    /// RTT estimator.
     pub rtt: Rtt,
     config: RtoConfig,
-    /// What it has learned from spurious timeouts.
+    /// State adapted after spurious timeouts.
     learned: Learned,
 }
 
-/// The back-off stops doubling here; the greatest timeout bounds it sooner in practice.
+/// Maximum back-off factor; the maximum RTO usually limits it sooner.
 const MAX_BACKOFF: u32 = 64;
-/// The timeout of data after a SYN that was resent.
+/// Initial RTO for data after a retransmitted SYN.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// From here on BSD no longer believes its smoothed time.
+/// Back-off factor from which BSD discards SRTT.
 const DISTRUST_FROM: u32 = 16;
 
 impl RtoTimer {
-    /// An idle timer.
+    /// A stopped timer.
     pub fn new(config: RtoConfig) -> Self {
         RtoTimer {
             rtt: Rtt::new(&config),
@@ -49,14 +49,14 @@ impl RtoTimer {
         }
     }
 
-    /// Takes in a round trip.
+    /// Processes an RTT sample without its round.
     pub fn sample(&mut self, rtt: Span) {
         self.reseed_if_due();
         self.rtt.sample(rtt, &self.config);
         self.recompute();
     }
 
-    /// Takes in a round trip of which more is known.
+    /// Processes an RTT sample with its round.
     #[inline]
     pub fn sample_in(&mut self, rtt: Span, round: &Round) {
         self.reseed_if_due();
@@ -64,7 +64,7 @@ impl RtoTimer {
         self.recompute();
     }
 
-    /// After the estimate was changed from outside.
+    /// Updates the timeout after the estimate was changed.
     #[inline]
     pub fn recompute(&mut self) {
         if let Some(timeout) = self.rtt.timeout(&self.config) {
@@ -76,8 +76,8 @@ impl RtoTimer {
     }
 
     //= RFC 6298 section 5.7: re-initialized to 3 seconds when data transmission begins
-    /// The SYN had to be resent and nothing was measured: starts over with three seconds, or longer if
-    /// that is the initial timeout.
+    /// Restarts the RTO at three seconds, or at the initial RTO if that is longer, when the SYN was
+    /// retransmitted and no RTT was measured.
     pub fn after_lost_syn(&mut self) {
         if self.rtt.srtt(&self.config).is_none() {
             self.base = self.config.initial.max(AFTER_LOST_SYN);
@@ -85,17 +85,17 @@ impl RtoTimer {
         }
     }
 
-    /// The timeout until a round trip is measured.
+    /// Sets the timeout until an RTT is measured.
     pub fn expect(&mut self, timeout: Span) {
         self.base = timeout;
     }
 
-    /// True while expirations, or what they taught, multiply the timeout.
+    /// True while a back-off multiplies the timeout.
     pub fn backed_off(&self) -> bool {
         self.backoff > 1
     }
 
-    /// The timeout as it would be set now.
+    /// Current timeout, back-off and bounds included.
     #[inline]
     pub fn timeout(&self) -> Span {
         let config = &self.config;
@@ -109,31 +109,31 @@ impl RtoTimer {
         backed_off.min(config.max).max(config.tick.times(2))
     }
 
-    /// Starts or restarts it.
+    /// Starts or restarts the timer.
     #[inline]
     pub fn restart(&mut self, now: Time) {
         self.deadline = self.at(now, self.timeout());
     }
 
-    /// When a timer expires that is set for so long.
+    /// Expiry of a timer set at `now` for `wait`.
     #[inline]
     pub fn at(&self, now: Time, wait: Span) -> Time {
         if self.config.wheel { wheel::expiry(now, wait) } else { now + wait }
     }
 
-    /// Restarts it with the timeout that was valid before the last sample.
+    /// Restarts the timer with the given timeout, valid before the last sample.
     pub fn restart_with(&mut self, now: Time, timeout: Span) {
         self.deadline = self.at(now, timeout);
     }
 
-    /// Restarts it as if it had run since `sent`: the timeout less the age of what was sent then, at
+    /// Restarts the timer as if it had run since `sent`: the timeout less the age of that transmission, at
     /// least two ticks.
     pub fn restart_from(&mut self, sent: Time, now: Time) {
         let until = (sent + self.timeout()).max(now + self.config.tick.times(2));
         self.deadline = self.at(now, until.since(now));
     }
 
-    /// Starts it if it is off.
+    /// Starts the timer if it is off.
     #[inline]
     pub fn ensure(&mut self, now: Time) {
         if self.deadline.is_never() {
@@ -141,17 +141,17 @@ impl RtoTimer {
         }
     }
 
-    /// Stops it.
+    /// Stops the timer.
     pub fn stop(&mut self) {
         self.deadline = Time::NEVER;
     }
 
-    /// When it expires.
+    /// Expiry; [`Time::NEVER`] if it is off.
     pub fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// It expired: back off.
+    /// Doubles the back-off after an expiry.
     pub fn back_off(&mut self) {
         if self.backoff < MAX_BACKOFF {
             self.backoff *= 2;
@@ -162,12 +162,12 @@ impl RtoTimer {
         }
     }
 
-    /// Data get through again.
+    /// Resets the back-off.
     pub fn end_backoff(&mut self) {
         self.backoff = self.learned.kept;
     }
 
-    /// Its configuration.
+    /// Timer options.
     pub fn config(&self) -> &RtoConfig {
         &self.config
     }
@@ -177,7 +177,7 @@ impl RtoTimer {
         self.rtt.srtt(&self.config).unwrap_or_default()
     }
 
-    /// Its variation.
+    /// RTT variation.
     pub fn rttvar(&self) -> Span {
         self.rtt.rttvar(&self.config)
     }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(t.timeout(), Span::from_secs(1)); // 300 ms, rounded up
     }
 
-    /// FB-03: a timer set to a part of what was computed; its least value still holds.
+    /// FB-03: a timer set to a fraction of the computed timeout; the minimum still applies.
     #[test]
     fn a_premature_timer_is_a_part_of_the_computed_one() {
         let mut config = Config::default().rto;
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(t.timeout(), Span::from_secs(1));
     }
 
-    /// EI-18: what is left of the timeout of a segment sent earlier, at least two ticks.
+    /// EI-18: the RTO less the age of an earlier segment, at least two ticks.
     #[test]
     fn restarts_from_the_time_of_sending() {
         let mut config = Config::default().rto;

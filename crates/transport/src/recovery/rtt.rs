@@ -1,6 +1,6 @@
 //! RTT estimator: RFC 6298 in nanoseconds, BSD integer arithmetic.
 //!
-//! RFC 6298 section 2 in nanoseconds, or the integer arithmetic of BSD that the simulators took over: clock ticks,
+//! RFC 6298 section 2 in nanoseconds, or the integer arithmetic of BSD that the simulators use: clock ticks,
 //! smoothed by shifts. Linux and the Eifel timer have their own files.
 
 use super::eifel_timer::EifelTimer;
@@ -8,18 +8,18 @@ use super::linux_rtt::{Linux22Rtt, LinuxRtt};
 use crate::recovery::config::{Estimator, RtoConfig};
 use base::Span;
 
-/// What an estimator may know of the sender when a sample is taken.
+/// State of the sender at a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// Everything below is acknowledged.
+    /// SND.UNA after the ACK.
     pub acked_to: u64,
     /// One past the highest byte sent.
     pub next: u64,
-    /// Bytes outstanding before the acknowledgement.
+    /// Bytes outstanding before the ACK.
     pub flight: u64,
-    /// Bytes that it acknowledges.
+    /// Bytes that the ACK covers.
     pub acked: u64,
-    /// Segment size, bytes; 0 if nothing is known.
+    /// Segment size, bytes; 0: unknown.
     pub mss: u32,
     /// Congestion window, bytes.
     pub cwnd: u64,
@@ -27,12 +27,12 @@ pub struct Round {
 
 impl Round {
     //= RFC 7323 appendix G: ExpectedSamples = ceiling(FlightSize / (SMSS * 2))
-    /// How many samples a window is expected to give if every second segment is acknowledged.
+    /// Expected samples per window if every second segment is acknowledged.
     fn expected_samples(&self) -> u64 {
         self.flight.div_ceil(2 * u64::from(self.mss.max(1))).clamp(1, 10_000)
     }
 
-    /// Which share of the flight the acknowledgement stands for; `None` if that is not known.
+    /// Fraction of the flight that the ACK covers; `None` if unknown.
     pub(super) fn share(&self) -> Option<f64> {
         let segments = |bytes: u64| bytes.div_ceil(u64::from(self.mss)).max(1) as f64;
         (self.mss > 0).then(|| segments(self.acked) / segments(self.flight))
@@ -46,12 +46,12 @@ pub enum Rtt {
     Rfc6298 {
         /// Smoothed round-trip time; zero before the first sample.
         srtt: u64,
-        /// Its variation.
+        /// RTT variation.
         rttvar: u64,
         /// Whether there was a sample.
         primed: bool,
     },
-    /// BSD: eight times the smoothed time and four times the variation, in ticks.
+    /// BSD: eight times SRTT and four times RTTVAR, in ticks.
     Bsd {
         /// 8 SRTT.
         srtt8: i32,
@@ -69,7 +69,7 @@ pub enum Rtt {
 }
 
 impl Rtt {
-    /// Before the first sample.
+    /// State before the first sample.
     pub fn new(config: &RtoConfig) -> Self {
         match config.estimator {
             Estimator::Rfc6298 | Estimator::Rfc7323 => Rtt::Rfc6298 { srtt: 0, rttvar: 0, primed: false },
@@ -80,12 +80,12 @@ impl Rtt {
         }
     }
 
-    /// Takes in a sample of which nothing else is known.
+    /// Processes a sample without its round.
     pub fn sample(&mut self, rtt: Span, config: &RtoConfig) {
         self.sample_in(rtt, &Round::default(), config);
     }
 
-    /// Takes in a sample.
+    /// Processes a sample.
     #[inline]
     pub fn sample_in(&mut self, rtt: Span, round: &Round, config: &RtoConfig) {
         let ns = rtt.as_nanos();
@@ -106,7 +106,7 @@ impl Rtt {
             Rtt::Eifel(eifel) => eifel.sample(rtt, round),
             Rtt::Bsd { srtt8, rttvar4, primed } => {
                 let tick = config.tick.as_nanos();
-                // To the nearest tick, and never none.
+                // To the nearest tick, at least one.
                 let ticks = ((ns + tick / 2) / tick).clamp(1, 30_000) as i32;
                 *primed = true;
                 if *srtt8 == 0 {
@@ -120,8 +120,7 @@ impl Rtt {
         }
     }
 
-    /// BSD: so many expirations in a row that the smoothed time is no longer believed; it moves into
-    /// the variation, and the next sample starts anew.
+    /// BSD: after many consecutive expiries SRTT is added to RTTVAR, and the next sample re-initialises it.
     pub fn distrust(&mut self) {
         if let Rtt::Bsd { srtt8, rttvar4, .. } = self {
             *rttvar4 += *srtt8 >> 3;
@@ -129,7 +128,7 @@ impl Rtt {
         }
     }
 
-    /// The smoothed time; `None` before the first sample.
+    /// SRTT; `None` before the first sample.
     pub fn srtt(&self, config: &RtoConfig) -> Option<Span> {
         match *self {
             Rtt::Rfc6298 { srtt, primed, .. } => primed.then(|| Span::from_nanos(srtt)),
@@ -142,7 +141,7 @@ impl Rtt {
         }
     }
 
-    /// The variation; zero before the first sample.
+    /// RTTVAR; zero before the first sample.
     pub fn rttvar(&self, config: &RtoConfig) -> Span {
         match *self {
             Rtt::Rfc6298 { rttvar, .. } => Span::from_nanos(rttvar),
@@ -170,7 +169,7 @@ impl Rtt {
         }
     }
 
-    /// These, which were saved or sampled, and no others (RFC 4015 step 11, RFC 9040 section 6.1).
+    /// Sets both values, saved or sampled (RFC 4015 step 11, RFC 9040 section 6.1).
     pub fn assign(&mut self, srtt: Span, rttvar: Span, config: &RtoConfig) {
         *self = Rtt::new(config);
         self.at_least(srtt, rttvar, config);
@@ -179,7 +178,7 @@ impl Rtt {
         }
     }
 
-    /// No less than these, which were saved or sampled.
+    /// Raises both values to these minima, saved or sampled.
     pub fn at_least(&mut self, srtt_floor: Span, rttvar_floor: Span, config: &RtoConfig) {
         match self {
             Rtt::Rfc6298 { srtt, rttvar, primed } => {
@@ -216,7 +215,7 @@ mod tests {
         assert_eq!(rtt.timeout(&config), Some(Span::from_millis(2350)));
     }
 
-    /// TB-17, EI-18: a longer sequence, and the same with ten samples expected a window.
+    /// TB-17, EI-18: a longer sequence, and the sequence with ten samples expected per window.
     #[test]
     fn rfc_6298_and_rfc_7323_sequences_by_hand() {
         let mut config = Config::default().rto;

@@ -1,10 +1,10 @@
 //! SACK scoreboard: reported ranges above the cumulative ACK.
 //!
-//! Ranges, ascending and apart; there are as many as there are holes, however large the window.
+//! Ascending, disjoint ranges; their number is that of the holes, regardless of the window.
 
 use base::tcp::Block;
 
-/// The ranges known to be at the receiver, all above the cumulative acknowledgement.
+/// SACKed ranges, all above the cumulative ACK.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scoreboard {
     ranges: Vec<Block>,
@@ -12,13 +12,13 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Forgets everything.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.bytes = 0;
     }
 
-    /// Forgets what the cumulative acknowledgement covers.
+    /// Removes the part below the cumulative ACK.
     pub fn acked(&mut self, una: u64) {
         if self.ranges.first().is_none_or(|r| r.left >= una) {
             return;
@@ -35,20 +35,20 @@ impl Scoreboard {
         }
     }
 
-    /// Takes in a block within `[una, max)`; true if it told something new. Blocks outside are
-    /// ignored: a duplicate report (RFC 2883), or a receiver that lies.
+    /// Adds a block within `[una, max)`; true if it contains new information. Other blocks are ignored: a
+    /// DSACK (RFC 2883), or an invalid block.
     pub fn add(&mut self, block: Block, una: u64, max: u64) -> bool {
         self.add_telling(block, una, max, |_| {})
     }
 
-    /// The same; `tell` hears of each part of the block that was not reported before.
+    /// As [`Self::add`]; calls `tell` for each part of the block that was not SACKed before.
     pub fn add_telling(&mut self, block: Block, una: u64, max: u64, mut tell: impl FnMut(Block)) -> bool {
         let (left, right) = (block.left, block.right);
         if left < una || right > max || left >= right {
             return false;
         }
         let before = self.bytes;
-        // Everything from the first range that touches the block to the last becomes one.
+        // All ranges that touch the block are merged with it.
         let from = self.ranges.partition_point(|r| r.right < left);
         let to = self.ranges.partition_point(|r| r.left <= right);
         let mut merged = Block { left, right };
@@ -72,57 +72,57 @@ impl Scoreboard {
         self.bytes != before
     }
 
-    /// True if nothing is reported.
+    /// True if nothing is SACKed.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Bytes reported.
+    /// Bytes SACKed.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The ranges.
+    /// SACKed ranges, ascending.
     pub fn ranges(&self) -> &[Block] {
         &self.ranges
     }
 
-    /// One past the highest byte reported; 0 if none is.
+    /// One past the highest SACKed byte; 0 if there is none.
     pub fn highest(&self) -> u64 {
         self.ranges.last().map_or(0, |r| r.right)
     }
 
-    /// The first byte from `seq` on that is not reported, if anything above it is.
+    /// First byte from `seq` on that is not SACKed, if any byte above it is.
     pub fn next_hole(&self, seq: u64) -> Option<u64> {
         let i = self.ranges.partition_point(|r| r.right <= seq);
         let next = self.ranges.get(i)?;
         if next.left > seq {
             return Some(seq);
         }
-        // Inside a range: the hole begins where it ends, and is one only if another follows.
+        // Inside a range: the hole starts at its end, and exists only if another range follows.
         self.ranges.get(i + 1).map(|_| next.right)
     }
 
-    /// Where the range that holds `seq` ends, if one does.
+    /// End of the range that contains `seq`, if there is one.
     pub fn end_of_range_at(&self, seq: u64) -> Option<u64> {
         let i = self.ranges.partition_point(|r| r.right <= seq);
         self.ranges.get(i).filter(|r| r.left <= seq).map(|r| r.right)
     }
 
-    /// Where the next range above `seq` begins, if one does.
+    /// Start of the next range above `seq`, if there is one.
     pub fn next_range_after(&self, seq: u64) -> Option<u64> {
         let i = self.ranges.partition_point(|r| r.left <= seq);
         self.ranges.get(i).map(|r| r.left)
     }
 
-    /// Bytes reported below `seq`.
+    /// Bytes SACKed below `seq`.
     pub fn bytes_below(&self, seq: u64) -> u64 {
         let upto = self.ranges.partition_point(|r| r.left < seq);
         self.ranges[..upto].iter().map(|r| r.right.min(seq) - r.left).sum()
     }
 
-    /// Whether `dupthresh` separate ranges, or so many bytes, are reported above `seq` (RFC 6675 section 4,
-    /// IsLost).
+    /// Whether `dupthresh` separate ranges, or `bytes_above` bytes, are SACKed above `seq` (RFC 6675 section
+    /// 4, IsLost).
     pub fn is_lost(&self, seq: u64, dupthresh: u32, bytes_above: u64) -> bool {
         let i = self.ranges.partition_point(|r| r.right <= seq);
         let above = &self.ranges[i..];

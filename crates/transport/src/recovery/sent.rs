@@ -1,81 +1,81 @@
 //! Send records of outstanding segments for rate sampling and RACK.
 //!
-//! One record a segment, kept only for a recovery or a congestion control that asks.
+//! One record per segment, kept only if the recovery or the congestion control needs it.
 //!
-//! Records lie in a ring in sequence order and touch each other: together they cover exactly what is
-//! outstanding. New data go to the back, a cumulative acknowledgement takes from the front, so both cost
-//! a constant; a retransmission or a SACK block is found by bisection. A boundary inside a record (a
-//! receiver that acknowledges half a segment) splits it.
+//! Records lie in a ring in sequence order without gaps: together they cover exactly the outstanding data.
+//! New data are appended at the back and a cumulative ACK removes from the front, both in constant time. A
+//! retransmission or a SACK block is found by bisection. A boundary inside a record, such as an ACK of half a
+//! segment, splits it.
 //!
-//! The delivery counters are those of draft-cheng-iccrg-delivery-rate-estimation-02: every transmission
-//! takes a snapshot of them, and whoever estimates the rate compares it with the counters at delivery.
+//! The delivery counters are those of draft-cheng-iccrg-delivery-rate-estimation-02. Every transmission saves
+//! a snapshot, which the rate estimator compares with the counters at delivery.
 
 use super::order::Order;
 use base::Time;
 use base::tcp::Block;
 use std::collections::VecDeque;
 
-/// What is known of one outstanding segment.
+/// Record of one outstanding segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
     /// First byte.
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub sent: Time,
-    /// When it was sent for the first time.
+    /// Time of the first transmission.
     pub first_sent: Time,
-    /// It was sent more than once.
+    /// Retransmitted at least once.
     pub resent: bool,
-    /// The receiver reported it, and the report is believed.
+    /// SACKed, and the scoreboard was not cleared since.
     pub sacked: bool,
-    /// Taken for lost and not sent again since.
+    /// Marked lost and not retransmitted since.
     pub lost: bool,
-    /// Its bytes were counted as delivered, whether or not the report is still believed.
+    /// Counted as delivered, even if the scoreboard was cleared since.
     pub counted: bool,
-    /// The counters when it was last sent.
+    /// Delivery counters at the last transmission.
     pub then: Snapshot,
 }
 
 impl Record {
-    /// Bytes.
+    /// Length, bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether it was last sent after something sent at `sent` that ends at `end`.
+    /// Whether it was last sent after a segment sent at `sent` that ends at `end`.
     //= RFC 8985 section 6.1: segments sent at the same time are ordered by sequence number
     pub fn sent_after(&self, sent: Time, end: u64) -> bool {
         (self.sent, self.end) > (sent, end)
     }
 }
 
-/// The delivery counters at one transmission (draft, section 3.1.2: `P.delivered` and its companions).
+/// Delivery counters at one transmission (draft, section 3.1.2: `P.delivered` and its companions).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Snapshot {
     /// Bytes delivered on the connection by then.
     pub delivered: u64,
-    /// When the last of them was acknowledged.
+    /// Time of the last delivery.
     pub delivered_at: Time,
-    /// When the flight that this segment belongs to began: `P.first_sent_time`.
+    /// `P.first_sent_time`: start of the flight to which the segment belongs.
     pub flight_began: Time,
-    /// The application, not the window, limited the sender then.
+    /// The sender was application-limited, not window-limited.
     pub app_limited: bool,
-    /// Bytes in the network then, these included.
+    /// Bytes in flight, this segment included.
     pub in_flight: u32,
 }
 
-/// What was found lost on the connection: taken for lost, or by a recovery that takes nothing for lost, sent again.
+/// Losses of the connection: segments marked lost, or retransmitted by a recovery that marks none.
 #[derive(Clone, Debug, Default)]
 pub struct FoundLost {
-    /// Bytes.
+    /// Bytes lost.
     pub bytes: u64,
-    /// Ranges that do not touch.
+    /// Number of separate ranges.
     pub ranges: u64,
-    /// Where the last record ends.
+    /// End of the last lost record.
     end: Option<u64>,
-    /// Those that nobody was told of yet, if anybody is; each with the bytes up to and with it.
+    /// Losses not yet passed on, if they are passed on; each with the running total of bytes.
     news: Option<Vec<(Record, u64)>>,
 }
 
@@ -90,11 +90,11 @@ impl FoundLost {
     }
 }
 
-/// The records and the counters of one sender.
+/// Records and delivery counters of one sender.
 #[derive(Clone, Debug)]
 pub struct Sent {
     ring: VecDeque<Record>,
-    /// What the acknowledgement at hand delivered, each record as it was before.
+    /// Records delivered by the current ACK, in their state before it.
     fresh: Vec<Record>,
     sacked: u64,
     sacked_segments: u32,
@@ -102,12 +102,12 @@ pub struct Sent {
     delivered: u64,
     delivered_at: Time,
     flight_began: Time,
-    /// Rates are limited by the application until this much is delivered; 0: they are not.
+    /// Rate samples are application-limited until this much is delivered; 0: not limited.
     app_limited_until: u64,
     found_lost: FoundLost,
-    /// Its recovery takes segments for lost, so that one sent again without that (a tail probe) was not.
+    /// The recovery marks losses, so a retransmission without a mark (a tail loss probe) is no loss.
     marks: bool,
-    /// For a recovery that goes by time.
+    /// Time order, for a time-based recovery.
     order: Order,
 }
 
@@ -131,25 +131,26 @@ impl Default for Sent {
 }
 
 impl Sent {
-    /// With the order in time that [`Sent::before`] and [`Sent::first_lost`] need.
+    /// With the time order that [`Sent::before`] and [`Sent::first_lost`] need.
     pub fn ordered() -> Self {
         Sent { order: Order::kept(), marks: true, ..Sent::default() }
     }
 
-    /// Somebody will ask for every segment that is found lost.
+    /// Turns on the recording of losses for [`Sent::take_losses`].
     pub fn tell_losses(&mut self) {
         self.found_lost.news = Some(Vec::new());
     }
 
-    /// Those found lost since it was last asked, as they were then, each with the bytes found lost up to and with it.
+    /// Takes the losses since the last call, in their state at detection, each with the running total of
+    /// bytes.
     pub fn take_losses(&mut self) -> Vec<(Record, u64)> {
         self.found_lost.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// `[start, end)` leaves at `now`: new at the back, or something outstanding once more.
+    /// `[start, end)` is sent at `now`: new data at the back, or a retransmission.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
         if self.ring.is_empty() {
-            // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: a flight begins
+            // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
             (self.flight_began, self.delivered_at) = (now, now);
         }
         let then = Snapshot {
@@ -192,7 +193,7 @@ impl Sent {
         }
     }
 
-    /// An acknowledgement arrives: forgets what the one before it delivered.
+    /// Clears the deliveries of the previous ACK.
     pub fn begin(&mut self) {
         self.fresh.clear();
     }
@@ -224,7 +225,7 @@ impl Sent {
         }
     }
 
-    /// The receiver reports a block at `now`.
+    /// Processes a SACK block at `now`.
     pub fn sack(&mut self, now: Time, block: Block) {
         let Some(front) = self.ring.front() else { return };
         let (left, right) = (block.left.max(front.start), block.right.min(self.end().unwrap_or_default()));
@@ -258,15 +259,15 @@ impl Sent {
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest begins the next flight
+        // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest segment starts the next
+        // flight
         if self.newest().is_none_or(|n| record.sent_after(n.sent, n.end)) {
             self.flight_began = record.sent;
         }
         self.fresh.push(record);
     }
 
-    /// The receiver's reports are not believed any more (RFC 2018 section 8). What they delivered stays
-    /// delivered.
+    /// Clears all SACK marks (RFC 2018 section 8). Delivered bytes stay delivered.
     pub fn disbelieve(&mut self) {
         for record in &mut self.ring {
             record.sacked = false;
@@ -275,7 +276,7 @@ impl Sent {
         self.order.rebuild(&self.ring);
     }
 
-    /// Takes the record at `index` for lost.
+    /// Marks the record at `index` lost.
     pub fn mark_lost(&mut self, index: usize) {
         let record = &mut self.ring[index];
         if !record.lost && !record.sacked {
@@ -287,12 +288,12 @@ impl Sent {
         }
     }
 
-    /// What was found lost so far: taken for lost, or sent again without that.
+    /// Losses so far: segments marked lost, or retransmitted without a mark.
     pub fn found_lost(&self) -> &FoundLost {
         &self.found_lost
     }
 
-    /// Nothing is taken for lost any more: the loss was an error.
+    /// Clears all loss marks: the losses were spurious.
     pub fn none_lost(&mut self) {
         for record in &mut self.ring {
             record.lost = false;
@@ -301,30 +302,30 @@ impl Sent {
         self.order.rebuild(&self.ring);
     }
 
-    /// What is neither reported nor lost and was last sent before something that was sent at `newest.0` and
-    /// ends at `newest.1`: first sent first, each with the time and its end. Nothing unless [`Sent::ordered`].
+    /// Records neither SACKed nor lost and last sent before `newest` (transmission time, end), earliest
+    /// first, each with its time and end. Empty unless [`Sent::ordered`].
     pub fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
         self.order.before(newest)
     }
 
-    /// The first record that is taken for lost. None unless [`Sent::ordered`].
+    /// First record marked lost. None unless [`Sent::ordered`].
     pub fn first_lost(&self) -> Option<&Record> {
         self.at(self.order.first_lost()?)
     }
 
-    /// The sender has nothing to send although the window would allow it: until all that is outstanding
-    /// is delivered, rates say what the application gave and not what the path takes.
+    /// Marks the sender application-limited: the window has room, but there are no data. Until all
+    /// outstanding data are delivered, samples measure the application's rate and not the path's.
     pub fn limited_by_application(&mut self) {
         self.app_limited_until = (self.delivered + self.in_flight()).max(1);
     }
 
-    /// What the acknowledgement at hand delivered for the first time, each record as it was before: in
-    /// the order of the SACK blocks, then in sequence order.
+    /// Records that the current ACK delivered, in their state before it: in the order of the SACK blocks,
+    /// then in sequence order.
     pub fn fresh(&self) -> &[Record] {
         &self.fresh
     }
 
-    /// Of these, the one sent last.
+    /// The most recently sent record of [`Sent::fresh`].
     pub fn newest(&self) -> Option<&Record> {
         self.fresh.iter().max_by_key(|r| (r.sent, r.end))
     }
@@ -334,7 +335,7 @@ impl Sent {
         &self.ring
     }
 
-    /// The record that holds `seq`.
+    /// Record that contains `seq`.
     pub fn at(&self, seq: u64) -> Option<&Record> {
         self.ring.get(self.index(seq)).filter(|r| r.start <= seq)
     }
@@ -349,27 +350,27 @@ impl Sent {
         self.delivered
     }
 
-    /// When the last of them was.
+    /// Time of the last delivery.
     pub fn delivered_at(&self) -> Time {
         self.delivered_at
     }
 
-    /// Bytes outstanding and reported.
+    /// Outstanding bytes that are SACKed.
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// Segments outstanding and reported.
+    /// Outstanding segments that are SACKed.
     pub fn sacked_segments(&self) -> u32 {
         self.sacked_segments
     }
 
-    /// Bytes taken for lost and not sent again since.
+    /// Bytes marked lost and not retransmitted since.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Bytes believed to be in the network: neither reported nor lost.
+    /// Estimated bytes in flight: neither SACKed nor lost.
     pub fn in_flight(&self) -> u64 {
         match (self.ring.front(), self.ring.back()) {
             (Some(front), Some(back)) => back.end - front.start - self.sacked - self.lost,
@@ -382,12 +383,12 @@ impl Sent {
         self.ring.partition_point(|r| r.end <= seq)
     }
 
-    /// The records that make up `[left, right)`, cut where they have to be. Both lie within the ring.
+    /// Indices of the records that make up `[left, right)`, split as needed. Both ends lie within the ring.
     fn span(&mut self, left: u64, right: u64) -> (usize, usize) {
         (self.cut(left), self.cut(right))
     }
 
-    /// Cuts what is outstanding into records of at most `most` bytes: segments have become smaller.
+    /// Splits records into at most `most` bytes, after the segment size was reduced.
     pub fn recut(&mut self, most: u64) {
         let mut i = 0;
         while let Some(record) = self.ring.get(i) {
@@ -399,7 +400,7 @@ impl Sent {
         }
     }
 
-    /// Index of the record that begins at `seq`, or one past the last.
+    /// Index of the record that starts at `seq`, after a split if needed, or one past the last.
     fn cut(&mut self, seq: u64) -> usize {
         let i = self.index(seq);
         match self.ring.get_mut(i) {
@@ -470,7 +471,7 @@ mod tests {
         assert_eq!(sent.delivered(), 40);
     }
 
-    /// PR-05: a smaller segment cuts what is outstanding; what was lost of it stays lost.
+    /// PR-05: a smaller segment size splits outstanding records; their loss marks stay.
     #[test]
     fn records_become_smaller() {
         let mut sent = four();
@@ -499,8 +500,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list of bytes: whatever is sent, reported and acknowledged, records touch,
-        /// cover exactly what is outstanding, and count it right.
+        /// Compared with a plain list of bytes: for any transmissions, SACKs and ACKs, the records are
+        /// contiguous, cover exactly the outstanding data, and their counters are right.
         #[test]
         fn agrees_with_a_list_of_bytes(steps in proptest::collection::vec((0u8..6, 0u64..64, 1u64..16), 1..60)) {
             let mut sent = Sent::ordered();

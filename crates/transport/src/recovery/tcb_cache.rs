@@ -1,68 +1,69 @@
 //! TCB sharing between connections to one destination (RFC 9040 section 6).
 //!
-//! RFC 9040 section 6 (temporal sharing, RFC 2140): when a connection closes, what it knows of the path goes into a
-//! cache that its host keeps for the destination, and the next one begins with it ("Responding" section IV.B;
-//! catalogue EI-27).
+//! Temporal sharing of RFC 9040 section 6 (RFC 2140). When a connection closes, its path information is
+//! stored in a per-destination cache of its host, and the next connection starts with it ("Responding"
+//! section IV.B; catalogue EI-27).
 //!
-//! The RFC leaves open how old and new values are merged (section 6.2), but calls the cached round trip an average
-//! (section 6.3): here all by their mean. The least round trip and what the timer has learned are not in its table: the
-//! one is the lesser, the other that of the last connection, since genuine timeouts are to forget it. Linux' rules are
-//! its `tcp_update_metrics`. How old a value may be the RFC leaves open too; the default of an hour is Linux'. The RFC's
-//! other values (sizes of segments, options) do not change here. Only a connection that was closed hands on: one that
-//! was reset or given up does not.
+//! The RFC does not specify how old and new values are merged (section 6.2), but calls the cached RTT an
+//! average (section 6.3): here all values are averaged. The minimum RTT and the adapted timer state are not
+//! in its table. Of the minimum RTT the smaller value is kept; of the timer state that of the last
+//! connection, since a genuine timeout must reset it. Linux' rules are its `tcp_update_metrics`. The maximum
+//! age is not specified either; the default of an hour is Linux'. The RFC's other values (segment sizes,
+//! options) are constant here. Only a closed connection updates the cache; one that was reset or aborted does
+//! not.
 
 use super::rto::Lesson;
 use crate::recovery::config::{Share, ShareConfig};
 use base::{Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of a path. What nothing is known of is none.
+/// Cached path information; none: unknown.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Known {
-    /// Smoothed round-trip time and its variation.
+    /// SRTT and RTTVAR.
     pub rtt: Option<(Span, Span)>,
-    /// Least round trip.
+    /// Minimum RTT.
     pub min_rtt: Option<Span>,
     /// Slow-start threshold, bytes.
     pub ssthresh: Option<f64>,
     /// Congestion window, bytes.
     pub cwnd: Option<f64>,
-    /// What the timer has learned.
+    /// Adapted timer state.
     pub lesson: Option<Lesson>,
 }
 
-/// What a connection knows when it closes.
+/// Values of a connection at its close.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Closing {
-    /// Smoothed round-trip time and its variation, if any was measured.
+    /// SRTT and RTTVAR, if any RTT was measured.
     pub rtt: Option<(Span, Span)>,
-    /// Least round trip, if anything went by it.
+    /// Minimum RTT, if a detector uses it.
     pub min_rtt: Option<Span>,
-    /// Slow-start threshold, bytes; infinite if there was no congestion.
+    /// Slow-start threshold, bytes; infinite without congestion.
     pub ssthresh: f64,
     /// Congestion window, bytes.
     pub cwnd: f64,
-    /// Lost segments are being repaired.
+    /// Loss recovery is in progress.
     pub recovering: bool,
-    /// Its last data had to wait for the timer.
+    /// The last data needed a timeout.
     pub backed_off: bool,
-    /// What the timer has learned.
+    /// Adapted timer state.
     pub lesson: Lesson,
 }
 
-/// The cache for one destination; its connections hold the same one.
+/// Cache for one destination, shared by its connections.
 #[derive(Clone, Debug, Default)]
 pub struct TcbCache(Arc<Mutex<Option<(Time, Known)>>>);
 
 impl TcbCache {
-    /// What is known, if it is no older than `age`; zero: however old it is.
+    /// Cached values no older than `age`; zero: of any age.
     pub fn recall(&self, now: Time, age: Span) -> Option<Known> {
         let entry = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entry.filter(|(at, _)| age.is_zero() || now.since(*at) <= age).map(|(_, known)| known)
     }
 
     //= RFC 9040 section 6.2: at CLOSE, what the connection knows is merged with what was cached
-    /// A connection closes that shares so much.
+    /// Merges the values of a closing connection, as far as `share` says.
     pub fn merge(&self, now: Time, share: &ShareConfig, closing: &Closing) {
         let old = self.recall(now, share.age).unwrap_or_default();
         let new = Known {
@@ -79,7 +80,7 @@ impl TcbCache {
             ssthresh: match share.ssthresh {
                 Share::Off => old.ssthresh,
                 Share::Rfc9040 => {
-                    // One that met no congestion has nothing to say of it.
+                    // A connection without congestion has no ssthresh to contribute.
                     let current = closing.ssthresh.is_finite().then_some(closing.ssthresh);
                     mean(old.ssthresh, current)
                 }
@@ -111,22 +112,22 @@ fn rtt_by_mean(old: RoundTrip, current: RoundTrip) -> RoundTrip {
     }
 }
 
-/// A longer round trip is taken over, a shorter one counts an eighth; a connection whose last data had to wait for
-/// the timer wipes it out. The variation is at least half of the difference.
+/// A larger RTT replaces the cached one, a smaller one has a weight of 1/8. A connection whose last data
+/// needed a timeout clears it. The variation is at least half of the difference.
 fn rtt_of_linux(old: RoundTrip, closing: &Closing) -> RoundTrip {
     let (rtt, var) = closing.rtt.filter(|_| !closing.backed_off)?;
     let (old_rtt, old_var) = old.unwrap_or_default();
     let (rtt, old_rtt, old_var) = (rtt.as_nanos(), old_rtt.as_nanos(), old_var.as_nanos());
     let smoothed = if rtt >= old_rtt { rtt } else { old_rtt - (old_rtt - rtt) / 8 };
-    // Linux keeps eight times the one and four times the other: half of the difference of what it keeps is the
-    // whole difference here.
+    // Linux stores eight times SRTT and four times the variation: half of the stored difference is the whole
+    // difference here.
     let current = var.as_nanos().max(old_rtt.abs_diff(rtt));
     let varied = if current >= old_var { current } else { old_var - (old_var - current) / 4 };
     Some((Span::from_nanos(smoothed), Span::from_nanos(varied)))
 }
 
-/// In congestion avoidance the threshold is known. In the first slow start, or while something is repaired, one that
-/// is known may only grow.
+/// In congestion avoidance ssthresh is known. In the first slow start, or during recovery, a cached value may
+/// only grow.
 fn ssthresh_of_linux(old: Option<f64>, closing: &Closing) -> Option<f64> {
     let half = closing.cwnd / 2.0;
     if closing.ssthresh.is_infinite() {
@@ -171,7 +172,8 @@ mod tests {
         }
     }
 
-    /// EI-27: the first connection's values as they are, then means; the least round trip is the lesser.
+    /// EI-27: the first connection's values are stored, later ones averaged; of the minimum RTT the smaller
+    /// one is kept.
     #[test]
     fn values_are_averaged_at_the_close() {
         let cache = TcbCache::default();
@@ -188,14 +190,14 @@ mod tests {
         let known = cache.recall(at(2.0), ms(0)).unwrap();
         assert_eq!((known.rtt, known.min_rtt), (Some((ms(600), ms(250))), Some(ms(200))));
         assert_eq!((known.ssthresh, known.cwnd), (Some(15_000.0), Some(20_000.0)));
-        // What the timer learned is that of the last one.
+        // The adapted timer state is that of the last connection.
         assert_eq!(known.lesson, Some(kept));
         // Without congestion there is no threshold to average.
         cache.merge(at(3.0), &share("rfc9040"), &closing(600, 250, f64::INFINITY, 20_000.0));
         assert_eq!(cache.recall(at(3.0), ms(0)).unwrap().ssthresh, Some(15_000.0));
     }
 
-    /// EI-27: what is too old is not taken over, nor averaged with.
+    /// EI-27: values that are too old are neither used nor averaged.
     #[test]
     fn values_age() {
         let cache = TcbCache::default();
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!(cache.recall(at(3.0), ms(0)).unwrap().ssthresh, Some(15_000.0));
         cache.merge(at(4.0), &share, &closing(750, 100, 18_000.0, 4000.0));
         assert_eq!(cache.recall(at(4.0), ms(0)).unwrap().ssthresh, Some(18_000.0));
-        // No answer without the timer: nothing is known of the round trip.
+        // The last data needed a timeout: the RTT is cleared.
         cache.merge(at(5.0), &share, &Closing { backed_off: true, ..closing(750, 100, 8000.0, 4000.0) });
         assert_eq!(cache.recall(at(5.0), ms(0)).unwrap().rtt, None);
     }

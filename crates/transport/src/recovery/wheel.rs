@@ -1,34 +1,34 @@
 //! Timer wheel granularity of Linux.
 //!
-//! Never early: it waits in a wheel whose slots are a tick wide, and eight times as wide for each further turn, so
-//! one that is set far ahead is late by up to an eighth (6.12, kernel/time/timer.c: `calc_index`,
-//! `calc_wheel_index`).
+//! Timers never expire early. The wheel's slots are one tick wide at the first level and eight times wider at
+//! each further level, so that a long timer is late by up to an eighth (6.12, kernel/time/timer.c:
+//! `calc_index`, `calc_wheel_index`).
 
 use base::{Span, Time};
 
-/// The tick of a kernel with 250 Hz.
+/// Tick of a kernel with 250 Hz.
 pub const TICK: Span = Span::from_millis(4);
-/// What is added to timers of recovery, so that none is too short (`TCP_TIMEOUT_MIN_US`).
+/// Minimum added to recovery timers (`TCP_TIMEOUT_MIN_US`).
 pub const LEAST: Span = Span::from_millis(2);
-/// Ticks that fit into the first turn; each further one takes eight times as many.
+/// Ticks within the first level; each further level spans eight times as many.
 const FIRST_TURN: u64 = 63;
-/// Turns there are.
+/// Levels of the wheel.
 const TURNS: u32 = 9;
-/// What the tick counter shows at t = 0: it begins at 2 to the 32 less 300 s, and a kernel in virtual time has then run for two seconds.
-/// Any other phase would do; this one is that of the kernels the model is held against.
+/// Tick counter at t = 0. It starts at 2 to the 32 less 300 s, and a kernel in virtual time has then run for
+/// two seconds. The phase is arbitrary; this one matches the kernels that the model is compared with.
 const BEGAN: u64 = (1 << 32) - 300 * 250 + 2 * 250;
 
-/// The tick in which an instant lies.
+/// Tick that contains the time.
 pub fn ticks(at: Time) -> u64 {
     at.as_nanos() / TICK.as_nanos()
 }
 
-/// When a timer expires that is set at `now` for `wait`.
+/// Expiry of a timer set at `now` for `wait`.
 pub fn expiry(now: Time, wait: Span) -> Time {
     after(now, wait.as_nanos().div_ceil(TICK.as_nanos()))
 }
 
-/// The same in ticks.
+/// Expiry of a timer set at `now` for `wait` ticks.
 pub fn after(now: Time, wait: u64) -> Time {
     let turn = (0..TURNS).find(|turn| wait < FIRST_TURN << (3 * turn)).unwrap_or(TURNS);
     let shift = 3 * turn;

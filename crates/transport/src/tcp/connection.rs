@@ -1,10 +1,10 @@
-//! A connection: one sending and one receiving half, opening and closing. It puts acknowledgements on
-//! what the sender sends and knows what everything costs on the wire.
+//! TCP connection: one sending and one receiving half, opening and closing. It adds ACKs to the sender's
+//! segments and computes sizes on the wire.
 //!
-//! Two-way, it opens with SYN, SYN-ACK, ACK and closes with a FIN in each direction (RFC 9293 sections
-//! 3.5, 3.6); the model has no simultaneous open and no TIME-WAIT, since nobody reuses its ports.
-//! One-way, as in the simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one
-//! direction and nothing is closed.
+//! Two-way, it opens with SYN, SYN-ACK, ACK and closes with a FIN in each direction (RFC 9293 sections 3.5,
+//! 3.6). Not modelled: simultaneous open, and TIME-WAIT, since ports are never reused. One-way, as in the
+//! simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one direction and nothing is
+//! closed.
 
 use super::config::{Config, Handshake, HandshakeAck, Lifetime, Push};
 use super::ecn::{self, Ecn};
@@ -31,16 +31,16 @@ pub struct Connection {
     pub sender: Sender,
     /// The receiving half.
     pub receiver: Receiver,
-    /// Whether the peer's SYN has come.
+    /// Whether the peer's SYN has arrived.
     peer_open: bool,
-    /// Where the peer's FIN ends, once it has come, in order or not.
+    /// End of the peer's FIN, once it has arrived, in order or not.
     fin_end: Option<u64>,
-    /// Whether everything up to its FIN has come.
+    /// Whether everything up to the peer's FIN has arrived in order.
     peer_fin: bool,
 }
 
 impl Connection {
-    /// One end, closed.
+    /// A closed connection.
     pub fn new(config: impl Into<Arc<Config>>, role: Role) -> Self {
         let config = config.into();
         Connection {
@@ -54,40 +54,40 @@ impl Connection {
         }
     }
 
-    /// Its choices.
+    /// Configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
-    /// Which end it is.
+    /// Active or passive end.
     pub fn role(&self) -> Role {
         self.role
     }
     pub(super) fn use_config(&mut self, config: Arc<Config>) {
         self.config = config;
     }
-    /// Whether the peer's SYN has come.
+    /// Whether the peer's SYN has arrived.
     pub(super) fn heard(&self) -> bool {
         self.peer_open
     }
 
-    /// What it learns it shares with the other connections that hold the same cache, as far as its choices say.
+    /// Shares the TCB with the other connections that hold `cache`, as far as option `share` says.
     pub fn share(&mut self, cache: TcbCache) {
         self.sender.share(cache);
     }
 
-    /// Opens it: the active end sends its SYN.
+    /// Opens the connection: the active end sends its SYN.
     pub fn open(&mut self, io: &mut Io<'_>) {
         if self.role == Role::Active {
             self.transmit(io);
         }
     }
 
-    /// The receiving half offers no more than a share of its host's window.
+    /// Limits the offered window to a share of the host's window.
     pub fn manage(&mut self, manager: &WindowManager, priority: u32) {
         self.receiver.manage(manager.join(priority, self.config.mss));
     }
 
-    /// Sends what may be sent, after the application wrote or closed.
+    /// Sends as far as the windows allow, after the application wrote or closed.
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
         let update = self.receiver.take_update();
@@ -107,16 +107,16 @@ impl Connection {
         self.config.handshake == Handshake::OneWay
     }
 
-    /// A segment arrives; `packet` is its number, for the trace.
+    /// Processes a segment; `packet` is its id in the trace.
     pub fn on_segment(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
         self.on_packet(io, segment, packet, ecn::NOT_ECT);
     }
 
-    /// The same, in a packet whose IP header carries the codepoint `ecn`.
-    #[inline(always)] // one road from the host to the sender and back, without a call on it
+    /// Processes a segment from a packet with the IP codepoint `ecn`.
+    #[inline(always)] // hot path from host to sender and back
     pub fn on_packet(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64, ecn: u8) {
         if segment.rst {
-            return; // nobody here aborts connections; a stray reset changes nothing
+            return; // connections are never aborted by RST here; a stray reset is ignored
         }
         let first = io.out.len();
         let opens = segment.syn && !self.peer_open;
@@ -139,7 +139,7 @@ impl Connection {
         if segment.len > 0 {
             self.sender.tcb.ecn.on_data(ecn, segment.cwr);
         }
-        // The passive end acknowledges nothing before it has sent its SYN.
+        // The passive end sends no ACK before its SYN.
         if segment.has_ack && self.sender.max_sent() > 0 {
             self.sender.on_ack(io, segment);
         }
@@ -162,15 +162,15 @@ impl Connection {
                 self.peer_fin = true;
                 self.receiver.finish();
                 answer = Answer::Now;
-                // Whoever is told that nothing more comes closes as well, once it has sent everything.
+                // At the peer's FIN this end closes as well, once all its data are sent.
                 self.sender.close();
             }
         } else if self.peer_open {
             self.receiver.hear(io.now, segment);
         }
         if segment.end() > segment.seq && self.peer_open && !self.one_way() {
-            // The passive end's SYN, an answer to a FIN, data that waited for the peer's SYN. What a bare
-            // acknowledgement lets out is for the sender to say.
+            // Covers the passive end's SYN, the answer to a FIN, and data that waited for the peer's SYN. For
+            // a pure ACK, the sender has already decided.
             self.sender.send_window(io, 0);
         }
         self.complete(io, first);
@@ -204,14 +204,14 @@ impl Connection {
         self.receiver.discard_old(segment);
         let (seq, len) = (segment.seq, segment.len);
         let duplicate = segment.end() <= self.receiver.next();
-        // A FIN alone carries no data.
+        // A lone FIN carries no data.
         if len > 0 {
             io.record(|| Event::DataReceived { packet, seq, len, duplicate });
         }
         self.acknowledge(io);
     }
 
-    /// The SYN of the passive end lets data out: its acknowledgement goes before them, if it goes alone.
+    /// Sends the ACK of the SYN-ACK before the first data, with `handshake-ack = "alone"`.
     #[cold]
     fn acknowledge_opening(&mut self, io: &mut Io<'_>, first: usize) {
         if self.role == Role::Active && self.config.handshake_ack == HandshakeAck::Alone && !self.one_way() {
@@ -223,7 +223,7 @@ impl Connection {
         }
     }
 
-    /// The time of a timer has come.
+    /// Runs all timers that have expired.
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
         if self.sender.next_timeout() <= io.now {
             let first = io.out.len();
@@ -236,14 +236,14 @@ impl Connection {
         }
     }
 
-    /// A router says how large a packet may be that passes it, headers counted.
+    /// Processes an ICMP "fragmentation needed": next-hop MTU of `mtu` bytes, headers included.
     pub fn path_mtu(&mut self, io: &mut Io<'_>, mtu: u32) {
         let first = io.out.len();
         self.sender.path_mtu(io, mtu);
         self.complete(io, first);
     }
 
-    /// When it wants to run.
+    /// Earliest deadline of both halves.
     pub fn next_timeout(&self) -> Time {
         self.sender.next_timeout().min(self.receiver.next_timeout())
     }
@@ -253,7 +253,7 @@ impl Connection {
         self.sender.done() && (self.one_way() || self.peer_fin)
     }
 
-    /// Says once more how far it has come.
+    /// Sends the current ACK again.
     pub fn answer(&mut self, io: &mut Io<'_>) {
         if self.peer_open && self.sender.max_sent() > 0 {
             self.acknowledge(io);
@@ -269,14 +269,13 @@ impl Connection {
         if self.receiver.has_report()
             && let Some(out) = io.out.last_mut()
         {
-            // Where it lies: a segment is mostly room for SACK blocks, and copied as a whole.
+            // Written in place: a segment is mostly room for SACK blocks, and is copied as a whole.
             out.body.sack = self.receiver.take_report(self.config.timestamps);
             out.size += self.report_size(&out.body.sack);
         }
     }
 
-    /// Puts on the sender's segments what the connection knows: acknowledgement, window, timestamps,
-    /// and their size on the wire.
+    /// Adds the ACK, window, timestamps and the size on the wire to the sender's segments.
     #[inline(always)]
     fn complete(&mut self, io: &mut Io<'_>, first: usize) {
         if io.out.len() == first {
@@ -286,7 +285,7 @@ impl Connection {
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;
             if self.sender.tcb.ecn.wanted {
-                //= RFC 3168 section 6.1.1.1: no answer to the SYN: it may be sent again without the offer
+                //= RFC 3168 section 6.1.1.1: an unanswered SYN may be retransmitted without the offer
                 let again = segment.syn && out.cause != Cause::New && self.role == Role::Active;
                 self.sender.tcb.ecn.wanted = !(again && config.ecn_fallback);
                 mark(&mut self.sender.tcb.ecn, self.role, segment, &mut out.ecn, out.cause);
@@ -311,7 +310,7 @@ impl Connection {
         }
     }
 
-    /// Data segments from `first` on are of use until the timeout that holds now.
+    /// Sets the lifetime of data segments from `first` on to the current RTO.
     #[cold]
     fn limit_lives(&self, io: &mut Io<'_>, first: usize) {
         let rto = &self.sender.tcb.rto;
@@ -323,7 +322,7 @@ impl Connection {
         }
     }
 
-    /// Groups of new segments that leave together end with PSH, and so does what was written last (Linux 6.12,
+    /// Sets PSH on the last segment of each group sent together, and on the last segment written (Linux 6.12,
     /// net/ipv4/tcp_output.c: `tcp_tso_autosize`, `__tcp_transmit_skb`; a single segment is no group).
     #[inline(never)]
     fn push(&self, io: &mut Io<'_>, first: usize) {
@@ -335,7 +334,7 @@ impl Connection {
             out.body.push = so_many == group || ends;
             so_many %= group;
         }
-        // The rest of more than one is a group too.
+        // A remainder of more than one segment is a group too.
         if so_many > 1
             && let Some(last) = io.out.iter_mut().skip(first).rfind(|out| out.body.len > 0)
         {
@@ -343,13 +342,13 @@ impl Connection {
         }
     }
 
-    /// The sender's segments carry the acknowledgement.
+    /// Puts the ACK on the sender's segments.
     fn piggyback(&mut self, io: &mut Io<'_>, first: usize) {
         if io.out.iter().skip(first).any(|out| out.body.len > 0) {
             self.receiver.on_own_data(io.now);
         }
         let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
-        // What it has to report goes out once, with the first of several.
+        // SACK blocks are sent once, with the first of several segments.
         let mut report = ack.sack;
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;
@@ -363,21 +362,21 @@ impl Connection {
         }
     }
 
-    /// A bare acknowledgement without SACK blocks, bytes on the wire.
+    /// Size of a pure ACK without SACK blocks, bytes on the wire.
     fn ack_size(&self) -> u32 {
         let wire = &self.config.wire;
         let timestamps = if self.config.timestamps && wire.timestamps_on_acks { wire.timestamps } else { 0 };
         wire.header + timestamps
     }
 
-    /// What SACK blocks add to a segment.
+    /// Bytes that SACK blocks add to a segment.
     fn report_size(&self, report: &SackBlocks) -> u32 {
         let blocks = report.as_slice().len() as u32;
         if blocks > 0 { self.config.wire.sack + 8 * blocks } else { 0 }
     }
 }
 
-/// Puts on a segment what it has to say about congestion marks.
+/// Sets the ECN flags and the IP codepoint of an outgoing segment.
 #[cold]
 fn mark(state: &mut Ecn, role: Role, segment: &mut Segment, ecn: &mut u8, cause: Cause) {
     if segment.syn {

@@ -1,7 +1,7 @@
 //! Option negotiation with a peer that is not a model.
 //!
-//! Models take the scenario's word for it. With a peer that is no model, what its SYN offers decides: whatever it
-//! does not offer is given up, and the sender goes on as if its choices had been so from the beginning.
+//! Two models take their options from the scenario. With a real peer, its SYN decides: options that it does
+//! not offer are turned off, as if they had never been configured.
 
 use super::config::{Config, Sack};
 use super::connection::Connection;
@@ -9,43 +9,43 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use std::sync::Arc;
 
-/// What the SYN of a peer offers.
+/// Options offered in the peer's SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// The largest segment that it takes, bytes, options counted (RFC 6691); none: it does not say.
+    /// MSS option, bytes, options counted (RFC 6691); none: no MSS option.
     pub mss: Option<u16>,
-    /// It permits selective acknowledgements (RFC 2018 section 2).
+    /// SACK-permitted (RFC 2018 section 2).
     pub sack: bool,
-    /// It carries timestamps (RFC 7323 section 3.2).
+    /// Timestamps (RFC 7323 section 3.2).
     pub timestamps: bool,
-    /// It scales windows (RFC 7323 section 2.2).
+    /// Window scale (RFC 7323 section 2.2).
     pub scale: bool,
 }
 
-/// The segment size of a peer that does not say (RFC 9293 section 3.7.1), IPv4.
+/// Default MSS without an MSS option (RFC 9293 section 3.7.1), IPv4.
 const UNSAID_MSS: u16 = 536;
-/// Less than this no end of ours sends in a segment.
+/// Smallest segment size, bytes.
 const LEAST_MSS: u32 = 64;
 
 impl Config {
-    /// What the SYN of an end with these choices offers.
+    /// Options that a SYN with this configuration offers.
     pub fn offer(&self) -> Offer {
-        //= RFC 6691 section 2: options do not count against the size that is told
+        //= RFC 6691 section 2: the MSS option does not account for TCP options
         let options = if self.timestamps { self.wire.timestamps } else { 0 };
         let mss = u16::try_from(self.mss + options).unwrap_or(u16::MAX);
         let scale = self.window_scale;
         Offer { mss: Some(mss), sack: self.uses_sack(), timestamps: self.timestamps, scale }
     }
 
-    /// These choices with a peer that offers so much.
+    /// This configuration limited to the options in the peer's offer.
     #[must_use]
     pub fn agreed(&self, offer: Offer) -> Config {
         let timestamps = self.timestamps && offer.timestamps;
         //= RFC 7323 section 2.2: both sides must send the option, or neither scales
         let window_scale = self.window_scale && offer.scale;
-        //= RFC 2018 section 2: only who has received SACK-permitted may send SACK
+        //= RFC 2018 section 2: only an end that has received SACK-permitted may send SACK
         let sack = if offer.sack { self.sack } else { Sack::Off };
-        //= RFC 6691 section 2: options come out of what the peer takes
+        //= RFC 6691 section 2: options are taken out of the peer's MSS
         let options = if timestamps { self.wire.timestamps } else { 0 };
         let most = u32::from(offer.mss.unwrap_or(UNSAID_MSS)).saturating_sub(options).max(LEAST_MSS);
         Config { mss: self.mss.min(most), sack, timestamps, window_scale, ..*self }
@@ -53,7 +53,7 @@ impl Config {
 }
 
 impl Connection {
-    /// The peer's SYN is about to come in, and offers this. After the first one it changes nothing.
+    /// Applies the offer of the peer's SYN before the SYN is processed. Later SYNs change nothing.
     pub fn agree(&mut self, offer: Offer) {
         let agreed = self.config().agreed(offer);
         if self.heard() || agreed == *self.config() {
@@ -67,7 +67,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// Goes on with other choices. Nothing but its SYN has been sent.
+    /// Restarts with a changed configuration; only the SYN has been sent.
     fn agree(&mut self, config: Arc<Config>) {
         let fresh = Sender::new(config);
         self.start_anew(fresh);
@@ -75,7 +75,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Goes on with other choices. Nothing has been received.
+    /// Restarts with a changed configuration; nothing has been received.
     fn agree(&mut self, config: &Config) {
         let fresh = Receiver::new(config);
         self.start_anew(fresh);
@@ -116,7 +116,7 @@ mod tests {
         let agreed = config.agreed(none);
         assert_eq!((agreed.mss, agreed.timestamps, agreed.window_scale), (536, false, false));
         assert!(!agreed.uses_sack() && !agreed.scales_windows());
-        // What it does not want itself, no offer makes it want.
+        // An option that is off stays off for any offer.
         let plain = Config { timestamps: false, sack: Sack::Off, window_scale: false, ..Config::default() };
         assert_eq!(plain.agreed(ALL), plain);
         assert_eq!(config.agreed(Offer { mss: Some(0), ..ALL }).mss, LEAST_MSS);

@@ -1,8 +1,8 @@
 //! TCP receiver: reassembly, delayed ACKs, SACK blocks, window.
 //!
-//! It puts segments in order, delays acknowledgements of in-order data (RFC 1122 section 4.2.3.2, RFC 5681 section
-//! 4.2), answers everything else at once, reports what it holds out of order (RFC 2018) and what came twice (RFC
-//! 2883), and echoes timestamps.
+//! The receiver reassembles segments and delays ACKs of in-order data (RFC 1122 section 4.2.3.2, RFC 5681
+//! section 4.2). Other segments are acknowledged at once. SACK blocks report out-of-order data (RFC 2018)
+//! and duplicates (RFC 2883); timestamps are echoed.
 
 mod buffer;
 mod linux;
@@ -24,74 +24,74 @@ pub use shared_window::{Aggregate, WindowManager, WindowShare};
 pub struct Receiver {
     config: ReceiverConfig,
     sack: bool,
-    /// The window offered while everything is read at once; the size of the buffer otherwise.
+    /// Offered window if the application reads at once; otherwise the size of the buffer, bytes.
     window: u32,
-    /// What is offered is a multiple of 2 to this.
+    /// Window scale: the offered window is a multiple of 2^shift.
     shift: u32,
-    /// Bytes that wait to be read, if the application does not take everything at once.
+    /// Bytes waiting to be read, if the application does not read at once.
     unread: Option<u64>,
-    /// One past the last byte that was ever offered; meaningful while bytes wait.
+    /// One past the last byte ever offered; meaningful while bytes wait.
     edge: u64,
-    /// The window has grown enough to say so.
+    /// A window update is due.
     update: bool,
     least_update: u64,
     /// Next byte expected.
     next: u64,
-    /// What lies beyond it, ascending and apart.
+    /// Out-of-order ranges, ascending and disjoint.
     held: Vec<Block>,
-    /// The blocks last reported, most recent first.
+    /// SACK blocks last reported, most recent first.
     reported: Vec<Block>,
-    /// The duplicate to report.
+    /// DSACK block to report.
     dsack: Option<Block>,
-    /// Segments not yet acknowledged; one longer than a segment counts as several.
+    /// Full-sized segments not yet acknowledged, at least one per segment received.
     unacked: u32,
     mss: u64,
-    /// Segments that are still to be acknowledged at once.
+    /// Quick ACKs left.
     quick: u32,
-    /// How long an acknowledgement waits now, if that adapts.
+    /// Delayed-ACK timeout (ATO), if it adapts.
     patience: Span,
-    /// When the last data came.
+    /// Arrival time of the last data.
     last_data: Option<Time>,
-    /// When the delayed acknowledgement is due.
+    /// Deadline of the delayed ACK.
     ack_due: Time,
-    /// The timestamp to echo (TS.Recent).
+    /// Timestamp to echo (TS.Recent).
     echo: Option<Time>,
-    /// When it came.
+    /// Arrival time of that timestamp.
     echo_at: Time,
     last_ack_sent: u64,
-    /// Retransmit flag of the first segment not yet answered, which is the one that an answer is about.
+    /// Retransmit flag of the first segment not yet acknowledged, which the next ACK answers.
     resent: bool,
-    /// What is left to the rules of Linux.
+    /// State of the rules taken from Linux.
     linux: Option<Box<Linux>>,
-    /// Its part of the window of the host, if the host has a manager.
+    /// Share of the host's window, if the host has a window manager.
     shared: Option<Box<Shared>>,
 }
 
-/// What to do after a segment.
+/// ACK decision for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Acknowledge at once.
+    /// Send an ACK at once.
     Now,
-    /// Acknowledge at once, and again: reading has opened the window meanwhile.
+    /// Send two ACKs at once: reading has opened the window after the first.
     Twice,
-    /// Wait for more, or for the timer.
+    /// Delay the ACK.
     Later,
-    /// Nothing: it carried nothing.
+    /// No ACK: the segment carried nothing.
     None,
 }
 
-/// What a data segment brought.
+/// Result of a data segment's arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// When to answer.
+    /// ACK decision.
     pub answer: Answer,
-    /// All of it was there already.
+    /// Nothing in it was new.
     pub duplicate: bool,
     /// Bytes that became readable.
     pub delivered: u64,
 }
 
-/// Out-of-order blocks a receiver keeps at most; a peer that sends more holes is not honest.
+/// Maximum number of out-of-order ranges; more holes indicate a misbehaving peer.
 const MAX_HELD: usize = 4096;
 
 impl Receiver {
@@ -101,7 +101,7 @@ impl Receiver {
         let window = u32::try_from(window).unwrap_or(u32::MAX);
         let (window, shift) = on_the_wire(window, config);
         let linux = Linux::new(config);
-        // A window that grows is what it begins with.
+        // A growing window starts at the window of the SYN.
         let growing = linux.as_ref().and_then(|l| l.buffer.as_ref());
         let (window, shift) = growing.map_or((window, shift), |b| (b.first() as u32, b.shift()));
         Receiver {
@@ -112,7 +112,7 @@ impl Receiver {
             unread: None,
             edge: 0,
             update: false,
-            //= RFC 9293 section 3.8.6.2.2: the window grows by a segment or half the buffer, or stays
+            //= RFC 9293 section 3.8.6.2.2: the window is updated by at least a segment or half the buffer
             least_update: u64::from(config.mss).min(u64::from(window) / 2),
             next: 0,
             held: Vec::new(),
@@ -133,7 +133,7 @@ impl Receiver {
         }
     }
 
-    /// Takes over the choices of `fresh` before anything was received; how the application reads stays.
+    /// Takes over the options of `fresh` before anything was received; the application's reading is kept.
     pub(super) fn start_anew(&mut self, fresh: Receiver) {
         let (unread, shared) = (self.unread, self.shared.take());
         *self = fresh;
@@ -146,12 +146,12 @@ impl Receiver {
         self.next
     }
 
-    /// When it wants to acknowledge at the latest.
+    /// Deadline of the delayed ACK.
     pub fn next_timeout(&self) -> Time {
         self.ack_due
     }
 
-    /// Takes in a segment that occupies sequence numbers.
+    /// Processes a segment that occupies sequence numbers.
     #[inline(always)] // the connection's only call
     pub fn receive(&mut self, now: Time, segment: &Segment, rto: &RtoTimer) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
@@ -164,7 +164,7 @@ impl Receiver {
         if let Some(ts) = segment.timestamps {
             self.note_timestamp(now, seq, end, ts.value);
         }
-        // Beyond the window offered: not accepted, answered (RFC 9293 section 3.10.7.4).
+        // A segment beyond the offered window is not accepted, but acknowledged (RFC 9293 section 3.10.7.4).
         let beyond = end > self.accepts_up_to();
         if end == seq || (beyond && !self.config.accept_beyond) {
             return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
@@ -223,7 +223,7 @@ impl Receiver {
         }
     }
 
-    /// One past the last byte that is taken in.
+    /// One past the last byte that is accepted.
     #[inline]
     fn accepts_up_to(&mut self) -> u64 {
         match self.linux.as_ref().and_then(|l| l.buffer.as_ref()) {
@@ -232,7 +232,7 @@ impl Receiver {
         }
     }
 
-    /// What a buffer that grows has to keep; nothing where none does.
+    /// Occupancy of a growing buffer; zero without one.
     #[inline]
     fn kept(&self) -> Kept {
         let held: &[Block] = if self.linux.is_some() { &self.held } else { &[] };
@@ -240,21 +240,21 @@ impl Receiver {
         Kept { unread: self.unread.unwrap_or(0), held: bytes, ranges: held.len() as u64 }
     }
 
-    /// One of its timers has run out; an acknowledgement follows.
+    /// Runs an expired timer; the caller then sends an ACK.
     pub(super) fn on_timeout(&mut self, now: Time, rto: &RtoTimer) {
         if let Some(quick) = self.linux.as_mut().and_then(|l| l.quick.as_mut()) {
             quick.on_timeout(now, rto);
         }
     }
 
-    /// Data of its own end leave.
+    /// Notes that this end sends data.
     pub(super) fn on_own_data(&mut self, now: Time) {
         if let Some(quick) = self.linux.as_mut().and_then(|l| l.quick.as_mut()) {
             quick.on_own_data(now);
         }
     }
 
-    /// Takes in what a segment without data says: its timestamp.
+    /// Processes the timestamp of a segment without data.
     pub(super) fn hear(&mut self, now: Time, segment: &Segment) {
         if let Some(buffer) = self.linux.as_mut().and_then(|l| l.buffer.as_mut()) {
             buffer.open(now, self.next);
@@ -300,8 +300,8 @@ impl Receiver {
         Answer::Now
     }
 
-    /// How long to wait follows how far apart data come: half of it, and the gap or half of the shortest
-    /// wait, whichever is longer. A gap longer than that changes nothing (as Linux keeps its `ato`).
+    /// Adapts the delayed-ACK timeout to the gap between data: half of the old value plus the gap, or plus
+    /// half of the minimum if that is longer. A gap longer than the timeout changes nothing (Linux `ato`).
     fn adapt(&mut self, now: Time) {
         let half = |span: Span| Span::from_nanos(span.as_nanos() / 2);
         if let Some(last) = self.last_data.replace(now) {
@@ -334,13 +334,13 @@ impl Receiver {
         }
     }
 
-    /// Notes the first part of a segment that came before: all of it, or one contiguous range.
+    /// Records the first duplicate part of a segment: all of it, or one contiguous range.
     fn note_repeated(&mut self, seq: u64, end: u64) {
         let repeated = if seq < self.next {
-            //= RFC 2883 section 4.2.1: of a segment that is new in part, the part that came twice
+            //= RFC 2883 section 4.2.1: of a partly new segment, the duplicate part
             Some(Block { left: seq, right: end.min(self.next) })
         } else {
-            //= RFC 2883 section 4.2.2: of several such parts, the first
+            //= RFC 2883 section 4.2.2: of several duplicate parts, the first
             let i = self.held.partition_point(|b| b.right <= seq);
             let held = self.held.get(i).filter(|b| b.left < end);
             held.map(|b| Block { left: b.left.max(seq), right: b.right.min(end) })
@@ -361,10 +361,10 @@ impl Receiver {
         self.held.iter().any(|b| b.left <= seq && end <= b.right)
     }
 
-    /// Puts a range among those held, and first among those to report.
+    /// Adds a range to the out-of-order ranges, and reports it first.
     fn hold(&mut self, seq: u64, end: u64) {
         if self.held.len() >= MAX_HELD {
-            return; // dropped, as a receiver may that is short of memory
+            return; // dropped, as a receiver short of memory may do
         }
         let from = self.held.partition_point(|b| b.right < seq);
         let to = self.held.partition_point(|b| b.left <= end);
@@ -377,7 +377,7 @@ impl Receiver {
         self.report(merged);
     }
 
-    /// A duplicate among the held ranges: the range that holds it is reported first again.
+    /// On a duplicate of out-of-order data, reports its range first again.
     fn touch(&mut self, seq: u64, end: u64) {
         if let Some(&b) = self.held.iter().find(|b| b.left <= seq && end <= b.right) {
             self.report(b);
@@ -408,13 +408,13 @@ impl Receiver {
         self.reported.retain(|b| b.right > next);
     }
 
-    /// The acknowledgement as it stands, to be sent now. Its `seq` is for the connection to set.
+    /// Builds the ACK to be sent now. The connection sets its `seq`.
     pub fn acknowledge(&mut self, now: Time, timestamps: bool) -> Segment {
         let bare = self.acknowledge_bare(now, timestamps);
         if self.has_report() { Segment { sack: self.take_report(timestamps), ..bare } } else { bare }
     }
 
-    /// The same without its SACK blocks, which most do not have.
+    /// Builds the ACK without its SACK blocks, which most ACKs do not have.
     #[inline(always)]
     pub(super) fn acknowledge_bare(&mut self, now: Time, timestamps: bool) -> Segment {
         if let Some(shared) = &mut self.shared {
@@ -445,13 +445,13 @@ impl Receiver {
         }
     }
 
-    /// Whether there is something for SACK blocks to say; never without SACK.
+    /// Whether there are SACK blocks to send; never without SACK.
     #[inline(always)]
     pub(super) fn has_report(&self) -> bool {
         self.dsack.is_some() || !self.reported.is_empty()
     }
 
-    /// The SACK blocks to send now.
+    /// Takes the SACK blocks to send now.
     #[inline(never)]
     pub(super) fn take_report(&mut self, timestamps: bool) -> SackBlocks {
         let mut sack = SackBlocks::default();
@@ -467,7 +467,7 @@ impl Receiver {
         sack
     }
 
-    /// Receive window to offer now, bytes; a SYN's is not scaled.
+    /// Receive window to offer now, bytes; not scaled in a SYN.
     #[inline]
     pub fn window(&mut self, syn: bool) -> u32 {
         let offered = if syn { self.window } else { self.offered() };
@@ -475,7 +475,7 @@ impl Receiver {
         if syn && self.shift > 0 { offered.min(MOST_UNSCALED) } else { offered }
     }
 
-    /// The largest window that it can ever offer: what a scale is for, bytes.
+    /// Largest window that can ever be offered, bytes; it determines the window scale.
     pub fn largest_window(&self) -> u32 {
         match self.linux.as_ref().and_then(|l| l.buffer.as_ref()) {
             Some(buffer) => MOST_UNSCALED << buffer.shift(),
@@ -505,18 +505,18 @@ impl Receiver {
         self.linux.as_ref().is_some_and(|l| l.buffer.is_some())
     }
 
-    /// What is left of the buffer beside what waits in it.
+    /// Window left beside `unread` bytes, with silly-window avoidance.
     fn offered_beside(&mut self, unread: u64) -> u32 {
         let room = u64::from(self.window).saturating_sub(unread);
         let edge = self.next + (room >> self.shift << self.shift);
-        //= RFC 9293 section 3.8.6.2.2: the right edge moves on by something worth saying, and never back
+        //= RFC 9293 section 3.8.6.2.2: the right edge advances by a useful amount, and never retreats
         if edge >= self.edge + self.least_update {
             self.edge = edge;
         }
         u32::try_from(self.edge.saturating_sub(self.next)).unwrap_or(u32::MAX)
     }
 
-    /// From now on what comes waits until it is read, or not.
+    /// Switches between an application that reads slowly (data wait until read) and one that reads at once.
     pub(super) fn read_slowly(&mut self, slowly: bool) {
         match (slowly, self.unread) {
             (true, None) => {
@@ -535,7 +535,7 @@ impl Receiver {
         }
     }
 
-    /// The application reads at most so many bytes; how many there were.
+    /// The application reads at most `bytes`; returns the number read.
     pub(super) fn read(&mut self, bytes: u64) -> u64 {
         let Some(unread) = self.unread else { return 0 };
         let took = unread.min(bytes);
@@ -546,28 +546,28 @@ impl Receiver {
         }
         let before = self.edge;
         self.offered();
-        // Only a window that had become small has somebody waiting for it.
+        // Only a window that had become small may have blocked the sender.
         self.update |= self.edge > before && before < self.next + 2 * self.least_update;
         took
     }
 
-    /// The application has read: whether a buffer that grows has something to say now.
+    /// After a read: whether a growing buffer has a window update to send.
     fn reading_asks(&mut self) -> bool {
         let (kept, next, acked) = (self.kept(), self.next, self.last_ack_sent);
         self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, acked, kept))
     }
 
-    /// Whether the peer is to be told of a larger window.
+    /// Whether a window update is due; clears the flag.
     pub(super) fn take_update(&mut self) -> bool {
         std::mem::take(&mut self.update)
     }
 }
 
-/// The largest window that the field of the header holds.
+/// Largest value of the window field.
 const MOST_UNSCALED: u32 = 65_535;
 
-/// The window as it can be said: without scaling at most 65535 bytes, with it a multiple of a power of two.
-/// The one-way model of the simulators has no wire.
+/// The window as the header can carry it, and its scale. Without scaling at most 65535 bytes, with it a
+/// multiple of a power of two. The one-way model has no wire format.
 fn on_the_wire(window: u32, config: &Config) -> (u32, u32) {
     if config.handshake == Handshake::OneWay || window <= MOST_UNSCALED {
         return (window, 0);
@@ -575,12 +575,12 @@ fn on_the_wire(window: u32, config: &Config) -> (u32, u32) {
     if !config.window_scale {
         return (MOST_UNSCALED, 0);
     }
-    //= RFC 7323 section 2.3: the least shift (14 at most) with which the whole window can be said
+    //= RFC 7323 section 2.3: smallest shift (14 at most) that can carry the whole window
     let shift = (0..14).find(|s| window >> s <= MOST_UNSCALED).unwrap_or(14);
     ((window >> shift).min(MOST_UNSCALED) << shift, shift)
 }
 
-/// True if the segment was just the next one and nothing beyond it had been waiting.
+/// True if the segment was the next one and no out-of-order data followed it.
 fn delivered_in_order(seq: u64, end: u64, before: u64, after: u64) -> bool {
     seq <= before && end > before && after == end
 }

@@ -1,36 +1,36 @@
 //! RTO adaptation after a spurious timeout (catalogue EI-13 to EI-17).
 //!
-//! Nothing, or one of the ways of "Responding" section III.C to be more careful (catalogue EI-13 to EI-17). None of
-//! them touches the estimator's rules.
+//! The options of "Responding" section III.C for a more conservative timer (catalogue EI-13 to EI-17). None
+//! changes the estimator itself.
 
 use super::RtoTimer;
 use crate::recovery::config::Adapt;
 use crate::recovery::rtt::Rtt;
 use base::Span;
 
-/// What a timer has learned.
+/// State adapted after spurious timeouts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learned {
-    /// Where the back-off ends: 1, or the level of the last spurious timeout.
+    /// Back-off factor after a reset: 1, or that of the last spurious timeout.
     pub(super) kept: u32,
-    /// The level that the last expiration reached.
+    /// Back-off factor at the last expiry.
     pub(super) reached: u32,
-    /// By how much the least timeout is longer than configured.
+    /// Addition to the minimum RTO.
     pub(super) longer: Span,
-    /// The smoothed length of the delays.
+    /// Smoothed length of the delays.
     delay: Option<Span>,
-    /// The next sample starts the estimate anew.
+    /// The next sample re-initialises the estimator.
     reseed: bool,
 }
 
-/// What a timer can hand on to the next one. A genuine timeout makes each of them forget it.
+/// Adapted state that the next connection takes over. A genuine timeout resets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lesson {
-    /// Where the back-off ends: 1, or the level of the last spurious timeout (`keep-backoff`).
+    /// Back-off factor after a reset: 1, or that of the last spurious timeout (`keep-backoff`).
     pub kept: u32,
-    /// By how much the least timeout is longer than configured (`min++` and its kin).
+    /// Addition to the minimum RTO (`min++` and its variants).
     pub longer: Span,
-    /// The smoothed length of the delays (`smoothed-delay`).
+    /// Smoothed length of the delays (`smoothed-delay`).
     pub delay: Option<Span>,
 }
 
@@ -46,12 +46,12 @@ impl Default for Learned {
     }
 }
 
-/// By how much `min++` lengthens the least timeout each time ("Responding", table 4).
+/// Increment of `min++` ("Responding", table 4).
 const STEP: Span = Span::from_secs(1);
 
 impl RtoTimer {
-    /// A timeout was found to be spurious, by an acknowledgement that measured `sample`, which is that of
-    /// a delayed segment and already part of the estimate. The caller restarts the timer.
+    /// Adapts to a spurious timeout. `sample` is the RTT of the delayed segment in the revealing ACK, already
+    /// part of the estimate. The caller restarts the timer.
     pub fn adapt_to_spurious(&mut self, sample: Option<Span>) {
         match self.config.adapt {
             Adapt::None => {}
@@ -61,7 +61,7 @@ impl RtoTimer {
                     self.sample(rtt);
                 }
             }
-            // The sample at hand may have ended the back-off already; it comes back.
+            // The present sample may have reset the back-off; it is restored.
             Adapt::KeepBackoff => {
                 self.learned.kept = self.learned.reached;
                 self.backoff = self.backoff.max(self.learned.kept);
@@ -85,12 +85,12 @@ impl RtoTimer {
         }
     }
 
-    /// What it has learned, for the next connection on the same path.
+    /// Adapted state, for the next connection on the same path.
     pub fn lesson(&self) -> Lesson {
         Lesson { kept: self.learned.kept, longer: self.learned.longer, delay: self.learned.delay }
     }
 
-    /// Goes on from what another connection has learned, if it adapts.
+    /// Takes over the adapted state of an earlier connection, if `adapt` is on.
     pub fn go_on_from(&mut self, lesson: &Lesson) {
         if matches!(self.config.adapt, Adapt::None | Adapt::Reseed) {
             return;
@@ -106,8 +106,8 @@ impl RtoTimer {
         self.learned.longer = longer.min(self.config.max);
     }
 
-    /// A timeout was found to be genuine: what was learned is forgotten. The back-off that it caused
-    /// itself ends as any other; where it has ended already, nothing of it is left.
+    /// Resets the adapted state after a genuine timeout. The back-off of that timeout itself ends as usual;
+    /// if it was reset already, none remains.
     pub fn adapt_to_genuine(&mut self) {
         if self.backoff == self.learned.kept {
             self.backoff = 1;
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::tcp::Config;
 
-    /// EI-17: the least timeout after delays of 3 s and 11 s, and after a genuine timeout.
+    /// EI-17: minimum RTO after delays of 3 s and 11 s, and after a genuine timeout.
     #[test]
     fn what_the_length_of_a_delay_teaches() {
         let least = |adapt| {

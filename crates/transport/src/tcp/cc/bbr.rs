@@ -1,17 +1,17 @@
 //! BBR version 1: sending rate and window from a model of bandwidth and minimum RTT.
 //!
-//! BBR measures the largest delivery rate and the least round trip, sends at that rate, and keeps about their product
-//! in flight.
+//! BBR measures the maximum delivery rate and the minimum RTT, sends at that rate, and keeps about their
+//! product in flight.
 //!
-//! This is version 1: draft-cardwell-iccrg-bbr-congestion-control-00, which is what Linux has called "bbr"
-//! since 4.9; Cardwell, Cheng, Gunn, Yeganeh, Jacobson 2016. Losses do not close its window, except for a
-//! round trip in which no more leaves than arrives; marks do nothing. Left out: the long-term rate behind a
-//! policer, and the extra window for acknowledgements that Wi-Fi bunches. After a timeout the window grows from
-//! one segment by what is acknowledged, up to the model's target.
+//! This is version 1: draft-cardwell-iccrg-bbr-congestion-control-00, which is Linux's "bbr" since 4.9;
+//! Cardwell, Cheng, Gunn, Yeganeh, Jacobson 2016. Losses do not reduce its window, except for one round of
+//! packet conservation; ECN marks have no effect. Not modelled: the long-term rate behind a policer, and the
+//! extra window for ACK aggregation on Wi-Fi. After a timeout the window grows from one segment by the bytes
+//! acknowledged, up to the model's target.
 //!
-//! Flows must not all probe at the same time. The draft draws the first phase of the cycle at random; here a
-//! hash of the instant at which probing begins chooses it, so that a run needs no stream of its own for it and
-//! two flows that are not in step do not get into step.
+//! Flows must not all probe at the same time. The draft draws the first phase of the cycle at random. Here a
+//! hash of the time at which probing begins chooses it: no random stream is needed, and unsynchronised flows
+//! stay unsynchronised.
 
 use super::{Acked, Control, Delivery, Reason, Reduction, Window};
 use crate::tcp::config::Config;
@@ -22,46 +22,46 @@ use base::{Span, Time, named};
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
 // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.2: probe, drain, and cruise for six
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// While probing for rate: room for delayed and bunched acknowledgements (section 4.2.3.2).
+/// cwnd gain in ProbeBW: room for delayed and aggregated ACKs (section 4.2.3.2).
 const CWND_GAIN: f64 = 2.0;
-/// How long a rate is believed, round trips (section 4.1.1.3).
+/// Window of the maximum-rate filter, rounds (section 4.1.1.3).
 const RATE_ROUNDS: usize = 10;
-/// How long a round trip is believed (section 4.1.2.3).
+/// Window of the minimum-RTT filter (section 4.1.2.3).
 const RTT_BELIEVED: Span = Span::from_secs(10);
-/// How long little stays in flight to see the least round trip (section 4.3.5).
+/// Duration of ProbeRTT at the minimum window (section 4.3.5).
 const PROBE_RTT_LASTS: Span = Span::from_millis(200);
-/// Segments in flight meanwhile, and the least window ever (section 4.2.3.1).
+/// Minimum window, and the window in ProbeRTT, segments (section 4.2.3.1).
 const LEAST_SEGMENTS: f64 = 4.0;
-/// Linux paces a hundredth slower than its estimate, so that a queue drains in the long run.
+/// Linux paces 1 % below its estimate, so that a queue drains in the long run.
 const MARGIN: f64 = 0.99;
 
 named! {
-    /// What BBR is doing (section 4.3).
+    /// State of BBR (section 4.3).
     pub enum Mode {
-        /// Doubles the rate until it stops growing.
+        /// Startup: doubles the rate until it stops growing.
         Startup = "startup",
-        /// Empties the queue that this made.
+        /// Drain: empties the queue built in Startup.
         Drain = "drain",
-        /// Cruises, and looks for more every eight round trips.
+        /// ProbeBW: paces at the estimate, and probes for more every eight RTTs.
         ProbeBw = "probe-bw",
-        /// Keeps little in flight, to see the least round trip.
+        /// ProbeRTT: a small flight, to measure the minimum RTT.
         ProbeRtt = "probe-rtt",
     }
 }
 
-/// The model of the path and what is being done about it.
+/// Path model and state machine.
 #[derive(Clone, Debug)]
 struct State {
     mode: Mode,
-    /// The largest rate of each of the last rounds, bytes a second.
+    /// Maximum rate of each of the last rounds, bytes per second.
     rates: [f64; RATE_ROUNDS],
     round: usize,
-    /// A round ends when what was sent now is delivered.
+    /// `delivered` at which the current round ends.
     next_round: u64,
     round_began: bool,
     least_rtt: Option<Span>,
     least_at: Time,
-    /// When probing for the round trip may end, once little is in flight.
+    /// Earliest end of ProbeRTT, set once the flight is small.
     probe_until: Option<Time>,
     probe_round_over: bool,
     full_rate: f64,
@@ -72,29 +72,29 @@ struct State {
     pacing_gain: f64,
     cwnd_gain: f64,
     pacing_rate: Option<f64>,
-    /// The window before a recovery, a timeout, or a probe for the round trip.
+    /// cwnd before a recovery, a timeout, or ProbeRTT.
     prior: f64,
     was_recovering: bool,
-    /// No more leaves than arrives: the first round of a recovery.
+    /// Packet conservation: the first round of a recovery sends no more than is delivered.
     conserving: bool,
     resting: bool,
     initial: f64,
 }
 
-/// BBR between acknowledgements.
+/// BBR state.
 #[derive(Clone, Debug)]
 pub struct Bbr(Box<State>);
 
 impl Bbr {
-    /// What it is doing.
+    /// Current mode.
     pub fn mode(&self) -> Mode {
         self.0.mode
     }
-    /// Its estimate of the path's rate, bytes a second.
+    /// Estimated bottleneck bandwidth, bytes per second.
     pub fn rate(&self) -> f64 {
         self.0.rate()
     }
-    /// Its estimate of the least round trip, once it has one.
+    /// Estimated minimum RTT, once there is one.
     pub fn least_rtt(&self) -> Option<Span> {
         self.0.least_rtt
     }
@@ -105,7 +105,7 @@ impl State {
         self.rates.iter().copied().fold(0.0, f64::max)
     }
 
-    /// What fills the path `gain` times, bytes.
+    /// `gain` times the estimated bandwidth-delay product, bytes.
     fn inflight(&self, gain: f64) -> f64 {
         match self.least_rtt {
             Some(rtt) => gain * self.rate() * rtt.as_secs_f64(),
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Bytes that may leave at once (section 4.2.2), for which the window needs room.
+    /// Send quantum (section 4.2.2): bytes per burst, for which the window needs room.
     fn quantum(&self, mss: f64) -> f64 {
         let rate = self.pacing_rate.unwrap_or(0.0);
         if rate < 150_000.0 {
@@ -316,7 +316,7 @@ impl Control for Bbr {
         }))
     }
 
-    /// The window moves with what is delivered, in recovery and out of it.
+    /// ACKs do not move the window; delivery samples do, in recovery and outside it.
     fn on_ack(&mut self, _window: &mut Window, _ack: &Acked) {}
 
     fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {

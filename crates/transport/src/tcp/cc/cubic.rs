@@ -1,10 +1,10 @@
 //! CUBIC congestion control (RFC 9438).
 //!
-//! As a cubic function of the time since the last reduction, flat around the window at which the loss happened, and
-//! never slower than Reno would (RFC 9438; Ha, Rhee, Xu 2008).
+//! The window is a cubic function of the time since the last reduction, with its plateau at the window of the
+//! last loss. It never grows more slowly than Reno's would (RFC 9438; Ha, Rhee, Xu 2008).
 //!
-//! Windows are in segments and times in seconds here, as in the RFC. An acknowledgement of several
-//! segments counts as so many, so that delayed acknowledgements do not slow the curve.
+//! Windows are in segments and times in seconds here, as in the RFC. An ACK of n segments counts n times, so
+//! that delayed ACKs do not slow the growth.
 
 use super::abe::{self, Abe};
 use super::cubic_linux::CubicLinux;
@@ -13,29 +13,29 @@ use super::{Acked, Control, Reason, Reduction, Window};
 use crate::tcp::config::{Config, CubicCurve};
 use base::{Span, Time};
 
-/// C, segments a cubic second (RFC 9438 section 5).
+/// C, segments per cubic second (RFC 9438 section 5).
 pub const C: f64 = 0.4;
-/// What a reduction leaves of the window (RFC 9438 section 4.6).
+/// Factor of the window at a reduction (RFC 9438 section 4.6).
 pub const BETA: f64 = 0.7;
 //= RFC 9438 section 4.3: alpha_cubic = 3 (1 - beta) / (1 + beta), Reno's rate with this beta
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// What CUBIC remembers; saved before a reduction (RFC 9438 section 4.9).
+/// Variables of the curve; saved before a reduction (RFC 9438 section 4.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// Where the curve is flat, segments; 0: unknown, as after a timeout.
+    /// W_max: plateau of the curve, segments; 0: unknown, as after a timeout.
     pub w_max: f64,
-    /// When it gets there, seconds after the stage began.
+    /// K: time from the start of the epoch to the plateau, seconds.
     pub k: f64,
-    /// When this stage of congestion avoidance began.
+    /// Start of this epoch of congestion avoidance.
     pub epoch: Option<Time>,
-    /// What Reno would have by now, segments.
+    /// W_est: window that Reno would have, segments.
     pub w_est: f64,
-    /// The window before the last reduction, segments.
+    /// cwnd_prior: window before the last reduction, segments.
     pub prior: f64,
 }
 
-/// CUBIC between acknowledgements.
+/// CUBIC state.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     fast_convergence: bool,
@@ -43,12 +43,12 @@ pub struct Cubic {
     slow_start: SlowStarter,
     memory: Memory,
     saved: Option<Memory>,
-    /// In place of all that; boxed, as those who do without it are not to carry it.
+    /// Replaces all fields above; boxed, so that senders without it stay small.
     linux: Option<Box<CubicLinux>>,
 }
 
 impl Memory {
-    /// A stage begins with a window of `cwnd` segments.
+    /// Starts an epoch with a window of `cwnd` segments.
     fn begin(&mut self, now: Time, cwnd: f64) {
         self.epoch = Some(now);
         self.w_est = cwnd;
@@ -56,12 +56,12 @@ impl Memory {
             //= RFC 9438 section 4.2: K = cbrt((W_max - cwnd_epoch) / C)
             self.k = libm::cbrt((self.w_max - cwnd) / C);
         } else {
-            //= RFC 9438 section 4.8: without a loss that could be the goal, K = 0 and W_max = cwnd
+            //= RFC 9438 section 4.8: without a preceding loss, K = 0 and W_max = cwnd
             (self.k, self.w_max) = (0.0, cwnd);
         }
     }
 
-    /// The curve, segments, `t` seconds after the stage began.
+    /// W_cubic(t): window in segments, `t` seconds after the start of the epoch.
     pub fn curve(&self, t: f64) -> f64 {
         //= RFC 9438 section 4.2: W_cubic(t) = C (t - K)^3 + W_max
         let x = t - self.k;
@@ -70,7 +70,7 @@ impl Memory {
 }
 
 impl Cubic {
-    /// What it remembers now.
+    /// Current variables of the curve.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -110,7 +110,7 @@ impl Control for Cubic {
             memory.begin(ack.now, cwnd);
         }
         let t = ack.now.since(memory.epoch.unwrap_or(ack.now)).as_secs_f64();
-        //= RFC 9438 section 4.3: W_est grows like Reno, by alpha until it is where the loss happened
+        //= RFC 9438 section 4.3: W_est grows like Reno, with alpha until it reaches cwnd_prior
         let alpha = if memory.w_est >= memory.prior { 1.0 } else { ALPHA };
         memory.w_est += alpha * acked / cwnd;
         let new = if memory.curve(t) < memory.w_est {
@@ -134,7 +134,8 @@ impl Control for Cubic {
         memory.epoch = None;
         memory.prior = cwnd;
         memory.w_max = match reduction.reason {
-            //= RFC 9438 section 4.8: after a timeout the goal is where congestion avoidance begins again
+            //= RFC 9438 section 4.8: after a timeout W_max is the window at which congestion avoidance
+            // resumes
             Reason::Timeout => 0.0,
             //= RFC 9438 section 4.7: a window below the last W_max gives way to newer flows
             _ if self.fast_convergence && cwnd < memory.w_max => cwnd * (1.0 + BETA) / 2.0,

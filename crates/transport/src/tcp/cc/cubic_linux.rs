@@ -1,12 +1,12 @@
 //! CUBIC in the integer arithmetic of Linux.
 //!
-//! The curve of RFC 9438 in whole segments and ticks of the clock: it says after how many acknowledged segments the
-//! window grows by one. It looks ahead by the least round trip, not by the smoothed one; before the first loss the
-//! window grows by at least 5 % a round trip; at most a window of half as much again is let in a round trip.
+//! The curve of RFC 9438 in whole segments and clock ticks, computed as acknowledged segments per segment of
+//! growth. It looks ahead by the minimum RTT, not by the smoothed one. Before the first loss the window grows
+//! by at least 5 % per RTT; growth is at most half of the window per RTT.
 //!
-//! The rules are those of 6.12 (net/ipv4/tcp_cubic.c: `bictcp_update`, `cubictcp_recalc_ssthresh`, `cubictcp_acked`,
-//! `cubictcp_state`, `cubictcp_cwnd_event`; net/ipv4/tcp_cong.c: `tcp_slow_start`, `tcp_cong_avoid_ai`). Left to the callers: when slow start ends
-//! ([`super::hystart`]).
+//! The rules are those of 6.12 (net/ipv4/tcp_cubic.c: `bictcp_update`, `cubictcp_recalc_ssthresh`,
+//! `cubictcp_acked`, `cubictcp_state`, `cubictcp_cwnd_event`; net/ipv4/tcp_cong.c: `tcp_slow_start`,
+//! `tcp_cong_avoid_ai`). The exit from slow start is in [`super::hystart`].
 
 use super::slow_start::SlowStarter;
 use super::{Acked, Reason, Reduction, Window};
@@ -14,56 +14,56 @@ use crate::recovery::wheel::{TICK, ticks};
 use crate::tcp::config::Config;
 use base::{Span, Time};
 
-/// Time passes in ticks.
+/// Clock ticks per second.
 const HZ: u64 = 1_000_000_000 / TICK.as_nanos();
-/// The curve's time is in 1024ths of a second; its scale is 410/1024 segments a cubic second.
+/// Time unit of the curve: 1/1024 s; its scale is 410/1024 segments per cubic second.
 const UNIT: u64 = 1024;
 const SCALE: u64 = 410;
-/// What a reduction leaves of the window, in 1024ths.
+/// Factor of the window at a reduction, in 1024ths.
 const BETA: u64 = 717;
 /// Eight times the segments acknowledged for which Reno's estimate grows by one, over the window.
 const FRIENDLY: u64 = 8 * (UNIT + BETA) / 3 / (UNIT - BETA);
-/// While the window stays, the curve is asked so seldom: a thirty-second of a second.
+/// With an unchanged window the curve is evaluated at most this often: every 1/32 s, in ticks.
 const SELDOM: u64 = HZ / 32;
-/// Before any loss a window of so many segments grows by one (5 %).
+/// Before any loss the window grows by at least one segment per this many acknowledged (5 %).
 const LEAST_GROWTH: u64 = 20;
-/// For so long after a reduction round trips are not believed.
+/// RTT samples are ignored for this long after a reduction, ticks.
 const SETTLES: u64 = HZ;
 
-/// CUBIC between acknowledgements.
+/// State of CUBIC as Linux keeps it.
 #[derive(Clone, Copy, Debug)]
 pub struct CubicLinux {
     fast_convergence: bool,
     starter: SlowStarter,
-    /// For the next connection state: slow start as it begins.
+    /// Slow-start state restored by a timeout (connection state Loss).
     fresh: SlowStarter,
-    /// Slow start was left by its own means; it is not again before a timeout.
+    /// HyStart ended slow start; it does not run again before a timeout.
     found: bool,
-    /// The window before the last reduction, or less; 0: there was none.
+    /// Window before the last reduction, or less with fast convergence; 0: no reduction yet.
     last_max: u64,
-    /// When this stage began, ticks; none: it has not.
+    /// Start of this epoch, ticks; none: no epoch.
     epoch: Option<u64>,
-    /// When the curve was last asked, and for which window.
+    /// Time and window at the last evaluation of the curve, ticks and segments.
     asked: u64,
     asked_for: u64,
-    /// Where the curve is flat, and when, 1024ths of a second.
+    /// Plateau of the curve, segments, and time of it, 1024ths of a second.
     origin: u64,
     k: u64,
-    /// Reno's window, and segments acknowledged towards its next one.
+    /// Reno's window, and the segments acknowledged towards its next segment.
     reno: u64,
     acked: u64,
-    /// The window grows by a segment after so many.
+    /// Acknowledged segments per segment of growth (`cnt`).
     every: u64,
-    /// Segments acknowledged towards that.
+    /// Segments acknowledged towards the next segment (`snd_cwnd_cnt`).
     count: u64,
-    /// Bytes acknowledged that are not a whole segment yet.
+    /// Acknowledged bytes short of a whole segment.
     odd: u64,
-    /// Least round trip.
+    /// Minimum RTT.
     least: Option<Span>,
 }
 
 impl CubicLinux {
-    /// As of a connection that begins.
+    /// State of a new connection.
     pub fn new(config: &Config) -> Self {
         let starter = SlowStarter::new(config);
         CubicLinux {
@@ -86,15 +86,15 @@ impl CubicLinux {
         }
     }
 
-    /// A round trip that does not open the window. In recovery, too, slow start is over when it has grown, as long as the
-    /// window is below its threshold.
+    /// Processes an RTT sample that does not open the window. HyStart may thus end slow start in recovery
+    /// too, while cwnd is below ssthresh.
     pub fn on_round_trip(&mut self, window: &mut Window, ack: &Acked) {
         if self.believes(ack) && !self.found && window.in_slow_start() && self.starter.tells(window, ack) {
             (self.found, window.ssthresh) = (true, window.cwnd);
         }
     }
 
-    /// Takes in a round trip, unless it comes right after a reduction.
+    /// Updates the minimum RTT, except right after a reduction. Returns whether the sample was used.
     fn believes(&mut self, ack: &Acked) -> bool {
         let now = ticks(ack.now);
         let Some(rtt) = ack.sample.filter(|_| self.epoch.is_none_or(|epoch| now - epoch >= SETTLES)) else {
@@ -104,7 +104,7 @@ impl CubicLinux {
         true
     }
 
-    /// An acknowledgement outside of recovery.
+    /// Opens the window for an ACK outside of recovery.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         let now = ticks(ack.now);
         self.believes(ack);
@@ -123,10 +123,10 @@ impl CubicLinux {
                 return;
             }
             if window.cwnd == before {
-                // It found that the window is large enough: from here on along the curve.
+                // HyStart ended slow start: continue along the curve.
                 self.found = true;
             } else {
-                // What is beyond the threshold counts for the curve.
+                // Segments above ssthresh count for the curve.
                 let most = window.ssthresh.max(before);
                 acked = acked.min((window.cwnd - most).max(0.0) as u64 / mss);
                 window.cwnd = most;
@@ -140,7 +140,7 @@ impl CubicLinux {
         window.cwnd = (self.avoid(cwnd, acked) * mss) as f64;
     }
 
-    /// After how many acknowledged segments the window grows now.
+    /// Updates `every`, the number of acknowledged segments per segment of growth.
     fn ask(&mut self, now: u64, cwnd: u64, acked: u64) {
         self.acked += acked;
         if self.asked_for == cwnd && now - self.asked <= SELDOM {
@@ -161,7 +161,7 @@ impl CubicLinux {
         self.every = self.every.max(2);
     }
 
-    /// The curve.
+    /// Evaluates the curve (`bictcp_update`).
     fn follow(&mut self, now: u64, cwnd: u64, acked: u64) {
         let epoch = match self.epoch {
             Some(epoch) => epoch,
@@ -191,7 +191,7 @@ impl CubicLinux {
 
     /// Counts acknowledged segments; returns the window, segments.
     fn avoid(&mut self, mut cwnd: u64, acked: u64) -> u64 {
-        // What was counted towards a slower growth is not forgotten, and not taken all at once.
+        // Credit from a slower rate of growth is kept, but used for one segment only (`tcp_cong_avoid_ai`).
         let every = self.every.max(1);
         if self.count >= every {
             self.count = 0;
@@ -205,7 +205,7 @@ impl CubicLinux {
         cwnd
     }
 
-    /// Congestion: the new threshold, bytes.
+    /// Returns the new ssthresh at a reduction, bytes.
     pub fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {
         let cwnd = segments(window);
         (self.epoch, self.count) = (None, 0);
@@ -223,7 +223,7 @@ impl CubicLinux {
         ((cwnd * BETA / UNIT).max(2) * window.mss as u64) as f64
     }
 
-    /// Nothing was sent for so long: the curve waits, but never for what is to come.
+    /// Shifts the epoch by an idle period, but not beyond the present.
     pub fn on_idle(&mut self, now: Time, idle: Span) {
         if let Some(epoch) = &mut self.epoch {
             *epoch = ticks(now).min(*epoch + idle.as_nanos() / TICK.as_nanos());
@@ -231,7 +231,7 @@ impl CubicLinux {
     }
 }
 
-/// Whole segments.
+/// Window in whole segments.
 fn segments(window: &Window) -> u64 {
     (window.cwnd / window.mss) as u64
 }
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(window.cwnd, 40_000.0);
     }
 
-    /// Below the threshold the ninth round trip of a round ends slow start, whatever is being repaired.
+    /// Below ssthresh the ninth RTT sample of a round ends slow start, in recovery too.
     #[test]
     fn slow_start_may_end_in_recovery() {
         let mut config = Config::default();
@@ -300,7 +300,7 @@ mod tests {
         let reduction = Reduction { reason: Reason::Loss, outstanding: 0.0, half: 0.0 };
         window.cwnd = cubic.on_reduction(&super::tests::window(100.0), &reduction);
         window.ssthresh = window.cwnd;
-        // So many acknowledgements that the window always is where the curve wants it: 1000 a second.
+        // 1000 ACKs per second, so that the window always follows the curve.
         let mut seen = Vec::new();
         for i in 0..6000 {
             let t = 0.001 * f64::from(i);

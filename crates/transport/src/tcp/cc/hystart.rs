@@ -1,42 +1,42 @@
 //! HyStart: end of slow start by delay increase or ACK train (Ha and Rhee).
 //!
-//! When round trips grow, or when the acknowledgements of one round come in a train half a round trip long: HyStart
-//! (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011), with the numbers that Linux gave it. It ends slow
-//! start at once; HyStart++ ([`super::hystart_plus`]) is its careful successor.
+//! Slow start ends when the RTT grows, or when the ACKs of one round form a train as long as half the RTT.
+//! HyStart (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011), with the constants of Linux. It
+//! ends slow start at once; its successor HyStart++ ([`super::hystart_plus`]) slows down first.
 //!
-//! A way of [`super::slow_start`].
+//! One of the variants of [`super::slow_start`].
 
 use super::{Acked, Window};
 use base::{Span, Time};
 
-/// Smaller windows, segments, are left alone.
+/// Minimum window for HyStart, segments.
 const LOW_WINDOW: f64 = 16.0;
-/// So many round trips of a round are looked at before one says anything.
+/// RTT samples needed per round before the delay test.
 const SAMPLES: u32 = 8;
-/// Growth of the least round trip that tells: an eighth of it, within these bounds.
+/// Delay threshold: an eighth of the minimum RTT, within these bounds.
 const LEAST: Span = Span::from_millis(4);
 const MOST: Span = Span::from_millis(16);
-/// Acknowledgements this far apart at most belong to one train.
+/// Largest gap between two ACKs of one train.
 const SPACING: Span = Span::from_millis(2);
 
-/// What it remembers between acknowledgements.
+/// HyStart state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyStart {
-    /// Where the round ends.
+    /// End of the round, stream offset.
     round_end: u64,
-    /// When it began.
+    /// Start time of the round.
     began: Time,
-    /// The last acknowledgement of the train that began with the round.
+    /// Time of the last ACK of the train that began with the round.
     train: Time,
     samples: u32,
-    /// The least round trip of this round.
+    /// Minimum RTT of this round.
     round_least: Option<Span>,
-    /// Of the connection.
+    /// Minimum RTT of the connection.
     least: Option<Span>,
 }
 
 impl HyStart {
-    /// An acknowledgement in slow start: opens the window, or ends slow start.
+    /// Processes an ACK in slow start: opens the window, or ends slow start.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if self.tells(window, ack) {
             window.ssthresh = window.cwnd;
@@ -45,7 +45,7 @@ impl HyStart {
         window.slow_start(ack.bytes);
     }
 
-    /// Takes in a round trip; whether it says that the window is large enough.
+    /// Processes an RTT sample; returns whether slow start should end.
     pub fn tells(&mut self, window: &Window, ack: &Acked) -> bool {
         if let Some(rtt) = ack.sample {
             self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
@@ -57,12 +57,12 @@ impl HyStart {
         window.cwnd >= LOW_WINDOW * window.mss && self.is_full(ack)
     }
 
-    /// Whether the window fills the path, as far as this acknowledgement tells.
+    /// Whether the ACK train or the delay test indicates a full path.
     fn is_full(&mut self, ack: &Acked) -> bool {
         let (Some(least), Some(rtt)) = (self.least, ack.sample) else { return false };
         if ack.now.since(self.train) <= SPACING {
             self.train = ack.now;
-            // Half of the round trip: what a full forward path takes to empty.
+            // Half of the RTT: the one-way delay of the forward path.
             if ack.now.since(self.began) > Span::from_nanos(least.as_nanos() / 2) {
                 return true;
             }
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_round_trip_that_has_grown_by_an_eighth_ends_it() {
-        // A round of one acknowledgement, 80 ms; in the next one eight are looked at, and the ninth tells:
-        // 90 ms is not more than 80 + 10, 91 ms is.
+        // A round of one ACK with 80 ms; in the next round eight samples are collected, and the ninth
+        // decides: 90 ms is not more than 80 + 10, 91 ms is.
         let second_round = |later: f64| {
             let mut window = Window::new(&Config { mss: 1000, ..Config::default() }, 1 << 30);
             window.cwnd = 20_000.0;

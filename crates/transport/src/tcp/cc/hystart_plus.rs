@@ -1,9 +1,9 @@
 //! HyStart++ (RFC 9406).
 //!
-//! When round trips grow: HyStart++ (RFC 9406) compares the least round trip of each round with that of the round
-//! before, slows down when it has grown, and ends slow start unless the growth turns out to have been chance.
+//! HyStart++ (RFC 9406) compares the minimum RTT of each round with that of the round before. When it has
+//! grown, growth slows down (CSS), and slow start ends after five rounds unless the RTT falls again.
 //!
-//! A way of [`super::slow_start`].
+//! One of the variants of [`super::slow_start`].
 
 use super::{Acked, Window};
 use base::Span;
@@ -18,20 +18,20 @@ const SAMPLES: u32 = 8;
 const GROWTH_DIVISOR: f64 = 4.0;
 const ROUNDS: u32 = 5;
 
-/// What it remembers between acknowledgements.
+/// HyStart++ state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyStartPlus {
-    /// Where the round ends.
+    /// End of the round, stream offset.
     window_end: u64,
     samples: u32,
     least: Option<Span>,
     last_least: Option<Span>,
-    /// Conservative slow start: the least round trip when it began, and rounds since.
+    /// Conservative slow start: minimum RTT when it began, and rounds since then.
     conservative: Option<(Span, u32)>,
 }
 
 impl HyStartPlus {
-    /// An acknowledgement in slow start: opens the window, or ends slow start.
+    /// Processes an ACK in slow start: opens the window, or ends slow start.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         //= RFC 9406 section 4.2: a round ends when what was sent at its beginning is acknowledged
         if ack.ack >= self.window_end {
@@ -54,7 +54,7 @@ impl HyStartPlus {
                 window.cwnd = before + (window.cwnd - before) / GROWTH_DIVISOR;
                 let calm = self.samples >= SAMPLES && self.least.is_some_and(|least| least < baseline);
                 if calm {
-                    //= RFC 9406 section 4.2: the round trip has come down: that was no queue
+                    //= RFC 9406 section 4.2: the RTT has fallen again: the increase was spurious
                     self.conservative = None;
                 } else if rounds >= ROUNDS {
                     //= RFC 9406 section 4.2: after CSS_ROUNDS: ssthresh = cwnd

@@ -1,11 +1,11 @@
 //! Congestion control: cwnd, ssthresh, and the list of algorithms.
 //!
-//! The congestion window and its threshold, in bytes; who opens and closes them is a file per algorithm, and the list
-//! at the end of this file is the only other place that knows of it (`docs/adding.md` walks through adding one).
+//! cwnd and ssthresh, in bytes. One file per algorithm opens and reduces the window. The list at the end of
+//! this file is the only other place that names an algorithm (`docs/adding.md` shows how to add one).
 //!
-//! The sender owns the window. A control is told what happened and moves the window; it keeps to itself
-//! whatever else it remembers, and can save that before a reduction and take it back if the reduction
-//! was a mistake.
+//! The sender owns the window. It calls the algorithm for each event, and the algorithm sets the window. An
+//! algorithm keeps its other state to itself; it can save it before a reduction and restore it if the
+//! reduction was spurious.
 
 pub mod abe;
 pub mod cubic_linux;
@@ -21,39 +21,39 @@ use crate::recovery::rate::RateSample;
 use crate::recovery::sent::Record;
 use base::{Span, Time, named};
 
-/// An acknowledgement of new data, outside of loss recovery.
+/// An ACK of new data outside of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acked {
-    /// When it came.
+    /// Arrival time.
     pub now: Time,
-    /// Bytes it acknowledges for the first time.
+    /// Bytes newly acknowledged.
     pub bytes: u64,
     /// Next byte that the receiver expects.
     pub ack: u64,
     /// One past the highest byte sent.
     pub sent: u64,
-    /// The round trip that it measured, if it did.
+    /// RTT sample, if there is one.
     pub sample: Option<Span>,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
 }
 
 named! {
-    /// Why the window is reduced.
+    /// Cause of a window reduction.
     pub enum Reason {
         /// Duplicate acknowledgements or SACK show a loss.
         Loss = "loss",
         /// The retransmission timer expired.
         Timeout = "timeout",
-        /// The network marked a packet (RFC 3168).
+        /// An ECN mark (RFC 3168).
         Mark = "mark",
     }
 }
 
-/// A reduction: what the sender was doing when it learned of congestion.
+/// Sender state at a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reduction {
-    /// Why.
+    /// Cause of the reduction.
     pub reason: Reason,
     /// Bytes that count as outstanding: the flight, or the usable window if `halving = "window"`.
     pub outstanding: f64,
@@ -61,79 +61,79 @@ pub struct Reduction {
     pub half: f64,
 }
 
-/// What any acknowledgement delivered, recovery or not, for controls that ask for it.
+/// Delivery sample of an ACK, in recovery or not, for algorithms that need rates.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// When.
+    /// Arrival time.
     pub now: Time,
-    /// The rate that it measured (`recovery::rate`), if it delivered anything.
+    /// Delivery-rate sample (`recovery::rate`), if anything was delivered.
     pub rate: Option<RateSample>,
     /// Bytes delivered on the connection so far, cumulatively or by SACK.
     pub delivered: u64,
-    /// Bytes that this acknowledgement delivered.
+    /// Bytes that this ACK delivered.
     pub fresh: u64,
-    /// Bytes believed to be in the network after it.
+    /// Estimated bytes in flight after it.
     pub flight: u64,
-    /// The round trip of the segment sent last among those delivered, if it was sent once.
+    /// RTT of the newest delivered segment, if it was sent once.
     pub rtt: Option<Span>,
-    /// Lost segments are being repaired.
+    /// Loss recovery is in progress.
     pub recovering: bool,
-    /// Bytes in flight when the segment sent last among those delivered was sent, itself included.
+    /// Bytes in flight when the newest delivered segment was sent, itself included.
     pub sent_in_flight: u32,
-    /// Bytes found lost on the connection so far, and in how many separate ranges.
+    /// Bytes marked lost on the connection so far.
     pub lost: u64,
-    /// Ranges of them that do not touch.
+    /// Number of separate ranges marked lost.
     pub lost_ranges: u64,
-    /// When the segment sent last among those delivered was sent.
+    /// Transmission time of the newest delivered segment.
     pub newest_sent: Time,
 }
 
-/// A segment that was found lost.
+/// A segment marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When it was found.
+    /// Time of detection.
     pub now: Time,
-    /// The segment, as it was then.
+    /// Record of the segment at that time.
     pub record: Record,
-    /// Bytes found lost on the connection so far, itself included.
+    /// Bytes marked lost on the connection so far, itself included.
     pub lost: u64,
     /// Bytes delivered on the connection so far.
     pub delivered: u64,
 }
 
-/// A congestion control. Everything but the first three has an answer for those who need no more.
+/// Congestion control algorithm. Only the first three methods are required.
 pub trait Control {
-    /// The one that the configuration describes.
+    /// Creates the algorithm from the configuration.
     fn new(config: &Config) -> Self
     where
         Self: Sized;
 
-    /// An acknowledgement outside of recovery: opens the window.
+    /// Opens the window for an ACK outside of recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &Acked);
 
-    /// An acknowledgement that does not open the window measured a round trip, perhaps in recovery; it acknowledges nothing.
+    /// RTT sample of an ACK that does not open the window, perhaps in recovery; such an ACK acknowledges
+    /// nothing new here.
     fn on_round_trip(&mut self, _window: &mut Window, _ack: &Acked) {}
 
-    /// Congestion: the new threshold, bytes. The sender keeps it from falling below two segments, and
-    /// closes the window to the threshold (loss, mark) or to one segment (timeout).
+    /// Returns the new ssthresh at a reduction, bytes. The sender applies a minimum of two segments, and sets
+    /// cwnd to ssthresh (loss, mark) or to one segment (timeout).
     fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64;
 
-    /// A reduction is coming that may turn out to be a mistake: keeps what it remembers.
+    /// Saves the state before a reduction that may be spurious.
     fn save(&mut self) {}
 
-    /// It was a mistake, and the response has restored the window: what was kept counts again.
+    /// Restores the saved state; the response has restored the window.
     fn restore(&mut self, _now: Time, _window: &mut Window) {}
 
-    /// Nothing was sent for so long although it could have been: that time does not count.
+    /// The sender was idle for `_idle` although it could have sent; this time does not count.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
 
-    /// Any acknowledgement that delivered something, before recovery looks at it; asked for by
-    /// [`Control::wants_rates`].
+    /// Processes a delivery sample before recovery sees the ACK; needs [`Control::wants_rates`].
     fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
-    /// A segment was found lost. Where the recovery takes segments for lost, that comes before [`Control::on_delivery`]
-    /// is told of the acknowledgement that showed it; elsewhere a segment is found lost when it is sent again.
-    /// Asked for by [`Control::hears_losses`].
+    /// Processes the loss of a segment. A recovery that marks losses calls it before the
+    /// [`Control::on_delivery`] of the ACK that revealed the loss. Elsewhere a segment counts as lost when it
+    /// is retransmitted. Needs [`Control::hears_losses`].
     fn on_lost(&mut self, _window: &Window, _loss: &Loss) {}
 
     /// Whether it needs [`Control::on_lost`].
@@ -141,34 +141,35 @@ pub trait Control {
         false
     }
 
-    /// Whether it needs [`Control::on_delivery`], and so the record of transmissions.
+    /// Whether it needs [`Control::on_delivery`] and thus the record of transmissions.
     fn wants_rates(&self) -> bool {
         false
     }
 
-    /// Whether it sends less than it believes the path takes, so that rates of what leaves now say little.
+    /// Whether it sends below the estimated capacity on purpose, so that rate samples count as
+    /// application-limited.
     fn holds_back(&self) -> bool {
         false
     }
 
-    /// Whether the window is its own alone: losses and recoveries do not change it, `on_delivery` does.
+    /// Whether only `on_delivery` sets the window; losses and recoveries leave it unchanged.
     fn owns_window(&self) -> bool {
         false
     }
 
-    /// The rate at which it wants to send, bytes a second; `None`: the window is all it says.
+    /// Pacing rate, bytes per second; `None`: the algorithm sets only the window.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
 }
 
-/// Makes of the list of controls the word in the scenario, the state of a sender, and the dispatch.
+/// Generates the scenario word, the state type and the dispatch from the list of algorithms.
 macro_rules! controls {
     ($($(#[$meta:meta])+ $variant:ident = $word:literal in $module:ident;)+) => {
         $(pub mod $module;)+
 
         named! {
-            /// Congestion control: how the window grows, and what a loss takes from it.
+            /// Congestion control: growth of the window, and its reduction at a loss.
             pub enum CongestionControl { $($(#[$meta])+ $variant = $word),+ }
         }
 
@@ -229,14 +230,14 @@ macro_rules! controls {
     };
 }
 
-// THE list of congestion controls: word, type and file are made known here and nowhere else.
+// The only list of congestion controls: word, type and file of each.
 controls! {
-    /// A segment a round trip, half at a loss (RFC 5681).
+    /// One segment per RTT, halved at a loss (RFC 5681).
     Reno = "reno" in reno;
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic = "cubic" in cubic;
-    /// A model of the path's rate and round trip (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
+    /// Model of the path's bandwidth and RTT (version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
     Bbr = "bbr" in bbr;
-    /// Likewise, bounded by what losses say (version 3, draft-ietf-ccwg-bbr).
+    /// Model of the path's bandwidth and RTT with loss-based bounds (version 3, draft-ietf-ccwg-bbr).
     Bbr3 = "bbr3" in bbr3;
 }

@@ -1,28 +1,28 @@
 //! Reno congestion control (RFC 5681 section 3.1; Jacobson 1988).
 //!
-//! By a segment an acknowledgement in slow start, by a segment a round trip in congestion avoidance (RFC 5681 section
-//! 3.1; Jacobson 1988); a loss halves it.
+//! The window grows by one segment per ACK in slow start and by one segment per RTT in congestion avoidance;
+//! a loss halves it.
 
 use super::abe::{self, Abe};
 use super::slow_start::SlowStarter;
 use super::{Acked, Control, Reduction, Window};
 use crate::tcp::config::{ByteCounting, Config, RenoCount};
 
-/// Reno between acknowledgements.
+/// Reno state.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
-    /// Bytes acknowledged towards the next segment of the window, if bytes are counted (RFC 3465).
+    /// Bytes acknowledged towards the next segment of the window, with byte counting (RFC 3465).
     counted: f64,
-    /// Whole segments are counted.
+    /// The window grows in whole segments.
     whole: bool,
     abe: Abe,
     slow_start: SlowStarter,
 }
 
 impl Reno {
-    /// Counts bytes acknowledged; each window of them is worth a segment.
+    /// Adds acknowledged bytes; each full window of them adds one segment.
     fn count(&mut self, window: &mut Window, bytes: f64) {
-        // What was counted towards a larger window is not forgotten, and not taken all at once.
+        // Credit counted towards a larger window is kept, but used for one segment only.
         if self.counted >= window.cwnd {
             self.counted = 0.0;
             window.cwnd += window.mss;
@@ -47,7 +47,7 @@ impl Control for Reno {
         if window.in_slow_start() {
             self.slow_start.on_ack(window, ack);
             if self.whole && !window.in_slow_start() {
-                // What is beyond the threshold counts towards the next segment.
+                // Bytes above ssthresh count towards the next segment.
                 let beyond = window.cwnd - window.ssthresh;
                 window.cwnd = window.ssthresh;
                 self.count(window, beyond);

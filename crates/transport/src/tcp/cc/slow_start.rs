@@ -1,26 +1,26 @@
 //! Slow start exit shared by congestion controls.
 //!
-//! At the first loss, or earlier: a part that controls share. Whoever starts slowly calls [`SlowStarter::on_ack`]
-//! while the window is below its threshold.
+//! Slow start ends with the first loss or earlier. A congestion control calls [`SlowStarter::on_ack`] while
+//! cwnd is below ssthresh.
 
 use super::hystart::HyStart;
 use super::hystart_plus::HyStartPlus;
 use super::{Acked, Window};
 use crate::tcp::config::{Config, SlowStart};
 
-/// The ways there are.
+/// Variants of slow start.
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStarter {
-    /// With a loss.
+    /// Ends with a loss.
     Standard,
-    /// When round trips grow.
+    /// Ends when the RTT grows.
     HyStart(HyStart),
-    /// The same, and carefully.
+    /// Slows down when the RTT grows, then ends.
     HyStartPlus(HyStartPlus),
 }
 
 impl SlowStarter {
-    /// The one that the configuration names.
+    /// The variant that the configuration names.
     pub fn new(config: &Config) -> Self {
         match config.slow_start {
             SlowStart::Standard => SlowStarter::Standard,
@@ -29,7 +29,7 @@ impl SlowStarter {
         }
     }
 
-    /// Whether the window is large enough, as far as a round trip tells that does not open it.
+    /// Processes an RTT sample that does not open the window; returns whether slow start should end.
     pub fn tells(&mut self, window: &Window, ack: &Acked) -> bool {
         match self {
             SlowStarter::HyStart(hystart) => hystart.tells(window, ack),
@@ -37,7 +37,7 @@ impl SlowStarter {
         }
     }
 
-    /// An acknowledgement in slow start.
+    /// Processes an ACK in slow start.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         match self {

@@ -13,9 +13,9 @@ pub struct Window {
     pub ssthresh: f64,
     /// Segment size, bytes.
     pub mss: f64,
-    /// How acknowledgements are counted.
+    /// Byte counting of ACKs (RFC 3465).
     pub byte_counting: ByteCounting,
-    /// A timeout closed the window, and it has not reached its threshold since.
+    /// A timeout reduced the window, and it has not reached ssthresh since.
     pub after_timeout: bool,
 }
 
@@ -38,11 +38,11 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start: an acknowledgement of `acked` new bytes opens the window.
+    /// Slow start: opens the window for `acked` new bytes.
     #[inline]
     pub fn slow_start(&mut self, acked: u64) {
         self.cwnd += match self.byte_counting {
-            //= RFC 5681 equation 2: min(N, SMSS), so that a segment acknowledged in pieces counts once
+            //= RFC 5681 equation 2: min(N, SMSS), so that ACK division gains nothing
             ByteCounting::None | ByteCounting::AbcL1 => (acked as f64).min(self.mss),
             //= RFC 3465 section 2.3: L is one segment in the slow start that follows a timeout
             ByteCounting::AbcL2 if self.after_timeout => (acked as f64).min(self.mss),
@@ -55,12 +55,12 @@ impl Window {
         }
     }
 
-    /// Whole bytes.
+    /// cwnd in whole bytes.
     pub fn bytes(&self) -> u64 {
         self.cwnd as i64 as u64
     }
 
-    /// The threshold in whole bytes, for traces: the greatest number when there is none.
+    /// ssthresh in whole bytes, for traces; `u32::MAX` if it is infinite.
     pub fn ssthresh_bytes(&self) -> u32 {
         if self.ssthresh < f64::from(u32::MAX) { self.ssthresh as u32 } else { u32::MAX }
     }

@@ -1,100 +1,100 @@
 //! Option words for timers, duplicate ACKs and stack faults (catalogue RB, FB).
 //!
-//! One sum an axis, as in `words` (catalogue RB, FB).
+//! One enum per axis, as in `words` (catalogue RB, FB).
 
 use base::named;
 
 named! {
-    /// What duplicates do while the bug fix forbids a fast retransmit. Those that bring no evidence of a
-    /// loss, where that is asked for, count for nothing, but for the last of these words.
+    /// Duplicate ACKs while the bug fix forbids a fast retransmit. With `Evidence::Sack`, those without new
+    /// SACK information do not count, except for `every-second`.
     pub enum BlockedDuplicates {
-        /// Nothing is sent and no state changes.
+        /// No transmission and no state change.
         Ignore = "ignore",
-        /// From the threshold on each inflates the window by a segment until something new is
-        /// acknowledged: Reno in the simulators.
+        /// From DupThresh on each one inflates the window by a segment until new data are acknowledged: Reno
+        /// in the simulators.
         Inflate = "inflate",
-        /// The same, but the window stays as it was inflated.
+        /// As `inflate`, but the window keeps its inflated size.
         Keep = "keep",
-        /// Every second one lets out one new segment.
+        /// Every second one sends one new segment.
         EverySecond = "every-second",
     }
 }
 named! {
-    /// What duplicates above the threshold do in the fast recovery of Reno and NewReno.
+    /// Duplicate ACKs above DupThresh in the fast recovery of Reno and NewReno.
     pub enum RecoveryDuplicates {
         /// Each inflates the window by a segment (RFC 5681 section 3.2 step 4).
         Inflate = "inflate",
-        /// Nothing: recovery waits for the retransmission's acknowledgement.
+        /// No effect: recovery waits for the ACK of the retransmission.
         Ignore = "ignore",
-        /// Every second one lets out one new segment, as rate halving does.
+        /// Every second one sends one new segment, as in rate halving.
         EverySecond = "every-second",
     }
 }
 named! {
-    /// What duplicates do between a timeout and the first new acknowledgement.
+    /// Duplicate ACKs between a timeout and the first ACK of new data.
     pub enum TimeoutDuplicates {
-        /// They count as any other.
+        /// They count like any other.
         Count = "count",
-        /// They are ignored: nothing is sent, no state changes, no timer restarts.
+        /// Ignored: no transmission, no state change, no timer restart.
         Ignore = "ignore",
-        /// Each lets out the next segment, which is a retransmission: a fault.
+        /// Each one sends the next segment, a retransmission; models a faulty sender.
         Clock = "clock",
     }
 }
 named! {
-    /// Which duplicates count towards a fast retransmit where SACK is in use. The recoveries that read
-    /// SACK blocks ask for them whatever this says.
+    /// Duplicate ACKs that count towards a fast retransmit where SACK is in use. SACK-based recoveries need
+    /// SACK blocks in any case.
     pub enum Evidence {
-        /// Any duplicate.
+        /// Any duplicate ACK.
         Any = "any",
-        /// One that reports bytes above the acknowledgement which were not reported before.
+        /// One that SACKs bytes above the cumulative ACK for the first time.
         Sack = "sack",
     }
 }
 named! {
-    /// What becomes of the number of duplicates that convince.
+    /// Adaptation of DupThresh.
     pub enum DuplicateThreshold {
-        /// It stays what `dupthresh` says.
+        /// Fixed at `dupthresh`.
         Fixed = "fixed",
-        /// Each fast retransmit found spurious makes it one more, until a timeout (Blanton and Allman 2002): segments
-        /// were out of order, not lost. Below the threshold each duplicate lets out a new segment where limited
-        /// transmit is on.
+        /// Each spurious fast retransmit raises it by one, until a timeout (Blanton and Allman 2002): the
+        /// segments were reordered, not lost. Below the threshold each duplicate ACK sends a new segment if
+        /// limited transmit is on.
         Grows = "grows",
     }
 }
 named! {
-    /// What duplicates may let out.
+    /// Segments that duplicate ACKs may send.
     pub enum DuplicatesSend {
-        /// Whatever is next; after a timeout that is a retransmission.
+        /// The next segment; after a timeout that is a retransmission.
         Any = "any",
-        /// New segments only: the duplicates are for the highest segment sent.
+        /// New segments only.
         Highest = "highest",
     }
 }
 named! {
-    /// How Reno and NewReno notice that a retransmission was lost.
+    /// Detection of a lost retransmission in Reno and NewReno.
     pub enum LostRetransmission {
-        /// By the timer.
+        /// By the retransmission timer.
         Timeout = "timeout",
-        /// By more duplicates than the segments sent before it can have caused.
+        /// By more duplicate ACKs than the segments sent before it can have caused.
         Count = "count",
     }
 }
 named! {
-    /// What NewReno resends on a partial acknowledgement.
+    /// Retransmissions of NewReno on a partial ACK.
     pub enum PartialResends {
-        /// The segment that is missing next.
+        /// The next missing segment.
         One = "one",
-        /// That one, and then everything outstanding as the window allows: a fault.
+        /// That segment, then everything outstanding as the window allows; models a faulty sender.
         Outstanding = "outstanding",
     }
 }
 named! {
-    /// What a timeout resends before anything is acknowledged.
+    /// Retransmissions at a timeout, before any ACK.
     pub enum TimeoutResends {
         /// The oldest segment.
         Oldest = "oldest",
-        /// Everything outstanding: a fault.
+        /// Everything outstanding; models a faulty sender.
         Outstanding = "outstanding",
     }
 }

@@ -1,7 +1,7 @@
 //! TCP configuration: every option on its own axis.
 //!
-//! Every one that the papers and the RFCs discuss, each one word on its own axis ([`words`]). A profile is a list of
-//! such choices (data in `profiles/`), a scenario changes some.
+//! Covers the options that the papers and the RFCs discuss, one word per axis ([`words`]). A profile is a
+//! list of options (data in `profiles/`); a scenario changes some of them.
 
 mod defaults;
 mod duplicate_words;
@@ -25,288 +25,288 @@ pub use words::*;
 use super::cc::{Control, Controller};
 use base::Span;
 
-/// Bytes on the wire beside the data.
+/// Header sizes, bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Wire {
     /// IP and TCP headers without options.
     pub header: u32,
     /// The timestamps option with its padding.
     pub timestamps: u32,
-    /// Whether pure acknowledgements (and SYNs) carry the timestamps option's bytes.
+    /// Whether pure ACKs (and SYNs) carry the timestamps option.
     pub timestamps_on_acks: bool,
-    /// The SACK option's head with padding; each block adds 8.
+    /// SACK option without blocks, with padding; each block adds 8 bytes.
     pub sack: u32,
-    /// What a SYN carries beside: options for the segment size, the scale of windows, the use of SACK.
+    /// Further options of a SYN: MSS, window scale, SACK permitted.
     pub syn: u32,
 }
 
-/// How a series of duplicate acknowledgements is treated.
+/// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DuplicatesConfig {
-    /// While a fast retransmit is blocked.
+    /// While a fast retransmit is blocked below the recovery point.
     pub blocked: BlockedDuplicates,
     /// In fast recovery.
     pub in_recovery: RecoveryDuplicates,
-    /// Between a timeout and the first new acknowledgement.
+    /// Between a timeout and the first ACK of new data.
     pub after_timeout: TimeoutDuplicates,
-    /// Which of them count.
+    /// Evidence that a duplicate ACK needs to count.
     pub evidence: Evidence,
-    /// What they may let out.
+    /// Segments that duplicate ACKs may send.
     pub send: DuplicatesSend,
-    /// Whether it takes more of them where they were wrong.
+    /// Whether DupThresh adapts after a spurious fast retransmit.
     pub threshold: DuplicateThreshold,
 }
 
-/// The receiving side.
+/// Receiver options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReceiverConfig {
-    /// Longest delay of an acknowledgement; zero: none is delayed.
+    /// Maximum ACK delay; zero: no delayed ACKs.
     pub ack_delay: Span,
-    /// Shortest such delay, for one that adapts to how fast data come; zero: it does not adapt.
+    /// Minimum ACK delay where it adapts to the arrival rate; zero: it does not adapt.
     pub ack_delay_min: Span,
-    /// So many segments at the start are acknowledged at once.
+    /// Number of segments at the start that are acknowledged at once (quick ACKs).
     pub quick_acks: u32,
-    /// When it acknowledges.
+    /// Rules for ACK generation.
     pub ack_rules: AckRules,
-    /// How the window grows.
+    /// Growth of the receive window.
     pub growth: WindowGrowth,
-    /// The buffer of a window that grows, bytes of memory: at the start, and at most.
+    /// Initial receive buffer for a growing window, bytes of memory.
     pub buffer_start: u64,
-    /// At most.
+    /// Maximum receive buffer, bytes of memory.
     pub buffer_most: u64,
-    /// What a packet occupies of it, bytes.
+    /// Memory per packet, bytes.
     pub buffer_packet: u64,
-    /// Whether segments beyond the window offered are taken in.
+    /// Whether segments beyond the offered window are accepted.
     pub accept_beyond: bool,
-    /// How many segments one acknowledgement may cover.
+    /// Maximum number of segments per ACK.
     pub ack_every: u32,
-    /// Whether the acknowledgement of a one-way SYN is delayed too.
+    /// Whether the ACK of a one-way SYN is delayed too.
     pub delay_syn_ack: bool,
-    /// Whether a repeat of the very last in-order segment may wait for its acknowledgement too.
+    /// Whether the ACK of a duplicate of the last in-order segment may be delayed too.
     pub delay_duplicates: bool,
-    /// Report duplicate segments (RFC 2883).
+    /// Sends DSACK (RFC 2883).
     pub dsack: bool,
-    /// Data with a timestamp older than the one to echo are discarded (RFC 7323 section 5).
+    /// PAWS: discards data with a timestamp older than TS.Recent (RFC 7323 section 5).
     pub paws: bool,
-    /// Which timestamp is echoed.
+    /// Choice of the echoed timestamp.
     pub echo: Echo,
-    /// Most SACK blocks in one acknowledgement.
+    /// Maximum SACK blocks per ACK.
     pub sack_blocks: u32,
-    /// Receive window offered.
+    /// Offered receive window.
     pub window: WindowSize,
 }
 
-/// The memory of a sender, bytes.
+/// Send buffer, bytes of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendBuffer {
-    /// What a portion takes beside its data.
+    /// Overhead of a portion (skb) beside its data.
     pub portion: u64,
-    /// What the buffer has room for is twice the window, a segment taken for so much.
+    /// Memory per segment in the autotuned size: twice the window, counted in such segments.
     pub segment: u64,
-    /// At most so much.
+    /// Maximum size.
     pub most: u64,
 }
 
-/// The staged Eifel response.
+/// Options of the staged Eifel response.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StagedConfig {
-    /// How subsequent timeouts are counted.
+    /// Counting of subsequent timeouts.
     pub count: StagedCount,
-    /// What the first stage restores.
+    /// State restored in the first stage.
     pub first: StagedFirst,
-    /// What the second stage restores.
+    /// State restored in the second stage.
     pub second: StagedSecond,
-    /// What the third stage leaves.
+    /// State left in the third stage.
     pub third: StagedThird,
 }
 
-/// Every choice of one TCP.
+/// All options of one TCP endpoint.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
     /// Largest data segment, bytes.
     pub mss: u32,
-    /// The segment size that its SYN tells, bytes, options counted, where the peer's smaller one holds.
+    /// MSS announced in the SYN, bytes, options counted; the smaller of both ends' values is used.
     pub announced: Option<u32>,
-    /// How the largest packet of the path is learned.
+    /// Path MTU discovery.
     pub path_mtu: PathMtu,
-    /// How the connection opens.
+    /// Connection opening.
     pub handshake: Handshake,
-    /// How the opening end acknowledges the peer's SYN.
+    /// How the active end acknowledges the peer's SYN.
     pub handshake_ack: HandshakeAck,
-    /// First congestion window.
+    /// Initial congestion window.
     pub initial_window: WindowSize,
-    /// First slow-start threshold.
+    /// Initial slow-start threshold.
     pub initial_ssthresh: WindowSize,
-    /// Loss recovery.
+    /// Loss recovery strategy.
     pub recovery: Recovery,
-    /// How the window comes down when recovery begins.
+    /// Window reduction at the start of recovery.
     pub reduction: Reduction,
-    /// PRR: how fast the pipe is refilled below the target.
+    /// PRR: bound on sending below the target.
     pub prr_bound: PrrBound,
-    /// PRR: in what it counts.
+    /// PRR: unit of counting.
     pub prr_unit: PrrUnit,
     /// Lifetime of data segments in the network.
     pub lifetime: Lifetime,
-    /// NewReno-SACK: when every partial acknowledgement resends.
+    /// NewReno-SACK: condition for a retransmission on every partial ACK.
     pub partial_resend: PartialResend,
-    /// RACK: probe the tail of a flight.
+    /// RACK: tail loss probe.
     pub tail_loss_probe: bool,
-    /// RACK: what reordering is.
+    /// RACK: definition of reordering.
     pub rack_order: RackOrder,
-    /// RACK: whose arrival the arrival of something resent is.
+    /// RACK: which transmission the ACK of a retransmitted segment is attributed to.
     pub rack_copy: RackCopy,
-    /// RACK: resending the oldest segment restarts the retransmission timer.
+    /// RACK: retransmission of the oldest segment restarts the retransmission timer.
     pub rack_restart: bool,
-    /// A duplicate that is reported widens the wait for reordering only where reordering was seen.
+    /// RACK: a DSACK widens the reordering window only after reordering was seen.
     pub rack_widen_reordered: bool,
-    /// A recovery begins where one ends while something that was resent is not acknowledged.
+    /// RACK: a new recovery starts where one ends while a retransmission is unacknowledged.
     pub rack_again: bool,
-    /// How long the probe waits at most.
+    /// Upper bound of the probe timeout.
     pub probe_until: ProbeUntil,
-    /// What the probe of a single segment allows for a delayed acknowledgement.
+    /// Allowance for the peer's delayed ACK in the probe timeout of a single segment.
     pub probe_ack_delay: Span,
-    /// Selective acknowledgements.
+    /// Selective acknowledgements (RFC 2018).
     pub sack: Sack,
-    /// Timestamps option.
+    /// Timestamps option (RFC 7323).
     pub timestamps: bool,
-    /// Duplicate acknowledgements that convince.
+    /// Duplicate-ACK threshold for fast retransmit (DupThresh).
     pub dupthresh: u32,
-    /// New segments on the first duplicates (RFC 3042).
+    /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// Fast retransmit after a timeout.
+    /// Fast retransmit below the recovery point after a timeout (RFC 2582 section 5).
     pub bug_fix: BugFix,
-    /// FACK lets its window down over a round trip.
+    /// FACK: reduces the window over one RTT (rampdown).
     pub fack_rampdown: bool,
-    /// FACK takes three quarters of it at a loss in slow start.
+    /// FACK: reduces by three quarters after a loss in slow start (overdamping).
     pub fack_overdamping: bool,
-    /// FACK counts duplicates as SACK does once reordering was seen.
+    /// FACK: counts duplicate ACKs as SACK does once reordering was seen.
     pub fack_until_reordering: bool,
-    /// What may allow a fast retransmit all the same.
+    /// Heuristic that allows a fast retransmit below the recovery point.
     pub heuristic: Heuristic,
-    /// How duplicates are treated.
+    /// Treatment of duplicate ACKs.
     pub duplicates: DuplicatesConfig,
-    /// How a lost retransmission is noticed.
+    /// Detection of a lost retransmission.
     pub lost_retransmission: LostRetransmission,
-    /// NewReno: what a partial acknowledgement resends.
+    /// NewReno: retransmissions on a partial ACK.
     pub partial_resends: PartialResends,
-    /// NewReno: whether a partial acknowledgement lets out new segments too.
+    /// NewReno: whether a partial ACK sends new segments too.
     pub partial_new_data: bool,
-    /// What a timeout resends at once.
+    /// Segments resent by a timeout.
     pub timeout_resends: TimeoutResends,
-    /// Segments by which the peer's window is exceeded: a fault.
+    /// Segments by which the peer's window is exceeded; models a faulty sender.
     pub window_overrun: u32,
-    /// NewReno: take from the window what a partial acknowledgement acknowledges.
+    /// NewReno: partial window deflation.
     pub partial_deflation: bool,
-    /// NewReno: which partial acknowledgements restart the timer.
+    /// NewReno: partial ACKs that restart the retransmission timer.
     pub partial_timer: PartialTimer,
-    /// Most new segments one duplicate acknowledgement lets out during recovery; 0: no limit.
+    /// Maximum new segments per duplicate ACK during recovery; 0: no limit.
     pub recovery_burst: u32,
-    /// Whether the acknowledgement that ends recovery opens the window as any other.
+    /// Whether the ACK that ends recovery opens the window like any other.
     pub grow_on_exit: bool,
-    /// Whether a fast retransmit restarts the timer.
+    /// Whether a fast retransmit restarts the retransmission timer.
     pub restart_on_fast_retransmit: bool,
-    /// Who judges timeouts.
+    /// Detector of spurious retransmissions.
     pub spurious: Spurious,
     /// Whether timeouts inside loss recovery are judged too.
     pub judge_in_recovery: bool,
-    /// Whether a later expiration is judged although the first of the row, inside recovery, was not.
+    /// Whether a repeated timeout is judged although the first of the series, inside recovery, was not.
     pub judge_later_expirations: bool,
     /// Whether fast retransmits are judged too.
     pub judge_fast_retransmits: bool,
-    /// Whether Eifel calls a timeout spurious even if all acknowledgements seem to be lost.
+    /// Whether Eifel judges a timeout spurious even if all ACKs seem to be lost.
     pub judge_lost_acks: bool,
-    /// What follows.
+    /// Response to a spurious timeout.
     pub response: Response,
-    /// When RFC 4015 adapts the timer.
+    /// Condition under which RFC 4015 adapts the retransmission timer.
     pub rfc4015_timer: Rfc4015Timer,
-    /// Whether restore-4 restores the threshold too as long as no loss was detected.
+    /// Whether restore-4 also restores ssthresh as long as no loss was detected.
     pub threshold_before_loss: bool,
-    /// The staged response's readings.
+    /// Options of the staged response.
     pub staged: StagedConfig,
-    /// The retransmission timer.
+    /// Retransmission timer.
     pub rto: RtoConfig,
-    /// What is shared with the next connections to the same destination.
+    /// TCB sharing with later connections to the same destination.
     pub share: ShareConfig,
-    /// Where ssthresh comes from.
+    /// Base of the reduced ssthresh.
     pub halving: Halving,
-    /// The window after a timeout (LW of RFC 5681).
+    /// Loss window (LW of RFC 5681).
     pub loss_window: WindowSize,
     /// Congestion control.
     pub cc: CongestionControl,
-    /// When slow start ends.
+    /// Slow start variant.
     pub slow_start: SlowStart,
-    /// Reno: how it counts.
+    /// Reno: unit of counting.
     pub reno_count: RenoCount,
-    /// CUBIC: whose curve.
+    /// CUBIC: variant of the curve.
     pub cubic_curve: CubicCurve,
-    /// CUBIC: a loss below the last maximum lowers it further.
+    /// CUBIC: fast convergence.
     pub cubic_fast_convergence: bool,
-    /// Segments spread over the round trip.
+    /// Pacing.
     pub pacing: Pacing,
-    /// What counts as outstanding after a timeout.
+    /// Flight size after a timeout.
     pub flight: Flight,
     /// ssthresh at a repeated timeout.
     pub repeated_timeout: RepeatedTimeout,
-    /// Slow-start growth.
+    /// Byte counting in slow start (RFC 3465).
     pub byte_counting: ByteCounting,
     /// Which data segments carry the flag PSH.
     pub push: Push,
-    /// What is less than a group waits for an acknowledgement that is due.
+    /// Deferral of a group smaller than the TSO size goal (`tcp_tso_should_defer`).
     pub defer: bool,
-    /// What the receiver reports as a duplicate counts as delivered.
+    /// Whether DSACK blocks count as delivered data.
     pub dsack_delivers: bool,
-    /// The FIN goes with the last data.
+    /// Whether the FIN is sent with the last data.
     pub fin_with_data: bool,
-    /// With `defer`: the memory in which data wait to be sent.
+    /// With `defer`: send buffer of Linux.
     pub send_buffer: SendBuffer,
-    /// Do not open a window that is not used (RFC 7661, RFC 2861).
+    /// Congestion window validation (RFC 7661, RFC 2861).
     pub cwnd_validation: Validation,
-    /// The window after a pause.
+    /// Window after an idle period.
     pub idle_restart: IdleRestart,
-    /// The first window after a SYN that was sent again.
+    /// Initial window after a retransmitted SYN.
     pub lost_syn: LostSyn,
-    /// How long after the first timeout of the same data the connection is given up; zero: never.
+    /// R2: time from the first timeout of the same data to the abort; zero: never.
     pub give_up: Span,
-    /// The same for the SYN.
+    /// R2 for the SYN.
     pub give_up_syn: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// A SYN that gets no answer is repeated without the offer.
+    /// Retransmits an unanswered SYN without the ECN offer.
     pub ecn_fallback: bool,
-    /// What a mark takes from the window.
+    /// Window reduction at an ECN mark.
     pub ecn_backoff: EcnBackoff,
-    /// A mark at a window of one segment silences the sender until its timer expires.
+    /// At a window of one segment, a mark stops sending until the retransmission timer expires.
     pub ecn_hold: bool,
-    /// Windows above 65535 bytes (RFC 7323).
+    /// Window scale option (RFC 7323).
     pub window_scale: bool,
-    /// The receiving side.
+    /// Receiver options.
     pub receiver: ReceiverConfig,
-    /// Bytes on the wire.
+    /// Header sizes on the wire.
     pub wire: Wire,
 }
 
 impl Config {
-    /// Whether selective acknowledgements are sent and read.
+    /// Whether SACK is sent and processed.
     pub fn uses_sack(&self) -> bool {
         match self.sack {
             Sack::On => true,
             Sack::Off => false,
-            // Reports of duplicates are SACK blocks.
+            // DSACK needs SACK blocks.
             Sack::Auto => self.recovery_wants_sack() || self.spurious == Spurious::Dsack,
         }
     }
-    /// Whether windows above 65535 bytes can be offered and understood. The one-way model has no wire.
+    /// Whether window scaling is in use. The one-way model has no wire format.
     pub fn scales_windows(&self) -> bool {
         self.window_scale || self.handshake == Handshake::OneWay
     }
-    /// Whether somebody needs to know what was sent when (`recovery::sent`).
+    /// Whether an option needs the record of transmissions (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {
         self.recovery.keeps_record() && self.uses_sack()
             || Controller::new(self).wants_rates()
             || self.rto.restart != RtoRestart::Ack
             || self.heuristic == Heuristic::Timestamp
     }
-    /// Whether the chosen recovery needs selective acknowledgements.
+    /// Whether the chosen recovery needs SACK.
     pub fn recovery_wants_sack(&self) -> bool {
         self.recovery.needs_sack()
     }

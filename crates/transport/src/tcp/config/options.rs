@@ -1,6 +1,7 @@
 //! Option table of `transport.tcp`.
 //!
-//! One table: key, field, what it takes, one sentence; readers, schemas, help and the documentation are made from it.
+//! Each entry gives key, field, value type and one sentence; readers, schemas, help and documentation are
+//! generated from it.
 
 use super::Config;
 use super::CongestionControl;
@@ -11,16 +12,16 @@ use crate::recovery::config::*;
 use base::Span;
 use base::units::{parse_bytes, parse_span};
 
-/// What an option takes, for readers, schemas and help.
+/// Value type of an option, for readers, schemas and help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// true or false.
+    /// `true` or `false`.
     Bool,
-    /// A whole number.
+    /// Whole number.
     Count,
-    /// A time with its unit.
+    /// Time with a unit.
     Span,
-    /// Bytes with their unit.
+    /// Bytes with a unit.
     Bytes,
     /// A window: "20 segments", "64 kB", "rfc3390", "rfc6928", "peer" or "unlimited".
     Window,
@@ -32,10 +33,10 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
-    /// There is no option of this key.
+    /// There is no option with this key.
     #[error("`{0}` is not an option of tcp")]
     Unknown(String),
-    /// The text is no value of the option: a sentence for the user.
+    /// The text is not a value of the option; the sentence is for the user.
     #[error("{0}")]
     Value(String),
 }
@@ -46,18 +47,18 @@ impl From<OptionError> for String {
     }
 }
 
-/// One option: its key as written under `transport.tcp`, what it takes, one sentence.
+/// One option: its key as written under `transport.tcp`, its value type, one sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec {
     /// The key; a dot is a nested table (`rto.min`).
     pub key: &'static str,
-    /// What it takes.
+    /// Value type.
     pub kind: Kind,
-    /// What it means.
+    /// Documentation sentence.
     pub doc: &'static str,
 }
 
-/// A type that an option can have.
+/// Types that an option can have.
 pub(super) trait Setting: Sized {
     fn read(text: &str) -> Result<Self, String>;
 }
@@ -85,7 +86,7 @@ fn count(text: &str, least: u32, most: u32) -> Result<u32, String> {
 
 fn bytes_within(text: &str, least: u32, most: u32) -> Result<u32, String> {
     let n = match text.parse::<u64>() {
-        Ok(n) => n, // a bare number of bytes is what dialogues write
+        Ok(n) => n, // a bare number of bytes, as in dialogues
         Err(_) => parse_bytes(text)?,
     };
     match u32::try_from(n) {
@@ -320,7 +321,7 @@ options! {
     "wire.syn" => wire.syn, Kind::Bytes, |t| bytes_within(t, 0, 40), "What a SYN carries on the wire beside its timestamps: the options for segment size, scale and SACK.";
 }
 
-/// The word for true and false of the older spelling.
+/// Reads true and false, the older spelling of `duplicates.blocked`.
 fn inflate_always(text: &str) -> Result<BlockedDuplicates, String> {
     Ok(if bool::read(text)? { BlockedDuplicates::Inflate } else { BlockedDuplicates::Ignore })
 }

@@ -4,7 +4,7 @@
 
 use super::Config;
 
-/// The profiles: name, one sentence, and the choices as `key = value` lines.
+/// The profiles: name, and the options as `key = value` lines.
 const PROFILES: &[(&str, &str)] = &[
     ("rfc", include_str!("../profiles/rfc.toml")),
     ("rfc-2002", include_str!("../profiles/rfc-2002.toml")),
@@ -22,11 +22,11 @@ impl Config {
     pub fn profiles() -> impl Iterator<Item = &'static str> {
         PROFILES.iter().map(|(name, _)| *name)
     }
-    /// The text of a profile: comments that explain it and its choices.
+    /// Text of a profile: its options and the comments that explain them.
     pub fn profile_text(name: &str) -> Option<&'static str> {
         PROFILES.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
     }
-    /// A profile by name: today's RFCs (`rfc`, the default), changed by the profile's choices.
+    /// A profile by name: the default configuration changed by the profile's options.
     pub fn profile(name: &str) -> Option<Config> {
         let mut config = Config::default();
         for (key, value) in choices(Config::profile_text(name)?) {

@@ -1,29 +1,27 @@
 //! Window sizes in segments, bytes, or by an RFC's rule.
-//!
-//! In segments, in bytes, or by an RFC's rule.
 
 use super::options::Setting;
 use base::units::parse_bytes;
 
-/// A window given in segments, in bytes, or by an RFC.
+/// Window size in segments, in bytes, or by an RFC's rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowSize {
-    /// So many full segments.
+    /// Full-sized segments.
     Segments(u32),
-    /// So many bytes.
+    /// Bytes.
     Bytes(u64),
     /// RFC 3390: min(4 MSS, max(2 MSS, 4380 B)).
     Rfc3390,
     /// RFC 6928: min(10 MSS, max(2 MSS, 14600 B)).
     Rfc6928,
-    /// As large as the peer's window.
+    /// The peer's window.
     Peer,
     /// No limit.
     Unlimited,
 }
 
 impl WindowSize {
-    /// In bytes, with this segment size and this peer's window.
+    /// Converts to bytes for this segment size and peer window.
     pub fn bytes(self, mss: u32, peer: u64) -> u64 {
         let mss = u64::from(mss);
         match self {

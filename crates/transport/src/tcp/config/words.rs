@@ -1,106 +1,106 @@
 //! Option words of a TCP.
-//!
-//! One sum an axis.
 
 use base::named;
 
 pub use crate::tcp::recovery::Recovery;
 
 named! {
-    /// How the window comes down when recovery begins.
+    /// Window reduction at the start of recovery.
     pub enum Reduction {
-        /// At once to its target (RFC 5681 section 3.2, RFC 6675 section 5).
+        /// At once to the target (RFC 5681 section 3.2, RFC 6675 section 5).
         Halving = "halving",
-        /// In proportion to what is delivered (RFC 6937); for recoveries that count what is in the network:
-        /// rfc3517, rfc6675, fack, rack.
+        /// In proportion to the delivered data (RFC 6937); for recoveries with an estimate of the bytes in
+        /// flight: rfc3517, rfc6675, fack, rack.
         Prr = "prr",
     }
 }
 named! {
-    /// For how long a data segment is of use to the network (Gurtov and Ludwig, "Exploiting Packet Lifetime", IV.B).
+    /// Lifetime of a data segment in the network (Gurtov and Ludwig, "Exploiting Packet Lifetime", IV.B).
     pub enum Lifetime {
-        /// For ever: routers learn of no deadline.
+        /// Unlimited: routers see no deadline.
         Always = "always",
-        /// For the retransmission timeout as it stands when the segment is sent.
+        /// The RTO at the transmission of the segment.
         Rto = "rto",
-        /// For that and a round trip more, since every acknowledgement restarts the timer.
+        /// The RTO plus one RTT, since every ACK restarts the timer.
         RtoAndRtt = "rto-and-rtt",
     }
 }
 named! {
-    /// How fast proportional rate reduction may refill the pipe when it has run below the target.
+    /// Bound of proportional rate reduction on refilling the pipe below the target.
     pub enum PrrBound {
-        /// By what was delivered and a segment more: slow start (PRR-SSRB).
+        /// The delivered bytes plus a segment: slow start (PRR-SSRB).
         Ssrb = "ssrb",
-        /// By no more than what was delivered: packet conservation (PRR-CRB).
+        /// The delivered bytes: packet conservation (PRR-CRB).
         Crb = "crb",
-        /// By what was delivered, and a segment more if the acknowledgement moves on and shows no further
-        /// loss (RFC 9937 section 6.2; Linux).
+        /// The delivered bytes, plus a segment if the ACK advances SND.UNA and reveals no further loss (RFC
+        /// 9937 section 6.2; Linux).
         SafeAck = "safe-ack",
     }
 }
 named! {
-    /// In what proportional rate reduction counts.
+    /// Unit of proportional rate reduction.
     pub enum PrrUnit {
-        /// In bytes (RFC 6937).
+        /// Bytes (RFC 6937).
         Bytes = "bytes",
-        /// In whole segments, rounded up, of the window before (Linux).
+        /// Whole segments, rounded up, relative to the window before the recovery (Linux).
         Segments = "segments",
     }
 }
 named! {
-    /// Below what an arrival is taken for reordering by RACK (RFC 8985 section 6.2 step 3).
+    /// Reference of RACK's reordering detection (RFC 8985 section 6.2 step 3).
     pub enum RackOrder {
-        /// The highest that has arrived, what the same acknowledgement reports included.
+        /// The highest byte that has arrived, this ACK included.
         Any = "any",
-        /// The highest that had arrived before this acknowledgement: what one says has no order among itself (Linux 6.12,
-        /// net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, where `prior_fack` is compared).
+        /// The highest byte that had arrived before this ACK: segments reported by one ACK have no order
+        /// among themselves (Linux 6.12, net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, where `prior_fack` is
+        /// compared).
         Before = "before",
     }
 }
 named! {
-    /// When the arrival of something resent says nothing of the copy (RFC 8985 section 6.2 step 2).
+    /// When the ACK of a retransmitted segment is attributed to its original (RFC 8985 section 6.2 step 2).
     pub enum RackCopy {
-        /// When it comes sooner than a round trip takes, or echoes a timestamp older than the copy. Beyond a hole every echo is old.
+        /// If it arrives within less than the minimum RTT, or echoes a timestamp older than the
+        /// retransmission. Beyond a hole every echo is old.
         Echo = "echo",
-        /// The same, but what is reported beyond a hole is judged by the round trip alone (Linux 6.12, net/ipv4/tcp_input.c:
-        /// `tcp_sacktag_one`, `tcp_clean_rtx_queue`).
+        /// As `echo`, but segments SACKed beyond a hole are judged by the RTT alone (Linux 6.12,
+        /// net/ipv4/tcp_input.c: `tcp_sacktag_one`, `tcp_clean_rtx_queue`).
         RoundTrip = "round-trip",
     }
 }
 named! {
-    /// How long the probe of a tail waits at most.
+    /// Upper bound of the probe timeout of the tail loss probe.
     pub enum ProbeUntil {
-        /// Until the retransmission timer would expire (RFC 8985 section 7.2).
+        /// Expiry of the retransmission timer (RFC 8985 section 7.2).
         Timer = "timer",
-        /// The same after an acknowledgement; after new data until that timer would expire if it had been started when the oldest
-        /// outstanding segment was sent (Linux).
+        /// After an ACK the same; after new data the expiry of a timer started when the oldest outstanding
+        /// segment was sent (Linux).
         Oldest = "oldest",
     }
 }
 named! {
-    /// How the sender learns the largest packet of the path (catalogue PR-05).
+    /// Path MTU discovery (catalogue PR-05).
     pub enum PathMtu {
-        /// Not at all: routers may cut its packets up.
+        /// Off: routers may fragment the packets.
         Off = "off",
-        /// From the ICMP errors of routers, which must not cut its packets up (RFC 1191).
+        /// From ICMP errors of routers, which must not fragment the packets (RFC 1191).
         Icmp = "icmp",
-        /// From those, and where routers are silent from timeouts and probes (RFC 4821).
+        /// From ICMP errors, and where routers are silent from timeouts and probes (RFC 4821).
         Probe = "probe",
     }
 }
 named! {
-    /// Which data segments carry the flag PSH.
+    /// Data segments with the PSH flag.
     pub enum Push {
-        /// None: no receiver here but that of Linux looks at it.
+        /// None: only the Linux receiver evaluates the flag here.
         None = "none",
-        /// The last one written, and each that ends a group of segments which leave together: two, or as many as are sent in
-        /// about a millisecond (Linux, which hands them to the network card as one).
+        /// The last segment written, and the last one of each group sent together: two segments, or those of
+        /// about a millisecond (Linux, which passes a group to the network card as one).
         Groups = "groups",
     }
 }
 named! {
-    /// When `newreno-sack` resends on every partial acknowledgement.
+    /// When `newreno-sack` retransmits on every partial ACK.
     pub enum PartialResend {
         /// In every recovery.
         Always = "always",
@@ -109,31 +109,31 @@ named! {
     }
 }
 named! {
-    /// How the staged response counts subsequent timeouts.
+    /// Counting of subsequent timeouts in the staged response.
     pub enum StagedCount {
-        /// Expirations since the last acknowledgement of new data: those within one delay.
+        /// Timeouts since the last ACK of new data, that is, within one delay.
         Expirations = "expirations",
-        /// Spurious timeouts in a row on the connection, until a genuine one.
+        /// Consecutive spurious timeouts on the connection, until a genuine one.
         Consecutive = "consecutive",
-        /// None: each spurious timeout stands alone, so that everything is always restored.
+        /// Each spurious timeout counts alone, so that everything is always restored.
         Single = "single",
-        /// As `consecutive`, but a whole window acknowledged without a timeout also ends the row.
+        /// As `consecutive`, but a window acknowledged without a timeout also resets the count.
         Window = "window",
     }
 }
 named! {
-    /// Which window the first stage of the staged response restores. The threshold comes back as saved.
+    /// Window restored in the first stage of the staged response. ssthresh is restored as saved.
     pub enum StagedFirst {
-        /// The one before the timeout, with its fraction of a segment.
+        /// The window before the timeout, with its fraction of a segment.
         Saved = "saved",
-        /// From the last segment acknowledged before the verdict to the next one to send: the full
-        /// revert of ns-2 (`t_seqno_ - prev_highest_ack_`, there for F-RTO). It counts the segment about
-        /// to be sent, so it is one segment more than was in flight.
+        /// From the last segment acknowledged before the verdict to the next one to send: the full revert of
+        /// ns-2 (`t_seqno_ - prev_highest_ack_`, there for F-RTO). It includes the segment about to be sent,
+        /// so it is one segment more than the flight.
         Outstanding = "outstanding",
     }
 }
 named! {
-    /// What the second stage of the staged response restores.
+    /// State restored in the second stage of the staged response.
     pub enum StagedSecond {
         /// ssthresh = half of the old window, cwnd = ssthresh ("Responding", option 2).
         Half = "half",
@@ -142,27 +142,27 @@ named! {
     }
 }
 named! {
-    /// What the third stage of the staged response leaves.
+    /// State left in the third stage of the staged response.
     pub enum StagedThird {
         /// ssthresh = half of the old window, cwnd = 1 segment ("Responding", option 3).
         SlowStart = "slow-start",
-        /// Everything as the timeouts left it (the GPRS study, section 3).
+        /// No change after the timeouts (the GPRS study, section 3).
         Nothing = "nothing",
     }
 }
 named! {
-    /// When RFC 4015 adapts the estimate of the round trip (its step 11).
+    /// When RFC 4015 adapts the RTT estimate (its step 11).
     pub enum Rfc4015Timer {
-        /// With the first sample of data that had not been sent when the timer expired, as the RFC says: the
-        /// estimate becomes what it was, or that sample if it is longer.
+        /// With the first sample of data sent after the timeout, as in the RFC: the estimate becomes the
+        /// saved one, or that sample if it is larger.
         NewData = "new-data",
-        /// With the acknowledgement that reveals the spurious timeout: the estimate, with the sample of the
-        /// delayed segment in it, becomes no less than what it was.
+        /// With the ACK that reveals the spurious timeout: the estimate, which includes the sample of the
+        /// delayed segment, becomes at least the saved one.
         AtOnce = "at-once",
     }
 }
 named! {
-    /// How the connection opens.
+    /// Connection opening.
     pub enum Handshake {
         /// SYN, SYN-ACK, ACK; FIN at the end.
         TwoWay = "two-way",
@@ -171,223 +171,223 @@ named! {
     }
 }
 named! {
-    /// How the opening end acknowledges the peer's SYN.
+    /// How the active end acknowledges the peer's SYN.
     pub enum HandshakeAck {
-        /// With its first data, if it has any.
+        /// With its first data, if there are any.
         WithData = "with-data",
-        /// By a segment of its own before them (Linux, whose application writes once the connection is open:
+        /// With a separate ACK before the data (Linux, whose application writes once the connection is open:
         /// `tcp_rcv_synsent_state_process` in net/ipv4/tcp_input.c, 6.12).
         Alone = "alone",
     }
 }
 named! {
-    /// Whether selective acknowledgements are used.
+    /// Use of selective acknowledgements.
     pub enum Sack {
         /// If the recovery or the detector needs them.
         Auto = "auto",
-        /// Yes.
+        /// Always.
         On = "true" | "on",
-        /// No.
+        /// Never.
         Off = "false" | "off",
     }
 }
 named! {
-    /// What may show that duplicates below the recovery point mean a loss after all (RFC 6582 section 4), and not
-    /// segments that were resent without need.
+    /// Heuristic that attributes duplicate ACKs below the recovery point to a loss and not to needless
+    /// retransmissions (RFC 6582 section 4).
     pub enum Heuristic {
-        /// Nothing.
+        /// No heuristic.
         None = "none",
-        /// The last acknowledgement of new data covered at most four segments: had the data after it been there,
-        /// it would have covered them too (section 4.1).
+        /// The last ACK of new data covered at most four segments: had the following data arrived, it would
+        /// have covered them too (section 4.1).
         Ack = "ack",
-        /// The last acknowledgement of new data echoes the timestamp of the last transmission of what it
-        /// covers: that was needed (section 4.2).
+        /// The last ACK of new data echoes the timestamp of the last transmission of the data that it covers:
+        /// that transmission was needed (section 4.2).
         Timestamp = "timestamp",
     }
 }
 named! {
-    /// When duplicate acknowledgements after a timeout may cause a fast retransmit (RFC 2582 section 5).
+    /// When duplicate ACKs after a timeout may cause a fast retransmit (RFC 2582 section 5).
     pub enum BugFix {
         /// Always: the bug fix is off.
         Off = "off",
         /// Once everything outstanding at the timeout is acknowledged.
         LessCareful = "less-careful",
-        /// Once more than that is acknowledged.
+        /// Once data sent after the timeout are acknowledged.
         Careful = "careful",
     }
 }
 named! {
-    /// When a partial acknowledgement restarts the timer (RFC 6582 section 4).
+    /// Partial ACKs that restart the retransmission timer (RFC 6582 section 4).
     pub enum PartialTimer {
-        /// Only the first one does.
+        /// The first one only.
         Impatient = "impatient",
-        /// Each one does.
+        /// Every one.
         SlowButSteady = "slow-but-steady",
     }
 }
 named! {
-    /// Where ssthresh comes from at a loss.
+    /// Base of ssthresh at a loss.
     pub enum Halving {
-        /// Half of what is outstanding (RFC 5681 equation 4).
+        /// Half of the outstanding data (RFC 5681 equation 4).
         Flight = "flight",
         /// Half of the usable window, in whole segments: the simulators of 2001.
         Window = "window",
     }
 }
 named! {
-    /// How a sender that goes back after a timeout counts what is in the network.
+    /// Flight size of a go-back-N sender after a timeout.
     pub enum Flight {
-        /// What lies between the oldest unacknowledged byte and the next one to send (BSD: snd_nxt - snd_una). Where a spurious
-        /// timeout lets the sender go on with new data, it is whole again.
+        /// From the oldest unacknowledged byte to the next one to send (BSD: snd_nxt - snd_una). It is
+        /// complete again when a spurious timeout lets the sender continue with new data.
         Bsd = "bsd",
-        /// By marks: what a timeout took for lost is out of it until it is resent or acknowledged. A spurious timeout leaves the
-        /// marks, as Linux 2.4 would without an explicit restoration, so a restored window lets out a burst.
+        /// From loss marks: segments marked lost by a timeout do not count until they are resent or
+        /// acknowledged. A spurious timeout leaves the marks, as Linux 2.4 would without an explicit
+        /// restoration, so a restored window sends a burst.
         Explicit = "explicit",
     }
 }
 named! {
-    /// What a second expiration for the same segment does to ssthresh.
+    /// Effect of a repeated timeout of one segment on ssthresh.
     pub enum RepeatedTimeout {
-        /// Nothing more (RFC 5681 section 3.1).
+        /// None (RFC 5681 section 3.1).
         Hold = "hold",
-        /// Halves again: to two segments, since one is outstanding in the window.
+        /// Halved again: to two segments, since one is outstanding.
         Halve = "halve",
     }
 }
 named! {
-    /// How an acknowledgement opens the window in slow start.
+    /// Increase of the window per ACK in slow start.
     pub enum ByteCounting {
-        /// What was acknowledged, at most a segment (RFC 5681 equation 2); in congestion avoidance each acknowledgement
-        /// alike.
+        /// The acknowledged bytes, at most a segment (RFC 5681 equation 2); in congestion avoidance a
+        /// constant per ACK.
         None = "none",
-        /// What was acknowledged, at most a segment (RFC 3465, L = 1); bytes in congestion avoidance too.
+        /// The acknowledged bytes, at most a segment (RFC 3465, L = 1); bytes in congestion avoidance too.
         AbcL1 = "abc-l1",
-        /// What was acknowledged, at most two segments (RFC 3465, L = 2); bytes in congestion avoidance too.
+        /// The acknowledged bytes, at most two segments (RFC 3465, L = 2); bytes in congestion avoidance too.
         AbcL2 = "abc-l2",
-        /// What was acknowledged.
+        /// The acknowledged bytes.
         Unlimited = "unlimited",
     }
 }
 named! {
-    /// When slow start ends.
+    /// End of slow start.
     pub enum SlowStart {
-        /// At the threshold.
+        /// At ssthresh.
         Standard = "standard",
-        /// Sooner, when round trips grow or acknowledgements come in a long train: HyStart (Ha and Rhee 2011),
-        /// as in Linux.
+        /// Earlier, when the RTT grows or ACKs form a long train: HyStart (Ha and Rhee 2011), as in Linux.
         HyStart = "hystart",
-        /// Sooner, when round trips grow, and carefully: HyStart++ (RFC 9406).
+        /// Earlier, when the RTT grows, after a phase of slower growth: HyStart++ (RFC 9406).
         HyStartPlus = "hystart++",
     }
 }
 named! {
-    /// How Reno counts in congestion avoidance.
+    /// Window increase of Reno in congestion avoidance.
     pub enum RenoCount {
-        /// Each acknowledgement adds its part of a segment (RFC 5681 equation 3), or as `byte-counting` says.
+        /// Each ACK adds a fraction of a segment (RFC 5681 equation 3), or as `byte-counting` says.
         Fractions = "fractions",
-        /// A whole segment when a window of whole segments was acknowledged (Linux 6.12, net/ipv4/tcp_cong.c: `tcp_cong_avoid_ai`).
+        /// A whole segment per window of acknowledged segments (Linux 6.12, net/ipv4/tcp_cong.c:
+        /// `tcp_cong_avoid_ai`).
         Segments = "segments",
     }
 }
 named! {
-    /// Whose curve CUBIC follows.
+    /// Variant of CUBIC's curve.
     pub enum CubicCurve {
-        /// That of RFC 9438.
+        /// RFC 9438.
         Rfc9438 = "rfc9438",
-        /// The same in whole segments and ticks of a clock. It looks ahead by the least round trip, not the smoothed one,
-        /// before the first loss the window grows by 5 % a round trip at least, and a mistaken reduction is forgotten
-        /// rather than taken back (Linux).
+        /// In whole segments and clock ticks (Linux). It looks ahead by the minimum RTT instead of SRTT, and
+        /// grows by at least 5 % per RTT before the first loss. After a spurious reduction the state is
+        /// cleared and not restored.
         Linux = "linux",
     }
 }
 named! {
-    /// What a mark of the network takes from the window.
+    /// Window reduction at an ECN mark.
     pub enum EcnBackoff {
-        /// What a loss takes (RFC 3168 section 6.1.2).
+        /// As at a loss (RFC 3168 section 6.1.2).
         Rfc3168 = "rfc3168",
-        /// Less, in congestion avoidance: 0.8 of the flight stays with Reno, 0.85 with CUBIC (RFC 8511).
+        /// Less, in congestion avoidance: to 0.8 of the flight with Reno, 0.85 with CUBIC (RFC 8511).
         Rfc8511 = "rfc8511" | "abe",
     }
 }
 named! {
-    /// What becomes of a window that is not used.
+    /// Congestion window validation.
     pub enum Validation {
-        /// It grows as if it were.
+        /// Off: an unused window grows like a used one.
         Off = "false" | "off",
-        /// It does not grow while less than half of it is used, and is halved after five minutes of that
-        /// (RFC 7661).
+        /// The window does not grow while less than half of it is used, and is halved after five minutes of
+        /// that (RFC 7661).
         Rfc7661 = "true" | "on" | "rfc7661",
-        /// It does not grow unless it is full, shrinks halfway to what is used once a timeout, and is halved
-        /// for every timeout of a pause (RFC 2861).
+        /// The window grows only while it is full, shrinks halfway to its use after an RTO, and is halved for
+        /// every RTO of idle time (RFC 2861).
         Rfc2861 = "rfc2861",
-        /// In slow start it grows while it is less than twice the most that was outstanding within a round
-        /// trip, afterwards while it is full, and by what was not reported before; with `idle-restart = "decay"` one that
-        /// is not filled for a timeout shrinks halfway to what is used (Linux).
+        /// In slow start the window grows while it is below twice the maximum outstanding within an RTT,
+        /// later while it is full; newly delivered bytes count. With `idle-restart = "decay"`, a window not
+        /// filled for an RTO shrinks halfway to its use (Linux).
         Linux = "linux",
     }
 }
 named! {
-    /// The window after a pause longer than the retransmission timeout.
+    /// Window after an idle period longer than the RTO.
     pub enum IdleRestart {
-        /// As it was.
+        /// Unchanged.
         Off = "false" | "off",
         /// At most the initial window (RFC 5681 section 4.1).
         Rfc5681 = "true" | "on" | "rfc5681",
-        /// Half for every timeout that passed, at least the initial window (RFC 2861; Linux).
+        /// Halved for every RTO that passed, at least the initial window (RFC 2861; Linux).
         Decay = "decay",
     }
 }
 named! {
-    /// The first window after a SYN that was sent again.
+    /// Initial window after a retransmitted SYN.
     pub enum LostSyn {
         /// One segment (RFC 5681 section 3.1).
         Rfc5681 = "rfc5681",
-        /// One segment if it was sent again twice or more, unless the echoed timestamp says that the first one
-        /// arrived (Linux).
+        /// One segment if it was retransmitted at least twice, unless the echoed timestamp shows that the
+        /// first SYN arrived (Linux).
         Linux = "linux",
     }
 }
 named! {
-    /// Whether segments are spread over the round trip.
+    /// Pacing of segments.
     pub enum Pacing {
-        /// If the congestion control asks for it.
+        /// If the congestion control requires it.
         Auto = "auto",
-        /// Yes: at the congestion control's rate, or at 2 windows a round trip in slow start and 1.2 after it.
+        /// On: at the congestion control's rate, or at 2 windows per RTT in slow start and 1.2 later.
         On = "true" | "on",
-        /// No: the window alone.
+        /// Off: only the window limits sending.
         Off = "false" | "off",
     }
 }
 named! {
-    /// When the receiver acknowledges.
+    /// Rules for ACK generation.
     pub enum AckRules {
-        /// Every so many segments and when the timer runs out, at once what is not in order (RFC 5681 section 4.2).
+        /// After a number of segments or at the timer; at once for out-of-order data (RFC 5681 section 4.2).
         Rfc5681 = "rfc5681",
-        /// As Linux does: quick after a pause, after duplicates and while its window grows; what is sent twice is waited
-        /// for differently by ends that answer; acknowledgements of a hole are compressed.
+        /// As Linux: quick ACKs after an idle period, after duplicates and while the window grows; longer
+        /// delays in interactive sessions; compressed ACKs of a hole.
         Linux = "linux",
     }
 }
 named! {
-    /// How the window that the receiver offers grows.
+    /// Growth of the offered window.
     pub enum WindowGrowth {
-        /// It does not: the whole window from the beginning.
+        /// None: the whole window from the beginning.
         None = "none",
-        /// With what comes and what is read, as far as a buffer allows in which packets take more room than their data
-        /// (Linux).
+        /// With the data received and read, within a buffer that accounts for packet overhead (Linux).
         Linux = "linux",
     }
 }
 named! {
-    /// Which timestamp the receiver echoes.
+    /// Choice of the echoed timestamp.
     pub enum Echo {
-        /// The latest of a segment that reaches back to the last acknowledgement; duplicates too
-        /// (RFC 7323 section 4.3).
+        /// The latest one of a segment that reaches back to the last ACK, duplicates included (RFC 7323
+        /// section 4.3).
         Rfc7323 = "rfc7323",
-        /// That of the segment which holds the last acknowledged byte's successor; old duplicates
-        /// change nothing (RFC 1323 section 3.4).
+        /// That of the segment that contains the byte after the last ACK; old duplicates change nothing (RFC
+        /// 1323 section 3.4).
         Rfc1323 = "rfc1323",
-        /// That of the segment which caused the acknowledgement, duplicates too: the simulators of 2001.
+        /// That of the segment that caused the ACK, duplicates included: the simulators of 2001.
         Latest = "latest",
     }
 }

@@ -1,8 +1,9 @@
 //! Receive buffer accounting and advertised window of Linux.
 //!
-//! Memory that it counts in packets, not in bytes: a share of the buffer, as large as the share of data in what a
-//! packet occupies. The offer begins with half of a small buffer, grows by two segments with each one that comes, and
-//! the buffer grows with what the application reads in a round trip (dynamic right-sizing, Fisk and Feng 2001).
+//! The receive buffer is accounted in memory per packet, not in bytes of data. The offered window is the
+//! fraction of the buffer that data take in a packet's memory. It starts at half of a small buffer and grows
+//! by two segments per segment received. The buffer grows with the bytes that the application reads per RTT
+//! (dynamic right-sizing, Fisk and Feng 2001).
 //!
 //! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`,
 //! `tcp_rcv_space_adjust`; net/ipv4/tcp_output.c: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window`).
@@ -10,56 +11,57 @@
 use crate::tcp::config::Config;
 use base::{Span, Time};
 
-/// The share of data, in 256ths, that is taken for granted before a full segment has come.
+/// Assumed fraction of data in a packet's memory before a full segment has arrived, 256ths.
 const HALF: u64 = 128;
-/// So many segments are in the first estimate of what is read in a round trip (`TCP_INIT_CWND`).
+/// Segments in the first estimate of the bytes read per RTT (`TCP_INIT_CWND`).
 const FIRST_ROUND: u64 = 10;
-/// Segments that are added to twice of what was read, for small variations.
+/// Segments added to twice the bytes read, for small variations.
 const CUSHION: u64 = 16;
-/// Windows of one kernel are scaled at least for this (`net.core.rmem_max`).
+/// The window scale covers at least this window, bytes (`net.core.rmem_max`).
 const SCALED_FOR: u64 = 212_992;
 
-/// What a packet occupies beside its data's area, saved where it is merged with the one before it (`struct sk_buff`).
+/// Overhead of a packet's `struct sk_buff`, bytes; saved where it is merged with the packet before it.
 const HEAD: u64 = 256;
 
-/// What lies in the buffer.
+/// Occupancy of the receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
-    /// Bytes that wait to be read.
+    /// Bytes in order that wait to be read.
     pub(super) unread: u64,
-    /// Bytes that wait for what is missing before them.
+    /// Bytes held out of order.
     pub(super) held: u64,
-    /// In so many ranges.
+    /// Number of out-of-order ranges.
     pub(super) ranges: u64,
 }
 
 impl Kept {
-    /// Nothing.
+    /// Whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.unread + self.held == 0
     }
 }
 
-/// The receive buffer of one end.
+/// Receive buffer of one end.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     mss: u64,
-    /// What one packet occupies, bytes (`truesize`).
+    /// Memory per packet, bytes (`truesize`).
     packet: u64,
-    /// The buffer, bytes, and what it may grow to.
+    /// Buffer size and its limit, bytes (`sk_rcvbuf`, `tcp_rmem[2]`).
     size: u64,
     most: u64,
-    /// 256ths of it that are data.
+    /// Fraction of it that is data, 256ths (`scaling_ratio`).
     ratio: u64,
-    /// The largest offer that this allows, that the scenario allows, and that is allowed by now.
+    /// Upper bounds of the offer, bytes: from the buffer, from the scenario, and the slow-start bound
+    /// (`rcv_ssthresh`).
     clamp: u64,
     limit: u64,
     allowed: u64,
     shift: u32,
-    /// What was offered last, and from where.
+    /// Last window offered, and the sequence number that it started from.
     offered: u64,
     from: u64,
-    /// Bytes read in a round trip, where the next one began, and when; none: the connection is not open.
+    /// Bytes read per RTT; start of the current round, stream offset and time; none: not open.
     round: u64,
     read: u64,
     began: Option<Time>,
@@ -73,7 +75,7 @@ impl Buffer {
         let limit = own.window.bytes(config.mss, u64::from(u32::MAX));
         let half = size * HALF / 256;
         let whole = if half > mss { half / mss * mss } else { half };
-        // Windows of less than that are offered whole from the beginning.
+        // Smaller configured windows are offered whole from the beginning.
         let offered = whole.min(limit);
         let clamp = half.saturating_sub(mss).max(2 * mss).min(half);
         let scaled = config.window_scale.then(|| most.max(SCALED_FOR).min(limit.max(1)).ilog2());
@@ -97,14 +99,14 @@ impl Buffer {
         }
     }
 
-    /// The window of a SYN, bytes.
+    /// Window of the SYN, bytes.
     pub(super) fn first(&self) -> u64 {
         self.offered
     }
     pub(super) fn shift(&self) -> u32 {
         self.shift
     }
-    /// What was offered last.
+    /// Last window offered, bytes.
     pub(super) fn offered(&self) -> u64 {
         self.offered
     }
@@ -117,7 +119,8 @@ impl Buffer {
         memory * self.ratio / 256
     }
 
-    /// What is free beside what is kept. The packets of a range are merged, those that wait to be read too.
+    /// Free part of the buffer beside `kept`, bytes of data. Packets of one range are merged, and so are
+    /// those that wait to be read.
     fn free(&self, kept: Kept) -> u64 {
         let packets = kept.unread.div_ceil(self.mss) + kept.held.div_ceil(self.mss);
         let heads = kept.ranges + u64::from(kept.unread > 0);
@@ -125,14 +128,14 @@ impl Buffer {
         self.data(self.size.saturating_sub(packets * self.packet - merged * HEAD.min(self.packet)))
     }
 
-    /// The connection is open: the first round begins.
+    /// Starts the first round when the connection opens.
     pub(super) fn open(&mut self, now: Time, next: u64) {
         if self.began.is_none() {
             (self.began, self.read) = (Some(now), next);
         }
     }
 
-    /// The largest segment so far: what a packet occupies beside its data is known now.
+    /// Updates the fraction of data from the largest segment so far.
     pub(super) fn on_size(&mut self, len: u32) {
         let ratio = (u64::from(len) * 256 / self.packet).clamp(1, 255);
         if ratio != self.ratio {
@@ -142,7 +145,8 @@ impl Buffer {
         }
     }
 
-    /// A segment of `len` bytes has come, and the buffer keeps `kept`: whether more is allowed from now on.
+    /// Raises the offer after a segment of `len` bytes, with occupancy `kept`; returns whether it grew
+    /// (`tcp_grow_window`).
     pub(super) fn grow(&mut self, len: u32, full: u32, kept: Kept) -> bool {
         let room = self.clamp.min(self.free(kept)).min(self.limit).saturating_sub(self.allowed);
         let more = self.step(u64::from(len), u64::from(full));
@@ -153,7 +157,8 @@ impl Buffer {
         true
     }
 
-    /// By how much: two segments if a packet is data as far as it should be, or if there would be room for worse ones.
+    /// Growth in bytes: two segments if the packet holds its expected fraction of data, or if the buffer has
+    /// room for worse packets.
     fn step(&self, len: u64, full: u64) -> u64 {
         if self.data(self.packet) <= len {
             return 2 * self.mss;
@@ -168,7 +173,7 @@ impl Buffer {
         0
     }
 
-    /// What could be offered beside `kept`, and whether more than half of it is taken.
+    /// Window that could be offered beside `kept`, and whether more than half of the buffer is used.
     pub(super) fn select(&self, kept: Kept, full: u32) -> (u64, bool) {
         let all = self.data(self.size);
         let whole = self.clamp.min(all);
@@ -196,7 +201,7 @@ impl Buffer {
         window.div_ceil(1 << self.shift) << self.shift
     }
 
-    /// Offers what there is; the edge never moves back.
+    /// Sets the offer; the right edge never retreats.
     pub(super) fn offer(&mut self, next: u64, kept: Kept, full: u32) -> bool {
         let left = self.edge().saturating_sub(next);
         let (window, crowded) = self.select(kept, full);
@@ -206,7 +211,7 @@ impl Buffer {
         crowded
     }
 
-    /// The application has read everything before `read`: once a round trip the buffer follows how much that was.
+    /// The application has read everything before `read`: once per RTT, adapts the buffer to the bytes read.
     pub(super) fn on_read(&mut self, now: Time, read: u64, next: u64, trip: Span) {
         let Some(began) = self.began else { return };
         if trip.is_zero() || now.since(began) < trip {
@@ -214,7 +219,7 @@ impl Buffer {
         }
         let copied = (read - self.read).saturating_sub(next - read);
         if copied > self.round {
-            // Twice of it, for losses, and once more in proportion to how it grows, for slow start.
+            // Twice the bytes read, for losses, plus their relative growth, for slow start.
             let window = 2 * copied + CUSHION * self.mss;
             let window = window + 2 * (window * (copied - self.round) / self.round);
             let size = (window * 256 / self.ratio).min(self.most);
@@ -227,7 +232,7 @@ impl Buffer {
         (self.began, self.read) = (Some(now), read);
     }
 
-    /// Whether reading has opened a window that had become small.
+    /// Whether a read has opened a window that had become small.
     pub(super) fn opens(&self, next: u64, kept: Kept, full: u32) -> bool {
         let left = self.edge().saturating_sub(next);
         let window = self.select(kept, full).0;

@@ -1,7 +1,7 @@
 //! Receive path of Linux: segment size estimate, ACK decision, window.
 //!
-//! What it learns of the path and of the peer's segments, then whether to acknowledge ([`super::quick`]) and what to
-//! offer ([`super::buffer`]); either may be left to the RFCs.
+//! Estimates the path's RTT and the peer's segment size. Decides when to send an ACK ([`super::quick`]) and
+//! which window to offer ([`super::buffer`]); either part may be left to the RFC rules.
 
 use super::Answer;
 use super::buffer::{Buffer, Kept};
@@ -11,18 +11,18 @@ use crate::tcp::config::{AckRules, Config, WindowGrowth};
 use base::tcp::Segment;
 use base::{Span, Time};
 
-/// Timestamps count milliseconds.
+/// Unit of timestamps: one millisecond.
 const STAMP: u64 = 1_000_000;
-/// What is taken for a full segment at first, at most and at least.
+/// Initial and least estimate of a full segment, bytes.
 const FIRST_FULL: u32 = 536;
 const LEAST_FULL: u32 = 88;
 
-/// A program reads so many bytes at once.
+/// Bytes per read call of the program.
 const READ: u64 = 65_536;
-/// So many packets lie in one that others were merged with: its own and 17 beside it (`MAX_SKB_FRAGS`).
+/// Packets in one merged skb: its own and 17 fragments (`MAX_SKB_FRAGS`).
 const MERGED: u64 = 18;
 
-/// What it remembers beside what was received.
+/// Receiver state of the rules of Linux.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
     pub(super) quick: Option<Quick>,
@@ -30,49 +30,49 @@ pub(super) struct Linux {
     trip: Trip,
     mss: u32,
     sack: bool,
-    /// What is taken for a full segment.
+    /// Estimated full segment of the peer, bytes (`rcv_mss`).
     full: u32,
-    /// The size of the last segment that was shorter than that.
+    /// Size of the last segment shorter than `full`, bytes.
     shorter: u32,
-    /// The window was chosen when the acknowledgement was decided upon, before the application read.
+    /// The window was chosen with the ACK decision, before the application read.
     settled: bool,
-    /// The window of the first of two acknowledgements: what the application read opened it for the second.
+    /// Window of the first of two ACKs, before reading opened it for the second.
     before: Option<u32>,
-    /// When the last segment came: a reader has no clock.
+    /// Arrival time of the last segment, used when the application reads.
     pub(super) latest: Time,
 }
 
-/// A round trip as a receiver sees it (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_measure`).
+/// RTT estimate of a receiver (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_measure`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Trip {
-    /// Eight times the smoothed one, microseconds.
+    /// Eight times the smoothed RTT, microseconds.
     eight: u64,
-    /// The echo that was last looked at.
+    /// Last echo used.
     echo: Option<Time>,
-    /// When a window began to come, and where it ends.
+    /// Start time of the window being measured, and its end.
     window: Option<(Time, u64)>,
 }
 
-/// A segment, and where the stream was before and after it.
+/// A segment, and the stream position before and after it.
 pub(super) struct Came<'a> {
     pub(super) now: Time,
     pub(super) segment: &'a Segment,
     pub(super) before: u64,
     pub(super) next: u64,
-    /// Nothing of it was new.
+    /// Nothing in it was new.
     pub(super) duplicate: bool,
-    /// What lay in the buffer before it came.
+    /// Occupancy of the buffer before it arrived.
     pub(super) had: Kept,
-    /// And what lies in it now, before any of it is read.
+    /// Occupancy after it arrived, before anything is read.
     pub(super) kept: Kept,
-    /// All of it is read at once.
+    /// The application reads everything at once.
     pub(super) is_read: bool,
     pub(super) acked: u64,
     pub(super) rto: &'a RtoTimer,
 }
 
 impl Linux {
-    /// The rules that the configuration leaves to Linux, if any.
+    /// State for the rules that the configuration takes from Linux, if any.
     pub(super) fn new(config: &Config) -> Option<Box<Linux>> {
         let own = &config.receiver;
         let buffer = (own.growth == WindowGrowth::Linux).then(|| Buffer::new(config));
@@ -102,7 +102,7 @@ impl Linux {
         self.buffer.as_ref().map_or(u64::from(u32::MAX), Buffer::offered)
     }
 
-    /// A segment that carries something was taken in; what to answer.
+    /// Processes a segment with data or FIN; returns the ACK decision.
     pub(super) fn on_segment(&mut self, came: &Came<'_>) -> Answer {
         let now = came.now;
         let len = came.segment.len;
@@ -120,7 +120,7 @@ impl Linux {
                 quick.on_data(now, window, self.full, came.rto);
             }
             if len >= 128 {
-                // Before what it closes a hole to is moved.
+                // Before data that it joins across a hole are moved.
                 self.grow(len, Kept { unread: came.had.unread + u64::from(len), ..came.had });
             }
         } else if came.duplicate && came.segment.end() <= came.next {
@@ -134,16 +134,16 @@ impl Linux {
             if let Some(quick) = &mut self.quick {
                 quick.scheduled = true;
             }
-            //= RFC 5681 section 3.2: without SACK a duplicate shows itself by an unchanged window
+            //= RFC 5681 section 3.2: without SACK, a duplicate ACK needs an unchanged window
             if self.sack && !came.duplicate {
-                // One that begins a range is counted afterwards.
+                // A segment that starts a range is counted afterwards.
                 self.grow(len, if came.kept.ranges > came.had.ranges { came.had } else { came.kept });
             }
         }
         self.decide(came)
     }
 
-    /// Before the application reads, and after.
+    /// ACK decision before the application reads, and after.
     fn decide(&mut self, came: &Came<'_>) -> Answer {
         let delivered = came.next - came.before;
         let bytes = came.next - came.acked;
@@ -170,7 +170,7 @@ impl Linux {
         if now {
             self.settle(came.next, kept);
         }
-        // Who reads at once has read by now.
+        // An application that reads at once has read by now.
         if !came.is_read || delivered == 0 {
             return if now { Answer::Now } else { Answer::Later };
         }
@@ -181,12 +181,13 @@ impl Linux {
         }
     }
 
-    /// All that came is read, so much at a time; whether there is something to say, beside the acknowledgement that was `said`.
+    /// Reads everything, `READ` bytes at a time. Returns whether another ACK is due beside the one already
+    /// decided (`said`).
     fn read_all(&mut self, came: &Came<'_>, said: bool) -> bool {
         let delivered = came.next - came.before;
         let trip = self.trip.span();
         if let Some(buffer) = &mut self.buffer {
-            // What was read in a round trip is looked at as soon as the first of the merged packets is.
+            // The RTT round ends as soon as the first merged packet is read.
             let first = delivered.min(MERGED * u64::from(self.full));
             buffer.on_read(came.now, came.before + first, came.next, trip);
         }
@@ -203,7 +204,7 @@ impl Linux {
         false
     }
 
-    /// The application has read, and the buffer keeps `kept`; whether there is something to say.
+    /// The application has read, and the buffer holds `kept`; returns whether an ACK is due.
     pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: Kept) -> bool {
         let trip = self.trip.span();
         if let Some(buffer) = &mut self.buffer {
@@ -212,24 +213,24 @@ impl Linux {
         self.is_due(next, acked, kept) || self.opens(next, kept)
     }
 
-    /// Whether reading makes an acknowledgement due (`tcp_cleanup_rbuf`).
+    /// Whether the read makes an ACK due (`tcp_cleanup_rbuf`).
     fn is_due(&self, next: u64, acked: u64, kept: Kept) -> bool {
         let full = self.full;
         self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()))
     }
 
-    /// Whether it has opened a window that had become small (there, too).
+    /// Whether the read has opened a window that had become small (`tcp_cleanup_rbuf`).
     fn opens(&self, next: u64, kept: Kept) -> bool {
         self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, self.full))
     }
 
-    /// What is left of the offer.
+    /// Remaining part of the offered window.
     fn left(&self, next: u64) -> u32 {
         let left = self.buffer.as_ref().map_or(0, |b| b.edge().saturating_sub(next));
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    /// Chooses the window beside `kept`.
+    /// Chooses the window beside occupancy `kept`.
     pub(super) fn settle(&mut self, next: u64, kept: Kept) {
         if let Some(buffer) = &mut self.buffer {
             let crowded = buffer.offer(next, kept, self.full);
@@ -240,7 +241,7 @@ impl Linux {
         }
     }
 
-    /// The window of an acknowledgement that leaves now, beside `kept`.
+    /// Window of an ACK that is sent now, beside occupancy `kept`.
     pub(super) fn offered(&mut self, next: u64, kept: Kept) -> u32 {
         if let Some(window) = self.before.take() {
             return window;
@@ -252,7 +253,7 @@ impl Linux {
         self.left(next)
     }
 
-    /// An acknowledgement left.
+    /// Notes that an ACK was sent.
     pub(super) fn on_sent(&mut self) {
         if let Some(quick) = &mut self.quick {
             quick.on_sent();
@@ -266,7 +267,8 @@ impl Linux {
         }
     }
 
-    /// How large the peer's full segments are (`tcp_measure_rcv_mss`): the largest that came, or what comes twice in a row.
+    /// Estimates the peer's full segment size: the largest received, or a size received twice in a row
+    /// (`tcp_measure_rcv_mss`).
     fn measure(&mut self, len: u32, push: bool) {
         let before = std::mem::take(&mut self.shorter);
         if len >= self.full {
@@ -299,7 +301,7 @@ impl Trip {
         Span::from_nanos(self.eight / 8 * 1000)
     }
 
-    /// A full segment echoes a timestamp of ours for the first time.
+    /// RTT sample from the first full segment that echoes a timestamp.
     fn by_echo(&mut self, now: Time, segment: &Segment, full: u32) {
         let Some(stamps) = segment.timestamps else { return };
         if self.echo == Some(stamps.echo) {
@@ -314,7 +316,7 @@ impl Trip {
         }
     }
 
-    /// A whole window has come: a round trip took no longer than that.
+    /// RTT sample from the arrival of a whole window: an upper bound.
     fn by_window(&mut self, now: Time, next: u64, window: u64) {
         match self.window {
             Some((_, end)) if next < end => return,

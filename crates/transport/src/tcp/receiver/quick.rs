@@ -1,8 +1,9 @@
 //! Quick ACK mode of Linux.
 //!
-//! At once while it is quick: at the start, after a pause, after a duplicate, and whenever it has just let its window
-//! grow. Then when more than a full segment has come, or when a timer runs out that follows how far apart data come.
-//! While something is missing at once, but from the fourth time on only every millisecond.
+//! In quick ACK mode every segment is acknowledged at once: at the start, after an idle period, after a
+//! duplicate, and whenever the window has grown. Otherwise an ACK is sent after more than one full segment,
+//! or when an adaptive timer expires. While data are missing, ACKs are sent at once, from the fourth on at
+//! most every millisecond.
 //!
 //! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_event_data_recv`, `__tcp_ack_snd_check`;
 //! net/ipv4/tcp_output.c: `tcp_send_delayed_ack`; net/ipv4/tcp_timer.c: `tcp_delack_timer_handler`; net/ipv4/tcp.c: `__tcp_cleanup_rbuf`).
@@ -12,60 +13,60 @@ use crate::recovery::wheel::{self, TICK, ticks};
 use crate::tcp::config::ReceiverConfig;
 use base::{Span, Time};
 
-/// A delay longer than the least may not exceed half a second, or the round trip.
+/// Upper bound in ticks of a delay longer than the minimum: half a second, or the RTT.
 const SLOW: u64 = 500_000_000 / TICK.as_nanos();
-/// So many acknowledgements of one hole go out at once.
+/// ACKs of one hole sent at once before compression starts.
 const AT_ONCE: u32 = 3;
-/// So many are held back at most (`tcp_comp_sack_nr`), so long (`tcp_comp_sack_delay_ns`), and a little longer if nothing else
-/// wakes the kernel (`tcp_comp_sack_slack_ns`).
+/// ACK compression: maximum number held back (`tcp_comp_sack_nr`), maximum delay (`tcp_comp_sack_delay_ns`),
+/// and timer slack (`tcp_comp_sack_slack_ns`).
 const MOST_HELD: u32 = 44;
 const HOLD: Span = Span::from_millis(1);
 const SLACK: Span = Span::from_nanos(100_000);
 
-/// What decides when an acknowledgement leaves.
+/// State of the ACK decision.
 #[derive(Clone, Debug)]
 pub(super) struct Quick {
     most: u32,
     every: u32,
     least: u64,
     longest: u64,
-    /// Acknowledgements that still leave at once.
+    /// Quick ACKs left.
     left: u32,
-    /// Both ends speak: acknowledgements wait for data to go with.
+    /// Interactive session: both ends send data, and ACKs wait to be piggybacked.
     interactive: bool,
-    /// How long an acknowledgement waits, ticks; 0: no data have come.
+    /// Delayed-ACK timeout (ATO), ticks; 0: no data yet.
     wait: u64,
-    /// The tick of the last data.
+    /// Tick of the last data.
     last: u64,
-    /// Segments shorter than a full one since the last acknowledgement; one that is pushed counts as the first.
+    /// Short segments since the last ACK; a full segment with PSH counts as the first.
     short: u32,
-    /// There is something to acknowledge.
+    /// An ACK is scheduled.
     pub(super) scheduled: bool,
-    /// When the delayed acknowledgement is due.
+    /// Deadline of the delayed ACK.
     due: Time,
-    /// The hole that is being acknowledged, how often that was done at once, and since then not.
+    /// ACK compression: the hole, the ACKs sent at once for it, and the ACKs held back since.
     hole: u64,
     told: u32,
     held: u32,
     release: Time,
 }
 
-/// Bytes that are not acknowledged, and what tells how long they may wait.
+/// Unacknowledged bytes, and the inputs of the ACK decision.
 pub(super) struct Pending<'a> {
     pub(super) now: Time,
     pub(super) bytes: u64,
     pub(super) full: u32,
     /// Next byte expected.
     pub(super) next: u64,
-    /// Something beyond it is held.
+    /// Data are held out of order.
     pub(super) holes: bool,
-    /// A hole was just closed, and it was the last one.
+    /// The last hole was just closed.
     pub(super) closed: bool,
     pub(super) sack: bool,
-    /// The window can be offered as it was.
+    /// The window need not shrink.
     pub(super) keeps_window: bool,
     pub(super) rto: &'a RtoTimer,
-    /// Round trip as the receiver sees it; zero: unknown.
+    /// RTT as the receiver estimates it; zero: unknown.
     pub(super) trip: Span,
 }
 
@@ -95,8 +96,8 @@ impl Quick {
         self.due.min(self.release)
     }
 
-    /// Data came in order: how long to wait follows how far apart they come, and after a pause longer than the
-    /// retransmission timeout it is quick again.
+    /// Data arrived in order: adapts the delayed-ACK timeout to the gap between data. A gap longer than the
+    /// RTO enters quick ACK mode again.
     pub(super) fn on_data(&mut self, now: Time, window: u64, full: u32, rto: &RtoTimer) {
         self.scheduled = true;
         let tick = ticks(now);
@@ -115,24 +116,24 @@ impl Quick {
         self.last = tick;
     }
 
-    /// A full segment ends what the peer has for now.
+    /// A full segment carries PSH: the peer has no more data for now.
     pub(super) fn on_push(&mut self) {
         self.short = self.short.max(1);
     }
 
-    /// Data came that are shorter than a full segment.
+    /// A segment shorter than a full one arrived.
     pub(super) fn on_short(&mut self) {
         self.short += 1;
     }
 
-    /// Half a window of acknowledgements leaves at once, or as many as are allowed.
+    /// Enters quick ACK mode for half a window of ACKs, limited by `most`.
     fn hurry(&mut self, window: u64, full: u32) {
         let half = u32::try_from(window / (2 * u64::from(full.max(1)))).unwrap_or(u32::MAX);
         let half = if half == 0 { 2 } else { half };
         self.left = self.left.max(half.min(self.most));
     }
 
-    /// Something came that the peer should not have sent: it may not know how far we are.
+    /// An unexpected segment arrived: the peer may have lost the ACKs.
     pub(super) fn on_unexpected(&mut self, window: u64, full: u32) {
         self.hurry(window, full);
         self.interactive = false;
@@ -140,22 +141,22 @@ impl Quick {
         self.scheduled = true;
     }
 
-    /// The window has grown: that is worth saying.
+    /// The window has grown: sends at least one quick ACK.
     pub(super) fn on_growth(&mut self) {
         self.left |= 1;
     }
 
-    /// The buffer fills: nothing is worth hurrying for.
+    /// The buffer fills up: leaves quick ACK mode.
     pub(super) fn calm(&mut self) {
         self.left = 0;
     }
 
-    /// Data of our own leave: soon after the peer's they are an answer.
+    /// This end sends data: soon after the peer's data, they indicate an interactive session.
     pub(super) fn on_own_data(&mut self, now: Time) {
         self.interactive |= self.last > 0 && ticks(now) - self.last < self.wait;
     }
 
-    /// Whether to acknowledge now. If not, a timer runs that will.
+    /// Whether to send an ACK now. If not, a timer is running that will.
     pub(super) fn is_due(&mut self, pending: &Pending<'_>) -> bool {
         let full = u64::from(pending.full) * u64::from(self.every.saturating_sub(1));
         let enough = pending.bytes > full && pending.keeps_window;
@@ -184,7 +185,7 @@ impl Quick {
         false
     }
 
-    /// Starts the timer of the delayed acknowledgement; true if one that runs is about to expire.
+    /// Starts the delayed-ACK timer; true if the running timer is about to expire.
     fn delay(&mut self, pending: &Pending<'_>) -> bool {
         let mut wait = self.wait;
         if wait > self.least {
@@ -193,7 +194,7 @@ impl Quick {
             let trip = if srtt.is_zero() { most } else { ticks(Time::ZERO + srtt).max(self.least) };
             wait = wait.min(most).min(trip);
         }
-        // One tick less than the least retransmission timeout (`tcp_delack_max`).
+        // One tick less than the minimum RTO (`tcp_delack_max`).
         let wait = wait.min(self.longest - 1);
         let at = |wait: u64| wheel::after(pending.now, wait);
         if self.due.is_never() {
@@ -207,13 +208,13 @@ impl Quick {
         false
     }
 
-    /// The application has read everything that had come; whether that makes an acknowledgement due.
+    /// Whether an ACK is due after the application has read everything available.
     pub(super) fn is_due_when_read(&self, bytes: u64, full: u32, empty: bool) -> bool {
         let short = self.short > 1 || (self.short > 0 && !self.interactive);
         self.scheduled && (bytes > u64::from(full) || (short && empty))
     }
 
-    /// A timer has run out: an acknowledgement goes out now.
+    /// A timer has expired: the caller sends an ACK now.
     pub(super) fn on_timeout(&mut self, now: Time, rto: &RtoTimer) {
         if self.release <= now || !self.scheduled {
             return;
@@ -226,7 +227,7 @@ impl Quick {
         }
     }
 
-    /// An acknowledgement left.
+    /// Notes that an ACK was sent.
     pub(super) fn on_sent(&mut self) {
         if self.left > 0 && self.scheduled {
             self.left -= 1;

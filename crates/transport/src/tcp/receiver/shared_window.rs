@@ -1,22 +1,23 @@
 //! Receiver congestion manager: one receive window for all connections of a host, split by priority (Gurtov, overview,
 //! section 5.5; catalogue CM-01, CM-02, CM-05, CM-06, CM-08).
 //!
-//! The aggregate is slightly above the bandwidth-delay product of the access link. Where the host knows the rate, hints of the
-//! link layer give it over time, and a handover to a fast link opens the windows at once. Where it does not, additive
-//! increase and multiplicative decrease estimate it: a segment more for each aggregate window received, half of it when
-//! data are missing. A right edge that was offered is never taken back (RFC 9293 section 3.8.6.2.1), so that a smaller share
-//! takes hold as data arrive.
+//! The aggregate is slightly above the bandwidth-delay product of the access link. Where the host knows the
+//! link's rate, link-layer hints give it over time, and a handover to a fast link opens the windows at once.
+//! Otherwise additive increase and multiplicative decrease estimate it: one segment more per aggregate window
+//! received, half of it when data are missing. An offered right edge is never taken back (RFC 9293 section
+//! 3.8.6.2.1), so that a smaller share takes effect as data arrive.
 
 use super::Receiver;
 use base::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the aggregate window comes from.
+/// Source of the aggregate window.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Aggregate {
-    /// From the access rate: ascending instants and the bytes from then on; the first holds before it too.
+    /// From the access rate: ascending times, each with the window in bytes from then on; the first also
+    /// applies before its time.
     Known(Vec<(Time, u64)>),
-    /// Estimated by additive increase and multiplicative decrease, from so many bytes on.
+    /// Estimated by additive increase and multiplicative decrease, starting at this many bytes.
     Estimated(u64),
 }
 
@@ -27,7 +28,7 @@ struct Inner {
     estimate: f64,
     /// Bytes received by all members.
     received: u64,
-    /// No further decrease before so many are received.
+    /// No further decrease before this many bytes are received.
     decrease_after: u64,
     members: Vec<Member>,
 }
@@ -38,12 +39,12 @@ struct Member {
     active: bool,
 }
 
-/// The manager of a host; its connections hold the same one.
+/// Window manager of a host, shared by its connections.
 #[derive(Clone, Debug)]
 pub struct WindowManager(Arc<Mutex<Inner>>);
 
 impl WindowManager {
-    /// Without members.
+    /// A manager without members.
     pub fn new(aggregate: Aggregate) -> Self {
         let estimate = if let Aggregate::Estimated(bytes) = aggregate { bytes as f64 } else { 0.0 };
         WindowManager(Arc::new(Mutex::new(Inner {
@@ -59,7 +60,7 @@ impl WindowManager {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The share of a further connection with segments of `mss` bytes; it counts from its first data on.
+    /// Adds a connection with segments of `mss` bytes; it counts from its first data on.
     pub fn join(&self, priority: u32, mss: u32) -> WindowShare {
         let mut inner = self.inner();
         inner.members.push(Member { priority: priority.max(1), active: false });
@@ -67,7 +68,7 @@ impl WindowManager {
     }
 }
 
-/// What one connection may offer.
+/// Share of one connection.
 #[derive(Clone, Debug)]
 pub struct WindowShare {
     manager: WindowManager,
@@ -75,11 +76,11 @@ pub struct WindowShare {
     mss: u64,
 }
 
-/// Fewer segments would leave a sender without duplicates to repair a loss by.
+/// Minimum share, segments; with less, a loss yields no duplicate ACKs.
 const LEAST_SEGMENTS: u64 = 2;
 
 impl WindowShare {
-    /// Data came: `bytes` of them for the first time; `gap`: something before them is missing.
+    /// Data arrived: `bytes` of them in order; `gap`: data before them are missing.
     pub(super) fn arrived(&self, bytes: u64, gap: bool) {
         let mut inner = self.manager.inner();
         inner.members[self.member].active = true;
@@ -95,12 +96,12 @@ impl WindowShare {
         }
     }
 
-    /// The connection is over: its share is for the others.
+    /// The connection has ended: its share goes to the others.
     pub(super) fn leave(&self) {
         self.manager.inner().members[self.member].active = false;
     }
 
-    /// Bytes that it may offer now.
+    /// Bytes that the connection may offer now.
     pub fn window(&self, now: Time) -> u64 {
         let inner = self.manager.inner();
         let all = match &inner.aggregate {
@@ -118,30 +119,30 @@ impl WindowShare {
     }
 }
 
-/// The part of a host's window that a connection may offer.
+/// A connection's share of its host's window.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) share: WindowShare,
-    /// When the receiver was last asked for something.
+    /// Time of the receiver's last call.
     pub(super) now: Time,
     /// One past the last byte that was ever offered.
     pub(super) edge: u64,
 }
 
 impl Receiver {
-    /// From now on it offers no more than its share of the host's window.
+    /// Limits the offer to a share of the host's window from now on.
     pub(in crate::tcp) fn manage(&mut self, share: WindowShare) {
         self.shared = Some(Box::new(Shared { share, now: Time::ZERO, edge: 0 }));
     }
 
-    /// The peer has sent everything: the share is for others.
+    /// The peer has sent everything: releases the share.
     pub(in crate::tcp) fn finish(&mut self) {
         if let Some(shared) = &self.shared {
             shared.share.leave();
         }
     }
 
-    /// Of what the buffer allows, as much as the host's manager gives it; an edge that was offered stays.
+    /// Window within the share; an offered right edge stays.
     #[cold]
     pub(super) fn offered_of_share(&mut self, alone: u32) -> u32 {
         let Some(shared) = &mut self.shared else { return alone };

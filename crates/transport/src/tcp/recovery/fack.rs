@@ -1,10 +1,9 @@
 //! Forward acknowledgement (Mathis and Mahdavi 1996; catalogue TB-13).
 //!
-//! What lies above `fack`, the highest byte that the receiver is known to hold, plus what was resent, is in the network.
-//! Recovery begins when more than three segments lie between the two acknowledgements. Nothing here tolerates
-//! reordering, which is why no RFC has it; Linux 2.4 switched it off once reordering was seen
-//! (`fack.until-reordering`). Without SACK NewReno takes
-//! its place.
+//! Estimates the flight as the data above `fack`, the highest byte known to be held by the receiver, plus the
+//! data retransmitted. Recovery begins when `fack` is more than three segments above the cumulative ACK. FACK
+//! tolerates no reordering and is therefore in no RFC; Linux 2.4 switched it off once reordering was seen
+//! (`fack.until-reordering`). Without SACK, NewReno replaces it.
 
 use super::prr::Proportional;
 use super::rampdown::Rampdown;
@@ -15,19 +14,19 @@ use crate::tcp::sender::Tcb;
 use base::event::Event;
 use base::truth::Cause;
 
-/// FACK between acknowledgements.
+/// FACK state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fack {
     duplicates: u32,
-    /// Where recovery ends, while recovering.
+    /// Recovery point, while recovering.
     point: Option<u64>,
-    /// One past the highest byte resent in this recovery.
+    /// One past the highest byte retransmitted in this recovery.
     high_rxt: u64,
     prr: Proportional,
     rampdown: Rampdown,
-    /// The forward acknowledgement before.
+    /// Previous forward acknowledgement.
     fack: u64,
-    /// Reordering was seen: holes count as lost by what is reported above them.
+    /// Reordering was seen: a hole counts as lost by the SACKed data above it.
     reordered: bool,
 }
 
@@ -36,7 +35,7 @@ impl Fack {
     fn awnd(&self, tcb: &Tcb) -> u64 {
         let una = tcb.una();
         if self.reordered {
-            // What was resent takes the place of its first copy; a hole that was not resent may still arrive.
+            // A retransmission replaces its original; a hole not retransmitted may still arrive.
             return tcb.flight() - tcb.scoreboard.bytes().min(tcb.flight());
         }
         let fack = fack(tcb);
@@ -46,7 +45,7 @@ impl Fack {
     }
 }
 
-/// The forward acknowledgement: one past the highest byte the receiver is known to hold.
+/// Forward acknowledgement: one past the highest byte known to be held by the receiver.
 fn fack(tcb: &Tcb) -> u64 {
     tcb.scoreboard.highest().max(tcb.una())
 }
@@ -84,7 +83,8 @@ impl Rules for Fack {
         let fack = fack(tcb);
         self.fack = fack;
         let gap = if reordered { 0 } else { fack - tcb.una() };
-        // Either sign convinces: many duplicates, or more than that many segments between una and fack.
+        // Either condition suffices: DupThresh duplicates, or more than DupThresh segments between una and
+        // fack.
         let threshold = u64::from(tcb.dupthresh()) * u64::from(tcb.mss());
         let news = ack.duplicate || ack.sack_news || ack.newly_acked > 0;
         let convinced = news && (gap > threshold || duplicates >= tcb.dupthresh());
@@ -108,8 +108,8 @@ impl Rules for Fack {
 }
 
 impl Fack {
-    /// Notes reordering: an acknowledgement fills a hole below a report, and nothing of it was resent; or the detector found a
-    /// fast retransmit spurious.
+    /// Detects reordering: an ACK fills a hole below SACKed data without a retransmission, or the detector
+    /// found a fast retransmit spurious.
     fn look_for_reordering(&mut self, tcb: &Tcb, ack: &AckDigest) {
         if !tcb.config().fack_until_reordering || self.reordered {
             return;
@@ -170,7 +170,7 @@ impl Fack {
     }
 }
 
-/// Enough is reported above the hole (RFC 6675 section 4, IsLost).
+/// Enough data are SACKed above the hole (RFC 6675 section 4, IsLost).
 fn is_lost(tcb: &Tcb, hole: u64) -> bool {
     let above = tcb.scoreboard.bytes() - tcb.scoreboard.bytes_below(hole);
     above >= u64::from(tcb.dupthresh()) * u64::from(tcb.mss())

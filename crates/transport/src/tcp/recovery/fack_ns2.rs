@@ -1,12 +1,12 @@
 //! Forward acknowledgement as in ns-2 of 2001.
 //!
-//! As `fack` (Mathis and Mahdavi 1996), but the window closes to one segment when recovery begins and opens with
-//! every acknowledgement during it; a retransmission that was lost silences the sender until the timer expires, and a
-//! timeout does not end the recovery (ns-2's `Agent/TCP/Fack`, 2.1b9a to 2.35; the "FACK" of the study of responses).
+//! As `fack` (Mathis and Mahdavi 1996), but cwnd drops to one segment when recovery begins and opens with
+//! every ACK during it. A lost retransmission stops sending until the timer expires, and a timeout does not
+//! end recovery (ns-2's `Agent/TCP/Fack`, 2.1b9a to 2.35; the "FACK" of the study of responses).
 //!
-//! What sets it apart otherwise: acknowledgements that carry reports do not open the window outside of
-//! recovery, plain duplicates count for nothing, and there is no limited transmit; every acknowledgement
-//! restarts the timer, and only then does its echo go into the estimate, of a duplicate too.
+//! Further differences: ACKs with SACK blocks do not open the window outside of recovery, duplicate ACKs
+//! without them do not count, and there is no limited transmit. Every ACK restarts the timer before its RTT
+//! sample is taken; duplicate ACKs give samples too.
 
 use super::rampdown::Rampdown;
 use super::{RecoveryState, Rules};
@@ -21,26 +21,26 @@ use base::truth::Cause;
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     seq: u64,
-    /// What was to be sent next then: when that is reported, the retransmission was lost.
+    /// SND.NXT at that time: once data there are SACKed, the retransmission was lost.
     next: u64,
 }
 
-/// FACK between acknowledgements.
+/// State of FACK as in ns-2.
 #[derive(Clone, Debug, Default)]
 pub struct FackNs2 {
-    /// Segments between the cumulative acknowledgement and the highest report, less one.
+    /// Segments between the cumulative ACK and the highest SACKed byte, less one.
     duplicates: i64,
-    /// What was to be sent next when recovery began, while recovering: its acknowledgement ends it.
+    /// Recovery point (SND.NXT when recovery began), while recovering.
     point: Option<u64>,
     /// One past the highest byte known to be held.
     fack: u64,
-    /// Segments resent and believed to be in the network.
+    /// Retransmitted segments assumed in flight.
     retran_data: i64,
     resent: Vec<Resent>,
-    /// A retransmission was lost: nothing goes out until the timer expires.
+    /// A retransmission was lost: nothing is sent until the timer expires.
     silent: bool,
     rampdown: Rampdown,
-    /// The timeout before the acknowledgement at hand was timed: what restarts the timer on reports.
+    /// RTO before this ACK's sample; an ACK with SACK blocks restarts the timer with it.
     timeout: Span,
 }
 
@@ -48,7 +48,7 @@ impl Rules for Box<FackNs2> {
     const NEEDS_SACK: bool = true;
     const FORGETS_REPORTS: bool = true;
 
-    const REPAIRS_PARTIALLY: bool = false; // every acknowledgement is timed
+    const REPAIRS_PARTIALLY: bool = false; // every ACK gives an RTT sample
 
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         if self.point.is_some() {
@@ -60,7 +60,7 @@ impl Rules for Box<FackNs2> {
     }
 
     fn on_timeout(&mut self, _recovery: &mut RecoveryState) {
-        // The recovery goes on, as does its point.
+        // Recovery and its recovery point stay.
         (self.silent, self.retran_data) = (false, 0);
         self.resent.clear();
     }
@@ -77,7 +77,7 @@ impl Rules for Box<FackNs2> {
 }
 
 impl FackNs2 {
-    /// Starts anew, with what the receiver is known to hold.
+    /// Resets the state, except the forward acknowledgement.
     fn begin_anew(&mut self, recovery: &mut RecoveryState, fack: u64) {
         *self = FackNs2 { fack, ..FackNs2::default() };
         recovery.end();
@@ -128,7 +128,7 @@ impl FackNs2 {
         let before = self.resent.len();
         self.resent.retain(|r| !(r.seq < ack.sacked_up_to && r.next < ack.sacked_up_to));
         self.silent |= self.resent.len() < before;
-        // The simulator counts acknowledgements: each opens the window, whatever it acknowledges.
+        // ns-2 counts ACKs: each opens the window, regardless of the bytes acknowledged.
         let newly_acked = ack.newly_acked.max(u64::from(tcb.mss()));
         tcb.open_window(&AckDigest { newly_acked, ..*ack });
         let una = tcb.una();
@@ -140,7 +140,7 @@ impl FackNs2 {
         self.send(tcb, io);
     }
 
-    /// What the acknowledgement says of what was sent, resent and is held.
+    /// Processes the ACK and its SACK blocks: timer, retransmissions, forward acknowledgement.
     fn take_in(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         let timeout = self.timeout;
         tcb.advance(io, ack, true);
@@ -152,7 +152,7 @@ impl FackNs2 {
         let arrived = before - resent.len();
         self.resent = resent;
         self.retran_data -= arrived as i64;
-        // Only what is reported takes from the rampdown, counted from what was known before.
+        // Only SACKed data reduce the rampdown, counted from the previous `fack`.
         let known = self.fack.max(una);
         let reported = ack.sacked_up_to.min(max);
         self.rampdown.advanced(reported.saturating_sub(known));
@@ -162,7 +162,7 @@ impl FackNs2 {
         tcb.skip_to(fack);
     }
 
-    /// Sends while what is above `fack`, and what was resent, leave room in the window: holes first.
+    /// Sends while `awnd` is below the window: holes first, then new data.
     fn send(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
         let mss = u64::from(tcb.mss());
         loop {
@@ -188,7 +188,7 @@ impl FackNs2 {
         }
     }
 
-    /// The first segment below the highest report that is neither reported nor resent.
+    /// First segment below the highest SACKed byte that is neither SACKed nor retransmitted.
     fn next_hole(&self, tcb: &Tcb, from: u64) -> Option<u64> {
         let mss = u64::from(tcb.mss());
         let mut seq = from;
@@ -202,7 +202,7 @@ impl FackNs2 {
     }
 }
 
-/// It has a block above the cumulative acknowledgement; one below reports a duplicate.
+/// Whether the ACK has a SACK block above the cumulative ACK; a block below it is a DSACK.
 fn reports(ack: &AckDigest) -> bool {
     ack.sacked_up_to > ack.ack
 }

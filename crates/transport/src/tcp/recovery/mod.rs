@@ -1,11 +1,11 @@
 //! Loss recovery strategies: retransmission and end of recovery.
 //!
-//! One file a strategy; each is told of the same facts and acts through the few actions of the send variables
-//! ([`Tcb`]). It sees neither the detector of spurious timeouts nor the response.
+//! One file per strategy. Each receives the same ACK digest and acts through the methods of the send
+//! variables ([`Tcb`]). A strategy sees neither the spurious-timeout detector nor the response.
 //!
-//! A new strategy is a file with a state that implements [`Rules`], its `mod` line, and a line in the
-//! list `strategies!` below: the word in scenario files, its sentence, its state. The list makes the
-//! [`Recovery`] words, the [`Strategy`] sum and the calls; nothing is looked up while segments flow.
+//! A new strategy is a file with a state that implements [`Rules`], its `mod` line, and a line in the list
+//! `strategies!` below: the word in scenario files, its sentence, its state. From the list come the
+//! [`Recovery`] words, the [`Strategy`] enum and the dispatch.
 
 pub mod fack;
 pub mod fack_ns2;
@@ -29,40 +29,41 @@ use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Sent;
 pub use state::{Phase, RecoveryState};
 
-/// A strategy: its own state, with the send variables and the way out for segments handed in.
+/// A recovery strategy with its own state; the send variables and the output are passed in.
 trait Rules: Default {
-    /// It cannot work without selective acknowledgements; without them NewReno takes its place.
+    /// Requires SACK; without SACK, NewReno replaces it.
     const NEEDS_SACK: bool = false;
-    /// It needs the record of transmissions ([`crate::recovery::sent`]).
+    /// Requires the record of transmissions ([`crate::recovery::sent`]).
     const KEEPS_RECORD: bool = false;
-    /// Going back after a timeout, it passes over what the receiver has reported.
+    /// Go-back-N after a timeout skips SACKed ranges.
     const SKIPS_REPORTED: bool = false;
-    /// Reports that came before a timeout are believed after it.
+    /// Keeps the scoreboard across a timeout.
     const KEEPS_REPORTS: bool = false;
-    /// It forgets all reports when new data are acknowledged, so that a later report may look like news and be none.
+    /// Clears the scoreboard when new data are acknowledged, so that a SACK block may look new without being
+    /// so.
     const FORGETS_REPORTS: bool = false;
-    /// After a timeout it sends again from the oldest byte on; otherwise it knows itself what is lost.
+    /// Resends from SND.UNA on after a timeout (go-back-N); otherwise the strategy marks losses itself.
     const GOES_BACK: bool = true;
-    /// It stays in recovery on a partial acknowledgement.
+    /// Stays in recovery on a partial ACK.
     const REPAIRS_PARTIALLY: bool = true;
 
-    /// An acknowledgement came; the send variables are as before it, but for round-trip times, a possible response to a
-    /// spurious timeout, and the scoreboard. Sends what it lets out.
+    /// Processes an ACK and sends what it permits. The send variables are those before the ACK, except RTT, a
+    /// response to a spurious timeout, and the scoreboard.
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest);
-    /// The timer expired: whatever was going on is over.
+    /// Resets the state at a timeout.
     fn on_timeout(&mut self, recovery: &mut RecoveryState) {
         *self = Self::default();
         recovery.end();
     }
-    /// The timer expired and the window is closed: resends.
+    /// Retransmits after a timeout; cwnd is already at the loss window.
     fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
         tcb.go_back_after_timeout(io);
     }
-    /// The last timeout was spurious; transmission goes on with the next unsent segment.
+    /// The last timeout was spurious; transmission continues with the next unsent segment.
     fn on_spurious(&mut self, _tcb: &mut Tcb) {}
-    /// One of its timers expired.
+    /// A timer of the strategy expired.
     fn on_timer(&mut self, _tcb: &mut Tcb, _io: &mut Io<'_>, _timer: Timer) {}
-    /// What it believes to be in the network, bytes, if it keeps such a count.
+    /// Estimate of the bytes in flight, if the strategy keeps one.
     fn pipe(&self, _tcb: &Tcb) -> Option<u64> {
         None
     }
@@ -71,28 +72,28 @@ trait Rules: Default {
 macro_rules! strategies {
     ($($(#[$doc:meta])+ $variant:ident = $word:literal $(| $alias:literal)* => $state:ty;)+) => {
         base::named! {
-            /// Loss recovery: what is resent on duplicate acknowledgements, and when it is over.
+            /// Loss recovery: retransmission on duplicate ACKs, and the end of recovery.
             pub enum Recovery { $($(#[$doc])+ $variant = $word $(| $alias)*),+ }
         }
 
         impl Recovery {
-            /// Whether it needs selective acknowledgements.
+            /// Whether it requires SACK.
             pub fn needs_sack(self) -> bool {
                 match self { $(Recovery::$variant => <$state>::NEEDS_SACK),+ }
             }
 
-            /// Whether a report that looks like news may be an old one.
+            /// Whether a SACK block may look new although it is old.
             pub fn forgets_reports(self) -> bool {
                 match self { $(Recovery::$variant => <$state>::FORGETS_REPORTS),+ }
             }
 
-            /// Whether it needs the record of transmissions.
+            /// Whether it requires the record of transmissions.
             pub fn keeps_record(self) -> bool {
                 match self { $(Recovery::$variant => <$state>::KEEPS_RECORD),+ }
             }
         }
 
-        /// The state of a recovery strategy.
+        /// State of a recovery strategy.
         #[derive(Clone, Debug)]
         pub enum Strategy { $($(#[$doc])+ $variant($state)),+ }
 
@@ -101,37 +102,37 @@ macro_rules! strategies {
                 match recovery { $(Recovery::$variant => Strategy::$variant(Default::default())),+ }
             }
 
-            /// Whether it passes over what is reported when it goes back after a timeout.
+            /// Whether go-back-N after a timeout skips SACKed ranges.
             pub fn skips_reported(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::SKIPS_REPORTED),+ }
             }
 
-            /// Whether it believes after a timeout what was reported before.
+            /// Whether it keeps the scoreboard across a timeout.
             pub fn keeps_reports(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::KEEPS_REPORTS),+ }
             }
 
-            /// Whether it sends again from the oldest byte on after a timeout.
+            /// Whether it resends from SND.UNA on after a timeout.
             pub fn goes_back(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::GOES_BACK),+ }
             }
 
-            /// Whether it stays in recovery on a partial acknowledgement.
+            /// Whether it stays in recovery on a partial ACK.
             pub fn repairs_partially(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::REPAIRS_PARTIALLY),+ }
             }
 
-            /// An acknowledgement came: resends, and sends what it lets out.
+            /// Processes an ACK: retransmits, and sends what the ACK permits.
             pub fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
                 match self { $(Strategy::$variant(state) => state.on_ack(tcb, io, ack)),+ }
             }
 
-            /// The timer expired: whatever was going on is over.
+            /// Resets the state at a timeout.
             pub fn on_timeout(&mut self, recovery: &mut RecoveryState) {
                 match self { $(Strategy::$variant(state) => state.on_timeout(recovery)),+ }
             }
 
-            /// The timer expired and the window is closed: resends.
+            /// Retransmits after a timeout; cwnd is already at the loss window.
             pub fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
                 match self { $(Strategy::$variant(state) => state.resend(tcb, io)),+ }
             }
@@ -141,12 +142,12 @@ macro_rules! strategies {
                 match self { $(Strategy::$variant(state) => state.on_spurious(tcb)),+ }
             }
 
-            /// One of its timers expired.
+            /// A timer of the strategy expired.
             pub fn on_timer(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, timer: Timer) {
                 match self { $(Strategy::$variant(state) => state.on_timer(tcb, io, timer)),+ }
             }
 
-            /// What the strategy believes to be in the network, bytes, if it keeps such a count.
+            /// Estimate of the bytes in flight, if the strategy keeps one.
             pub fn pipe(&self, tcb: &Tcb) -> Option<u64> {
                 match self { $(Strategy::$variant(state) => state.pipe(tcb)),+ }
             }
@@ -163,29 +164,31 @@ strategies! {
     NewReno = "newreno" => newreno::NewReno;
     /// As `sack`, with a retransmission on every partial acknowledgement. Without SACK: `newreno`.
     NewRenoSack = "newreno-sack" => newreno_sack::NewRenoSack;
-    /// The pipe-based SACK sender of the simulators of 2001 (Fall and Floyd 1996). Without SACK: `newreno`.
+    /// Pipe-counting SACK sender of the simulators of 2001 (Fall and Floyd 1996). Without SACK: `newreno`.
     Sack = "sack" | "reno-sack" => sack::SackPipe;
-    /// Conservative SACK recovery as first written (RFC 3517). Without SACK: `newreno`.
+    /// Conservative SACK recovery in its first version (RFC 3517). Without SACK: `newreno`.
     Rfc3517 = "rfc3517" => rfc3517::Rfc3517;
     /// Conservative SACK recovery (RFC 6675). Without SACK: `newreno`.
     Rfc6675 = "rfc6675" => rfc6675::Rfc6675;
-    /// What lies below the highest report has left the network (Mathis and Mahdavi 1996). Without SACK: `newreno`.
+    /// Data below the highest SACKed byte have left the network (Mathis and Mahdavi 1996). Without SACK:
+    /// `newreno`.
     Fack = "fack" => fack::Fack;
-    /// FACK as the simulators of 2001 had it: one segment and slow start when recovery begins. Without SACK: `newreno`.
+    /// FACK of the simulators of 2001: one segment and slow start when recovery begins. Without SACK:
+    /// `newreno`.
     FackNs2 = "fack-ns2" => Box<fack_ns2::FackNs2>;
-    /// Lost is what was sent well before something that arrived (RFC 8985). Without SACK: `newreno`.
+    /// Segments sent well before an arrived one are lost (RFC 8985). Without SACK: `newreno`.
     Rack = "rack" => Box<rack::Rack>;
 }
 
 impl Strategy {
-    /// The one that the configuration names.
+    /// The strategy that the configuration names.
     //= RFC 6675 section 1: without SACK, NewReno
     pub fn new(config: &Config) -> Self {
         let able = config.uses_sack() || !config.recovery.needs_sack();
         Strategy::named(if able { config.recovery } else { Recovery::NewReno })
     }
 
-    /// The record of transmissions that it needs, if anybody needs one.
+    /// Empty record of transmissions, in the form that the strategy needs.
     pub fn record(&self) -> Sent {
         if matches!(self, Strategy::Rack(_)) { Sent::ordered() } else { Sent::default() }
     }

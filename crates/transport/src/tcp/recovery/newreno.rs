@@ -1,7 +1,7 @@
 //! NewReno recovery from partial ACKs (RFC 6582).
 //!
-//! A partial acknowledgement shows the next one: resend it and stay in recovery until everything sent before is
-//! acknowledged (RFC 6582; RFC 2582 for the variants; catalogue TB-08, TB-09, TB-10).
+//! A partial ACK reveals the next lost segment: it is retransmitted, and recovery lasts until everything sent
+//! before it is acknowledged (RFC 6582; RFC 2582 for the variants; catalogue TB-08, TB-09, TB-10).
 
 use super::Rules;
 use super::reno::Reno;
@@ -12,7 +12,7 @@ use crate::tcp::sender::Tcb;
 use base::event::Event;
 use base::truth::Cause;
 
-/// NewReno between acknowledgements.
+/// NewReno state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
     pub(super) reno: Reno,
@@ -25,7 +25,7 @@ impl Rules for NewReno {
             let recovering = tcb.recovery.recovering();
             if recovering && ack.ack < tcb.recover() {
                 self.on_partial(tcb, io, ack);
-                // Duplicates of the series still count; new data only as they let out.
+                // Earlier duplicate ACKs still inflate the window and may send new data.
                 if tcb.config().partial_new_data {
                     let burst = tcb.config().recovery_burst;
                     tcb.send_window(io, burst);

@@ -1,9 +1,9 @@
 //! NewReno-SACK: pipe-based recovery that always resends on a partial ACK.
 //!
-//! The pipe-based sender waits then, often until a timeout. NewReno-SACK always resends a segment on a partial
-//! acknowledgement and counts it in the pipe ("Responding to Spurious Timeouts", section III.A; catalogue TB-12). As
-//! a precaution it can be confined to the time from a spurious timeout until the recovery point is acknowledged.
-//! Without SACK NewReno takes its place.
+//! On a partial ACK the pipe-based sender often waits until a timeout. NewReno-SACK always retransmits a
+//! segment and counts it in the pipe ("Responding to Spurious Timeouts", section III.A; catalogue TB-12). An
+//! option confines this to the time from a spurious timeout until the recovery point is acknowledged. Without
+//! SACK, NewReno replaces it.
 
 use super::sack::SackPipe;
 use super::{RecoveryState, Rules};
@@ -12,11 +12,11 @@ use crate::recovery::digest::AckDigest;
 use crate::tcp::config::PartialResend;
 use crate::tcp::sender::Tcb;
 
-/// The pipe, and how long it may be overrun.
+/// State: the pipe, and the period in which it may be exceeded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewRenoSack {
     pipe: SackPipe,
-    /// A timeout was spurious: until this is acknowledged.
+    /// End of the period after a spurious timeout, stream offset.
     until: Option<u64>,
 }
 
@@ -26,11 +26,11 @@ impl Rules for NewRenoSack {
 
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         let before = tcb.recovery.recovering();
-        // Whether a partial acknowledgement resends a segment however full the pipe is.
+        // Whether a partial ACK retransmits a segment even if the pipe is full.
         let insists = tcb.config().partial_resend == PartialResend::Always || self.until.is_some();
         self.pipe.on_ack_insisting(tcb, io, ack, insists);
         if self.until.is_some() && tcb.recovery.recovering() && !before {
-            // A recovery has begun meanwhile: its point counts.
+            // A new recovery began: use its recovery point.
             self.until = Some(tcb.recover());
         }
         if self.until.is_some_and(|point| ack.ack >= point) {

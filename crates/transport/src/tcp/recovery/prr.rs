@@ -1,24 +1,22 @@
 //! Proportional rate reduction (RFC 6937).
 //!
-//! Proportional rate reduction (RFC 6937): as much is sent as was delivered, times the share of the old flight that
-//! is to remain.
+//! The amount sent is the amount delivered times the target fraction of the old flight.
 //!
-//! It steers by what the recovery believes to be in the network, so it goes with those that count that:
-//! `rfc3517`, `rfc6675`, `fack`, `rack`. Here every acknowledgement sets the window to what is in the
-//! network plus what may be sent now, and the recovery fills it as ever.
+//! The algorithm needs an estimate of the bytes in flight, so it works with `rfc3517`, `rfc6675`, `fack` and
+//! `rack`. Each ACK sets cwnd to that estimate plus the bytes that may be sent now; the recovery then fills
+//! the window as usual.
 
 use crate::recovery::digest::AckDigest;
 use crate::tcp::cc::Window;
 use crate::tcp::config::{PrrBound, PrrUnit, Reduction};
 use crate::tcp::sender::Tcb;
 
-/// Whether the window comes down in proportion in the recovery at hand. Strategies hold this and tell it
-/// what happens; where the window came down at once, it does nothing.
+/// Proportional rate reduction of the current recovery, if it is on; otherwise every call does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Proportional(Option<Prr>);
 
 impl Proportional {
-    /// Recovery begins: as the configuration has it.
+    /// Starts a recovery, as configured.
     pub(super) fn begin(tcb: &Tcb) -> Self {
         Proportional(Prr::begin(tcb))
     }
@@ -27,14 +25,14 @@ impl Proportional {
         self.0.is_some()
     }
 
-    /// What a timer that finds losses counts as delivered, bytes: a segment where segments are counted (Linux 6.12,
+    /// Bytes that a reordering timeout counts as delivered: one segment in segment units (Linux 6.12,
     /// net/ipv4/tcp_recovery.c: `tcp_rack_reo_timeout`).
     pub(super) fn of_a_timer(self) -> u64 {
         self.0.and_then(|prr| prr.segments).map_or(0, |(mss, _)| mss)
     }
 
-    /// [`Proportional::on_ack`] for a recovery that goes by reports. News of what arrived may show that more is
-    /// lost: only without any is it safe to say that nothing is.
+    /// [`Proportional::on_ack`] for a recovery based on SACK. Only an ACK without new SACK information is
+    /// safe: new information may reveal more losses.
     pub(super) fn on_digest(&mut self, window: &mut Window, ack: &AckDigest, pipe: u64) {
         self.on_ack(window, ack.delivered, pipe, ack.newly_acked > 0 && !ack.sack_news);
     }
@@ -46,7 +44,7 @@ impl Proportional {
         }
     }
 
-    /// So many bytes were sent, new or again; returns them.
+    /// Counts bytes sent, new or retransmitted; returns them.
     pub(super) fn sent(&mut self, bytes: u64) -> u64 {
         if let Some(prr) = &mut self.0 {
             prr.out += bytes;
@@ -54,7 +52,7 @@ impl Proportional {
         bytes
     }
 
-    /// Recovery is over.
+    /// Ends the recovery.
     pub(super) fn end(self, window: &mut Window) {
         if self.is_on() {
             //= RFC 6937 section 3: at the end of recovery cwnd = ssthresh
@@ -63,22 +61,23 @@ impl Proportional {
     }
 }
 
-/// Proportional rate reduction during one recovery.
+/// PRR state of one recovery.
 #[derive(Clone, Copy, Debug)]
 struct Prr {
     /// `RecoverFS`: bytes outstanding when recovery began.
     flight: u64,
-    /// Bytes delivered since.
+    /// `prr_delivered`: bytes delivered since.
     delivered: u64,
-    /// Bytes sent since.
+    /// `prr_out`: bytes sent since.
     out: u64,
     bound: PrrBound,
-    /// In segments: what is counted as one, bytes, and the window before, in such. Then `delivered` counts segments.
+    /// In segment units: segment size in bytes, and the window before in segments. `delivered` then counts
+    /// segments.
     segments: Option<(u64, u64)>,
 }
 
 impl Prr {
-    /// Recovery begins; `None` if the window is to be halved at once, or is the congestion control's alone.
+    /// Starts a recovery; `None` if the window is halved at once, or set by the congestion control alone.
     fn begin(tcb: &Tcb) -> Option<Prr> {
         let config = tcb.config();
         //= RFC 6937 section 3: prr_delivered = prr_out = 0, RecoverFS = snd.nxt - snd.una
@@ -94,8 +93,9 @@ impl Prr {
         })
     }
 
-    /// The same in whole segments, with the window before in place of the flight. Nothing happens where nothing was
-    /// delivered, and the first acknowledgement lets one out (Linux 6.12, net/ipv4/tcp_input.c: `tcp_cwnd_reduction`).
+    /// Variant in whole segments, relative to the window before the recovery instead of the flight. It does
+    /// nothing if nothing was delivered; the first ACK permits one segment (Linux 6.12, net/ipv4/tcp_input.c:
+    /// `tcp_cwnd_reduction`).
     fn in_segments(
         &mut self,
         window: &mut Window,
@@ -126,8 +126,8 @@ impl Prr {
         window.cwnd = ((pipe + sends).max(1) * mss) as f64;
     }
 
-    /// An acknowledgement during recovery, the one that began it included, delivered so many bytes;
-    /// `pipe` bytes are still in the network. `safe`: it moved on and showed no further loss.
+    /// Processes an ACK during recovery, the first one included. `delivered` and `pipe` are in bytes. `safe`:
+    /// the ACK advanced SND.UNA and revealed no further loss.
     fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         if let Some((mss, prior)) = self.segments {
             return self.in_segments(window, delivered, pipe, safe, mss, prior);

@@ -1,11 +1,11 @@
 //! RACK loss detection (RFC 8985).
 //!
-//! A segment is lost if one sent well after it has arrived: RACK (RFC 8985). Retransmissions are judged like any
-//! other segment, reordering is measured and waited for, and the tail of a flight is probed (`tail_probe.rs`).
-//! Without SACK NewReno takes its place.
+//! A segment is lost if a segment sent sufficiently later has arrived (RFC 8985). Retransmissions are judged
+//! by the same rule, the reordering window adapts to observed reordering, and tail loss probes are sent
+//! (`tail_probe.rs`). Without SACK, NewReno replaces it.
 //!
-//! After a timeout nothing is sent again from the oldest byte on: what was sent long enough ago is taken
-//! for lost and resent as the window opens, what was sent later may still arrive (section 6.3).
+//! There is no go-back-N after a timeout: segments sent long enough ago are marked lost and retransmitted as
+//! the window opens; later segments may still arrive (section 6.3).
 
 use super::prr::Proportional;
 use super::{Phase, RecoveryState, Rules, tail_probe};
@@ -19,31 +19,32 @@ use base::event::Event;
 use base::truth::Cause;
 use base::{Span, Time};
 
-/// How many recoveries without a D-SACK a widened reordering window lasts (section 6.2 step 4).
+/// Recoveries without a D-SACK after which a widened reordering window is reset (section 6.2 step 4).
 const PERSISTS: u32 = 16;
 
-/// RACK between acknowledgements.
+/// RACK state.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
-    /// `RACK.xmit_ts`, `RACK.end_seq`: when the segment sent last of all that arrived was sent, its end.
+    /// `RACK.xmit_ts`, `RACK.end_seq`: transmission time and end of the most recently sent segment that
+    /// arrived.
     newest: (Time, u64),
-    /// It was a retransmission: later originals may have been sent before it.
+    /// That segment was a retransmission: later originals may have been sent before it.
     newest_resent: bool,
-    /// `RACK.rtt`: the round trip of that segment.
+    /// `RACK.rtt`: RTT of that segment.
     rtt: Span,
     /// `RACK.min_RTT`.
     min_rtt: Option<Span>,
     /// `RACK.fack`: one past the highest byte that arrived.
     fack: u64,
     reordering_seen: bool,
-    /// `RACK.dsack_round`: until this is acknowledged one D-SACK has widened the window.
+    /// `RACK.dsack_round`: no further D-SACK widens the reordering window until this offset is acknowledged.
     dsack_round: Option<u64>,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     reo_wnd: Span,
-    /// When the window came down last.
+    /// Time of the last window reduction.
     reduced: Time,
-    /// Recovery has begun, and nothing was resent yet.
+    /// Recovery has begun, and nothing has been retransmitted yet.
     begins: bool,
     prr: Proportional,
 }
@@ -69,22 +70,21 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Steps 1 to 3 of section 6.2 for one segment that has just arrived; whether it says how long a
-    /// round trip is.
-    /// `fack`: the highest that had arrived before this acknowledgement, if it is that which counts.
+    /// Steps 1 to 3 of section 6.2 for one segment that has just arrived; returns whether it gives an RTT
+    /// sample. `fack`: highest byte that had arrived before this ACK, with `RackOrder::Before`.
     fn arrived(&mut self, now: Time, record: &Record, echo: Option<Time>, fack: Option<u64>) -> bool {
         let rtt = now.since(record.sent);
         if !record.resent {
             //= RFC 8985 section 6.2 step 1: update RACK.min_RTT
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
-        //= RFC 8985 section 6.2 step 3: below the highest that arrived, and sent once: reordered
+        //= RFC 8985 section 6.2 step 3: below the highest byte that arrived, and sent once: reordered
         let fack = fack.unwrap_or(self.fack);
         self.fack = self.fack.max(record.end);
         if record.end < fack && !record.resent {
             self.reordering_seen = true;
         }
-        //= RFC 8985 section 6.2 step 2: an acknowledgement of the original says nothing of the copy
+        //= RFC 8985 section 6.2 step 2: an ACK of the original gives no sample for the retransmission
         let of_the_original = record.resent
             && (echo.is_some_and(|echo| echo < record.sent) || self.min_rtt.is_some_and(|least| rtt < least));
         if of_the_original {
@@ -99,7 +99,7 @@ impl Rack {
 
     /// Step 4 of section 6.2.
     fn update_reo_wnd(&mut self, tcb: &Tcb, dsack: bool, exiting: bool, sacked: u32) {
-        //= RFC 8985 section 6.2 step 4: at most one D-SACK a round trip counts
+        //= RFC 8985 section 6.2 step 4: at most one D-SACK per RTT counts
         if self.dsack_round.is_some_and(|round| tcb.una() >= round) {
             self.dsack_round = None;
         }
@@ -129,7 +129,7 @@ impl Rack {
     }
 }
 
-/// Boxed: it is by far the largest state, and those who do without it are not to carry it.
+/// Boxed: it is by far the largest state, and other strategies should not carry its size.
 impl Rules for Box<Rack> {
     const NEEDS_SACK: bool = true;
     const KEEPS_RECORD: bool = true;
@@ -195,7 +195,7 @@ impl Rules for Box<Rack> {
         tcb.timers.stop(Timer::Reordering);
         tcb.timers.stop(Timer::Probe);
         let Some(sent) = &mut tcb.sent else { return };
-        //= RFC 8985 section 6.3: the first segment is lost, and what was sent long enough ago
+        //= RFC 8985 section 6.3: the first segment is lost, and so are segments sent long enough ago
         for i in 0..sent.records().len() {
             let record = &sent.records()[i];
             if i == 0 || record.sent + self.rtt + self.reo_wnd <= io.now {
@@ -210,7 +210,7 @@ impl Rules for Box<Rack> {
             sent.none_lost();
         }
         (tcb.recovery.phase, self.prr) = (Phase::Open, Proportional::default());
-        // What seemed to answer the retransmission answered the original: it says nothing of the order.
+        // The apparent ACK of the retransmission acknowledged the original: it says nothing about the order.
         (self.newest, self.newest_resent) = ((Time::ZERO, 0), false);
         refresh(tcb);
     }
@@ -245,18 +245,18 @@ impl Rack {
         }
     }
 
-    /// Step 5 of section 6.2: takes for lost what was sent well before something that arrived, and waits for
-    /// what was not sent long enough before it. True if something is newly lost.
+    /// Step 5 of section 6.2: marks segments lost that were sent sufficiently before an arrived one, and sets
+    /// the reordering timer for the others. True if a segment is newly lost.
     fn detect(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) -> bool {
         tcb.timers.stop(Timer::Reordering);
         let (phase, wheel) = (tcb.recovery.phase, tcb.config().rto.wheel);
         let Some(sent) = &mut tcb.sent else { return false };
         if phase == Phase::Open && sent.sacked() == 0 && !self.newest_resent {
-            return false; // everything outstanding was sent after everything that arrived
+            return false; // everything outstanding was sent after the last arrived segment
         }
         let (rtt, reo_wnd) = (self.rtt, self.reo_wnd);
         let due = |at: Time| at + rtt + reo_wnd;
-        //= RFC 8985 section 6.2 step 5: sent before the newest that arrived, and its time is up
+        //= RFC 8985 section 6.2 step 5: sent before the newest arrived segment, and its time has expired
         let late = sent.before(self.newest).take_while(|(at, _)| due(*at) <= io.now);
         let mut late: Vec<usize> = late.map(|(_, end)| sent.index(end - 1)).collect();
         late.sort_unstable(); // losses are counted in the order of the data
@@ -267,7 +267,7 @@ impl Rack {
             found_again |= record.resent && record.sent >= self.reduced;
             sent.mark_lost(i);
         }
-        // The others are waited for, the one sent last the longest.
+        // The timer covers the others, up to the one sent last.
         if let Some((at, _)) = sent.before(self.newest).next_back() {
             let due = due(at);
             let at = if wheel { expiry(io.now, due.since(io.now) + LEAST) } else { due };
@@ -285,7 +285,7 @@ impl Rack {
         found
     }
 
-    /// A recovery begins, whose first retransmission is of `began`.
+    /// Starts a recovery whose first retransmission was sent at `began`.
     fn enter(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, began: Time) {
         let prr = Proportional::begin(tcb);
         tcb.begin_recovery(io, began);
@@ -297,28 +297,28 @@ impl Rack {
         tcb.recovery.tail_probe.reset();
     }
 
-    /// Proportional rate reduction sets the window by what was delivered.
+    /// Sets the window by proportional rate reduction.
     fn reduce(&mut self, tcb: &mut Tcb, delivered: u64, safe: bool) {
         let pipe = tcb.sent.as_ref().map_or(0, |sent| sent.in_flight());
         self.prr.on_ack(&mut tcb.window, delivered, pipe, safe);
     }
 
-    /// Resends what is lost, oldest first, then sends new data, as far as the window allows; the first
-    /// segment in any case if `at_once`.
+    /// Retransmits lost segments, oldest first, then sends new data, as far as the window allows. With
+    /// `at_once`, the first segment is sent regardless of the window.
     fn fill(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, at_once: bool) {
         let mss = tcb.window.mss;
         let phase = tcb.recovery.phase;
         let mut cause = match phase {
             Phase::Timeout if at_once => Cause::Timeout,
             Phase::Timeout => Cause::GoBackN,
-            // The first segment of a recovery that has just begun goes whatever the window says.
+            // The first retransmission of a new recovery ignores the window.
             _ if self.begins => Cause::Fast,
             _ => Cause::Recovery,
         };
         let mut forced = at_once || self.begins;
         self.begins = false;
         while let Some(sent) = &tcb.sent {
-            // Where a detector wants to see what new data do, nothing is resent meanwhile (RFC 5682).
+            // While F-RTO sends new data only, nothing is retransmitted (RFC 5682).
             if tcb.sends_only_new()
                 || sent.lost() == 0
                 || (!forced && tcb.window.cwnd - (sent.in_flight() as f64) < mss)
@@ -327,7 +327,7 @@ impl Rack {
             }
             let Some(&Record { start, end, .. }) = sent.first_lost() else { break };
             if !forced && !tcb.released(io.now) {
-                break; // the timer of release goes on with it
+                break; // the release timer continues here
             }
             tcb.retransmit_range(io, start, end, cause);
             if tcb.config().rack_restart && start == tcb.una() && !at_once {
@@ -348,22 +348,23 @@ impl Rack {
     }
 }
 
-/// Whether what was reported first was sent before the oldest segment was sent again (Linux 6.12, net/ipv4/tcp_input.c:
-/// `tcp_clean_rtx_queue`).
+/// Whether the first segment that this ACK covers was sent before the last transmission of the oldest
+/// outstanding one (Linux 6.12, net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`).
 fn tells_of_before(tcb: &Tcb) -> bool {
     let Some(sent) = &tcb.sent else { return false };
     let first = sent.fresh().iter().find(|record| !record.resent);
     first.zip(sent.records().front()).is_some_and(|(first, oldest)| first.sent < oldest.sent)
 }
 
-/// Whether something is known to be lost, resent or not (Linux 6.12, net/ipv4/tcp_input.c: `tcp_time_to_recover`).
+/// Whether any segment is known to be lost, retransmitted or not (Linux 6.12, net/ipv4/tcp_input.c:
+/// `tcp_time_to_recover`).
 fn is_lost(tcb: &Tcb) -> bool {
     let mut records = tcb.sent.iter().flat_map(|sent| sent.records());
     records.any(|record| !record.sacked && (record.lost || record.resent))
 }
 
-/// How much of what is outstanding does not count against the window. Before recovery that is what lets
-/// out new data on reports, which is limited transmit (RFC 3042) and follows its option.
+/// Updates the outstanding bytes that do not count against the window. Before recovery, this lets SACK blocks
+/// send new data, which is limited transmit (RFC 3042) and follows its option.
 fn refresh(tcb: &mut Tcb) {
     let counts = tcb.recovery.phase != Phase::Open || tcb.config().limited_transmit;
     let gone = tcb.sent.as_ref().map_or(0, |sent| sent.sacked() + sent.lost());

@@ -1,7 +1,7 @@
 //! Reno fast recovery (RFC 5681 section 3.2).
 //!
-//! Then half of the window may stay in flight while the lost segment is resent: fast recovery, which the first new
-//! acknowledgement ends (RFC 5681 section 3.2; catalogue TB-05, TB-07).
+//! Fast recovery keeps half of the window in flight while the lost segment is retransmitted; the first ACK of
+//! new data ends it (RFC 5681 section 3.2; catalogue TB-05, TB-07).
 
 use super::Rules;
 use crate::endpoint::Io;
@@ -10,11 +10,11 @@ use crate::tcp::config::{BlockedDuplicates, DuplicatesConfig, LostRetransmission
 use crate::tcp::sender::Tcb;
 use base::event::Event;
 
-/// Reno between acknowledgements.
+/// Reno state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reno {
     pub(super) duplicates: u32,
-    /// As many duplicates as what was sent before the last retransmission can cause, and the threshold.
+    /// Duplicate ACKs that segments sent before the last retransmission can cause, plus DupThresh.
     budget: u32,
 }
 
@@ -45,7 +45,7 @@ impl Rules for Reno {
 }
 
 impl Reno {
-    /// A duplicate: counts, and at the threshold resends.
+    /// Counts a duplicate ACK; retransmits at DupThresh.
     pub(super) fn on_duplicate(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         let (mss, dupthresh) = (u64::from(tcb.mss()), tcb.dupthresh());
         let DuplicatesConfig { blocked, in_recovery, .. } = tcb.config().duplicates;
@@ -70,7 +70,7 @@ impl Reno {
             if !recovering {
                 inflate_blocked(tcb, blocked, mss);
             } else if inflates {
-                //= RFC 5681 section 3.2 step 4: each further duplicate inflates by a segment
+                //= RFC 5681 section 3.2 step 4: each further duplicate ACK inflates by a segment
                 tcb.recovery.inflation += mss;
             }
             if recovering
@@ -85,8 +85,8 @@ impl Reno {
         }
     }
 
-    /// The oldest segment was resent when `duplicates` had come: what is outstanding above it can cause so
-    /// many more, and then some only if the retransmission was lost (catalogue RB-12).
+    /// The oldest segment was retransmitted after `duplicates` duplicate ACKs. Outstanding segments above it
+    /// can cause a bounded number more; beyond that the retransmission was lost (catalogue RB-12).
     pub(super) fn count_from_here(&mut self, tcb: &Tcb, duplicates: u32) {
         let outstanding = tcb.flight().div_ceil(u64::from(tcb.mss()));
         let above = u32::try_from(outstanding).unwrap_or(u32::MAX).saturating_sub(1);
@@ -94,7 +94,7 @@ impl Reno {
     }
 }
 
-/// Duplicates that may not cause a fast retransmit are worth `bytes` of window.
+/// Inflates the window by `bytes` for duplicate ACKs that may not cause a fast retransmit.
 fn inflate_blocked(tcb: &mut Tcb, blocked: BlockedDuplicates, bytes: u64) {
     match blocked {
         BlockedDuplicates::Ignore | BlockedDuplicates::EverySecond => {}

@@ -1,8 +1,8 @@
 //! SACK recovery of RFC 3517, obsoleted by RFC 6675.
 //!
-//! RFC 3517, which RFC 6675 replaced: it begins at the third duplicate acknowledgement and not before, takes a
-//! segment for lost when three segments' worth of bytes is reported above it, forgets at a timeout what was reported,
-//! and never rescues the end of a flight. Without SACK NewReno takes its place.
+//! RFC 3517 was obsoleted by RFC 6675. Recovery begins at the third duplicate ACK and not before. A segment
+//! is lost when three segments' worth of bytes is SACKed above it, a timeout clears the scoreboard, and there
+//! is no rescue retransmission. Without SACK, NewReno replaces it.
 
 use super::Rules;
 use super::rfc6675::{Conservative, Edition};
@@ -10,7 +10,7 @@ use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Tcb;
 
-/// RFC 3517 between acknowledgements.
+/// RFC 3517 state.
 #[derive(Clone, Copy, Debug)]
 pub struct Rfc3517(Conservative);
 
@@ -22,7 +22,7 @@ impl Default for Rfc3517 {
 
 impl Rules for Rfc3517 {
     const NEEDS_SACK: bool = true;
-    //= RFC 3517 section 5.1: what was reported before a timeout is expunged, what comes after is used
+    //= RFC 3517 section 5.1: SACK information from before a timeout is discarded, later information is used
     const SKIPS_REPORTED: bool = true;
 
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {

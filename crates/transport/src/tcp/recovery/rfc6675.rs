@@ -1,9 +1,10 @@
 //! SACK recovery of RFC 6675.
 //!
-//! RFC 6675: count the bytes in the pipe, resend what is lost (three segments or ranges reported above it), then send
-//! new data, then rescue the end. Without SACK NewReno takes its place.
+//! The sender estimates the bytes in the pipe and retransmits lost segments: those with three segments or
+//! ranges SACKed above them. It then sends new data, and finally a rescue retransmission. Without SACK,
+//! NewReno replaces it.
 //!
-//! The same machine serves `rfc3517`, which differs in the points that [`Edition`] lists.
+//! `rfc3517` shares this state machine; [`Edition`] lists the differences.
 
 use super::Rules;
 use super::prr::Proportional;
@@ -13,33 +14,33 @@ use crate::tcp::sender::Tcb;
 use base::event::Event;
 use base::truth::Cause;
 
-/// RFC 6675 between acknowledgements.
+/// RFC 6675 state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rfc6675(Conservative);
 
-/// Which of the two documents is followed.
+/// RFC that is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Edition {
-    /// Duplicates as in RFC 5681 count, recovery begins at the third; lost is what has three segments'
-    /// worth of bytes reported above it; nothing is rescued.
+    /// Duplicate ACKs as in RFC 5681 count, and recovery begins at the third. A segment is lost with three
+    /// segments' worth of bytes SACKed above it. No rescue retransmission.
     Rfc3517,
-    /// Every acknowledgement with SACK news counts, and recovery begins as soon as the first segment is
-    /// lost; more than two segments' worth is enough; the end is rescued once.
+    /// Every ACK with new SACK information counts, and recovery begins as soon as the first segment is lost.
+    /// More than two segments' worth of SACKed bytes suffices. One rescue retransmission per recovery.
     #[default]
     Rfc6675,
 }
 
-/// The machine of both between acknowledgements.
+/// State machine of both RFCs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Conservative {
     edition: Edition,
-    /// DupAcks: since the last cumulative acknowledgement.
+    /// DupAcks: duplicate ACKs since the last cumulative ACK.
     duplicates: u32,
     /// RecoveryPoint, while recovering.
     point: Option<u64>,
-    /// HighRxt: one past the highest byte resent in this recovery.
+    /// HighRxt: one past the highest byte retransmitted in this recovery.
     high_rxt: u64,
-    /// RescueRxt: the end may be rescued once this is acknowledged.
+    /// RescueRxt: a rescue retransmission is permitted once this offset is acknowledged.
     rescue_rxt: u64,
     prr: Proportional,
 }
@@ -61,7 +62,7 @@ impl Conservative {
         tcb.scoreboard.is_lost(seq, dupthresh, bytes)
     }
 
-    /// SetPipe of section 4: bytes believed to be in the network.
+    /// SetPipe of section 4: estimate of the bytes in flight.
     pub(super) fn pipe(&self, tcb: &Tcb) -> u64 {
         let (una, max) = (tcb.una(), tcb.max_sent());
         let board = &tcb.scoreboard;
@@ -76,11 +77,11 @@ impl Conservative {
                 continue;
             }
             let end = board.next_range_after(at).unwrap_or(max).min(max);
-            //= RFC 6675 section 4, SetPipe (a): what is not lost is in the pipe
+            //= RFC 6675 section 4, SetPipe (a): bytes that are not lost are in the pipe
             if !self.is_lost(tcb, at) {
                 pipe += end - at;
             }
-            //= RFC 6675 section 4, SetPipe (b): so is what was resent
+            //= RFC 6675 section 4, SetPipe (b): so are retransmitted bytes
             if self.high_rxt > at {
                 pipe += self.high_rxt.min(end) - at;
             }
@@ -93,7 +94,7 @@ impl Conservative {
 impl Rules for Rfc6675 {
     const NEEDS_SACK: bool = true;
     const SKIPS_REPORTED: bool = true;
-    //= RFC 6675 section 5.1: what was reported may be used across a timeout if reneging is noticed
+    //= RFC 6675 section 5.1: SACK information may be used across a timeout if reneging is detected
     const KEEPS_REPORTS: bool = true;
 
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
@@ -129,9 +130,10 @@ impl Conservative {
             return;
         }
         let counts = match edition {
-            //= RFC 3517 section 2: a duplicate is what RFC 2581 calls one
+            //= RFC 3517 section 2: a duplicate ACK is defined by RFC 2581
             Edition::Rfc3517 => ack.duplicate,
-            //= RFC 6675 section 2: a duplicate brings new SACK information, whatever else it says
+            //= RFC 6675 section 2: a duplicate ACK carries new SACK information, regardless of its other
+            // fields
             Edition::Rfc6675 => ack.sack_news,
         };
         if counts {
@@ -173,7 +175,7 @@ impl Conservative {
         //= RFC 6675 section 5 step (4.1): RecoveryPoint = HighData
         (self.point, self.high_rxt, self.prr) = (Some(recover), una, prr);
         self.reduce(tcb, Some(ack));
-        //= RFC 6675 section 5 step (4.3): the first segment goes at once, and is not soon rescued
+        //= RFC 6675 section 5 step (4.3): the first segment is retransmitted at once, and not soon rescued
         let end = tcb.retransmit(io, una, Cause::Fast);
         (self.high_rxt, self.rescue_rxt) = (end, end);
         self.prr.sent(end - una);
@@ -181,7 +183,7 @@ impl Conservative {
         self.fill_pipe(tcb, io, None);
     }
 
-    /// Counts the pipe; proportional rate reduction sets the window by it and what was delivered.
+    /// Computes the pipe; proportional rate reduction sets the window from it and the delivered bytes.
     fn reduce(&mut self, tcb: &mut Tcb, ack: Option<&AckDigest>) -> u64 {
         let pipe = self.pipe(tcb);
         if let Some(ack) = ack {
@@ -192,7 +194,7 @@ impl Conservative {
 
     fn fill_pipe(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: Option<&AckDigest>) {
         let mss = f64::from(tcb.mss());
-        // Counted once; what is sent below adds to it.
+        // Computed once; transmissions below add to it.
         let mut pipe = self.reduce(tcb, ack);
         loop {
             //= RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS
@@ -225,11 +227,11 @@ impl Conservative {
         }
     }
 
-    /// Resends the end of what is outstanding, once a recovery, if nothing above what was resent before has
-    /// been reported: its acknowledgement would be what tells of it.
+    /// Rescue retransmission: resends the last outstanding segment once per recovery, if nothing above the
+    /// last retransmission has been SACKed. Only its ACK could reveal the loss.
     ///
-    /// Rule (4) speaks of the highest byte outstanding and not reported. Where the very end is reported, that
-    /// byte lies in a hole which was resent already, and resending it at once again would tell nothing new.
+    /// Rule (4) names the highest outstanding byte that is not SACKed. If the very end is SACKed, that byte
+    /// lies in a hole already retransmitted; an immediate second retransmission would reveal nothing new.
     fn rescue(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
         let (una, max) = (tcb.una(), tcb.max_sent());
         let end_is_open = tcb.scoreboard.highest() < max && self.high_rxt < max;
@@ -244,7 +246,7 @@ impl Conservative {
         }
     }
 
-    /// Resends a hole; how many bytes that puts into the pipe.
+    /// Retransmits a hole; returns the bytes that it adds to the pipe.
     fn resend(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, hole: u64) -> u64 {
         let end = tcb.retransmit(io, hole, Cause::Recovery);
         //= RFC 6675 section 5 step (C.2): HighRxt is the highest byte of the retransmission

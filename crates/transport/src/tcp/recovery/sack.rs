@@ -1,12 +1,12 @@
 //! Pipe-counting SACK recovery as in ns-2 of 2001.
 //!
-//! By counting packets in the pipe: fast recovery starts at the third duplicate that brings SACK news, every
-//! acknowledgement takes one packet out of the pipe, a partial one two, and while the pipe is smaller than the window
-//! holes are resent, then new data (Fall and Floyd 1996; the "Reno-SACK" of the Eifel studies).
+//! The pipe is counted in packets. Fast recovery starts at the third duplicate ACK with new SACK information.
+//! Every ACK removes one packet from the pipe, a partial ACK two. While the pipe is smaller than the window,
+//! holes are retransmitted, then new data sent (Fall and Floyd 1996; the "Reno-SACK" of the Eifel studies).
 //!
-//! What sets it apart from RFC 6675: a segment is resent only below the highest one reported, the
-//! scoreboard is forgotten when recovery ends, after a timeout duplicates are ignored until something
-//! new is acknowledged, and the window does not grow on the acknowledgement that ends recovery.
+//! Differences from RFC 6675: only segments below the highest SACKed byte are retransmitted, and the
+//! scoreboard is cleared when recovery ends. After a timeout, duplicate ACKs are ignored until new data are
+//! acknowledged. The window does not grow on the ACK that ends recovery.
 
 use super::{RecoveryState, Rules};
 use crate::endpoint::Io;
@@ -15,15 +15,15 @@ use crate::tcp::sender::Tcb;
 use base::event::Event;
 use base::truth::Cause;
 
-/// The pipe and its companions.
+/// State of the pipe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackPipe {
     duplicates: u32,
-    /// Packets believed to be in the network.
+    /// Estimated packets in flight.
     pipe: i64,
-    /// Nothing below is resent again in this recovery.
+    /// Data below this offset are not retransmitted again in this recovery.
     next_hole: u64,
-    /// Since the timeout nothing new was acknowledged.
+    /// No new data have been acknowledged since the timeout.
     after_timeout: bool,
 }
 
@@ -47,7 +47,7 @@ impl Rules for SackPipe {
 }
 
 impl SackPipe {
-    /// `insists`: a partial acknowledgement resends a segment however full the pipe is.
+    /// `insists`: a partial ACK retransmits a segment even if the pipe is full.
     #[inline(always)]
     pub(super) fn on_ack_insisting(
         &mut self,
@@ -103,17 +103,16 @@ impl SackPipe {
             tcb.recovery.end();
             tcb.forget_reports();
             tcb.advance(io, ack, true);
-            // The point is forgotten too (`recover_ = 0`): what was sent meanwhile may have been lost.
+            // The recovery point is cleared too (`recover_ = 0`): data sent meanwhile may have been lost.
             tcb.forget_recovery_point();
             io.record(|| Event::RecoveryEnded { ack: ack.ack });
             tcb.send_window(io, 0);
             return;
         }
         if ack.newly_acked > 0 {
-            // The retransmission that this acknowledges has left the pipe too.
+            // The retransmission that this ACK covers has left the pipe too.
             self.pipe -= 1;
-            // The next segment to go stays where it was: if that is below what is now acknowledged, it is
-            // sent all the same.
+            // SND.NXT stays, even below the new SND.UNA: that segment is then sent all the same.
             tcb.acknowledge(io, ack, true);
             tcb.rto.end_backoff();
         }
@@ -125,7 +124,8 @@ impl SackPipe {
         }
     }
 
-    /// Resends the next hole, or the oldest segment if that was not resent yet, however full the pipe is.
+    /// Retransmits the next hole, or the oldest segment if it was not retransmitted yet, even if the pipe is
+    /// full.
     fn resend_one(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) {
         let una = tcb.una();
         let next = self.next_hole;
@@ -138,7 +138,7 @@ impl SackPipe {
         }
     }
 
-    /// Sends while there is room in the pipe; how many segments it resent.
+    /// Sends while the pipe has room; returns the number of retransmissions.
     fn fill_pipe(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) -> u32 {
         let mut resent = 0;
         loop {
@@ -157,7 +157,7 @@ impl SackPipe {
                     let end = tcb.retransmit(io, hole, Cause::Recovery);
                     resent += 1;
                     self.next_hole = end;
-                    // While it still goes back after a timeout, a hole filled ahead is not sent once more.
+                    // During go-back-N after a timeout, a hole filled ahead is not resent.
                     tcb.skip_to(end);
                 }
                 None => {

@@ -1,47 +1,47 @@
 //! Loss recovery state of the sender: phase, window inflation, tail loss probe.
 //!
-//! A strategy keeps what it alone needs in a state of its own, and here what everything beside it goes by.
+//! Holds the part that is visible outside the strategy; each strategy keeps its other state to itself.
 
 use super::Strategy;
 use super::tail_probe::TailProbe;
 use base::truth::Cause;
 
-/// Whether lost segments are being repaired, and why.
+/// Phase of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// Nothing is known to be lost.
+    /// No known loss.
     #[default]
     Open,
-    /// Fast recovery: without a timeout.
+    /// Fast recovery, without a timeout.
     Fast,
-    /// After a timeout, in strategies that do not go back (`rack`).
+    /// After a timeout, in strategies without go-back-N (`rack`).
     Timeout,
 }
 
-/// Loss recovery as everything beside the strategy sees it.
+/// Part of the recovery state that is visible outside the strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryState {
-    /// Whether lost segments are being repaired.
+    /// Phase of loss recovery.
     pub(super) phase: Phase,
-    /// Bytes by which duplicates inflate the window.
+    /// Window inflation by duplicate ACKs, bytes.
     pub inflation: u64,
-    /// Bytes outstanding that are known to have left the network.
+    /// Outstanding bytes known to have left the network.
     pub(super) gone: u64,
-    /// Bytes let out by limited transmit since the last new acknowledgement.
+    /// Bytes sent by limited transmit since the last ACK of new data.
     pub(in crate::tcp) limited: u64,
-    /// Why the next segment below the highest byte sent is resent.
+    /// Cause recorded for the next go-back-N retransmission.
     pub(in crate::tcp) resend_cause: Cause,
-    /// Going back passes over what the receiver has reported.
+    /// Go-back-N skips SACKed ranges.
     pub(in crate::tcp) skips_reported: bool,
     /// New data start the timer of the tail loss probe.
     pub(in crate::tcp) probes: bool,
-    /// A partial acknowledgement leaves it in recovery.
+    /// A partial ACK does not end recovery.
     partially: bool,
     pub(super) tail_probe: TailProbe,
 }
 
 impl RecoveryState {
-    /// Before the SYN.
+    /// State before the SYN.
     pub(in crate::tcp) fn new(strategy: &Strategy, tail_loss_probe: bool) -> Self {
         RecoveryState {
             phase: Phase::Open,
@@ -56,31 +56,31 @@ impl RecoveryState {
         }
     }
 
-    /// Lost segments are being repaired without a timeout.
+    /// Whether fast recovery is in progress.
     #[inline]
     pub fn recovering(&self) -> bool {
         self.phase == Phase::Fast
     }
 
-    /// It stays in this recovery on a partial acknowledgement.
+    /// Whether this recovery continues on a partial ACK.
     #[inline]
     pub(in crate::tcp) fn repairs_partially(&self) -> bool {
         self.partially && self.recovering()
     }
 
-    /// Bytes beyond the oldest one that do not count against the window: what duplicates inflated, or what is known
-    /// to have left the network.
+    /// Outstanding bytes that do not count against the window: inflation by duplicate ACKs, or bytes known to
+    /// have left the network.
     #[inline]
     pub(in crate::tcp) fn beyond(&self) -> u64 {
         self.inflation + self.gone
     }
 
-    /// Fast recovery begins.
+    /// Starts fast recovery.
     pub(super) fn begin(&mut self) {
         self.phase = Phase::Fast;
     }
 
-    /// Nothing is repaired any more, and nothing inflates the window.
+    /// Ends recovery and deflates the window.
     #[inline]
     pub(super) fn end(&mut self) {
         (self.phase, self.inflation) = (Phase::Open, 0);

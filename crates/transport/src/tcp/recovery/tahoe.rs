@@ -1,13 +1,13 @@
 //! Tahoe recovery (Jacobson 1988; catalogue TB-06).
 //!
-//! Resend, and start slowly again (Jacobson 1988; catalogue TB-06).
+//! Fast retransmit, then slow start from one segment.
 
 use super::{RecoveryState, Rules};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Tcb;
 
-/// Tahoe's only memory.
+/// Tahoe state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tahoe {
     duplicates: u32,
@@ -40,6 +40,6 @@ impl Rules for Tahoe {
         }
     }
 
-    /// Its duplicates go on counting, which shows only where the bug fix is off.
+    /// The counter of duplicate ACKs survives a timeout, which matters only where the bug fix is off.
     fn on_timeout(&mut self, _recovery: &mut RecoveryState) {}
 }

@@ -1,7 +1,7 @@
 //! Tail loss probe (RFC 8985 section 7).
 //!
-//! A probe goes out before the timeout: new data, or the last segment again; its acknowledgement starts RACK's
-//! recovery (RFC 8985 section 7). An option of `rack`, on unless switched off.
+//! A probe is sent before the retransmission timeout: new data, or the last segment again. Its ACK lets RACK
+//! start recovery (RFC 8985 section 7). An option of `rack`, on by default.
 
 use super::Phase;
 use crate::endpoint::Io;
@@ -12,12 +12,12 @@ use crate::tcp::sender::{Tcb, Timer};
 use base::truth::Cause;
 use base::{Span, Time};
 
-/// The probe of one tcb.
+/// Probe state of one sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TailProbe {
-    /// `TLP.end_seq` and `TLP.is_retrans`, while it is not resolved.
+    /// `TLP.end_seq` and `TLP.is_retrans` of an unresolved probe.
     out: Option<(u64, bool)>,
-    /// A round trip was measured since the last probe.
+    /// An RTT sample was taken since the last probe.
     pub(super) measured: bool,
 }
 
@@ -27,8 +27,7 @@ impl TailProbe {
     }
 }
 
-/// Starts the timer after new data or an acknowledgement, or stops it where it has no business.
-/// `sends`: new data have just left.
+/// Starts the probe timer after new data (`sends`) or an ACK; stops it if its conditions do not hold.
 pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
     if !tcb.config().tail_loss_probe {
         return;
@@ -36,7 +35,7 @@ pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
     let (phase, probe) = (tcb.recovery.phase, tcb.recovery.tail_probe);
     let Some(sent) = &tcb.sent else { return };
     let one = sent.records().len() == 1;
-    //= RFC 8985 section 7.2: not in recovery, nothing reported, no probe out, a round trip measured since
+    //= RFC 8985 section 7.2: not in recovery, nothing SACKed, no probe outstanding, an RTT sample since
     let wanted = phase == Phase::Open
         && sent.sacked() == 0
         && tcb.una() > 0
@@ -51,7 +50,7 @@ pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
     //= RFC 8985 section 7.2: PTO = 2 * SRTT, or 1 s before the first sample
     let mut wait = if srtt.is_zero() { Span::from_secs(1) } else { srtt.times(2) };
     if one {
-        //= RFC 8985 section 7.2: a single segment may wait for a delayed acknowledgement
+        //= RFC 8985 section 7.2: the ACK of a single segment may be delayed
         wait += tcb.config().probe_ack_delay;
     } else if tcb.config().rto.wheel {
         wait += wheel::LEAST;
@@ -69,7 +68,7 @@ pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
     tcb.timers.set(Timer::Probe, at);
 }
 
-/// The timer has expired: probes.
+/// Sends a probe when its timer expires.
 pub(super) fn send(tcb: &mut Tcb, io: &mut Io<'_>) {
     if tcb.flight() == 0 {
         return;
@@ -85,20 +84,20 @@ pub(super) fn send(tcb: &mut Tcb, io: &mut Io<'_>) {
     let probe = &mut tcb.recovery.tail_probe;
     (probe.out, probe.measured) = (Some((max, again)), false);
     tcb.timers.stop(Timer::Probe);
-    //= RFC 8985 section 7.3: after the probe the retransmission timer runs anew
+    //= RFC 8985 section 7.3: after the probe the retransmission timer is restarted
     tcb.rto.restart(io.now);
 }
 
-/// Resolves the probe; called before the acknowledgement is accepted.
+/// Resolves the probe; called before the send variables are updated for the ACK.
 pub(super) fn on_ack(tcb: &mut Tcb, ack: &AckDigest) {
     let Some((end, again)) = tcb.recovery.tail_probe.out else { return };
     if ack.ack < end {
         return;
     }
     let repeats = ack.newly_acked == 0 && !ack.sack_news && !ack.dsack;
-    //= RFC 8985 section 7.4.2: new data, a D-SACK of the probe, or a plain duplicate: nothing was lost
+    //= RFC 8985 section 7.4.2: new data, a D-SACK of the probe, or a plain duplicate ACK: nothing was lost
     let nothing_lost = !again || ack.dsack || repeats;
-    //= RFC 8985 section 7.4.2: an ACK beyond it without such a sign: the probe repaired a loss
+    //= RFC 8985 section 7.4.2: an ACK beyond the probe without these signs: the probe repaired a loss
     let repaired = !nothing_lost && ack.ack > end;
     if repaired && tcb.recovery.phase == Phase::Open {
         tcb.halve_both();

@@ -1,7 +1,7 @@
 //! Responses to a spurious timeout: restored congestion state, RTO adaptation.
 //!
-//! Which congestion state is restored and how the timer is made more careful. On with the next unsent segment, and
-//! `rto.adapt`, are the sender's part.
+//! A response restores congestion state and adapts the retransmission timer. The sender itself continues with
+//! the next unsent segment and applies `rto.adapt`.
 //!
 //! A new response is a file that implements [`Respond`] and a line in the list below.
 
@@ -12,34 +12,34 @@ use crate::recovery::digest::AckDigest;
 use crate::recovery::rto::RtoTimer;
 use base::Span;
 
-/// What a response may look at and change.
+/// Input and output of a response.
 pub struct Scene<'a> {
     /// The timeout or fast retransmit judged.
     pub episode: &'a Episode,
-    /// The acknowledgement that revealed it.
+    /// The ACK that revealed the spurious retransmission.
     pub ack: &'a AckDigest,
-    /// It was revealed by an answer to what was resent: there may be little outstanding.
+    /// It was revealed by ACKs of retransmissions (LATE_SPUR_TO): little may be outstanding.
     pub late: bool,
-    /// The congestion state, as the timeout or fast retransmit and what followed left it.
+    /// Congestion state after the timeout or fast retransmit and the time since.
     pub window: &'a mut Window,
-    /// The timer.
+    /// Retransmission timer.
     pub rto: &'a mut RtoTimer,
-    /// Bytes outstanding after the acknowledgement.
+    /// Bytes outstanding after the ACK.
     pub flight: u64,
 }
 
-/// A response, with what it remembers between episodes.
+/// A response, with its state between episodes.
 pub trait Respond: Sized {
-    /// The one for these choices; the peer's window is taken to be `peer` bytes.
+    /// Creates the response from the configuration; `peer` is the assumed peer's window, bytes.
     fn new(config: &Config, peer: u64) -> Self;
-    /// Spurious. True if the window now counts what the acknowledgement at hand lets out, so that
-    /// it does not open the window again.
+    /// Responds to a spurious verdict. True if cwnd already accounts for this ACK, so that the ACK must not
+    /// open it again.
     fn on_spurious(&mut self, scene: Scene<'_>) -> bool;
-    /// The timeout was a loss.
+    /// The timeout was genuine.
     fn on_genuine(&mut self) {}
     /// A window of data was acknowledged without a timeout.
     fn on_quiet_window(&mut self) {}
-    /// The acknowledgement up to `ack` measured a round trip, which the timer has taken in.
+    /// The ACK up to `_ack` gave an RTT sample, which the timer has already used.
     fn on_sample(&mut self, _ack: u64, _rtt: Span, _rto: &mut RtoTimer) {}
 }
 
@@ -48,24 +48,24 @@ macro_rules! responses {
         $(pub mod $module;)+
 
         base::named! {
-            /// What follows from the verdict "spurious".
+            /// Response to a spurious timeout.
             pub enum Response { $($(#[$doc])+ $name = $word),+ }
         }
 
-        /// The responses there are.
+        /// The available responses.
         #[derive(Clone, Debug)]
         pub enum Responder { $($(#[$doc])+ $name($module::$name)),+ }
 
         impl Responder {
-            /// The one that the configuration names.
+            /// The response that the configuration names.
             pub fn new(config: &Config, peer: u64) -> Self {
                 match config.response { $(Response::$name => Responder::$name(Respond::new(config, peer))),+ }
             }
-            /// Spurious; see [`Respond::on_spurious`].
+            /// Responds to a spurious verdict; see [`Respond::on_spurious`].
             pub fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
                 match self { $(Responder::$name(r) => r.on_spurious(scene)),+ }
             }
-            /// The timeout was a loss.
+            /// The timeout was genuine.
             pub fn on_genuine(&mut self) {
                 match self { $(Responder::$name(r) => r.on_genuine()),+ }
             }
@@ -73,7 +73,7 @@ macro_rules! responses {
             pub fn on_quiet_window(&mut self) {
                 match self { $(Responder::$name(r) => r.on_quiet_window()),+ }
             }
-            /// A round trip was measured; see [`Respond::on_sample`].
+            /// An RTT sample was taken; see [`Respond::on_sample`].
             pub fn on_sample(&mut self, ack: u64, rtt: Span, rto: &mut RtoTimer) {
                 match self { $(Responder::$name(r) => r.on_sample(ack, rtt, rto)),+ }
             }
@@ -81,22 +81,22 @@ macro_rules! responses {
     };
 }
 
-// THE list of responses: word, type and file are made known here and nowhere else.
+// The only list of responses: word, type and file of each.
 responses! {
-    /// Nothing but the verdict in the trace.
+    /// No response.
     None = "none" in none;
     /// The staged response of the original Eifel algorithm (Ludwig and Katz 2000).
     Staged = "staged" in staged;
-    /// RFC 4015: restore, without a burst, and adapt the timer.
+    /// Eifel response (RFC 4015): restoration without a burst, and an adapted timer.
     Rfc4015 = "rfc4015" in rfc4015;
-    /// Window and threshold not smaller than they were (Linux).
+    /// cwnd and ssthresh at least as large as before (Linux).
     Undo = "undo" in undo;
-    /// Threshold and window as they were ("Responding", option 1).
+    /// Full restoration of cwnd and ssthresh ("Responding", option 1).
     Restore1 = "restore-1" in restore_1;
-    /// Both half of the old window ("Responding", option 2).
+    /// cwnd and ssthresh half of the old window ("Responding", option 2).
     Restore2 = "restore-2" in restore_2;
-    /// Threshold half of the old window, slow start from one segment ("Responding", option 3).
+    /// ssthresh half of the old window, slow start from one segment ("Responding", option 3).
     Restore3 = "restore-3" in restore_3;
-    /// Both the old window ("Responding", option 4).
+    /// cwnd and ssthresh the old window ("Responding", option 4).
     Restore4 = "restore-4" in restore_4;
 }

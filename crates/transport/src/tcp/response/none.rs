@@ -1,7 +1,6 @@
 //! No response: cwnd and ssthresh stay as the timeout left them.
 //!
-//! The verdict stands in the trace, sending goes on with the next unsent segment, window and threshold stay as the
-//! timeout left them.
+//! The verdict is traced and transmission continues with the next unsent segment.
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

@@ -1,7 +1,6 @@
 //! Response option 1: full restoration of cwnd and ssthresh ("Responding" section III.B; catalogue EI-07).
 //!
-//! Threshold and window are what they were before the timeout ("Responding" section III.B, option 1; catalogue
-//! EI-07).
+//! Sets ssthresh and cwnd to their values before the timeout.
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

@@ -1,7 +1,6 @@
 //! Response option 2: half of the old window ("Responding" section III.B; catalogue EI-08).
 //!
-//! Threshold and window are half of the old window ("Responding" section III.B, option 2; catalogue EI-08), at least
-//! two segments (RFC 5681).
+//! Sets ssthresh and cwnd to half of the old window, at least two segments (RFC 5681).
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

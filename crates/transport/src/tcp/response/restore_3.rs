@@ -1,7 +1,6 @@
 //! Response option 3: halved ssthresh and slow start from one segment ("Responding" section III.B; catalogue EI-09).
 //!
-//! The threshold is half of the old window, at least two segments (RFC 5681), and slow start begins with one segment
-//! ("Responding" section III.B, option 3; catalogue EI-09).
+//! Sets ssthresh to half of the old window, at least two segments (RFC 5681), and cwnd to one segment.
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;

@@ -1,9 +1,8 @@
 //! Response option 4: old window in congestion avoidance ("Responding" section III.B; catalogue EI-10).
 //!
-//! Threshold and window are the old window, so that it goes on in congestion avoidance ("Responding" section III.B,
-//! option 4; catalogue EI-10).
+//! Sets ssthresh and cwnd to the old window, so that congestion avoidance continues.
 //!
-//! The variant restores the threshold too as long as no loss was detected on the connection
+//! A variant also restores ssthresh as long as no loss was detected on the connection
 //! (`restore-4.threshold-before-loss`, catalogue EI-11): a connection in its first slow start stays there.
 
 use super::{Respond, Scene};

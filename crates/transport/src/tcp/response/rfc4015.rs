@@ -1,8 +1,8 @@
 //! Eifel response (RFC 4015).
 //!
-//! RFC 4015 section 3: restore the threshold, let out no burst, and make the timer more conservative. The RFC speaks
-//! of timeouts; after a spurious fast retransmit the congestion state is reversed in the same way, and the timer,
-//! which did not fail, is left alone.
+//! RFC 4015 section 3: restores ssthresh, prevents a burst, and makes the retransmission timer more
+//! conservative. The RFC covers timeouts. After a spurious fast retransmit the congestion state is restored
+//! likewise, and the timer is left unchanged.
 
 use super::{Respond, Scene};
 use crate::recovery::rto::RtoTimer;
@@ -10,13 +10,13 @@ use crate::tcp::config::{Config, Rfc4015Timer};
 use crate::tcp::spurious::Judged;
 use base::Span;
 
-/// RFC 4015.
+/// Eifel response.
 #[derive(Clone, Copy, Debug)]
 pub struct Rfc4015 {
-    /// The initial window, which bounds the burst.
+    /// Initial window, the bound of the burst, bytes.
     initial_window: f64,
     timer: Rfc4015Timer,
-    /// SRTT_prev and RTTVAR_prev, until data beyond the first number are timed.
+    /// SRTT_prev and RTTVAR_prev, until data beyond the given offset are timed.
     pending: Option<(u64, Span, Span)>,
 }
 
@@ -33,7 +33,7 @@ impl Respond for Rfc4015 {
         if !ack.ece {
             //= RFC 4015 section 3.1 step 9: cwnd = FlightSize + min(bytes acked, IW)
             let cwnd = flight as f64 + (ack.newly_acked as f64).min(self.initial_window);
-            // Never less than a segment; nor, once slow start has gone on, less than that has reached.
+            // At least one segment; if slow start has continued, at least its window.
             window.cwnd = cwnd.max(if late { window.cwnd } else { window.mss });
 
             //= RFC 4015 section 3.1 steps 0 and 9: ssthresh = pipe_prev = max(FlightSize, ssthresh)

@@ -1,21 +1,22 @@
 //! Staged Eifel response (Ludwig and Katz 2000; the GPRS study, section 3).
 //!
-//! In stages (Ludwig and Katz 2000; the GPRS study, section 3): after one spurious timeout everything is restored,
-//! after two subsequent ones half of it, after three or more nothing.
+//! After one spurious timeout the full state is restored, after two in a row half of it, after three or more
+//! nothing.
 //!
-//! Three things are open in the papers and selectable here: what "subsequent" counts, which window the
-//! first stage restores, and what the second and third stage restore (catalogue EI-12, errata E13).
+//! The papers leave three points open, which are options here: the meaning of "subsequent", the window that
+//! the first stage restores, and the state that the second and third stage restore (catalogue EI-12, errata
+//! E13).
 //!
-//! The window of the first stage decides how Reno fares with a short queue. After the delay the queue
-//! holds the whole window and the copies that the timer sent; a restored window that is one segment
-//! wider than the flight sends two segments on the first acknowledgement, and near the top of the
-//! sawtooth that is one loss more than a single fast retransmit repairs. Reno then waits for a genuine
-//! timeout with an RTO made of delayed samples (the GPRS study, figure 7); NewReno and SACK do not.
+//! With a short queue, the window of the first stage decides how Reno performs. After the delay the queue
+//! holds the whole window and the retransmitted copies. A restored window one segment larger than the flight
+//! sends two segments on the first ACK. Near the top of the sawtooth this causes one loss more than a single
+//! fast retransmit repairs. Reno then waits for a genuine timeout with an RTO from delayed samples (the GPRS
+//! study, figure 7); NewReno and SACK do not.
 
 use super::{Respond, Scene};
 use crate::tcp::config::{Config, StagedConfig, StagedCount, StagedFirst, StagedSecond, StagedThird};
 
-/// The staged response and its count.
+/// Staged response and its counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Staged {
     config: StagedConfig,

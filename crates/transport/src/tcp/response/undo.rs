@@ -1,12 +1,12 @@
 //! Undo of a window reduction as in Linux.
 //!
-//! The window and the threshold become what they were, unless they have grown beyond it since; the acknowledgement
-//! that reveals it opens the window as any other.
+//! Restores cwnd and ssthresh to their saved values unless they have grown beyond them; the revealing ACK
+//! opens the window like any other.
 
 use super::{Respond, Scene};
 use crate::tcp::config::Config;
 
-/// Linux' undo.
+/// Undo of Linux.
 #[derive(Clone, Copy, Debug)]
 pub struct Undo;
 

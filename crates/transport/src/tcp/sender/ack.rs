@@ -1,6 +1,6 @@
 //! ACK processing: digest, RTT sample, verdict, response, recovery.
 //!
-//! Digest, round trip, verdict, response, recovery, in that order.
+//! Order of processing: digest, RTT sample, spurious-detector verdict, response, recovery.
 
 use super::Sender;
 use crate::endpoint::Io;
@@ -12,7 +12,7 @@ use base::event::Event;
 use base::tcp::Segment;
 
 impl Sender {
-    /// Takes in the acknowledgement that `segment` carries.
+    /// Processes the ACK that `segment` carries.
     #[inline(always)] // the connection's only call
     pub fn on_ack(&mut self, io: &mut Io<'_>, segment: &Segment) {
         let tcb = &mut self.tcb;
@@ -27,7 +27,7 @@ impl Sender {
             }
             tcb.peer.window = u64::from(segment.window).min(tcb.peer.most);
         }
-        //= RFC 3708 section 3 step A.1: what was reported before this acknowledgement, which may take all of it away
+        //= RFC 3708 section 3 step A.1: the scoreboard as it was before this ACK, which may clear it
         let unreported = tcb.scoreboard.is_empty();
         let digest = tcb.digest(io.now, segment, window_changed);
         io.record(|| Event::AckReceived {
@@ -67,7 +67,8 @@ impl Sender {
             self.strategy.on_ack(&mut self.tcb, io, &digest);
         }
         match course {
-            // What a verdict gave back may let out something, whatever the acknowledgement itself does.
+            // A verdict may have restored cwnd, so new segments may fit even if this ACK itself opens
+            // nothing.
             Course::Usual if judged => self.tcb.send_window(io, 0),
             Course::Usual => {}
             Course::New => self.tcb.send_new(io, 2 - (io.out.len() - sent).min(2)),
@@ -89,7 +90,7 @@ impl Sender {
         self.tcb.record_state(io);
     }
 
-    /// Recovery, where duplicates do more than it makes of them.
+    /// Recovery with the duplicate-ACK options of [`super::duplicates`] applied before and after it.
     #[inline(never)]
     fn recover_specially(&mut self, io: &mut Io<'_>, digest: &AckDigest) {
         let seen = self.tcb.filter_duplicate(io, digest);
@@ -103,7 +104,7 @@ impl Sender {
     fn take_sample(&mut self, ack: &AckDigest) {
         let partial = self.tcb.recovery.repairs_partially() && ack.ack < self.tcb.seq.recover;
         let sample = ack.sample.filter(|_| !partial || self.tcb.config.rto.sample_partial_acks);
-        // A SYN is shorter than a segment: its round trip need not be where the estimate begins.
+        // A SYN is shorter than a data segment: `RtoSeed` chooses whether its RTT seeds the estimator.
         let sample =
             sample.filter(|_| self.tcb.status.established || self.tcb.config.rto.seed == RtoSeed::Syn);
         if let Some(rtt) = sample {

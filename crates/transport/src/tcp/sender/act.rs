@@ -1,6 +1,6 @@
 //! Actions of a recovery strategy on the send variables.
 //!
-//! These few actions, and nothing else.
+//! Recovery strategies change the send variables through these methods only.
 
 use super::Tcb;
 use crate::endpoint::Io;
@@ -12,14 +12,14 @@ use base::event::Event;
 use base::truth::Cause;
 
 impl Tcb {
-    /// The acknowledgement is accepted: moves the window on, and restarts the timer or stops it.
+    /// Moves SND.UNA and SND.NXT to the accepted ACK, then restarts the retransmission timer or stops it.
     #[inline(always)]
     pub(in crate::tcp) fn advance(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
         self.acknowledge(io, ack, restart);
         self.seq.nxt = self.seq.nxt.max(self.seq.una);
     }
 
-    /// The same, but transmission goes on from where it was.
+    /// Like [`Self::advance`], but leaves SND.NXT where it is (below SND.UNA after a go-back).
     #[inline(always)]
     pub(in crate::tcp) fn acknowledge(&mut self, io: &mut Io<'_>, ack: &AckDigest, restart: bool) {
         self.seq.una = ack.ack;
@@ -28,7 +28,7 @@ impl Tcb {
         }
         self.recovery.limited = 0;
         self.scoreboard.acked(self.seq.una);
-        // With a closed window nothing would ever start it again: the timer opens it.
+        // The timer must keep running with a closed window: its expiry is then the only event that sends.
         let waits = (self.window.cwnd < self.window.mss || self.ecn.holds) && self.seq.una < self.fin_end();
         if self.seq.max == self.seq.una && !waits {
             self.rto.stop();
@@ -40,19 +40,19 @@ impl Tcb {
         }
     }
 
-    /// Whether the SYN's timeout takes the first window.
+    /// Whether the loss of the SYN reduces the initial window to one segment.
     fn lost_syn(&self, ack: &AckDigest) -> bool {
         let Some(syn) = &self.judging.episode else { return self.status.syn_expired };
         match self.config.lost_syn {
             LostSyn::Linux => syn.expirations > 1 && !self.first_syn_arrived(ack),
-            //= RFC 3522 section 3.2 step (4): nothing was lost if the echo says so
+            //= RFC 3522 section 3.2 step (4): nothing was lost if the first SYN's timestamp is echoed
             LostSyn::Rfc5681 => {
                 self.status.syn_expired && !(self.judges_syn() && self.first_syn_arrived(ack))
             }
         }
     }
 
-    /// The acknowledgement opens the congestion window.
+    /// Opens the congestion window for this ACK; the ACK of the SYN sets the initial window.
     #[inline]
     pub(in crate::tcp) fn open_window(&mut self, ack: &AckDigest) {
         if !self.status.established {
@@ -62,7 +62,7 @@ impl Tcb {
             let conformant = !self.one_way();
             let lost = conformant && self.lost_syn(ack);
             let initial = if lost { self.window.mss } else { initial };
-            self.window.cwnd = initial.max(self.window.mss); // never less than a segment
+            self.window.cwnd = initial.max(self.window.mss); // at least one segment
             if self.sharing.is_some() {
                 self.take_over_window(lost);
             }
@@ -94,9 +94,9 @@ impl Tcb {
         self.control.on_ack(&mut self.window, &acked);
     }
 
-    /// The acknowledgement may have measured a round trip, but does not open the window.
+    /// Passes an RTT sample to the congestion control on an ACK that does not open the window.
     pub(in crate::tcp) fn hear_round_trip(&mut self, ack: &AckDigest) {
-        // What was reported last, if it was sent once; the timestamp otherwise.
+        // RTT of the newest SACKed segment that was sent once; otherwise the timestamp's.
         let fresh = self.sent.as_ref().and_then(|sent| sent.fresh().iter().rfind(|record| !record.resent));
         let sample = fresh.map(|record| ack.now.since(record.sent)).or(ack.sample);
         if sample.is_some() {
@@ -116,12 +116,13 @@ impl Tcb {
         above || self.hints_at_loss()
     }
 
-    /// Notes where recovery will end.
+    /// Enters fast retransmit and sets the recovery point.
     pub(in crate::tcp) fn begin_fast_retransmit(&mut self, io: &mut Io<'_>) {
         self.begin_recovery(io, io.now);
     }
 
-    /// The same in a recovery that follows another at once: what was resent first, at `began`, is what a verdict goes by.
+    /// Enters recovery. `began`: time of the first retransmission, which the spurious detector compares with;
+    /// earlier than now if one recovery follows another directly.
     pub(in crate::tcp) fn begin_recovery(&mut self, io: &mut Io<'_>, began: Time) {
         self.control.save();
         if !self.halved_for_mark() {
@@ -138,7 +139,7 @@ impl Tcb {
         }
     }
 
-    /// Nothing keeps duplicates from causing a fast retransmit.
+    /// Lowers the recovery point below SND.UNA, so that it no longer blocks a fast retransmit.
     pub(in crate::tcp) fn forget_recovery_point(&mut self) {
         self.seq.recover = self.seq.una.saturating_sub(1);
     }
@@ -161,12 +162,13 @@ impl Tcb {
         Reduction { reason, outstanding, half }
     }
 
-    /// The window is moved by its congestion control alone.
+    /// True if the congestion control alone sets cwnd, as BBR does.
     pub(in crate::tcp) fn owns_window(&self) -> bool {
         self.control.owns_window()
     }
 
-    /// The congestion control says what the threshold becomes, at least two segments; returns what it said.
+    /// Sets ssthresh to the value of the congestion control, at least two segments. Returns that value before
+    /// the minimum is applied.
     pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
         let reduction = self.reduction(reason);
         let said = self.control.on_reduction(&self.window, &reduction);
@@ -175,7 +177,7 @@ impl Tcb {
         said
     }
 
-    /// ssthresh = half (Reno's word for it), at least two segments.
+    /// Reduces ssthresh only; Reno halves it. At least two segments.
     pub(in crate::tcp) fn halve_threshold(&mut self) {
         if !self.halved_for_mark() {
             self.reduce(Reason::Loss);
@@ -183,14 +185,14 @@ impl Tcb {
     }
 
     //= RFC 3168 section 6.1.2: once for all drops and marks of one window of data
-    /// A mark has asked for a reduction already in the window of data that now shows a loss.
+    /// Whether an ECN mark has already reduced cwnd for the window of data that now shows a loss.
     fn halved_for_mark(&self) -> bool {
         self.ecn.covers(self.seq.una) && !self.control.owns_window()
     }
 
-    /// ssthresh = cwnd = half, the threshold at least two segments. Where the window is halved in whole
-    /// segments, a window of one becomes none: until something new is acknowledged only duplicates
-    /// inflate it, and the next timeout takes it for one.
+    /// Sets ssthresh and cwnd to half; ssthresh is at least two segments. Where the window is halved in whole
+    /// segments, a window of one segment becomes zero. Until new data are acknowledged, only duplicate ACKs
+    /// inflate it; the next timeout sets it to one segment.
     pub(in crate::tcp) fn halve_both(&mut self) {
         if self.halved_for_mark() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
@@ -206,7 +208,7 @@ impl Tcb {
         };
     }
 
-    /// A retransmission was lost: the window, which has come down already, comes down once more.
+    /// Reduces the window a second time in one recovery, because a retransmission was lost.
     pub(in crate::tcp) fn halve_again(&mut self) {
         let cwnd = self.window.cwnd;
         let reduction = Reduction { reason: Reason::Loss, outstanding: cwnd, half: cwnd / 2.0 };
@@ -217,31 +219,31 @@ impl Tcb {
         }
     }
 
-    /// Tahoe: sends everything again from the oldest byte on.
+    /// Tahoe: resends from SND.UNA on (go-back-N).
     pub(in crate::tcp) fn go_back(&mut self, io: &mut Io<'_>) {
         self.seq.nxt = self.seq.una;
         self.recovery.resend_cause = Cause::Fast;
         self.send_window(io, 0);
     }
 
-    /// After a timeout: sends everything again from the oldest byte on, as the window opens.
+    /// After a timeout: resends from SND.UNA on, as the window opens (go-back-N).
     pub(in crate::tcp) fn go_back_after_timeout(&mut self, io: &mut Io<'_>) {
         self.seq.nxt = self.seq.una;
         self.recovery.resend_cause = Cause::Timeout;
         let oldest = self.segment_end(self.seq.una);
         if self.seq.una + self.window_of_peer() < oldest {
-            //= RFC 9293 section 3.8.6.1: what is outstanding is resent though the window has closed
+            //= RFC 9293 section 3.8.6.1: outstanding data are resent though the window has closed
             self.send_next(io, oldest);
         }
         self.send_window(io, 0);
     }
 
-    /// Whether a detector asked for new data on this acknowledgement and nothing else.
+    /// Whether the detector asked for new data only on this ACK (F-RTO).
     pub(in crate::tcp) fn sends_only_new(&self) -> bool {
         self.judging.only_new
     }
 
-    /// What the receiver has reported is not believed any more.
+    /// Clears the scoreboard: SACKed data may have been reneged (RFC 2018 section 8).
     pub(in crate::tcp) fn forget_reports(&mut self) {
         self.scoreboard.clear();
         if let Some(sent) = &mut self.sent {
@@ -249,19 +251,19 @@ impl Tcb {
         }
     }
 
-    /// So many bytes were sent although the flight was full, because others have left the network: like
-    /// limited transmit, they do not count when the window is halved.
+    /// Counts `bytes` sent beyond the flight for segments that have left the network. Like limited transmit,
+    /// they do not count when the window is halved.
     pub(in crate::tcp) fn let_out_beyond_flight(&mut self, bytes: u64) {
         self.recovery.limited += bytes;
     }
 
-    /// Resends the segment at `seq`; returns where it ends.
+    /// Retransmits the segment at `seq`; returns its end.
     pub(in crate::tcp) fn retransmit(&mut self, io: &mut Io<'_>, seq: u64, cause: Cause) -> u64 {
         let end = self.segment_end(seq);
         self.retransmit_range(io, seq, end, cause)
     }
 
-    /// Resends `[seq, end)`, which is outstanding and no longer than a segment; returns `end`.
+    /// Retransmits `[seq, end)`, which is outstanding and at most one segment long; returns `end`.
     pub(in crate::tcp) fn retransmit_range(
         &mut self,
         io: &mut Io<'_>,
@@ -270,8 +272,8 @@ impl Tcb {
         cause: Cause,
     ) -> u64 {
         self.send_range(io, seq, end, cause);
-        // Karn: what is resent can no longer be timed. Nor can what lies above, unless timestamps do the
-        // timing: its acknowledgement waits for the hole to be filled.
+        // Karn: a retransmitted segment can no longer be timed. Without timestamps, no later segment can be
+        // either: its ACK waits until the hole is filled.
         let above = if self.config.timestamps { end } else { u64::MAX };
         if self.timed.one.is_some_and(|(last, _)| seq < last && last <= above) {
             self.timed.one = None;
@@ -280,13 +282,13 @@ impl Tcb {
         end
     }
 
-    /// Everything from `seq` on goes again as the window allows.
+    /// Moves SND.NXT back to `seq`: everything from there is resent as the window allows.
     pub(in crate::tcp) fn go_back_to(&mut self, seq: u64) {
         self.seq.nxt = seq.min(self.seq.max);
         self.recovery.resend_cause = Cause::Recovery;
     }
 
-    /// What lies below has been sent: goes on from there at the earliest.
+    /// Moves SND.NXT forward to `seq`, because everything below has been sent.
     pub(in crate::tcp) fn skip_to(&mut self, seq: u64) {
         self.seq.nxt = self.seq.nxt.max(seq);
     }

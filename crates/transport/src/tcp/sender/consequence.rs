@@ -9,13 +9,13 @@ use crate::tcp::spurious::{Course, Judged, Sight, Word};
 use base::event::Event;
 
 impl Sender {
-    /// Whatever the strategy was repairing is over.
+    /// Ends the recovery in progress, whichever strategy runs it.
     pub(super) fn end_recovery(&mut self) {
         self.strategy.on_timeout(&mut self.tcb.recovery);
     }
 
-    /// The detector sees an acknowledgement, before which the scoreboard was empty if `unreported`; what it says is done.
-    /// Returns what is to be sent.
+    /// Passes an ACK to the detector and carries out its verdict. `unreported`: the scoreboard was empty
+    /// before this ACK. Returns the order of transmission that the detector asks for.
     pub(super) fn hear_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Course {
         let sight = Sight { scoreboard_empty: unreported, ..self.tcb.sight(io.now, ack.ack) };
         let step = self.tcb.judging.detector.on_ack(ack, &sight);
@@ -28,7 +28,7 @@ impl Sender {
             Course::Usual => {}
             Course::New => self.tcb.go_on_with_new(),
             Course::Back => {
-                //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and what is unacknowledged goes again
+                //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and unacknowledged data are resent
                 self.tcb.window.cwnd = 3.0 * self.tcb.window.mss;
                 self.tcb.judging.opened = true;
                 if ack.ack < self.tcb.seq.recover && self.strategy.goes_back() {
@@ -41,7 +41,7 @@ impl Sender {
         step.course
     }
 
-    /// The detector has given its verdict.
+    /// Carries out the detector's verdict.
     fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, word: Word) {
         let Some(episode) = self.tcb.judging.case.take() else { return };
         let spurious = word != Word::Genuine;
@@ -70,11 +70,11 @@ impl Sender {
         if !late {
             //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
             self.tcb.go_on_with_new();
-            // Nothing was resent, so duplicates below the old recovery point mean a loss again.
+            // Nothing was resent, so duplicate ACKs below the old recovery point mean a loss again.
             self.tcb.seq.recover = self.tcb.seq.una.saturating_sub(u64::from(ack.newly_acked == 0));
         }
         if !timeout && self.tcb.recovery.recovering() {
-            self.end_recovery(); // there is nothing to recover from
+            self.end_recovery(); // no loss left to repair
             io.record(|| Event::RecoveryEnded { ack: ack.ack });
         }
         if timeout {
@@ -96,7 +96,7 @@ impl Sender {
         let before = (scene.window.cwnd, scene.window.ssthresh);
         self.tcb.judging.opened = self.responder.on_spurious(scene);
         if before != (self.tcb.window.cwnd, self.tcb.window.ssthresh) {
-            // Where the window comes back, what the congestion control remembered comes back with it.
+            // Where the window is restored, the congestion control restores its saved state too.
             self.tcb.window.after_timeout = false;
             self.tcb.control.restore(io.now, &mut self.tcb.window);
         }

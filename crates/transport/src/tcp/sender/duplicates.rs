@@ -1,7 +1,7 @@
 //! Duplicate ACK handling beyond recovery: timer restart, limited transmit, adaptive DupThresh.
 //!
-//! Restart the timer, let out a segment, or nothing at all after a timeout ("Making TCP Robust Against Delay Spikes",
-//! sections 4.3, 4.4; catalogue RB-03, RB-06 to RB-11, RB-15).
+//! Options of "Making TCP Robust Against Delay Spikes", sections 4.3 and 4.4 (catalogue RB-03, RB-06 to
+//! RB-11, RB-15): a duplicate ACK restarts the timer, sends a segment, or is ignored after a timeout.
 
 use super::Tcb;
 use super::heuristic::Hint;
@@ -13,20 +13,20 @@ use crate::tcp::config::{
 };
 use base::truth::Cause;
 
-/// However often they were wrong, so many convince (Linux' `tcp_max_reordering`).
+/// Upper bound of the adaptive DupThresh (Linux `tcp_max_reordering`).
 const MOST_DUPLICATES: u32 = 300;
 
-/// Duplicate acknowledgements: how many came, how many mean a loss.
+/// Duplicate-ACK counter and threshold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Duplicates {
-    /// Whether they do more here than recovery makes of them.
+    /// Whether any option here is on ([`are_special`]); otherwise recovery sees ACKs unfiltered.
     pub(super) special: bool,
-    /// Since the last new acknowledgement, if anything asks for them.
+    /// Duplicate ACKs since the last ACK of new data; counted only if `special`.
     pub(super) series: u32,
-    /// DupThresh: so many mean a loss.
+    /// DupThresh.
     pub(super) threshold: u32,
     pub(super) hint: Hint,
-    /// Where `una` was at the last expiration.
+    /// SND.UNA at the last timeout.
     pub(super) expired_at: Option<u64>,
 }
 
@@ -43,8 +43,8 @@ impl Duplicates {
 }
 
 impl Tcb {
-    /// The facts of an acknowledgement as recovery is to see them: after a timeout a duplicate may count
-    /// for nothing.
+    /// Digest as recovery sees it: after a timeout, `TimeoutDuplicates` may turn a duplicate ACK into an old
+    /// one.
     pub(super) fn filter_duplicate(&mut self, io: &mut Io<'_>, ack: &AckDigest) -> AckDigest {
         if ack.newly_acked > 0 {
             self.duplicates.series = 0;
@@ -62,11 +62,11 @@ impl Tcb {
             let limit = self.seq.una + self.window_of_peer();
             self.send_next(io, limit);
         }
-        // An old acknowledgement moves nothing.
+        // An old ACK changes no state of recovery.
         AckDigest { duplicate: false, old: true, ..*ack }
     }
 
-    /// What a duplicate does after recovery has seen it.
+    /// Timer restart and limited transmit for a duplicate ACK, after recovery has processed it.
     pub(super) fn after_duplicate(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
         self.duplicates.series += 1;
         let restart = match self.config.rto.restart_on_duplicates {
@@ -83,28 +83,30 @@ impl Tcb {
             self.config.duplicates.blocked == BlockedDuplicates::EverySecond
                 && !(self.may_fast_retransmit() && self.counts(ack))
         };
-        // A new segment only: one resent on a duplicate makes another duplicate, and says nothing.
+        // New data only: a needless retransmission would cause another duplicate ACK and carry no
+        // information.
         if every_second && self.duplicates.series.is_multiple_of(2) && self.seq.nxt >= self.seq.max {
             let limit = self.seq.una + self.window_of_peer();
             self.send_next(io, limit);
         }
     }
 
-    /// Whether this duplicate counts: where it must bring evidence of a loss, it does.
+    /// Whether this duplicate ACK counts towards DupThresh; with `Evidence::Sack` only if it reports new
+    /// SACKed data.
     pub(in crate::tcp) fn counts(&self, ack: &AckDigest) -> bool {
         let needs_news = self.config.duplicates.evidence == Evidence::Sack && self.config.uses_sack();
         ack.sack_news || !needs_news
     }
 
-    /// Sends what the window as duplicates inflated it lets out, unless that would be a retransmission and
-    /// duplicates may not send any.
+    /// Sends as far as the inflated window allows. With `DuplicatesSend` other than `Any`, sends new data
+    /// only, no retransmissions.
     pub(in crate::tcp) fn send_on_duplicate(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.config.duplicates.send == DuplicatesSend::Any || self.seq.nxt >= self.seq.max {
             self.send_window(io, burst);
         }
     }
 
-    /// Duplicates were taken for a loss and there was none.
+    /// Raises DupThresh by one after a spurious fast retransmit, if it is adaptive.
     pub(super) fn doubt_duplicates(&mut self) {
         if self.config.duplicates.threshold == DuplicateThreshold::Grows {
             self.duplicates.threshold =
@@ -112,19 +114,19 @@ impl Tcb {
         }
     }
 
-    /// The peer's window, and by how much it is exceeded where that is the fault.
+    /// Peer's window plus the configured overrun; an overrun models a faulty sender.
     pub(super) fn window_of_peer(&self) -> u64 {
         self.peer.window + u64::from(self.config.window_overrun) * u64::from(self.config.mss)
     }
 
-    /// A fault: sends everything outstanding again.
+    /// Resends everything outstanding at once; models a faulty sender.
     pub(super) fn resend_outstanding(&mut self, io: &mut Io<'_>) {
         let limit = self.seq.una + self.window_of_peer();
         while self.seq.nxt < self.seq.max && self.send_next(io, limit) {}
     }
 
-    /// More duplicates came than what was sent before the last retransmission can have caused: that was
-    /// lost too. Halves again, as for any loss of a second window (RFC 5681 section 4.3), and resends.
+    /// The retransmission was lost: more duplicate ACKs arrived than the data sent before it can have caused.
+    /// Halves again, as for any loss of a second window (RFC 5681 section 4.3), and resends.
     pub(in crate::tcp) fn resend_lost_retransmission(&mut self, io: &mut Io<'_>) {
         let window = &mut self.window;
         window.ssthresh = (window.ssthresh / 2.0).max(2.0 * window.mss);
@@ -136,7 +138,7 @@ impl Tcb {
     }
 }
 
-/// Whether any choice here differs from what every sender does, so that the others need not ask.
+/// Whether any option differs from the standard; if not, the sender skips this module.
 fn are_special(config: &Config) -> bool {
     let DuplicatesConfig { blocked, in_recovery, after_timeout, .. } = config.duplicates;
     blocked == BlockedDuplicates::EverySecond

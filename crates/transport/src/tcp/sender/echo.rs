@@ -1,6 +1,6 @@
 //! ECN echo response (RFC 3168 section 6.1.2).
 //!
-//! What it does at a loss, once a round trip, but nothing is resent (RFC 3168 section 6.1.2).
+//! An echo reduces the window as a loss does, once per RTT, but nothing is resent.
 
 use super::Tcb;
 use crate::endpoint::Io;
@@ -9,7 +9,7 @@ use crate::tcp::cc::{Control, Reason};
 use base::event::Event;
 
 impl Tcb {
-    /// An acknowledgement carries ECN-Echo.
+    /// Processes an ACK with ECN-Echo.
     #[cold]
     pub(super) fn on_echo(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
         if !self.ecn.agreed {

@@ -76,8 +76,9 @@ impl Tcb {
         }
     }
 
-    /// The round trip of the first segment acknowledged, if none of them was sent again, else of the first that is reported and was
-    /// sent once (Linux 6.12, net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    /// RTT of the first segment that this ACK newly acknowledges, if none of those was retransmitted.
+    /// Otherwise RTT of the first segment that it SACKs and that was sent once (Linux 6.12,
+    /// net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
     fn sample_of_records(&self, now: Time, ack: u64) -> Option<Span> {
         let fresh = self.sent.as_ref()?.fresh();
         let (acked, reported) = (|r: &&Record| r.end <= ack, |r: &&Record| r.end > ack && !r.resent);
@@ -87,7 +88,7 @@ impl Tcb {
         first.map(|record| now.since(record.sent))
     }
 
-    /// The round trip that this acknowledgement measured.
+    /// RTT sample of this ACK, from its timestamp or from a timed segment.
     fn sample(&mut self, now: Time, ack: u64, echo: Option<Time>) -> Option<Span> {
         if self.config.timestamps {
             return echo.map(|e| now.since(e));

@@ -1,6 +1,6 @@
 //! Delivery rate samples and losses that a congestion control asks for.
 //!
-//! BBR moves its window by them; a control that asks for neither costs nothing here.
+//! BBR sets its window from them. For a control that needs neither, nothing is computed.
 
 use super::Tcb;
 use crate::recovery::rate::RateSample;
@@ -8,21 +8,21 @@ use crate::recovery::sent::Record;
 use crate::tcp::cc::{Control, Controller, Delivery, Loss};
 use base::{Span, Time};
 
-/// What the congestion control asks to be told beside acknowledgements.
+/// Information that the congestion control needs beside ACKs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback {
-    /// How fast data are delivered.
+    /// Delivery-rate samples.
     pub(super) rates: bool,
-    /// Every segment found lost.
+    /// Each segment marked lost.
     pub(super) losses: bool,
-    /// Losses before deliveries: the recovery sees to the order.
+    /// Losses are passed on before deliveries; recovery calls [`Tcb::hear_then_deliver`].
     pub(super) losses_first: bool,
-    /// Least round trip seen, if rates are measured.
+    /// Minimum RTT, if rates are measured.
     pub(super) min_rtt: Option<Span>,
 }
 
 impl Feedback {
-    /// As `control` asks; `finds`: the recovery finds losses by itself, before anything is resent.
+    /// From the needs of `control`. `finds`: recovery marks losses by itself, before anything is resent.
     pub(super) fn new(control: &Controller, finds: bool) -> Self {
         let losses = control.hears_losses();
         Feedback { rates: control.wants_rates(), losses, losses_first: losses && finds, min_rtt: None }
@@ -30,7 +30,7 @@ impl Feedback {
 }
 
 impl Tcb {
-    /// Tells the congestion control what was found lost since it was last told.
+    /// Passes newly marked losses to the congestion control.
     #[inline(never)]
     pub(super) fn hear_losses(&mut self, now: Time) {
         let Some(sent) = &mut self.sent else { return };
@@ -40,8 +40,8 @@ impl Tcb {
         }
     }
 
-    /// The recovery has taken for lost what the acknowledgement shows to be, and is about to send: a congestion
-    /// control that wants to know hears of it, and then of what was delivered.
+    /// Passes the losses that this ACK reveals to the congestion control, then the delivery sample. Recovery
+    /// calls it after marking and before sending.
     #[inline]
     pub(in crate::tcp) fn hear_then_deliver(&mut self, now: Time) {
         if self.feedback.losses_first {
@@ -50,7 +50,7 @@ impl Tcb {
         }
     }
 
-    /// Tells the congestion control what was delivered, and how fast.
+    /// Passes the delivery-rate sample of this ACK to the congestion control.
     #[inline(never)]
     pub(super) fn deliver(&mut self, now: Time) {
         let Some(sent) = &self.sent else { return };

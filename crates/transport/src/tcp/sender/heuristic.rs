@@ -1,25 +1,25 @@
 //! Heuristics against spurious fast retransmits below the recovery point (`bug-fix`).
 //!
-//! After a timeout, or a recovery, they are mostly answers to what was resent without need, and cause no fast
-//! retransmit (`bug-fix`). Two heuristics tell the others by the last acknowledgement that moved on (RFC 6582 section
-//! 4).
+//! Duplicate ACKs below the recovery point, after a timeout or a recovery, are mostly caused by needless
+//! retransmissions and trigger no fast retransmit. Two heuristics find the exceptions from the last ACK of
+//! new data (RFC 6582 section 4).
 
 use super::Tcb;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Heuristic;
 
-/// The most that the last acknowledgement may have covered, in segments (section 4.1).
+/// Largest amount that the last ACK may have newly acknowledged, in segments (section 4.1).
 const FEW_SEGMENTS: u64 = 4;
 
-/// What the last acknowledgement of new data said.
+/// Result of the heuristic for the last ACK of new data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hint {
-    /// Duplicates that follow it mean a loss.
+    /// Duplicate ACKs that follow indicate a loss.
     loss: bool,
 }
 
 impl Tcb {
-    /// Takes in an acknowledgement of new data.
+    /// Applies the heuristic to an ACK of new data.
     pub(super) fn note_hint(&mut self, ack: &AckDigest) {
         self.duplicates.hint.loss = match self.config.heuristic {
             Heuristic::None => false,
@@ -33,7 +33,7 @@ impl Tcb {
         };
     }
 
-    /// Whether duplicates mean a loss although they come below the recovery point.
+    /// Whether duplicate ACKs indicate a loss although they are below the recovery point.
     pub(super) fn hints_at_loss(&self) -> bool {
         //= RFC 6582 section 4.1: and the congestion window is greater than SMSS
         self.duplicates.hint.loss

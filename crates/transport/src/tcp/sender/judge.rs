@@ -1,6 +1,7 @@
 //! Spurious detection at the sender: saved state, detector, verdict.
 //!
-//! The state is saved before it changes, the detector watches. What follows from its verdict is `consequence`.
+//! The state is saved before it changes; the detector then sees every ACK. `consequence` carries out its
+//! verdict.
 
 use super::{Saved, Tcb};
 use crate::endpoint::{Io, Verdicts};
@@ -13,21 +14,21 @@ use base::event::Event;
 /// Timeouts and fast retransmits under judgement.
 #[derive(Clone, Debug)]
 pub(super) struct Judging {
-    /// Whether the detector looks at acknowledgements.
+    /// Whether the detector processes ACKs.
     pub(super) watches: bool,
-    /// On this acknowledgement nothing is resent: the detector asks for new data alone.
+    /// The detector asks for new data only on this ACK; nothing is resent.
     pub(super) only_new: bool,
-    /// The response has already counted what this acknowledgement lets out.
+    /// The response has already opened the window for this ACK.
     pub(super) opened: bool,
-    /// The expirations since data were last acknowledged.
+    /// Timeouts since data were last acknowledged.
     pub(super) episode: Option<Episode>,
-    /// What the detector is to judge.
+    /// Episode under judgement.
     pub(super) case: Option<Episode>,
     pub(super) verdicts: Verdicts,
     /// Timeouts and fast retransmits, without those found spurious.
     pub(super) losses: u64,
-    /// From, to: bytes that stay marked as lost though the timeout was spurious. Only where the flight is counted by
-    /// marks.
+    /// First byte and end of the data that stay marked lost after a spurious timeout. Used only where the
+    /// flight is counted from marks.
     pub(super) marked: (u64, u64),
     pub(super) detector: Detector,
 }
@@ -48,7 +49,7 @@ impl Judging {
         }
     }
 
-    /// The SYN's expirations and their verdict stay when other choices are agreed upon.
+    /// Keeps the timeouts of the SYN and their verdict when the handshake changes the options.
     pub(super) fn go_on_from(&mut self, old: &Judging) {
         (self.episode, self.case) = (old.episode, old.case);
         (self.losses, self.verdicts) = (old.losses, old.verdicts);
@@ -69,14 +70,14 @@ impl Tcb {
         }
     }
 
-    /// What a detector may see, when everything below `acked` is acknowledged.
+    /// Sender variables as the detector sees them once everything below `acked` is acknowledged.
     pub(super) fn sight(&self, now: Time, acked: u64) -> Sight {
         let (una, max) = (self.seq.una, self.seq.max);
         let new_data = max < self.fin_end() && self.segment_end(max) <= acked + self.peer.window;
         Sight { now, una, max, scoreboard_empty: self.scoreboard.is_empty(), new_data }
     }
 
-    /// The timer expired on data outside of recovery.
+    /// Starts or continues an episode at a timeout outside of recovery.
     pub(super) fn watch_timeout(&mut self, now: Time) {
         if !self.judging.detector.watches() {
             return;
@@ -89,7 +90,7 @@ impl Tcb {
         }
     }
 
-    /// Duplicates are about to cause a fast retransmit.
+    /// Starts an episode before a fast retransmit.
     pub(super) fn watch_fast_retransmit(&mut self, now: Time) {
         let saved = self.save();
         self.judging.losses += 1;
@@ -107,18 +108,19 @@ impl Tcb {
         }
     }
 
-    /// Whether the timeout of a SYN is judged: by timestamps, where its repetition has one of its own.
+    /// Whether a timeout of the SYN is judged: by timestamps (Eifel), since the retransmitted SYN has its
+    /// own.
     pub(super) fn judges_syn(&self) -> bool {
         self.config.spurious == Spurious::Eifel && self.config.timestamps && !self.one_way()
     }
 
-    /// An echo older than the first repetition of the SYN answers the first one.
+    /// Whether the first SYN arrived: the echoed timestamp is older than its first retransmission.
     pub(super) fn first_syn_arrived(&self, ack: &AckDigest) -> bool {
         self.judging.episode.is_some_and(|syn| ack.echo.is_some_and(|echo| echo < syn.began))
     }
 
-    /// The SYN, which was repeated, is answered. Nothing was reduced, so that the verdict gives nothing back: what it is
-    /// worth is the first window.
+    /// Judges the timeout of a retransmitted SYN when the SYN-ACK arrives. Nothing was reduced, so nothing is
+    /// restored; the verdict decides the initial window.
     #[cold]
     #[inline(never)]
     pub(super) fn judge_syn(&mut self, io: &mut Io<'_>, ack: &AckDigest) {
@@ -132,8 +134,8 @@ impl Tcb {
             u64::from(syn.expirations);
     }
 
-    /// The next segment is one never sent before. What a timeout took for lost and was not resent stays marked, where the flight
-    /// is counted by marks.
+    /// Continues with unsent data. Where the flight is counted from marks, segments that the timeout marked
+    /// lost and that were not resent keep their mark.
     pub(super) fn go_on_with_new(&mut self) {
         if self.config.flight == Flight::Explicit && self.seq.nxt < self.seq.max {
             self.judging.marked = (self.seq.nxt, self.seq.max);
@@ -141,13 +143,13 @@ impl Tcb {
         self.seq.nxt = self.seq.max;
     }
 
-    /// Bytes that are outstanding and marked as lost.
+    /// Outstanding bytes marked as lost.
     pub(super) fn marked(&self) -> u64 {
         let (from, to) = self.judging.marked;
         to.saturating_sub(from.max(self.seq.una))
     }
 
-    /// Sends up to `segments` segments never sent before, whatever the congestion window says.
+    /// Sends up to `segments` new segments regardless of the congestion window.
     pub(super) fn send_new(&mut self, io: &mut Io<'_>, segments: usize) {
         self.seq.nxt = self.seq.nxt.max(self.seq.max);
         for _ in 0..segments {

@@ -1,11 +1,11 @@
 //! The sending half of a connection: it owns the parts and calls them in order.
 //!
-//! [`Tcb`] holds the send variables and the few actions on them, [`Strategy`] says what is lost, and [`Responder`] what
-//! follows from a timeout found spurious; neither sees the other.
+//! [`Tcb`] holds the send variables and the actions on them, [`Strategy`] detects and repairs losses, and
+//! [`Responder`] responds to a spurious timeout; neither uses the other.
 //!
-//! One acknowledgement: **digest** (facts) → **rtt** → **spurious** (verdict) → **response** (if
-//! spurious: restore, go on with the next unsent segment) → **recovery** (what is gone, how much may be
-//! sent) → timer. Stream offsets are 64 bits: the SYN is 0, data start at 1, a FIN follows the data.
+//! One ACK: **digest** (facts) → **rtt** → **spurious** (verdict) → **response** (if spurious: restore, go on
+//! with the next unsent segment) → **recovery** (losses, and how much may be sent) → timer. Stream offsets
+//! are 64 bits: the SYN is 0, data start at 1, a FIN follows the data.
 
 mod ack;
 mod act;
@@ -42,9 +42,9 @@ pub use timers::{Timer, Timers};
 
 pub use crate::endpoint::Verdicts;
 
-/// What is saved at a timeout, to be restored if it was spurious. Not saved: the scoreboard and the
-/// recovery's counters (the timeout ended that recovery), the back-off (the timer has its own rules),
-/// and the round-trip estimate except as the floor that RFC 4015 asks for.
+/// Congestion state saved at a timeout, restored if the timeout was spurious. Not saved: the scoreboard and
+/// the recovery counters (the timeout ended that recovery), the back-off (the timer has its own rules), and
+/// the RTT estimate except as the floor that RFC 4015 asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
     /// Congestion window, bytes.
@@ -55,11 +55,11 @@ pub struct Saved {
     pub flight: u64,
     /// Smoothed round-trip time.
     pub srtt: Span,
-    /// Its variation.
+    /// RTT variation (RTTVAR).
     pub rttvar: Span,
     /// One past the highest byte sent.
     pub max: u64,
-    /// No loss was detected before on this connection, but for those found spurious.
+    /// No loss detected before on this connection, except spurious ones.
     pub lossless: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Sender {
     pub tcb: Tcb,
     strategy: Strategy,
     responder: Responder,
-    /// A window has passed without a timeout once this is acknowledged.
+    /// Once SND.UNA reaches this offset, a window of data has passed without a timeout.
     quiet_mark: u64,
 }
 
@@ -85,14 +85,14 @@ impl Sender {
         Sender { tcb, strategy, responder, quiet_mark: 0 }
     }
 
-    /// Takes over the choices of `fresh` after nothing but its SYN was sent.
+    /// Takes over the options of `fresh`, when only the SYN was sent.
     pub(super) fn start_anew(&mut self, fresh: Sender) {
         let Sender { tcb, strategy, responder, quiet_mark } = fresh;
         self.tcb.start_anew(tcb);
         (self.strategy, self.responder, self.quiet_mark) = (strategy, responder, quiet_mark);
     }
 
-    /// Its choices.
+    /// Configuration of this sender.
     pub fn config(&self) -> &Config {
         &self.tcb.config
     }
@@ -120,7 +120,7 @@ impl Sender {
     pub fn peer_window(&self) -> u64 {
         self.tcb.peer_window()
     }
-    /// Where recovery ends.
+    /// Recovery point: highest byte sent when recovery began.
     pub fn recover(&self) -> u64 {
         self.tcb.recover()
     }
@@ -128,7 +128,7 @@ impl Sender {
     pub fn established(&self) -> bool {
         self.tcb.status.established
     }
-    /// True once the connection was given up.
+    /// True once the connection was aborted after too many retransmissions.
     pub fn gave_up(&self) -> bool {
         self.tcb.status.gave_up
     }
@@ -136,15 +136,15 @@ impl Sender {
     pub fn recovering(&self) -> bool {
         self.tcb.recovery.recovering()
     }
-    /// By how many bytes duplicates inflate the window, which is not counted in [`super::cc::Window::cwnd`].
+    /// Window inflation by duplicate ACKs, bytes; not included in [`super::cc::Window::cwnd`].
     pub fn inflation(&self) -> u64 {
         self.tcb.recovery.inflation
     }
-    /// Bytes believed to be in the network, if the recovery counts them.
+    /// Estimate of the bytes in flight, if the recovery keeps one.
     pub fn pipe(&self) -> Option<u64> {
         self.strategy.pipe(&self.tcb)
     }
-    /// What the sender's own detector has said.
+    /// Verdict counts of the spurious detector.
     pub fn verdicts(&self) -> Verdicts {
         self.tcb.verdicts()
     }
@@ -153,15 +153,15 @@ impl Sender {
         self.tcb.seq.done()
     }
 
-    /// Offers more bytes.
+    /// Appends `bytes` to the send stream.
     pub fn write(&mut self, bytes: u64) {
         self.tcb.seq.end += bytes;
     }
-    /// Nothing more will be written.
+    /// Closes the send stream.
     pub fn close(&mut self) {
         self.tcb.seq.closed = true;
     }
-    /// Withdraws what was not yet sent, and closes.
+    /// Discards unsent data and closes.
     pub fn stop(&mut self) {
         self.tcb.stop();
     }
@@ -170,11 +170,11 @@ impl Sender {
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
         self.tcb.send_window(io, burst);
     }
-    /// Shares with all that hold the same cache.
+    /// Shares the TCB through `cache`.
     pub(in crate::tcp) fn share(&mut self, cache: TcbCache) {
         self.tcb.share(cache);
     }
-    /// The connection begins: what the cache knows is its own.
+    /// Initialises from the TCB cache when the connection begins.
     pub(in crate::tcp) fn take_over(&mut self, now: Time) {
         self.tcb.take_over(now);
     }

@@ -1,10 +1,10 @@
 //! Pacing of segments.
 //!
-//! Each one pushes the release of the next by its own length at the pacing rate: the congestion control's, or a
-//! little more than a window a round trip (Aggarwal, Savage, Anderson 2000).
+//! Each segment delays the release of the next by its length at the pacing rate. That rate comes from the
+//! congestion control, or is a little more than a window per RTT (Aggarwal, Savage, Anderson 2000).
 //!
-//! What loss recovery resends is not held up, but counted; with RACK it is held up too, but for the first
-//! segment of a recovery. A pause earns no credit.
+//! Retransmissions of loss recovery are charged but not delayed. With RACK they are delayed too, except the
+//! first segment of a recovery. Idle time earns no credit.
 
 use super::timers::Timer;
 use super::{Sender, Tcb};
@@ -13,15 +13,15 @@ use crate::tcp::cc::Control;
 use crate::tcp::config::{Config, Pacing};
 use base::{Span, Time};
 
-/// Windows a round trip in slow start: the window doubles, and must not be held up by its own pacing.
+/// Windows per RTT in slow start: the window doubles each RTT, and pacing must not limit it.
 const SLOW_START: f64 = 2.0;
-/// Windows a round trip in congestion avoidance: enough to find more.
+/// Windows per RTT in congestion avoidance: above one, so that the window can grow.
 const AVOIDANCE: f64 = 1.2;
 
 /// When the next segment may leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
-    /// Whether anything is paced.
+    /// Whether segments are paced.
     on: bool,
     release: Time,
 }
@@ -38,7 +38,7 @@ impl Pacer {
 }
 
 impl Tcb {
-    /// Bytes a second, if segments are paced and a round trip is known.
+    /// Pacing rate in bytes per second, if segments are paced and an RTT is known.
     fn pacing_rate(&self) -> Option<f64> {
         if let Some(rate) = self.control.pacing_rate() {
             return Some(rate);
@@ -51,7 +51,7 @@ impl Tcb {
         Some(windows * self.window.cwnd / srtt.as_secs_f64())
     }
 
-    /// Whether the next segment may leave now; if not, a timer lets it out.
+    /// Whether the next segment may leave now; if not, sets the release timer.
     #[inline]
     pub(in crate::tcp) fn released(&mut self, now: Time) -> bool {
         if !self.pacer.on || self.pacer.release <= now {
@@ -61,7 +61,7 @@ impl Tcb {
         false
     }
 
-    /// So many bytes have left.
+    /// Charges `bytes` just sent to the pacer.
     #[inline]
     pub(super) fn charge(&mut self, now: Time, bytes: u64) {
         if self.pacer.on
@@ -74,9 +74,9 @@ impl Tcb {
 }
 
 impl Sender {
-    /// The time of release has come.
+    /// The release timer expired.
     pub(super) fn on_release(&mut self, io: &mut Io<'_>) {
-        // A recovery that counts a pipe sends by its own rules.
+        // A recovery that keeps a pipe estimate sends by its own rules.
         if self.recovering() && self.pipe().is_some() {
             self.strategy.on_timer(&mut self.tcb, io, Timer::Release);
         } else {

@@ -1,11 +1,12 @@
 //! Path MTU discovery of the sender: ICMP errors (RFC 1191), black holes and probes (RFC 4821; catalogue PR-05).
 //!
-//! A smaller segment size holds from the next segment on, and what is outstanding in larger ones is sent again. Where
-//! routers are silent, `path-mtu = "probe"` takes repeated timeouts for a black hole, as Linux does with
-//! `tcp_mtu_probing = 1`, and looks for the largest size that passes with single larger segments of new data.
+//! A smaller segment size applies from the next segment on; outstanding larger segments are resent. Where
+//! routers send no ICMP errors, `path-mtu = "probe"` takes repeated timeouts for a black hole, as Linux does
+//! with `tcp_mtu_probing = 1`. It then searches for the largest size that passes, with single larger segments
+//! of new data.
 //!
-//! Departure: RFC 4821 section 7.6.2 spares the window when only a probe is lost. Here the recovery in use sees a lost
-//! segment, and reduces it.
+//! Departure: RFC 4821 section 7.6.2 spares the window when only a probe is lost. Here recovery sees a lost
+//! segment and reduces the window.
 
 use super::{Sender, Tcb};
 use crate::endpoint::Io;
@@ -13,44 +14,46 @@ use crate::tcp::config::{Config, PathMtu};
 use base::truth::Cause;
 use std::sync::Arc;
 
-/// Expirations of the same data that make a black hole (RFC 1122 section 4.2.3.5: R1 is 3 retransmissions at least; Linux:
-/// `tcp_retries1`).
+/// Timeouts of the same data that indicate a black hole (RFC 1122 section 4.2.3.5: R1 is at least 3
+/// retransmissions; Linux: `tcp_retries1`).
 const R1: u32 = 3;
-/// What a black hole leaves at most, bytes of data (Linux: `tcp_base_mss`).
+/// Upper bound of the segment size after a black hole, bytes of data (Linux: `tcp_base_mss`).
 const BASE: u32 = 1024;
-/// No segment is made smaller than this (the option's least value).
+/// Lower bound of the segment size, bytes (least value of the option).
 const LEAST: u32 = 64;
-/// The search ends when it is as near as this, bytes (Linux: `tcp_probe_threshold`).
+/// The search ends when its bounds are closer than this, bytes (Linux: `tcp_probe_threshold`).
 const NEAR: u32 = 8;
-/// A probe needs a window of so many segments, and so many of them behind it, that its loss shows by duplicates.
+/// A probe needs a window of `WINDOW` segments, and `BEHIND` segments of data after it, so that its loss
+/// shows by duplicate ACKs.
 const WINDOW: u64 = 11;
 const BEHIND: u64 = 4;
 
 /// A search for the largest segment that passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Search {
-    /// This much is known to pass.
+    /// Largest size known to pass, bytes.
     low: u32,
-    /// More than this is known not to.
+    /// Largest size not known to fail, bytes.
     high: u32,
-    /// The larger segment that is on its way.
+    /// First byte and end of the probe in flight.
     probe: Option<(u64, u64)>,
 }
 
 impl Config {
-    /// The same on a path whose largest packet has `mtu` bytes, as far as it learns that.
+    /// Copy of the configuration with the segment size limited to a path MTU of `mtu` bytes, if path MTU
+    /// discovery is on.
     #[must_use]
     pub fn within(&self, mtu: u32) -> Config {
         let options = if self.timestamps { self.wire.timestamps } else { 0 };
         //= RFC 1191 section 3: never below 68 bytes
         let mss = mtu.max(68).saturating_sub(self.wire.header + options).max(LEAST);
-        //= RFC 1191 section 5: a message that tells more than is used is false
+        //= RFC 1191 section 5: a message with an MTU above the one in use is ignored
         Config { mss: if self.path_mtu == PathMtu::Off { self.mss } else { self.mss.min(mss) }, ..*self }
     }
 }
 
 impl Sender {
-    /// A router says that no more than `mtu` bytes fit through a link, headers counted.
+    /// Processes an ICMP "fragmentation needed": next-hop MTU of `mtu` bytes, headers included.
     pub(in crate::tcp) fn path_mtu(&mut self, io: &mut Io<'_>, mtu: u32) {
         let mss = self.tcb.config.within(mtu).mss;
         if mss >= self.tcb.config.mss {
@@ -74,7 +77,7 @@ impl Sender {
     }
 
     //= RFC 1191 section 6.4: resend at once; the window is not reduced for it, but slow start leads back to it
-    /// What was sent in segments that are too large is sent again.
+    /// Resends the outstanding segments that are too large.
     fn resend_smaller(&mut self, io: &mut Io<'_>) {
         self.tcb.window.ssthresh = self.tcb.window.ssthresh.max(self.tcb.window.cwnd);
         self.tcb.window.cwnd = self.tcb.window.mss;
@@ -88,14 +91,14 @@ impl Sender {
         } else {
             let first = io.out.len();
             self.strategy.resend(&mut self.tcb, io);
-            // No timer has expired.
+            // These are no timeout retransmissions.
             io.out.iter_mut().skip(first).for_each(|out| out.cause = Cause::Recovery);
         }
     }
 }
 
 impl Tcb {
-    /// Segments are so large from now on.
+    /// Sets the segment size from here on.
     fn use_mss(&mut self, mss: u32) {
         self.config = Arc::new(Config { mss, ..*self.config });
         self.window.mss = f64::from(mss);
@@ -107,7 +110,7 @@ impl Tcb {
         }
     }
 
-    /// The retransmission timer has expired so often for the same data.
+    /// Called after `expirations` timeouts of the same data; from R1 on assumes a black hole.
     pub(super) fn suspect_black_hole(&mut self, expirations: u32) {
         let mss = self.config.mss;
         if self.config.path_mtu != PathMtu::Probe
@@ -123,7 +126,7 @@ impl Tcb {
         self.use_mss(smaller);
     }
 
-    /// Where the new segment at `nxt` ends, which would end at `end`, if it is to be a probe.
+    /// End of the new segment at `nxt`: beyond `end` if it is to be a probe.
     #[cold]
     pub(super) fn probe_end(&mut self, end: u64, limit: u64) -> u64 {
         let (mss, nxt) = (u64::from(self.config.mss), self.seq.nxt);
@@ -142,7 +145,7 @@ impl Tcb {
         nxt + size
     }
 
-    /// Something was acknowledged: the probe perhaps.
+    /// New data were acknowledged: raises the lower bound if the probe was among them.
     #[cold]
     pub(super) fn judge_probe(&mut self) {
         let una = self.seq.una;
@@ -156,7 +159,7 @@ impl Tcb {
         }
     }
 
-    /// What begins at `seq` is sent again: the probe did not pass.
+    /// Segment at `seq` is retransmitted: if it was the probe, lowers the upper bound.
     #[cold]
     pub(super) fn lose_probe(&mut self, seq: u64, cause: Cause) {
         let Some(search) = &mut self.search else { return };

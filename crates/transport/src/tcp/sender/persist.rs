@@ -1,7 +1,8 @@
 //! Persist timer and zero-window probes.
 //!
-//! Then nothing is outstanding, no acknowledgement is due, and the update that opens the window again may be lost:
-//! the sender asks, again and again, with the next byte (RFC 9293 section 3.8.6.1, RFC 1122 section 4.2.2.17).
+//! With a closed window nothing is outstanding and no ACK is due, and the window update may be lost. The
+//! sender therefore probes repeatedly with the next byte (RFC 9293 section 3.8.6.1, RFC 1122 section
+//! 4.2.2.17).
 
 use super::Tcb;
 use super::timers::Timer;
@@ -10,24 +11,24 @@ use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
 
-/// The probes of one closed window.
+/// Zero-window probing state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probing {
-    /// One past the byte that was sent as a probe; 0: none was.
+    /// One past the byte sent as a probe; 0: no probe outstanding.
     end: u64,
-    /// How many were sent in a row.
+    /// Probes sent in a row.
     sent: u32,
-    /// The largest window that the peer has offered.
+    /// Largest window that the peer has offered, bytes.
     largest: u64,
-    /// A small window has been waited out.
+    /// The override timer has expired for a small window.
     waited: bool,
 }
 
-/// How long at most a window that has opened by little is waited out (RFC 9293 section 3.8.6.2.1).
+/// Override timeout of the sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1).
 const OVERRIDE: Span = Span::from_secs(1);
 
 impl Tcb {
-    /// Nothing could be sent: if that is the peer's window alone, it is probed.
+    /// Starts the persist timer if only the peer's window keeps data from being sent.
     #[inline]
     pub(super) fn maybe_persist(&mut self, now: Time) {
         if self.seq.max == self.seq.una
@@ -39,21 +40,21 @@ impl Tcb {
         }
     }
 
-    /// True if there is something to send, and the window is closed, or open by too little.
+    /// True if data are waiting and the peer's window is closed or open by too little.
     fn waits_for_window(&self) -> bool {
         let edge = self.seq.una + self.window_of_peer();
         self.status.established && self.seq.nxt < self.fin_end() && (edge <= self.seq.nxt || self.silly(edge))
     }
 
-    /// The peer's window changes, to `window` bytes.
+    /// Records the peer's new window of `window` bytes.
     #[cold]
     pub(super) fn note_window(&mut self, window: u64) {
         let before = if self.status.established { self.peer.window } else { 0 };
         self.probing.largest = self.probing.largest.max(before).max(window.min(self.peer.most));
     }
 
-    /// Whether what could be sent up to `limit` is too little to be worth a segment, since the peer's window
-    /// has opened by little: neither a segment, nor all that waits, nor half of its largest window.
+    /// Silly-window avoidance: whether the usable window up to `limit` is too small to send into. It is less
+    /// than a segment, less than the waiting data, and less than half the peer's largest window.
     #[cold]
     pub(super) fn silly(&self, limit: u64) -> bool {
         let usable = limit - self.seq.nxt.min(limit);
@@ -66,7 +67,7 @@ impl Tcb {
     }
 
     fn persist(&mut self, now: Time) {
-        //= RFC 1122 section 4.2.2.17: the first probe after a retransmission timeout, then ever rarer
+        //= RFC 1122 section 4.2.2.17: first probe after one RTO, then with exponential back-off
         let doubled = self.rto.timeout().times(1 << self.probing.sent.min(10));
         let mut wait = doubled.min(self.rto.config().max);
         if self.seq.una + self.window_of_peer() > self.seq.nxt {
@@ -75,14 +76,14 @@ impl Tcb {
         self.timers.set(Timer::Persist, now + wait);
     }
 
-    /// It is time to ask.
+    /// The persist timer expired: sends a window probe.
     pub(super) fn on_persist(&mut self, io: &mut Io<'_>) {
         if self.seq.max != self.seq.una || !self.waits_for_window() {
             self.send_window(io, 0);
             return;
         }
         if self.seq.una + self.window_of_peer() > self.seq.nxt {
-            //= RFC 9293 section 3.8.6.2.1: the override timeout: what the small window takes
+            //= RFC 9293 section 3.8.6.2.1: override timeout: sends what fits into the small window
             self.probing.waited = true;
             self.send_window(io, 1);
             self.probing.waited = false;
@@ -97,7 +98,7 @@ impl Tcb {
         self.persist(io.now);
     }
 
-    /// An acknowledgement up to `ack` comes: the byte of a probe may have been taken.
+    /// Checks whether the ACK covers the probe's byte.
     #[inline]
     pub(super) fn probe_answered(&mut self, now: Time, ack: u64) {
         if self.probing.end == 0 {

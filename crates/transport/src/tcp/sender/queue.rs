@@ -1,40 +1,41 @@
 //! Write queue of Linux in socket buffers (`struct sk_buff`).
 //!
-//! Its send buffer holds data in portions (`struct sk_buff`). A program fills it as far as memory goes; a portion
-//! takes as many segments as half of the largest window that the peer ever offered, or 64 kB; what is sent is split
-//! off from the first. A single segment at the end of a portion is never kept back (`super::transmit`), so where
-//! portions end decides what leaves when.
+//! The send buffer holds data in socket buffers, called portions here. A program fills it as far as memory
+//! allows. A portion holds as many segments as fit in half of the peer's largest window, or in 64 kB.
+//! Transmitted data are split off from the first portion. A lone segment at the end of a portion is never
+//! kept back (`super::transmit`), so portion ends decide when segments leave.
 //!
-//! The rules are those of 6.12 (net/ipv4/tcp.c: `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `forced_push`; net/ipv4/tcp_output.c:
-//! `tcp_write_xmit`, `tcp_grow_skb`, `tso_fragment`; net/ipv4/tcp_input.c: `tcp_sndbuf_expand`, `tcp_check_space`;
-//! net/core/stream.c: `sk_stream_write_space`). Left out: portions that selective acknowledgements split or join.
+//! The rules are those of 6.12 (net/ipv4/tcp.c: `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `forced_push`;
+//! net/ipv4/tcp_output.c: `tcp_write_xmit`, `tcp_grow_skb`, `tso_fragment`; net/ipv4/tcp_input.c:
+//! `tcp_sndbuf_expand`, `tcp_check_space`; net/core/stream.c: `sk_stream_write_space`). Not modelled:
+//! splitting and merging of portions by SACK.
 
 use crate::tcp::config::SendBuffer;
 use std::collections::VecDeque;
 
-/// A program writes so many bytes at once.
+/// Bytes per write call of the program.
 const CALL: u64 = 65_536;
-/// No portion is longer (`sk_gso_max_size`: 64 kB without room for headers).
+/// Largest portion, bytes (`sk_gso_max_size`: 64 kB without room for headers).
 const LONGEST: u64 = 65_536 - 321;
 
-/// What the program has done, and what follows from it.
+/// Result of a write step, and what may be sent after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wrote {
-    /// The first portion is complete: so much of it as is sent at once may go.
+    /// The first portion is complete: one send of it may go.
     First,
-    /// All that the windows allow may go.
+    /// Everything that the windows allow may be sent.
     Much,
-    /// Likewise, and the buffer is full.
+    /// Everything that the windows allow may be sent, and the send buffer is full.
     Full,
-    /// There is nothing to write.
+    /// Nothing left to write.
     Nothing,
 }
 
-/// What waits together.
+/// One socket buffer (skb).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Portion {
     end: u64,
-    /// Its last segment carries PSH.
+    /// The last segment carries PSH.
     push: bool,
 }
 
@@ -43,33 +44,33 @@ struct Portion {
 pub(super) struct Queue {
     sizes: SendBuffer,
     mss: u64,
-    /// The portions that wait.
+    /// Portions not yet sent.
     waiting: VecDeque<Portion>,
-    /// Where those end that were sent and are not acknowledged.
+    /// Ends of the portions that are sent and not acknowledged.
     sent: VecDeque<u64>,
-    /// Where the first of those that wait begins.
+    /// Start of the first waiting portion (SND.NXT).
     next: u64,
-    /// Where what was written ends.
+    /// End of the data written.
     written: u64,
-    /// Where it ended when the program last asked for it to be sent.
+    /// End of the data at the program's last push (`pushed_seq`).
     pushed: u64,
-    /// Where the call ends that writes now; none: the next one begins.
+    /// End of the write call in progress; none: the next write starts a call.
     call: Option<u64>,
-    /// Memory that may be taken, bytes.
+    /// Send-buffer limit, bytes of memory (`sk_sndbuf`).
     limit: u64,
-    /// The program waits for memory.
+    /// The program is blocked on memory.
     full: bool,
-    /// The largest window that was offered.
+    /// Largest window that the peer has offered, bytes.
     largest: u64,
-    /// Where the group ends that is leaving, and whether it is more than a segment.
+    /// End of the group of segments being sent together, and whether it is more than one segment.
     group: u64,
     several: bool,
-    /// Where the last segment ends that was shorter than others.
+    /// End of the last segment shorter than the MSS (`snd_sml`).
     short: u64,
 }
 
 impl Queue {
-    /// Segments are so large from now on.
+    /// Sets the segment size from here on.
     pub(super) fn use_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
     }
@@ -94,32 +95,32 @@ impl Queue {
         queue
     }
 
-    /// The peer offers this window.
+    /// Records a window that the peer offers.
     pub(super) fn offered(&mut self, window: u64) {
         self.largest = self.largest.max(window);
     }
 
-    /// Bytes of the portion that leaves next, if there is one.
+    /// Bytes of the next portion to be sent, if there is one.
     pub(super) fn first(&self) -> Option<u64> {
         self.waiting.front().map(|portion| portion.end - self.next)
     }
 
-    /// Only one portion waits.
+    /// Only one portion is waiting.
     pub(super) fn is_last(&self) -> bool {
         self.waiting.len() == 1
     }
 
-    /// Where what was written ends.
+    /// End of the data written.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether the program waits for memory.
+    /// Whether the program is blocked on memory.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The first portion takes from the second until it has `bytes`.
+    /// Moves data from the second portion into the first until the first has `bytes` (`tcp_grow_skb`).
     pub(super) fn grow(&mut self, bytes: u64) {
         if let (Some(first), Some(&second)) = (self.first(), self.waiting.get(1))
             && first < bytes
@@ -133,19 +134,19 @@ impl Queue {
         }
     }
 
-    /// How much of a peer's window that is smaller than a group is filled: whole segments, and what is left beside them if no other
-    /// segment as short is on its way (`tcp_mss_split_point`, `tcp_minshall_check`).
+    /// Bytes to send into a peer's window smaller than the group. Whole segments, plus the remainder if no
+    /// other short segment is in flight (`tcp_mss_split_point`, `tcp_minshall_check`).
     pub(super) fn fills(&self, window: u64, una: u64) -> u64 {
         if window > self.mss && self.short <= una { window } else { window / self.mss * self.mss }
     }
 
-    /// The next `bytes` leave together.
+    /// The next `bytes` are sent as one group.
     pub(super) fn begin_group(&mut self, bytes: u64) {
         (self.group, self.several) = (self.next + bytes, bytes > self.mss);
     }
 
-    /// Data up to `end` leave for the first time; whether the segment carries PSH: the last of a group of several does, and that of a
-    /// portion after which the program asked for it.
+    /// Data up to `end` are sent for the first time. Returns whether the segment carries PSH: the last one of
+    /// a group of several, and the last one of a portion that was pushed.
     pub(super) fn leave(&mut self, end: u64) -> bool {
         let short = end - self.next < self.mss;
         self.next = end;
@@ -165,7 +166,7 @@ impl Queue {
         push
     }
 
-    /// Memory taken while `una` is the oldest byte not acknowledged.
+    /// Memory in use, bytes, when `una` is the oldest byte not acknowledged.
     fn memory(&mut self, una: u64) -> u64 {
         while self.sent.front().is_some_and(|end| *end <= una) {
             self.sent.pop_front();
@@ -174,13 +175,14 @@ impl Queue {
         self.written.saturating_sub(una) + self.sizes.portion * portions
     }
 
-    /// The buffer grows with a window of so many segments.
+    /// Raises the memory limit for a window of `cwnd` segments (`tcp_sndbuf_expand`).
     fn expand(&mut self, cwnd: u64) {
         let wanted = 2 * cwnd.max(10) * self.sizes.segment;
         self.limit = self.limit.max(wanted.min(self.sizes.most));
     }
 
-    /// Something was sent or acknowledged. `cwnd`: the window in segments, unless it is full.
+    /// Checks for free memory after a send or an ACK. `cwnd`: congestion window in segments, none if it is
+    /// used up.
     pub(super) fn look_for_space(&mut self, una: u64, cwnd: Option<u64>) {
         if !self.full {
             return;
@@ -192,12 +194,12 @@ impl Queue {
         self.full = memory >= self.limit || self.limit - memory < memory / 2;
     }
 
-    /// The program tries once more.
+    /// The program retries its write.
     pub(super) fn retry(&mut self, una: u64) {
         self.full = self.memory(una) >= self.limit;
     }
 
-    /// The program writes what it has, up to `end`.
+    /// Writes data up to `end`, until a push, a full first portion or the memory limit.
     pub(super) fn write(&mut self, una: u64, end: u64) -> Wrote {
         let half = (self.largest / 2).min(LONGEST);
         let goal = (half / self.mss).max(1) * self.mss;
@@ -233,7 +235,7 @@ impl Queue {
         Wrote::Nothing
     }
 
-    /// The program asks for what it has written to be sent, if it does.
+    /// Marks the last portion with PSH if `asks`.
     fn ask(&mut self, asks: bool) {
         if asks && let Some(last) = self.waiting.back_mut() {
             last.push = true;
@@ -241,13 +243,13 @@ impl Queue {
         }
     }
 
-    /// Bytes of the portion written last.
+    /// Bytes in the last portion.
     fn tail(&self) -> u64 {
         let before = self.waiting.len().checked_sub(2).map_or(self.next, |i| self.waiting[i].end);
         self.waiting.back().map_or(0, |last| last.end - before)
     }
 
-    /// Nothing beyond `end` will be sent.
+    /// Discards data beyond `end`.
     pub(super) fn cut(&mut self, end: u64) {
         self.waiting.retain(|portion| portion.end <= end);
         self.written = self.waiting.back().map_or(self.next, |last| last.end);
@@ -258,7 +260,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// What a kernel for virtual time takes: 832 B a portion, room for segments of 2304 B.
+    /// Values of a kernel in virtual time: 832 B per portion, room for segments of 2304 B.
     fn queue() -> Queue {
         let mut queue = Queue::new(SendBuffer { portion: 832, segment: 2304, most: 4 << 20 }, 1448);
         queue.offered(65_160);
@@ -269,7 +271,7 @@ mod tests {
         1 + n * 1448
     }
 
-    /// As a kernel's trace has it: 22 segments, two of them leave and their place is taken, eight more leave and theirs, and the
+    /// As in a kernel's trace: 22 segments, two of them are sent and replaced, then eight more, and the
     /// buffer of 46 080 B is full.
     #[test]
     fn the_first_portion_is_filled_up_as_it_leaves() {
@@ -290,7 +292,7 @@ mod tests {
         assert_eq!(queue.write(1, end), Wrote::Full);
     }
 
-    /// A portion of one segment takes another from the next one, where two may leave.
+    /// A portion of one segment takes another one from the next portion, where two may be sent.
     #[test]
     fn a_portion_grows_by_what_follows() {
         let mut queue = queue();
@@ -306,7 +308,7 @@ mod tests {
         assert_eq!(queue.next + queue.first().unwrap(), queue.written());
     }
 
-    /// PSH is at the end of a group of several, and where the program asked for it; never within.
+    /// PSH ends a group of several segments and a pushed write; it is never set within.
     #[test]
     fn a_group_ends_with_push() {
         let mut queue = queue();
@@ -323,7 +325,7 @@ mod tests {
         assert!(queue.leave(written));
     }
 
-    /// The buffer wakes the program when a third of it is free, and not before.
+    /// The buffer wakes the program when a third of it is free, and not earlier.
     #[test]
     fn a_third_is_free_before_it_writes_again() {
         let mut queue = queue();

@@ -8,7 +8,7 @@
 pub(super) struct Sequence {
     /// SND.UNA: oldest byte not acknowledged.
     pub(super) una: u64,
-    /// SND.NXT: next byte to send; below `max` while it goes back.
+    /// SND.NXT: next byte to send; below `max` after a go-back.
     pub(super) nxt: u64,
     /// One past the highest byte sent.
     pub(super) max: u64,
@@ -16,9 +16,9 @@ pub(super) struct Sequence {
     pub(super) end: u64,
     /// Highest sequence number sent when recovery or a timeout began.
     pub(super) recover: u64,
-    /// Nothing more will be written.
+    /// The application has closed the stream.
     pub(super) closed: bool,
-    /// A FIN takes a sequence number: not in a one-way connection, which has none.
+    /// A FIN takes a sequence number; a one-way connection has none.
     pub(super) fin: bool,
 }
 

@@ -1,7 +1,7 @@
 //! TCB sharing of a connection: values taken from and given to the cache.
 //!
-//! As far as `share` says: round trips and what the timer has learned from its SYN on, threshold and window once it
-//! is established (RFC 9040 section 6; catalogue EI-27).
+//! Option `share` selects the values: RTT and timer state from the SYN on, ssthresh and cwnd once the
+//! connection is established (RFC 9040 section 6; catalogue EI-27).
 
 use super::Tcb;
 use crate::recovery::tcb_cache::{Closing, Known, TcbCache};
@@ -9,23 +9,23 @@ use crate::tcp::cc::Control;
 use crate::tcp::config::Share;
 use base::Time;
 
-/// What connections to this destination share.
+/// Cache shared by the connections to one destination.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     cache: TcbCache,
-    /// What was known when this one began; none before it began.
+    /// Cached values when this connection began; none before it began.
     known: Option<Known>,
     handed_on: bool,
 }
 
 impl Tcb {
-    /// Shares with all that hold the same cache.
+    /// Shares the TCB through `cache`.
     pub(in crate::tcp) fn share(&mut self, cache: TcbCache) {
         self.sharing = Some(Box::new(Sharing { cache, known: None, handed_on: false }));
     }
 
     //= RFC 9040 section 6.1: a new TCB begins with the cached values
-    /// The connection begins.
+    /// Initialises RTT, timer and detector from the cache when the connection begins.
     pub(in crate::tcp) fn take_over(&mut self, now: Time) {
         let share = self.config.share;
         let Some(sharing) = self.sharing.as_mut().filter(|sharing| sharing.known.is_none()) else { return };
@@ -44,7 +44,8 @@ impl Tcb {
         }
     }
 
-    /// The connection is established; its SYN had to be repeated if it was `lost`, and then the window stays small.
+    /// Initialises ssthresh and cwnd when the connection is established. If the SYN was `lost`, cwnd stays
+    /// small.
     #[cold]
     pub(super) fn take_over_window(&mut self, lost: bool) {
         let share = self.config.share;
@@ -58,12 +59,12 @@ impl Tcb {
         if let (Share::Linux, Some((srtt, _))) = (share.rtt, known.rtt)
             && srtt > self.rto.srtt()
         {
-            // Until data have been timed: the SYN is small.
+            // Applies until data have been timed: the SYN is small.
             self.rto.expect(srtt + srtt.times(2).max(self.rto.config().min));
         }
     }
 
-    /// Everything outstanding is acknowledged. With its FIN among it, the connection hands on what it knows, once.
+    /// Stores the connection's values in the cache, once, when its FIN is acknowledged.
     #[cold]
     pub(super) fn hand_on(&mut self, now: Time) {
         if !self.seq.done() {

@@ -1,6 +1,7 @@
 //! Transmission control block (TCB) of the sending half: its send variables by subject.
 //!
-//! The actions on it are the other files of this folder. A recovery strategy gets the block, never the whole sender.
+//! The other files of this folder hold its methods. A recovery strategy gets this block, never the whole
+//! sender.
 
 use super::duplicates::Duplicates;
 use super::feedback::Feedback;
@@ -28,23 +29,23 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerWindow {
     pub(super) window: u64,
-    /// Without window scaling no peer can offer more.
+    /// Largest window that the peer can offer: 65 535 bytes without window scaling.
     pub(super) most: u64,
 }
 
-/// How far the connection has come.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Status {
     /// The SYN was acknowledged.
     pub(super) established: bool,
     /// The SYN's timer expired.
     pub(super) syn_expired: bool,
-    /// R2 has passed (RFC 1122 section 4.2.3.5): nothing leaves any more.
+    /// R2 has passed (RFC 1122 section 4.2.3.5): the connection is aborted and sends nothing.
     pub(super) gave_up: bool,
 }
 
-/// The send variables. In this order, since there may be thousands: those that every acknowledgement and every
-/// segment touch come first, those that few ever need come last.
+/// Send variables. There may be thousands of blocks, so fields are ordered for the cache: those that every
+/// ACK and every segment touch come first, rarely used ones last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Tcb {
@@ -52,19 +53,19 @@ pub struct Tcb {
     pub(super) peer: PeerWindow,
     pub(super) config: Arc<Config>,
     pub(super) status: Status,
-    /// Loss recovery as everything beside the strategy sees it.
+    /// Part of the recovery state that is visible outside the strategy.
     pub(in crate::tcp) recovery: RecoveryState,
     /// Congestion window.
     pub window: Window,
-    /// What the receiver reported beyond `una`.
+    /// Ranges that the receiver has SACKed above SND.UNA.
     pub scoreboard: Scoreboard,
-    /// Timers beside the retransmission timer.
+    /// Timers other than the retransmission timer.
     pub timers: Timers,
-    /// The record of transmissions, where something needs it (`Config::keeps_record`).
+    /// Record of transmissions, where an option needs it (`Config::keeps_record`).
     pub sent: Option<Box<Sent>>,
     pub(super) duplicates: Duplicates,
     pub(super) feedback: Feedback,
-    /// Congestion marks.
+    /// ECN state.
     pub(in crate::tcp) ecn: Ecn,
     pub(super) probing: Probing,
     pub(super) pacer: Pacer,
@@ -72,23 +73,23 @@ pub struct Tcb {
     pub rto: RtoTimer,
     pub(super) timed: Timed,
     pub(super) used: Used,
-    /// What was resent since a loss that found the window not validated.
+    /// Bytes retransmitted since a loss found the window not validated (RFC 7661).
     pub(super) lost_volume: Option<Box<LostVolume>>,
     /// Congestion control.
     pub control: Controller,
     pub(super) judging: Judging,
-    /// What connections to this destination share.
+    /// TCB cache shared by the connections to this destination.
     pub(super) sharing: Option<Box<Sharing>>,
-    /// The portions in which data wait, if they matter.
+    /// Write queue of Linux, if it is modelled (`Config::defer`).
     pub(super) queue: Option<Box<Queue>>,
-    /// The search for the largest segment that passes, after a black hole.
+    /// Path MTU search after a black hole.
     pub(super) search: Option<Search>,
 }
 
 impl Tcb {
     /// Before the SYN.
     pub(super) fn new(config: Arc<Config>, strategy: &Strategy) -> Self {
-        // Until the peer says otherwise its window is taken to be like ours.
+        // Until the first segment of the peer arrives, its window is assumed to equal the local one.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         let control = Controller::new(&config);
         let feedback = Feedback::new(&control, matches!(strategy, Strategy::Rack(_)));
@@ -127,8 +128,8 @@ impl Tcb {
         }
     }
 
-    /// Takes over the choices of `fresh` after nothing but its SYN was sent: what was written, when the SYN left and
-    /// how often it had to be repeated stay.
+    /// Takes over the options of `fresh`, when only the SYN was sent. The stream, the SYN's send time and its
+    /// retransmissions are kept.
     pub(super) fn start_anew(&mut self, fresh: Tcb) {
         let old = std::mem::replace(self, fresh);
         let established = self.status.established;
@@ -143,7 +144,7 @@ impl Tcb {
         }
     }
 
-    /// Its choices.
+    /// Configuration of this sender.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -171,15 +172,15 @@ impl Tcb {
     pub fn peer_window(&self) -> u64 {
         self.peer.window
     }
-    /// Where recovery ends.
+    /// Recovery point: highest byte sent when recovery began.
     pub fn recover(&self) -> u64 {
         self.seq.recover
     }
-    /// What the sender's own detector has said.
+    /// Verdict counts of the spurious detector.
     pub fn verdicts(&self) -> Verdicts {
         self.judging.verdicts
     }
-    /// Duplicate-ACK threshold now.
+    /// Current duplicate-ACK threshold.
     pub(in crate::tcp) fn dupthresh(&self) -> u32 {
         self.duplicates.threshold
     }
@@ -190,7 +191,7 @@ impl Tcb {
         self.seq.fin_end()
     }
 
-    /// Withdraws what was not yet sent, and closes.
+    /// Discards unsent data and closes.
     pub(super) fn stop(&mut self) {
         self.seq.end = self.seq.max.clamp(1, self.seq.end);
         if let Some(queue) = &mut self.queue {
@@ -199,18 +200,18 @@ impl Tcb {
         self.seq.closed = true;
     }
 
-    /// Segments that are handed to the network card as one: those of about a millisecond, two at least.
+    /// Segments per TSO burst: those of about one millisecond at the pacing rate, 2 to 44.
     pub(in crate::tcp) fn group(&self) -> u64 {
         let srtt = self.rto.srtt().as_secs_f64();
         if srtt == 0.0 {
             return 2;
         }
-        // Twice the window in a round trip while it may double, a fifth more than it afterwards.
+        // Pacing rate of Linux: twice the window per RTT while it may double, 1.2 times afterwards.
         let factor = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let rate = factor * self.window.cwnd / srtt;
         ((rate / 1024.0 / self.window.mss) as u64).clamp(2, 44)
     }
-    /// Unsent data wait in portions, which say where PSH is.
+    /// Whether unsent data are kept in portions, which then determine PSH.
     pub(in crate::tcp) fn keeps_portions(&self) -> bool {
         self.queue.is_some()
     }

@@ -6,16 +6,16 @@ use crate::tcp::config::{RtoRestart, Timing};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Which segments are being timed, when timestamps do not do it.
+/// Timed segments, used without timestamps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timed {
-    /// One segment: where it ends and when it was first sent.
+    /// The one timed segment: its end and the time of its first transmission.
     pub(super) one: Option<(u64, Time)>,
-    /// Every segment, likewise, if every one is timed.
+    /// The same pair for every segment, if every segment is timed.
     pub(super) each: VecDeque<(u64, Time)>,
 }
 
-/// RFC 7765 section 4: below so many segments outstanding or waiting the timer runs from the oldest.
+/// RFC 7765 section 4: with fewer segments outstanding or unsent, the timer runs from the oldest.
 const FEW_SEGMENTS: u64 = 4;
 
 impl Tcb {
@@ -28,10 +28,10 @@ impl Tcb {
         }
     }
 
-    /// Restarts the timer after an acknowledgement of new data.
+    /// Restarts the retransmission timer after an ACK of new data.
     pub(super) fn restart_timer(&mut self, now: Time) {
         let rule = self.config.rto.restart;
-        // While it goes back or repairs, what is oldest is about to be sent again: its age begins now.
+        // In go-back-N or recovery the oldest segment is about to be resent: its age starts now.
         if rule == RtoRestart::Ack || self.seq.nxt < self.seq.max || self.recovery.recovering() {
             //= RFC 6298 section 5.3: it will expire after RTO seconds
             self.rto.restart(now);
@@ -49,8 +49,8 @@ impl Tcb {
         }
     }
 
-    /// An acknowledgement with reports restarts the timer with the timeout that it found, and is timed even if
-    /// it repeats the last one: for a recovery whose simulator did so.
+    /// Restarts the timer with `timeout` on an ACK with SACK blocks, and takes an RTT sample even from a
+    /// duplicate ACK. Reproduces a recovery of ns-2.
     pub(in crate::tcp) fn time_report(&mut self, ack: &AckDigest, timeout: Span) {
         self.rto.restart_with(ack.now, timeout);
         if let (0, Some(echo)) = (ack.newly_acked, ack.echo) {
@@ -58,7 +58,8 @@ impl Tcb {
         }
     }
 
-    /// Something is resent: what was sent before can no longer be timed (Karn and Partridge 1987).
+    /// Stops all timing on a retransmission: earlier segments can no longer be timed (Karn and Partridge
+    /// 1987).
     pub(super) fn untime(&mut self) {
         self.timed.one = None;
         self.timed.each.clear();

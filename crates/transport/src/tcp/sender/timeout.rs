@@ -1,6 +1,7 @@
 //! Retransmission timeout: saved state, cwnd reduction, retransmission, back-off.
 //!
-//! The state is saved, the window closes, the oldest segment goes again, the timer backs off.
+//! The congestion state is saved, cwnd is reduced, the oldest segment is retransmitted and the timer backs
+//! off.
 
 use super::{Sender, Tcb, Timers};
 use crate::endpoint::Io;
@@ -11,14 +12,15 @@ use base::Time;
 use base::event::Event;
 
 impl Sender {
-    /// The retransmission timer has expired.
+    /// Handles the expiry of the retransmission timer.
     pub(super) fn on_expiration(&mut self, io: &mut Io<'_>) {
         self.tcb.ecn.holds = false;
         if self.tcb.seq.max == self.tcb.seq.una {
             self.tcb.rto.stop();
             self.tcb.window.cwnd = self.tcb.window.cwnd.max(self.tcb.window.mss);
             if self.tcb.recovery.recovering() {
-                // A recovery that outlives what was outstanding waited for this (`fack-ns2`), and begins anew.
+                // A recovery still open with nothing outstanding waited for this timeout (`fack-ns2`); start
+                // anew.
                 self.end_recovery();
                 self.tcb.window.cwnd = self.tcb.initial_window();
             }
@@ -33,16 +35,16 @@ impl Sender {
             return;
         }
         let was_recovering = self.tcb.recovery.recovering();
-        // What duplicates had let out beyond the window is outstanding, but had taken the place of what left
-        // the network: half of the flight would be more than the window that recovery had come down to.
+        // Segments that duplicate ACKs let out beyond the window are outstanding, but replaced segments that
+        // had left the network. Half of the flight would exceed the window that recovery had reached.
         //= RFC 5681 section 3.1: ssthresh is no more than half of FlightSize
         //= RFC 5681 section 4.3: the loss of a retransmission counts as a second sign of congestion
         self.tcb.recovery.limited += self.tcb.recovery.inflation;
         self.end_recovery();
         self.tcb.close_window(io.now, expirations, was_recovering);
         self.quiet_mark = self.tcb.seq.max;
-        //= RFC 2018 section 8: after a timeout the reports are not believed any more, or if the receiver
-        // waits for something that it has reported
+        //= RFC 2018 section 8: after a timeout the scoreboard is cleared; so it is if the receiver
+        // still waits for a byte that it has SACKed
         if !self.strategy.keeps_reports() || self.tcb.scoreboard.end_of_range_at(self.tcb.seq.una).is_some() {
             self.tcb.forget_reports();
         }
@@ -59,7 +61,7 @@ impl Sender {
 }
 
 impl Tcb {
-    /// Saves the state before the timeout, unless it repeats one, and closes the window.
+    /// Saves the state before the first timeout of an episode, and reduces cwnd to the loss window.
     fn close_window(&mut self, now: Time, expirations: u32, was_recovering: bool) {
         self.window.cwnd = self.window.cwnd.max(self.window.mss);
         match &mut self.judging.episode {
@@ -76,10 +78,10 @@ impl Tcb {
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
                 self.reduce(Reason::Timeout);
             }
-            // Later studies leave out timeouts inside loss recovery (catalogue EI-04), and so does F-RTO, there
-            // with Reno and NewReno too.
+            // Later studies exclude timeouts inside loss recovery (catalogue EI-04). F-RTO excludes them too,
+            // also with Reno and NewReno.
             //= RFC 5682 section 2.1: with other recoveries than theirs not while fast recovery goes on
-            //= RFC 3522 section 3.2: nor does judging begin with a second timeout of the same segment
+            //= RFC 3522 section 3.2: detection does not start at a second timeout of the same segment either
             let judged_before = self.judging.case.map(|c| c.began) == self.judging.episode.map(|e| e.began);
             let fresh = expirations == 1 || judged_before || self.config.judge_later_expirations;
             if (fresh && !was_recovering) || self.config.judge_in_recovery {
@@ -102,7 +104,7 @@ impl Tcb {
         self.seq.recover = self.seq.max;
     }
 
-    /// Whether the same data, or the SYN, have been repeated for long enough.
+    /// Whether retransmission of the same data, or of the SYN, has lasted for R2.
     //= RFC 1122 section 4.2.3.5: R2, in time
     pub(super) fn is_over(&self, now: Time) -> bool {
         let config = &self.config;
@@ -110,7 +112,7 @@ impl Tcb {
         !limit.is_zero() && self.judging.episode.is_some_and(|e| now.since(e.began) >= limit)
     }
 
-    /// The connection is given up: nothing leaves any more, whatever comes.
+    /// Aborts the connection: from here on it sends nothing.
     pub(super) fn abandon(&mut self, io: &mut Io<'_>) {
         let seq = self.seq.una;
         io.record(|| Event::GaveUp { seq });

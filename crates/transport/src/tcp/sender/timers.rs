@@ -1,7 +1,7 @@
 //! Timer table of the sender.
 //!
-//! The retransmission timer keeps its own rules ([`crate::recovery::rto`]); the others are deadlines in one small
-//! table. How soon the sender wants to run is asked at every event, so the least of them is kept at hand.
+//! The retransmission timer keeps its own rules ([`crate::recovery::rto`]); the others are deadlines in one
+//! small table. The earliest deadline is needed at every event and is therefore cached.
 //!
 //! A new timer is a line in [`Timer`] and an arm in `Sender::on_timer`.
 
@@ -9,25 +9,25 @@ use super::Sender;
 use crate::endpoint::Io;
 use base::Time;
 
-/// The timers beside the retransmission timer, in the order in which they run at the same instant.
+/// Timers other than the retransmission timer, in their order of execution at equal times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// How long a segment may be out of order before it is lost (RFC 8985 section 6.3).
+    /// Reordering timer: a segment out of order for longer is lost (RFC 8985 section 6.3).
     Reordering,
-    /// When the tail of a flight is probed (RFC 8985 section 7.2).
+    /// Tail loss probe (RFC 8985 section 7.2).
     Probe,
-    /// When the next paced segment may leave.
+    /// Release time of the next paced segment.
     Release,
-    /// When a closed window is probed.
+    /// Persist timer: probes a closed window.
     Persist,
 }
 
 impl Timer {
-    /// Every one.
+    /// All timers.
     pub const ALL: [Timer; 4] = [Timer::Reordering, Timer::Probe, Timer::Release, Timer::Persist];
 }
 
-/// When each of them expires; [`Time::NEVER`] if it is off.
+/// Expiry of each timer; [`Time::NEVER`] if it is off.
 #[derive(Clone, Copy, Debug)]
 pub struct Timers {
     next: Time,
@@ -41,30 +41,30 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// The least deadline.
+    /// Earliest deadline.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// When one of them expires.
+    /// Expiry of `timer`; [`Time::NEVER`] if it is off.
     pub fn deadline(&self, timer: Timer) -> Time {
         self.at[timer as usize]
     }
 
-    /// Starts or restarts one; [`Time::NEVER`] stops it.
+    /// Starts or restarts `timer`; [`Time::NEVER`] stops it.
     pub fn set(&mut self, timer: Timer, at: Time) {
         self.at[timer as usize] = at;
         self.next = self.at.iter().copied().min().unwrap_or(Time::NEVER);
     }
 
-    /// Stops one.
+    /// Stops `timer`.
     pub fn stop(&mut self, timer: Timer) {
         if self.next != Time::NEVER {
             self.set(timer, Time::NEVER);
         }
     }
 
-    /// One that has expired by `now`, which stops it.
+    /// Stops and returns one timer that has expired by `now`.
     fn expired(&mut self, now: Time) -> Option<Timer> {
         if self.next > now {
             return None;
@@ -76,12 +76,12 @@ impl Timers {
 }
 
 impl Sender {
-    /// When it wants to run.
+    /// Earliest deadline of all timers, the retransmission timer included.
     pub fn next_timeout(&self) -> Time {
         self.tcb.rto.deadline().min(self.tcb.timers.next())
     }
 
-    /// The time of a timer has come.
+    /// Runs all timers that have expired.
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
         while let Some(timer) = self.tcb.timers.expired(io.now) {
             self.on_timer(io, timer);

@@ -1,6 +1,6 @@
 //! Segment transmission: windows, segment boundaries, retransmissions.
 //!
-//! Windows, segment boundaries, what is resent as it was cut before.
+//! Retransmissions keep the segment boundaries of the first transmission where they can.
 
 use super::Tcb;
 use super::queue::Wrote;
@@ -12,7 +12,7 @@ use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
 
-/// What comes within this is waited for.
+/// An ACK due within this time is worth waiting for (`tcp_tso_should_defer`).
 const SOON: Span = Span::from_millis(1);
 
 impl Tcb {
@@ -51,7 +51,7 @@ impl Tcb {
         }
     }
 
-    /// New data as Linux sends them: in groups, out of portions that the program fills up meanwhile.
+    /// Sends new data as Linux does: in groups taken from portions, while the program refills them.
     #[inline(never)]
     fn send_groups(&mut self, io: &mut Io<'_>) {
         let offered = self.peer.window;
@@ -77,13 +77,13 @@ impl Tcb {
         }
     }
 
-    /// What the congestion window leaves, bytes.
+    /// Unused part of the congestion window, bytes.
     fn room(&self) -> u64 {
         (self.seq.una + self.window.bytes() + self.recovery.beyond() + self.marked())
             .saturating_sub(self.seq.nxt)
     }
 
-    /// The program may write again, if there is memory.
+    /// Lets the program write again if send-buffer memory is free.
     fn look_for_space(&mut self) {
         let mss = u64::from(self.config.mss);
         let cwnd = (self.room() >= mss).then_some(self.window.bytes() / mss);
@@ -93,7 +93,7 @@ impl Tcb {
         }
     }
 
-    /// Sends what was written as far as the windows allow; one group only if `one`, which is never kept back.
+    /// Sends written data as far as the windows allow. With `one`, sends a single group and never defers it.
     fn send_portions(&mut self, io: &mut Io<'_>, one: bool) {
         let (mss, group) = (u64::from(self.config.mss), self.group());
         while self.released(io.now) {
@@ -113,7 +113,7 @@ impl Tcb {
             let most = (room / mss).clamp(1, group) * mss;
             queue.grow(most);
             let (first, last) = (queue.first().unwrap_or(first), queue.is_last());
-            // Of what is still being written only whole segments leave.
+            // While the program is still writing a portion, only full segments of it are sent.
             let whole = if last && queue.written() < self.seq.end { first / mss * mss } else { first };
             if whole == 0 {
                 return;
@@ -141,7 +141,7 @@ impl Tcb {
         }
     }
 
-    /// The end of a group that fills the peer's window is shorter than a segment.
+    /// Sends the short last segment of a group that exactly fills the peer's window.
     fn fill_up(&mut self, io: &mut Io<'_>, end: u64) -> bool {
         let fits = self.flight() > 0 && end <= self.seq.una + self.window_of_peer();
         if !fits || end - self.seq.nxt >= u64::from(self.config.mss) || end >= self.seq.end {
@@ -151,9 +151,10 @@ impl Tcb {
         true
     }
 
-    /// What may be sent of a portion is less than a group, and an acknowledgement that lets out more is due. Not in recovery, not if a
-    /// third of the window may be sent or the whole portion, unless it is the last; not if the last segment left long ago (Linux 6.12,
-    /// net/ipv4/tcp_output.c: `tcp_tso_should_defer`). A portion of a single segment never is kept back.
+    /// Whether to defer a group: the portion can be sent only in part, and an ACK that opens the window is
+    /// due. Never deferred in recovery, if a third of the window may be sent, if the whole portion may be
+    /// sent (unless it is the last), or long after the last segment (Linux 6.12, net/ipv4/tcp_output.c:
+    /// `tcp_tso_should_defer`). A portion of one segment is never deferred.
     fn defers(&self, now: Time, limit: u64, portion: u64, last: bool) -> bool {
         let mss = u64::from(self.config.mss);
         let room = limit.saturating_sub(self.seq.nxt);
@@ -173,7 +174,7 @@ impl Tcb {
         oldest.is_some_and(|oldest| oldest.sent + srtt <= now + soon)
     }
 
-    /// Nothing is left to send although the window would allow it: rates say what the application gave.
+    /// Marks following rate samples as application-limited if all data were sent and the window has room.
     fn note_application(&mut self, window: u64) {
         let idle = self.seq.nxt >= self.fin_end() && self.flight() < window;
         if (idle || self.control.holds_back())
@@ -183,7 +184,7 @@ impl Tcb {
         }
     }
 
-    /// Sends the next segment if the peer's window allows it, whatever the congestion window says.
+    /// Sends the next segment if the peer's window allows it, regardless of the congestion window.
     pub(in crate::tcp) fn send_one_within_peer_window(&mut self, io: &mut Io<'_>) -> bool {
         let limit = self.seq.una + self.window_of_peer();
         self.send_next(io, limit)
@@ -225,7 +226,7 @@ impl Tcb {
     #[inline(always)] // into the loop over a window
     fn send_next_here(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
         if self.recovery.skips_reported && self.seq.nxt < self.seq.max {
-            // What the receiver has reported is not sent again.
+            // SACKed ranges are not resent.
             if let Some(end) = self.scoreboard.end_of_range_at(self.seq.nxt) {
                 self.seq.nxt = end;
             }
@@ -235,14 +236,14 @@ impl Tcb {
         }
         let fresh = self.seq.nxt >= self.seq.max && self.seq.nxt > 0 && self.seq.nxt < self.seq.end;
         if fresh && self.queue.as_ref().is_some_and(|queue| self.seq.nxt >= queue.written()) {
-            return false; // the program waits for memory
+            return false; // the program is blocked on send-buffer memory
         }
         let mut end = self.segment_end(self.seq.nxt);
         if fresh && self.search.is_some() {
             end = self.probe_end(end, limit);
         }
-        // A window smaller than a segment lets one out only if nothing else is.
-        // A FIN that goes with data takes no room.
+        // A peer's window smaller than a segment admits one only if nothing is in flight. A FIN sent with
+        // data takes no window.
         let reach = if self.config.fin_with_data { end.min(self.seq.end) } else { end };
         let end = if reach > limit {
             if self.flight() > 0 || limit <= self.seq.nxt || self.seq.nxt >= self.seq.end || self.silly(limit)
@@ -262,7 +263,7 @@ impl Tcb {
         true
     }
 
-    /// Everything from `nxt` up to `end` leaves as one segment.
+    /// Sends `[nxt, end)` as one segment.
     #[inline(always)]
     fn leave(&mut self, io: &mut Io<'_>, end: u64, cause: Cause) {
         let fresh = self.seq.nxt >= self.seq.max && self.seq.nxt > 0 && self.seq.nxt < self.seq.end;
@@ -286,17 +287,17 @@ impl Tcb {
         }
     }
 
-    /// Where the segment that starts at `seq` ends.
+    /// End of the segment that starts at `seq`.
     pub(super) fn segment_end(&self, seq: u64) -> u64 {
         if seq == 0 {
-            return 1; // the SYN stands alone
+            return 1; // the SYN carries no data
         }
         if seq >= self.seq.end {
             return self.fin_end();
         }
         let mut end = (seq + u64::from(self.config.mss)).min(self.seq.end);
         if seq < self.seq.max {
-            // Resent as it was cut before, and not into what is reported.
+            // Retransmissions keep their boundaries and stop at the next SACKed range.
             end = end.min(self.seq.max.max(seq + 1));
             if let Some(next) = self.scoreboard.next_range_after(seq)
                 && self.recovery.skips_reported

@@ -1,7 +1,7 @@
 //! Congestion window validation (RFC 7661, RFC 2861).
 //!
-//! A window that was opened long ago, or that the application never fills, says nothing of the path as it is now: RFC
-//! 7661, its predecessor RFC 2861, and the restart of RFC 5681 section 4.1.
+//! A window that was opened long ago, or that the application never fills, does not reflect the present path.
+//! Implements RFC 7661, its predecessor RFC 2861, and the restart of RFC 5681 section 4.1.
 
 use super::Tcb;
 use crate::recovery::digest::AckDigest;
@@ -9,44 +9,44 @@ use crate::tcp::cc::Control;
 use crate::tcp::config::{IdleRestart, Validation};
 use base::{Span, Time};
 
-/// How long an unused window is kept (RFC 7661 section 4.4).
+/// Duration of the non-validated phase (RFC 7661 section 4.4).
 const NON_VALIDATED: Span = Span::from_secs(300);
-/// The samples of what was acknowledged in a round trip count for so long at least (section 4.2).
+/// Minimum age limit of the pipeACK samples (section 4.2).
 const SAMPLING: Span = Span::from_secs(1);
 
-/// What was used of the window.
+/// Use of the congestion window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
-    /// When data were last sent.
+    /// Time of the last transmission.
     pub(super) last_sent: Time,
-    /// The round trip being measured: where `una` was when it began (Linux: the most outstanding since the
-    /// window was full), and where it ends.
+    /// Start and end of the RTT being measured. `began`: SND.UNA at its start (Linux: most bytes outstanding
+    /// since the window was last full).
     began: u64,
     ends: u64,
-    /// What was outstanding when it began, which its acknowledgements will cover.
+    /// Bytes outstanding at its start, which its ACKs will cover.
     flight: u64,
-    /// Bytes acknowledged in each of the last round trips, and when that was known.
+    /// pipeACK samples: time, and bytes acknowledged in that RTT.
     samples: [(Time, u64); 4],
     next: usize,
-    /// Since when the window is larger than what is used.
+    /// Start of the non-validated phase, if the window is larger than its use.
     since: Option<Time>,
-    /// RFC 2861: the most outstanding since `period`.
+    /// RFC 2861: most bytes outstanding since `period`.
     most: u64,
     period: Time,
-    /// Linux: the window was full when `most` was noted.
+    /// Linux: the window was full when `most` was recorded.
     limited: bool,
-    /// What the window allows is held back for a larger group.
+    /// Data that the window allows are deferred for a larger group.
     pub(super) held: bool,
 }
 
-/// What was resent in a recovery that began while the window was not validated (RFC 7661 section 4.4.1).
+/// Volume retransmitted in a recovery that began while the window was not validated (RFC 7661 section 4.4.1).
 #[derive(Clone, Debug, Default)]
 pub(super) struct LostVolume {
-    /// What counted as outstanding when the loss was found, bytes.
+    /// Outstanding at the loss, bytes, as the reduction counted it.
     outstanding: f64,
-    /// What the congestion control leaves of that.
+    /// Fraction that the congestion control keeps of it.
     share: f64,
-    /// Ranges resent.
+    /// Ranges retransmitted.
     ranges: Vec<(u64, u64)>,
 }
 
@@ -55,7 +55,7 @@ impl LostVolume {
         self.ranges.push((seq, end));
     }
 
-    /// Bytes resent, each counted once.
+    /// Bytes retransmitted, each counted once.
     fn resent(mut self) -> u64 {
         self.ranges.sort_unstable();
         let (mut bytes, mut reached) = (0, 0);
@@ -68,7 +68,7 @@ impl LostVolume {
 }
 
 impl Tcb {
-    /// Bytes acknowledged in the best of the last round trips; 0 if none was measured.
+    /// Largest pipeACK sample that is recent enough, bytes; 0 if there is none.
     //= RFC 7661 section 4.2: pipeACK
     fn pipe_ack(&self, now: Time) -> u64 {
         let age = self.rto.srtt().times(3).max(SAMPLING);
@@ -76,7 +76,7 @@ impl Tcb {
         fresh.map(|(_, n)| *n).max().unwrap_or(0)
     }
 
-    /// An acknowledgement of new data: whether the window may grow.
+    /// Whether the window may grow on this ACK of new data.
     pub(super) fn validated(&mut self, ack: &AckDigest) -> bool {
         let now = ack.now;
         if self.config.cwnd_validation == Validation::Linux {
@@ -110,7 +110,7 @@ impl Tcb {
         }
     }
 
-    /// The window has been larger than its use for too long.
+    /// Reduces the window when the non-validated phase has lasted too long.
     fn expire(&mut self, now: Time) {
         let since = *self.used.since.get_or_insert(now);
         if now.since(since) >= NON_VALIDATED {
@@ -126,7 +126,7 @@ impl Tcb {
         window.cwnd = (window.cwnd / 2.0).max(least.min(window.cwnd));
     }
 
-    //= RFC 2861 section 3.2: a timeout long less than the window was used: halfway down to what was used
+    //= RFC 2861 section 3.2: window not filled for an RTO: cwnd halfway down to the amount used
     fn used_by_2861(&mut self, now: Time, flight: u64) -> bool {
         let rto = self.rto.timeout();
         let used = &mut self.used;
@@ -148,8 +148,8 @@ impl Tcb {
         full
     }
 
-    /// `tcp_is_cwnd_limited`, and `tcp_cwnd_application_limited` after a timeout long of less. What is outstanding
-    /// when an acknowledgement comes is what was after the last segment was sent.
+    /// `tcp_is_cwnd_limited`, and `tcp_cwnd_application_limited` after an RTO below the window. The amount
+    /// outstanding when an ACK arrives equals the amount after the last transmission.
     fn used_as_linux(&mut self, ack: &AckDigest, flight: u64) -> bool {
         let (now, window) = (ack.now, self.window.cwnd);
         let full = self.used.held || flight as f64 + self.window.mss > window;
@@ -177,7 +177,7 @@ impl Tcb {
         if self.window.in_slow_start() { self.window.cwnd < 2.0 * most as f64 } else { limited }
     }
 
-    /// At a reduction: what counts as outstanding if the window was not validated.
+    /// Amount outstanding that a reduction starts from if the window was not validated.
     //= RFC 7661 section 4.4.1: max(pipeACK, LossFlightSize)
     pub(super) fn at_loss(&self, flight: f64) -> f64 {
         if !self.unvalidated() {
@@ -186,24 +186,24 @@ impl Tcb {
         flight.max((self.pipe_ack(self.used.last_sent) as f64).min(self.window.cwnd))
     }
 
-    /// RFC 7661: the window is larger than what is used of it.
+    /// RFC 7661: whether the window is in the non-validated phase.
     fn unvalidated(&self) -> bool {
         self.config.cwnd_validation == Validation::Rfc7661 && self.used.since.is_some()
     }
 
-    /// A loss ends the phase in which the window is not validated; what is resent from here on counts.
+    /// Starts counting retransmitted bytes if a loss ends the non-validated phase.
     pub(super) fn count_lost_volume(&mut self) {
         self.lost_volume = (self.unvalidated() && !self.control.owns_window()).then(Box::default);
     }
 
-    /// So much was outstanding, and the congestion control leaves so much of it.
+    /// Records the amount outstanding at a reduction and the amount that the congestion control keeps.
     pub(super) fn note_reduction(&mut self, outstanding: f64, left: f64) {
         if let Some(lost) = &mut self.lost_volume {
             (lost.outstanding, lost.share) = (outstanding, left / outstanding.max(1.0));
         }
     }
 
-    /// An acknowledgement that ends the recovery: the volume that had been lost comes off the window as well.
+    /// At the end of recovery, reduces the window by the lost volume as well.
     #[cold]
     #[inline(never)]
     pub(super) fn take_off_lost_volume(&mut self, ack: &AckDigest) {
@@ -215,7 +215,7 @@ impl Tcb {
         //= RFC 7661 section 4.4.1: at the end of recovery (max(pipeACK, LossFlightSize) - R) / 2, one segment at least
         let LostVolume { outstanding, share, .. } = *lost;
         if outstanding == 0.0 {
-            return; // a mark had asked for the reduction of this window, and nothing was taken off for the loss
+            return; // an ECN mark had already reduced this window, so the loss reduced nothing
         }
         let left = (outstanding - lost.resent() as f64) * share;
         let window = &mut self.window;
@@ -226,7 +226,7 @@ impl Tcb {
         self.forget_use();
     }
 
-    /// The phase in which the window is not validated is over, and nothing is known of what is used.
+    /// Ends the non-validated phase and discards the measurements of use.
     pub(super) fn forget_use(&mut self) {
         let Used { last_sent, held, .. } = self.used;
         self.used = Used { last_sent, held, ..Used::default() };
@@ -236,7 +236,7 @@ impl Tcb {
         self.config.initial_window.bytes(self.config.mss, self.peer.window) as f64
     }
 
-    /// Nothing is outstanding and something is about to be sent: the window after a pause.
+    /// Adjusts the window before the first transmission after an idle period.
     #[cold]
     #[inline(never)]
     pub(super) fn after_pause(&mut self, now: Time) {
@@ -251,9 +251,9 @@ impl Tcb {
         //= RFC 5681 section 4.1: RW = min(IW, cwnd)
         let restart = self.initial_window().min(self.window.cwnd).max(self.window.mss);
         match self.config.cwnd_validation {
-            //= RFC 7661 section 4.3: a pause is no reason; only the non-validated period is
+            //= RFC 7661 section 4.3: idle time alone does not reduce it; only the non-validated phase does
             Validation::Rfc7661 => self.expire(now),
-            //= RFC 2861 section 3.2: half for every timeout that passed, down to the restart window
+            //= RFC 2861 section 3.2: halved for every RTO of idle time, down to the restart window
             Validation::Rfc2861 => self.decay(pause, rto, restart),
             Validation::Off | Validation::Linux => match self.config.idle_restart {
                 IdleRestart::Off => {}

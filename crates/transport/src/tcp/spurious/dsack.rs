@@ -1,32 +1,32 @@
 //! DSACK detection of spurious retransmissions (RFC 3708; catalogue EI-22).
 //!
-//! Then nothing was lost: the receiver's duplicate reports, held against the list of what was resent (RFC 3708
-//! section 3; catalogue EI-22). The verdict comes late, with the answers to retransmissions: going back cannot be
-//! stopped, the state can be restored.
+//! DSACK blocks are compared with the list of retransmitted ranges; if all of them are reported, nothing was
+//! lost (RFC 3708 section 3; catalogue EI-22). The verdict comes late, with the ACKs of retransmissions:
+//! go-back-N is over by then, but the state can be restored.
 //!
-//! When data sent after the last retransmission are acknowledged and some of what was resent was not
-//! reported, it was needed, or its report was lost: genuine.
+//! If data sent after the last retransmission are acknowledged and part of the retransmitted data was not
+//! reported, either it was needed or its report was lost. The verdict is then genuine.
 
 use super::{Case, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::tcp::Block;
 
-/// What was resent, and what of it came twice.
+/// Retransmitted ranges, and their DSACK reports.
 #[derive(Clone, Debug)]
 pub struct Dsack {
     list: Vec<Resent>,
-    /// Number of the present case; entries of earlier ones are remembered for late reports.
+    /// Number of the current case; entries of the previous case are kept for late reports.
     case: u32,
     due: bool,
-    /// Everything sent when the last retransmission left lies below.
+    /// One past the highest byte sent at the last retransmission.
     sent: u64,
-    /// Nothing is judged until this is acknowledged.
+    /// No verdict until this offset is acknowledged.
     barred: u64,
-    /// The network duplicates packets: reports mean nothing on this connection.
+    /// The network duplicates packets: DSACK is meaningless on this connection.
     off: bool,
     judge_fast: bool,
-    /// Every copy must be reported, but nothing is barred: as Linux counts.
+    /// Counting variant of Linux: every copy must be reported, and no window is barred.
     counts: bool,
 }
 
@@ -35,7 +35,7 @@ struct Resent {
     seq: u64,
     end: u64,
     times: u32,
-    /// So many of those came twice.
+    /// Number of DSACK reports for this range.
     reports: u32,
     case: u32,
 }
@@ -103,7 +103,7 @@ impl Watch for Dsack {
 }
 
 impl Dsack {
-    /// The one that counts.
+    /// The counting variant.
     pub(super) fn counting(config: &Config) -> Self {
         Dsack { counts: true, ..Dsack::new(config) }
     }
@@ -116,7 +116,7 @@ impl Dsack {
         self.case += 1;
         let (case, una) = (self.case, sight.una);
         self.list.retain(|r| r.case + 1 >= case);
-        // What was resent before and is not acknowledged belongs to the window that is judged.
+        // Unacknowledged earlier retransmissions belong to the window under judgement.
         for r in self.list.iter_mut().filter(|r| r.end > una) {
             r.case = case;
         }
@@ -130,7 +130,7 @@ impl Dsack {
     }
 
     fn on_report(&mut self, block: Block, ack: &AckDigest, sight: &Sight) -> Word {
-        //= RFC 3708 section 3 step A.1: a window of acknowledgements seems to be lost
+        //= RFC 3708 section 3 step A.1: a whole window of ACKs seems to be lost
         if !self.counts && sight.scoreboard_empty && block.left == sight.una && ack.newly_acked > 0 {
             return self.bar(sight);
         }
@@ -140,25 +140,25 @@ impl Dsack {
             if r.seq < block.right && block.left < r.end {
                 found = true;
                 if block.left <= r.seq && r.end <= block.right {
-                    //= RFC 3708 section 3 step A.2: resent once: it came twice
+                    //= RFC 3708 section 3 step A.2: retransmitted once: it arrived twice
                     r.reports += 1;
                     often |= r.times > 1 && r.case == self.case;
                 }
             }
         }
         if !found {
-            //= RFC 3708 section 3 step A.4: never resent: the network duplicates, nothing is judged any more
+            //= RFC 3708 section 3 step A.4: never retransmitted: the network duplicates, detection stops
             self.off = true;
             self.list = Vec::new();
             return if self.due { Word::GivenUp } else { Word::Open };
         }
         if often && !self.counts {
-            //= RFC 3708 section 3 step A.3: resent more than once: nothing is concluded for this window
+            //= RFC 3708 section 3 step A.3: retransmitted more than once: no verdict for this window
             return self.bar(sight);
         }
         let acked = ack.ack.max(sight.una);
         let open = |r: &Resent| r.case == self.case && !(r.twice(self.counts) && r.end <= acked);
-        //= RFC 3708 section 3 step B.1: all of it was acknowledged and came twice: no loss
+        //= RFC 3708 section 3 step B.1: all of it was acknowledged and arrived twice: no loss
         if self.due && self.list.iter().any(|r| r.case == self.case) && !self.list.iter().any(open) {
             return Word::Late;
         }

@@ -1,15 +1,15 @@
 //! DSACK detection by counting, for windows RFC 3708 leaves open.
 //!
-//! As [`super::dsack`], but where RFC 3708 concludes nothing from a window in which something was resent more than
-//! once, or whose acknowledgements were all lost, this counts: as many reports as copies. It is what Linux does,
-//! whose probe and timeout resend the same segment.
+//! As [`super::dsack`], but with as many DSACK reports required as copies sent. RFC 3708 gives no verdict for
+//! a window with a segment retransmitted more than once, or with all ACKs lost. Counting covers these cases;
+//! Linux does so, since its probe and timeout retransmit the same segment.
 
 use super::dsack::Dsack;
 use super::{Case, Sight, Step, Watch};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
-/// The duplicate reports and the copies.
+/// Counting DSACK detector.
 #[derive(Clone, Debug)]
 pub struct DsackCount(Dsack);
 

@@ -1,30 +1,30 @@
 //! Eifel detection by timestamps (RFC 3522; Ludwig and Katz 2000).
 //!
-//! The echoed timestamp of the first acceptable ACK after a retransmission tells whether it answers the original;
-//! figure `gprs-eifel/fig3`.
+//! The timestamp echoed by the first acceptable ACK after a retransmission identifies the original or the
+//! copy; figure `gprs-eifel/fig3`.
 //!
-//! The RFC counts the duplicates of a spurious fast retransmit (SpuriousRecovery = dupacks + 1) but says
-//! nothing of a larger threshold, so there is none. Its step 5 takes a timeout for genuine if all
-//! acknowledgements seem to be lost, although the retransmission was unneeded: the way back is
-//! congested. The original algorithm had no such step; `judge-lost-acks` goes without it (catalogue EI-02).
+//! The RFC returns the number of duplicate ACKs of a spurious fast retransmit (SpuriousRecovery = dupacks +
+//! 1), but specifies no larger threshold, so none is applied. Its step 5 judges a timeout genuine if all ACKs
+//! seem to be lost, although the retransmission was unneeded: the reverse path is congested. The original
+//! algorithm had no such step; `judge-lost-acks` omits it (catalogue EI-02).
 
 use super::{Case, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::Time;
 
-/// The Eifel detection algorithm.
+/// Eifel detection state.
 #[derive(Clone, Copy, Debug)]
 pub struct Eifel {
-    /// RetransmitTS: when the first retransmission was sent, while a verdict is due.
+    /// RetransmitTS: time of the first retransmission, while a verdict is due.
     retransmit: Option<Time>,
-    /// A fast retransmit began what is being judged.
+    /// The episode began with a fast retransmit.
     fast: bool,
-    /// The oldest byte outstanding, until what a fast retransmit resends is known.
+    /// SND.UNA at a fast retransmit, until its first retransmission.
     oldest: Option<u64>,
-    /// There will be no verdict.
+    /// The verdict was given up.
     given_up: bool,
-    /// The receiver has reported a duplicate on this connection.
+    /// The receiver has sent a DSACK on this connection.
     dsack_seen: bool,
     judge_fast: bool,
     judge_lost_acks: bool,
@@ -75,16 +75,16 @@ impl Watch for Eifel {
             return Step::default();
         }
         let Some(retransmit) = self.retransmit.take() else { return Step::default() };
-        //= RFC 3522 section 3.2 step 4: its echo is smaller: the original arrived first
+        //= RFC 3522 section 3.2 step 4: the echo is smaller: the original arrived first
         let original = ack.echo.is_some_and(|echo| echo < retransmit);
-        //= RFC 3522 section 3.2 step 5: but not if it looks as if all acknowledgements had been lost
+        //= RFC 3522 section 3.2 step 5: but not if all ACKs seem to have been lost
         let acks_lost = ack.dsack || (!dsack_seen && ack.ack >= sight.max);
         if original && (self.judge_lost_acks || !acks_lost) { Word::Spurious } else { Word::Genuine }.into()
     }
 }
 
 impl Eifel {
-    /// Without step 5, whatever the configuration says.
+    /// Without step 5, regardless of the configuration.
     pub(super) fn original(config: &Config) -> Self {
         Eifel { judge_lost_acks: true, judge_fast: true, ..Eifel::new(config) }
     }

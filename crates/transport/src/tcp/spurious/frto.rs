@@ -1,39 +1,39 @@
 //! F-RTO detection (RFC 5682), with SACK.
 //!
-//! It resends one segment, and when that is acknowledged it sends new data instead of old. If the next
-//! acknowledgement moves on, it can only answer what was sent before the timeout: F-RTO, RFC 5682; catalogue EI-20.
-//! It says nothing of fast retransmits.
+//! After a timeout the sender retransmits one segment and, when it is acknowledged, sends new data instead of
+//! further retransmissions. If the next ACK advances SND.UNA, it must acknowledge data sent before the
+//! timeout (RFC 5682; catalogue EI-20). F-RTO does not judge fast retransmits.
 //!
-//! With nothing new to send, or no room for it at the peer, no verdict is given.
+//! No verdict is given without new data to send, or without room in the peer's window.
 
 use super::{Case, Course, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
-/// F-RTO.
+/// F-RTO state.
 #[derive(Clone, Copy, Debug)]
 pub struct Frto {
-    /// With the rules of section 3, for SACK.
+    /// Uses the rules of section 3, for SACK.
     sack: bool,
-    /// What a SACK block tells first is news; not so where recovery forgets what was told before.
+    /// New SACK information is reliable; not so where recovery clears the scoreboard.
     news: bool,
     phase: Phase,
-    /// "recover" or "RecoveryPoint", one past it: recovery from a timeout goes on up to here.
+    /// "recover" or "RecoveryPoint", one past it: end of the recovery from a timeout.
     recover: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Off,
-    /// Step 2 is next.
+    /// Waiting for step 2.
     Resent {
-        /// The retransmission ends here.
+        /// End of the retransmission.
         end: u64,
-        /// One past the highest byte sent when the timer first expired. Duplicates may let out new data
-        /// before step 2, of which the RFC does not speak; their acknowledgement tells nothing.
+        /// One past the highest byte sent at the first expiry of the timer. Duplicate ACKs may send new data
+        /// before step 2, which the RFC does not cover; their ACK is inconclusive.
         max: u64,
     },
-    /// Step 3 is next: what was sent after the timeout begins here.
+    /// Waiting for step 3: start of the data sent after the timeout.
     NewData(u64),
 }
 
@@ -48,7 +48,7 @@ impl Watch for Frto {
             (self.phase, self.recover) = (Phase::Off, sight.max);
             return Case::None;
         }
-        // "recover" is set with the first acknowledgement only, so that timeouts in a row are judged.
+        // "recover" is set only with the first ACK, so that repeated timeouts are judged.
         let max = match self.phase {
             Phase::Resent { max, .. } => max,
             _ => sight.max,
@@ -58,7 +58,7 @@ impl Watch for Frto {
     }
 
     fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
-        // Something else is resent: what comes next tells nothing.
+        // A different segment is retransmitted: the following ACKs are inconclusive.
         self.phase = Phase::Off;
         Case::None
     }
@@ -71,13 +71,13 @@ impl Watch for Frto {
 
     fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
         let new = ack.newly_acked > 0;
-        //= RFC 5682 section 2.1: what neither acknowledges new data nor is a duplicate is ignored
+        //= RFC 5682 section 2.1: an ACK that is neither of new data nor a duplicate is ignored
         if !new && !ack.duplicate {
             return Step::default();
         }
         match self.phase {
             Phase::Off => Step::default(),
-            //= RFC 5682 section 3.1 step 2: with SACK duplicates are waited out
+            //= RFC 5682 section 3.1 step 2: with SACK, duplicate ACKs are ignored here
             Phase::Resent { .. } if !new && self.sack => Step::default(),
             Phase::Resent { end, max } => {
                 (self.phase, self.recover) = (Phase::Off, sight.max);
@@ -85,7 +85,8 @@ impl Watch for Frto {
                     //= RFC 5682 section 2.1 step 2 a: a duplicate: conventional recovery
                     return Word::Genuine.into();
                 }
-                //= RFC 5682 section 2.1 step 2 a: nothing is left to tell, or not all of the retransmission
+                //= RFC 5682 section 2.1 step 2 a: everything is acknowledged, or only part of the
+                // retransmission
                 if ack.ack >= max || (ack.ack < end && !self.sack) {
                     return Word::GivenUp.into();
                 }
@@ -100,14 +101,15 @@ impl Watch for Frto {
             Phase::NewData(point) => {
                 self.phase = Phase::Off;
                 let genuine = if self.sack {
-                    //= RFC 5682 section 3.1 step 3 a: new data acknowledged, or nothing old
+                    //= RFC 5682 section 3.1 step 3 a: new data acknowledged, or no old data
                     ack.ack.max(ack.sacked_up_to) > point || !(new || ack.sack_news && self.news)
                 } else {
                     //= RFC 5682 section 2.1 step 3 a: a duplicate
                     !new
                 };
                 if genuine {
-                    //= RFC 5682 section 2.1 step 3 a: at most three segments, and back to what is unacknowledged
+                    //= RFC 5682 section 2.1 step 3 a: at most three segments, and unacknowledged data are
+                    // resent
                     return Step { word: Word::Genuine, course: Course::Back };
                 }
                 //= RFC 5682 section 2.1 step 3 b: spurious; "recover" is SND.UNA
@@ -123,7 +125,7 @@ impl Frto {
         Frto { sack, news: true, phase: Phase::Off, recover: 0 }
     }
 
-    /// Nothing is to be judged any more; somebody else has done it.
+    /// Ends detection, when another detector has given the verdict.
     pub(super) fn done(self) -> Self {
         Frto { phase: Phase::Off, recover: 0, ..self }
     }

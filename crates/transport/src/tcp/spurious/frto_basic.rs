@@ -1,7 +1,6 @@
 //! Basic F-RTO without SACK (RFC 5682 section 2).
 //!
-//! Only whether the acknowledgement moves on (RFC 5682 section 2): the same algorithm, blind to SACK even where it is
-//! in use.
+//! Evaluates only cumulative ACKs (RFC 5682 section 2), even where SACK is in use.
 
 use super::frto::Frto;
 use super::{Case, Sight, Step, Watch};

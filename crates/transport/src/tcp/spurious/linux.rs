@@ -1,10 +1,10 @@
 //! Combined spurious detection of Linux: F-RTO, timestamps, DSACK.
 //!
-//! After a timeout it sends as F-RTO does and looks at timestamps and duplicate reports too; whichever first shows
-//! that nothing was lost is believed. Fast retransmits are judged by timestamps and duplicate reports.
+//! After a timeout it sends as F-RTO does and evaluates timestamps and DSACK too; the first spurious verdict
+//! counts. Fast retransmits are judged by timestamps and DSACK.
 //!
-//! "Genuine" is said once nobody is left who could say otherwise. As in Linux, timestamps are believed
-//! even if all acknowledgements seem to be lost.
+//! The verdict is genuine once no detector is left that could contradict. As in Linux, timestamps are trusted
+//! even if all ACKs seem to be lost.
 
 use super::dsack::Dsack;
 use super::eifel::Eifel;
@@ -13,7 +13,7 @@ use super::{Case, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
-/// Three detectors, and which of them still owe a word.
+/// Three detectors, and which verdicts are outstanding.
 #[derive(Clone, Debug)]
 pub struct Linux {
     eifel: Option<Eifel>,
@@ -69,7 +69,7 @@ impl Watch for Linux {
             *owes = false;
             if matches!(step.word, Word::Spurious | Word::Late) {
                 self.owe = [false; 3];
-                // It need not look any further; what it was about to send is old.
+                // F-RTO stops; its planned transmission is obsolete.
                 self.frto = self.frto.done();
                 return step.word.into();
             }

@@ -1,17 +1,17 @@
 //! Spurious detection by minimum RTT (Allman and Paxson).
 //!
-//! If it comes sooner after the retransmission than the least round trip ever measured, it was on its way (Allman and
-//! Paxson 1999; "Responding" section II.C; catalogue EI-21).
+//! An ACK that arrives sooner after the retransmission than the minimum RTT must acknowledge the original
+//! (Allman and Paxson 1999; "Responding" section II.C; catalogue EI-21).
 //!
-//! Time runs from the last retransmission. A duplicate is waited out: it tells of later segments. Where the
-//! least round trip measured is longer than the path's (it held time in a queue), the verdict can be wrong.
+//! Time runs from the last retransmission. Duplicate ACKs are ignored, since later segments cause them. If
+//! the minimum RTT measured exceeds that of the path (it includes queueing delay), the verdict can be wrong.
 
 use super::{Case, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::{Span, Time};
 
-/// The least round trip, and when the oldest segment was resent.
+/// Minimum RTT, and the time of the oldest segment's retransmission.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRtt {
     least: Option<Span>,
@@ -32,7 +32,7 @@ impl Watch for MinRtt {
         if ack.newly_acked == 0 {
             return Step::default();
         }
-        let least = self.least; // before this acknowledgement
+        let least = self.least; // before this ACK
         if let Some(sample) = ack.sample {
             self.least = Some(least.map_or(sample, |l| l.min(sample)));
         }

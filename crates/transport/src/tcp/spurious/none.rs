@@ -1,12 +1,10 @@
 //! No detection: every timeout counts as a loss.
-//!
-//! Then every timeout is a loss.
 
 use super::{Case, Sight, Step, Watch};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
-/// Nobody.
+/// No detector.
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 

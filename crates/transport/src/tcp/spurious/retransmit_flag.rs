@@ -1,21 +1,22 @@
 //! Spurious detection by a retransmission flag in segments and ACKs.
 //!
-//! One bit each way resolves the ambiguity as timestamps do, for no bytes but with the receiver's help: proposed
-//! beside timestamps (Ludwig and Katz 2000; RFC 3708 section 4; catalogue EI-26), never standardised.
+//! One bit in each direction resolves the retransmission ambiguity as timestamps do. It costs no bytes, but
+//! needs the receiver's help. Proposed beside timestamps (Ludwig and Katz 2000; RFC 3708 section 4; catalogue
+//! EI-26), never standardised.
 //!
-//! As with timestamps, an acknowledgement of several segments speaks of the first. If the acknowledgements
-//! were lost, the answer is to the retransmission, and the timeout counts as genuine.
+//! As with timestamps, the ACK of several segments refers to the first. If ACKs of the original were lost,
+//! the next ACK refers to the retransmission, and the timeout counts as genuine.
 
 use super::{Case, Sight, Step, Watch, Word};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
-/// Whether a verdict is due.
+/// Detector state.
 #[derive(Clone, Copy, Debug)]
 pub struct RetransmitFlag {
     due: bool,
     fast: bool,
-    /// The oldest byte outstanding, until what a fast retransmit resends is known.
+    /// SND.UNA at a fast retransmit, until its first retransmission.
     oldest: Option<u64>,
     judge_fast: bool,
 }
@@ -42,7 +43,7 @@ impl Watch for RetransmitFlag {
     }
 
     fn on_resent(&mut self, seq: u64, _: u64, _: u64) {
-        // The acknowledgement that comes first would answer something older.
+        // The next ACK would refer to an older segment.
         if self.oldest.take().is_some_and(|una| seq > una) {
             self.due = false;
         }

@@ -1,18 +1,18 @@
 //! Inflight bounds of BBRv3 from losses (section 5.5.10.2).
 //!
-//! While it is probed: where the loss rate passed 2 %, that much in flight was too much (section 5.5.10.2).
-//! Otherwise: slow down toward what is delivered now (section 5.5.10.3). A loss that was none gives back what it took
-//! (section 5.5.11).
+//! While ProbeBW probes, the flight at which the loss rate passed 2 % becomes the upper bound (section
+//! 5.5.10.2). Otherwise a loss reduces the bounds toward the present delivery rate (section 5.5.10.3). A
+//! spurious loss restores them (section 5.5.11).
 
 use super::{BETA, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample, State, Undo};
 use crate::tcp::cc::{Loss, Window};
 use base::Time;
 
-/// At so many instants losses are told apart: far more than a round trip has.
+/// Times of loss remembered, far more than one RTT has.
 const REMEMBERED: usize = 1024;
 
 impl State {
-    /// Bytes lost since something was sent at `sent` (`C.lost - P.lost`).
+    /// Bytes lost after the transmission at `sent` (`C.lost - P.lost`).
     pub(super) fn lost_since(&self, sent: Time) -> u64 {
         let before = self.losses.iter().rev().find(|(at, _)| *at <= sent);
         self.lost - before.map_or(self.lost_before, |(_, lost)| *lost)
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// What is sent from now on was sent after so much had been lost.
+    /// Records the total lost by `now`; later transmissions compare with it.
     fn count_loss(&mut self, now: Time, lost: u64) {
         self.lost = lost;
         match self.losses.back_mut() {
@@ -49,7 +49,7 @@ impl State {
     }
 
     // draft-ietf-ccwg-bbr section 3.7: CE marks must be treated as congestion; how is left open
-    /// A mark: like a loss outside of probing; while more is tried, like more losses than are borne.
+    /// An ECN mark counts as a loss outside of probing, and as excessive loss while probing.
     pub(super) fn hear_mark(&mut self, window: &Window) {
         self.note_loss();
         if self.mode == Mode::Startup {
@@ -226,8 +226,8 @@ mod tests {
         Loss { now, record, lost, delivered: 510_000 }
     }
 
-    /// Section 5.5.10.2, InflightAtLoss: 100 kB in flight, 1.5 kB lost before a burst of 10 kB that is lost too: of
-    /// that burst as much would have been safe as keeps the losses at 2 % of what was in flight.
+    /// Section 5.5.10.2, InflightAtLoss: 100 kB in flight, 1.5 kB lost before a burst of 10 kB that is lost
+    /// too. The bound includes the part of that burst at which the loss rate is 2 %.
     #[test]
     fn the_volume_at_which_two_percent_were_lost() {
         let sample = Sample { in_flight: 100_000.0, lost: 11_500.0, ..Sample::default() };
@@ -236,9 +236,9 @@ mod tests {
         assert!(((1500.0 + burst) / (90_000.0 + burst) - 0.02).abs() < 1e-9, "{at}");
     }
 
-    /// Section 5.5.10.2, HandleLostPacket: an acknowledgement shows that ten segments are lost, the 50th and from the
-    /// 92nd on. Each is judged by what was in flight when it was sent and what has been lost since. One of 50 is no
-    /// more than 2 %, two of 92 are: there the probe ends, once.
+    /// Section 5.5.10.2, HandleLostPacket: an ACK reveals ten lost segments, the 50th and from the 92nd on.
+    /// Each is judged by the flight at its transmission and the losses since. One of 50 is at most 2 %, two
+    /// of 92 are more: there the probe ends, once.
     #[test]
     fn of_several_losses_the_one_decides_that_passes_the_threshold() {
         let (mut bbr, window) = probing();
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(bbr.lost(), 9000);
     }
 
-    /// Section 5.5.10.2: what was lost before a segment was sent does not count against it (C.lost - P.lost).
+    /// Section 5.5.10.2: losses before a segment's transmission do not count against it (C.lost - P.lost).
     #[test]
     fn losses_before_a_segment_was_sent_are_not_its() {
         let (mut bbr, window) = probing();
@@ -266,8 +266,8 @@ mod tests {
         assert_eq!((bbr.mode(), bbr.flight_bound()), (Mode::Up, f64::INFINITY));
     }
 
-    /// Section 5.5.10.3, NoteLoss: the round of a loss ends when what is sent after it is delivered: what the
-    /// acknowledgement at hand delivers counts as delivered already.
+    /// Section 5.5.10.3, NoteLoss: the round of a loss ends when data sent after the loss are delivered; data
+    /// delivered by the current ACK count as already delivered.
     #[test]
     fn the_round_of_a_loss_begins_with_it() {
         let (mut bbr, window) = probing();

@@ -1,14 +1,14 @@
 //! ProbeBW phases of BBRv3: down, cruise, refill, up.
 //!
-//! The four phases of probing for rate: down, cruise, refill, up, once in two or three seconds, or sooner where Reno
-//! would have come back by then (section 5.3.3).
+//! One cycle takes two to three seconds, or less where Reno would have recovered its window sooner (section
+//! 5.3.3).
 
 use super::{Feedback, Mode, Sample, State};
 use crate::tcp::cc::{Delivery, Window};
 use base::rng::mix;
 use base::{Span, Time};
 
-/// Reno comes back within so many round trips at the latest.
+/// Upper bound of Reno's recovery time, round trips.
 const RENO_ROUNDS: f64 = 63.0;
 
 impl State {

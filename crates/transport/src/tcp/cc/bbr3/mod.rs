@@ -1,15 +1,15 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr).
 //!
-//! BBR version 3, draft-ietf-ccwg-bbr: rate and round trip as in version 1, and beside them how much may be in
-//! flight: for long, as far as probing found the path to lose less than 2 %; for short, what was delivered in the
-//! last round with a loss.
+//! Bandwidth and minimum RTT are estimated as in version 1. Two bounds limit the flight. The long-term bound
+//! is the flight at which probing found less than 2 % loss. The short-term bound is the amount delivered in
+//! the last round with a loss.
 //!
-//! The draft draws how long to wait between probes at random; here a hash of the instant does (as in `bbr`).
-//! There is no offload to feed: the quantum is the draft's formula. Losses are heard one by one, with `rack` before
-//! the acknowledgement that showed them moves the model; recoveries that take nothing for lost count what they resend,
-//! when they do. A mark is congestion, as the draft asks; how is left open: like a loss outside of probing, and like
-//! more losses than are borne while more is tried. After a timeout the window grows from one segment by what is
-//! acknowledged; that the recovery is over is not heard.
+//! The draft draws the wait between probes at random; here it is a hash of the time (as in `bbr`). There is
+//! no offload, so the send quantum is the draft's formula. Losses are processed one by one. With `rack` they
+//! come before the ACK that revealed them; recoveries that mark no losses report a segment when they
+//! retransmit it. An ECN mark is congestion, as the draft requires; the reaction is unspecified there. Here a
+//! mark counts as a loss outside of probing, and as excessive loss while probing. After a timeout the window
+//! grows from one segment by the bytes acknowledged; the end of recovery is not signalled.
 
 mod bounds;
 mod cycle;
@@ -29,25 +29,25 @@ const LEAST_SEGMENTS: f64 = 4.0;
 const MARGIN: f64 = 0.99;
 // draft-ietf-ccwg-bbr section 5.3.1.3: BBRStartupFullLossCnt
 const STARTUP_LOSSES: u64 = 6;
-/// For so many rounds the volume of bunched acknowledgements is remembered.
+/// Window of the ACK-aggregation filter, rounds.
 const EXTRA_ROUNDS: usize = 10;
 
 named! {
-    /// What BBR is doing (section 5.1).
+    /// State of BBR (section 5.1).
     pub enum Mode {
-        /// Doubles the rate until it stops growing, or too much is lost.
+        /// Startup: doubles the rate until it stops growing, or too much is lost.
         Startup = "startup",
-        /// Empties the queue that this made.
+        /// Drain: empties the queue built in Startup.
         Drain = "drain",
-        /// Probing for rate: less than the rate, until there is room.
+        /// ProbeBW_DOWN: paces below the estimate until the flight is low enough.
         Down = "down",
-        /// Just the rate, until it is time to probe.
+        /// ProbeBW_CRUISE: paces at the estimate until the next probe is due.
         Cruise = "cruise",
-        /// Just the rate, with all bounds but the long one lifted.
+        /// ProbeBW_REFILL: paces at the estimate, with the short-term bounds lifted.
         Refill = "refill",
-        /// More than the rate, until that shows.
+        /// ProbeBW_UP: paces above the estimate until a queue or losses appear.
         Up = "up",
-        /// Half of the product of rate and round trip, to see the least round trip.
+        /// ProbeRTT: half of the bandwidth-delay product in flight, to measure the minimum RTT.
         ProbeRtt = "probe-rtt",
     }
 }
@@ -70,7 +70,7 @@ impl Mode {
     }
 }
 
-/// What acknowledgements say now of the last probe for more (`BBR.ack_phase`).
+/// Phase of the ACKs relative to the last bandwidth probe (`BBR.ack_phase`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Feedback {
     None,
@@ -80,19 +80,19 @@ enum Feedback {
     Stopping,
 }
 
-/// What one acknowledgement measured, with what its newest segment met when it was sent.
+/// Delivery sample of one ACK, with the state at the transmission of its newest segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     rate: f64,
     delivered: f64,
     app_limited: bool,
-    /// Bytes in flight when it was sent, itself included.
+    /// Bytes in flight when that segment was sent, itself included.
     in_flight: f64,
-    /// Bytes lost since.
+    /// Bytes lost since then.
     lost: f64,
 }
 
-/// The bounds and what led there, before a loss that may turn out to be none.
+/// Bounds and mode before a loss that may turn out to be spurious.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     mode: Option<Mode>,
@@ -111,9 +111,9 @@ struct State {
     round: u64,
     round_began: bool,
     next_round: u64,
-    /// The largest rate of the last cycle and of this one, bytes a second.
+    /// Maximum delivery rate of the last cycle and of this one, bytes per second.
     rates: [f64; 2],
-    /// The rate that all bounds allow.
+    /// Bandwidth estimate within all bounds, bytes per second.
     rate: f64,
     rate_short: f64,
     flight_short: f64,
@@ -153,12 +153,13 @@ struct State {
     extra: [f64; EXTRA_ROUNDS],
     extra_since: Time,
     extra_acked: f64,
-    /// When losses were heard, and how much was lost by then.
+    /// Times of losses, with the total bytes lost by then.
     losses: VecDeque<(Time, u64)>,
-    /// How much was lost before the first of these.
+    /// Total bytes lost before the first entry of `losses`.
     lost_before: u64,
     lost: u64,
-    /// What the newest segment delivered met: bytes in flight, and whether the application limited.
+    /// At the transmission of the newest delivered segment: bytes in flight, and whether the application
+    /// limited the rate.
     latest: (f64, bool),
     latest_at: Time,
     round_lost: u64,
@@ -166,24 +167,24 @@ struct State {
     delivered: u64,
 }
 
-/// BBR version 3 between acknowledgements.
+/// BBR version 3 state.
 #[derive(Clone, Debug)]
 pub struct Bbr3(Box<State>);
 
 impl Bbr3 {
-    /// What it is doing.
+    /// Current mode.
     pub fn mode(&self) -> Mode {
         self.0.mode
     }
-    /// Its estimate of the path's rate, bytes a second.
+    /// Estimated bottleneck bandwidth, bytes per second.
     pub fn rate(&self) -> f64 {
         self.0.most()
     }
-    /// Bytes that it has heard were lost.
+    /// Total bytes lost.
     pub fn lost(&self) -> u64 {
         self.0.lost
     }
-    /// The most in flight that probing found to be safe, bytes; infinite before a probe lost too much.
+    /// Long-term bound of the flight, bytes; infinite before a probe lost too much.
     pub fn flight_bound(&self) -> f64 {
         self.0.flight_long
     }
@@ -429,7 +430,7 @@ impl Control for Bbr3 {
         }))
     }
 
-    /// The window moves with what is delivered, in recovery and out of it.
+    /// ACKs do not move the window; delivery samples do, in recovery and outside it.
     fn on_ack(&mut self, _window: &mut Window, _ack: &Acked) {}
 
     fn on_reduction(&mut self, window: &Window, reduction: &Reduction) -> f64 {

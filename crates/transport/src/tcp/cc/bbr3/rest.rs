@@ -1,7 +1,7 @@
 //! ProbeRTT of BBRv3: minimum RTT filter.
 //!
-//! The least in ten seconds, and every five seconds without a shorter one half of the product of rate and round trip
-//! stays in flight for 200 ms (section 5.3.4).
+//! The minimum RTT is taken over ten seconds. After five seconds without a lower one, half of the
+//! bandwidth-delay product is kept in flight for 200 ms (section 5.3.4).
 
 use super::{Feedback, LEAST_SEGMENTS, Mode, State};
 use crate::tcp::cc::{Delivery, Window};
