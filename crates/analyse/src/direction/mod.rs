@@ -4,6 +4,7 @@
 mod aged;
 pub(crate) mod answer;
 pub(crate) mod baseline;
+mod breaches;
 mod idle;
 mod outcome;
 pub(crate) mod parts;
@@ -17,7 +18,6 @@ use crate::facts::numbers::Numbers;
 use crate::facts::ranges::Ranges;
 use crate::facts::reason::{Far, Phase, Reacts, Reason, Scene};
 use crate::facts::rtt::{self, Rtt};
-use crate::findings::fault::{Fault, FaultKind};
 use crate::findings::flow::{Retransmission, Transmission, Way};
 use crate::findings::join::Sighting;
 use crate::findings::profile::Seen;
@@ -538,62 +538,6 @@ impl Direction {
 
     fn oldest_before(&self, copy: &Copy) -> Option<Time> {
         self.copies.of(copy.seq, copy.seq + 1).map(|c| c.t).max()
-    }
-
-    fn note_faults(&mut self, scene: &Scene, reason: Reason, copy: &Copy) {
-        let t = copy.t;
-        let waited = scene.waited();
-        match reason {
-            Reason::Timeout => {
-                let early = |least: Span| waited < least && waited != Span::FOREVER;
-                if self.rtt.least(copy.end - copy.seq).is_some_and(early) {
-                    self.fault(t, FaultKind::EarlyTimer, waited.as_nanos());
-                }
-                if let Some((seq, before)) = self.timer.ran
-                    && seq == copy.seq
-                    && self.acks.advanced < self.timer.expired
-                    && waited < Span::from_nanos(before.as_nanos() / 10 * 8)
-                {
-                    self.fault(t, FaultKind::NoBackOff, waited.as_nanos());
-                }
-            }
-            Reason::Fast if self.dupacks.count < 3 && self.sacked.is_empty() && self.dupacks.count > 0 => {
-                self.fault(t, FaultKind::EarlyFastRetransmit, self.dupacks.count);
-            }
-            Reason::GoBackN => {
-                let clocked =
-                    self.acks.heard == Some(t) || rtt::age(t, self.acks.heard) < Span::from_millis(2);
-                if self.dupacks.count > 0 && clocked && self.sacked.is_empty() {
-                    self.fault(t, FaultKind::DuplicatesClock, self.dupacks.count);
-                }
-                if self.timer.expired == Some(t) && self.acks.heard != Some(t) {
-                    self.timer.at_timeout += 1;
-                    if self.timer.at_timeout == 2 {
-                        self.fault(t, FaultKind::ResendsOutstanding, self.timer.at_timeout);
-                    }
-                }
-            }
-            _ => {}
-        }
-        if copy.end <= self.una && rtt::age(t, self.acks.advanced) > Span::from_millis(10) {
-            self.fault(t, FaultKind::ResendsAcknowledged, copy.end - copy.seq);
-        }
-    }
-
-    pub(crate) fn fault(&mut self, t: Time, kind: FaultKind, amount: u64) {
-        if self.room(self.way.faults.len()) {
-            self.way.faults.push(Fault { t, kind, amount });
-        }
-    }
-
-    fn overruns(&mut self, t: Time, end: u64) {
-        // One byte beyond a closed window is a window probe.
-        if let Some(edge) = self.window.edge
-            && end > edge + 1
-            && self.answered
-        {
-            self.fault(t, FaultKind::WindowOverrun, end - edge);
-        }
     }
 
     /// New data after the first or second duplicate ACK (RFC 3042).

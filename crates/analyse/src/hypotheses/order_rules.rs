@@ -121,8 +121,7 @@ impl Plain {
         let (mut acked, mut top, mut low, mut dups) = (start, start, 0, 0);
         // `front`: one past the earliest possible trigger of the last ACK. `settled`: packets below it have a
         // known fate.
-        let (mut front, mut settled, mut answered) = (0, 0, 0);
-        let mut first = 0;
+        let (mut front, mut settled, mut answered, mut first) = (0, 0, 0, 0);
         // Entries of `agains` that no SACK block has covered.
         let mut open = Skip::new(agains.len());
         for (k, h) in heard.iter().enumerate() {

@@ -420,9 +420,6 @@ impl Receiver {
         if let Some(shared) = &mut self.shared {
             shared.now = now;
         }
-        if let Some(shared) = &mut self.shared {
-            shared.now = now;
-        }
         let window = self.offered();
         self.unacked = 0;
         self.ack_due = Time::NEVER;
