@@ -75,7 +75,7 @@ fn what_a_page_cannot_do_is_one_sentence() {
     let kernel = format!("{}transport = \"linux\"\n", first());
     let kernel =
         kernel.replace("grid.\"flow.download.transport.tcp.spurious\" = [\"none\", \"eifel\"]\n", "");
-    says(json!({ "do": "run", "text": kernel }), "asks for a real kernel");
+    says(json!({ "do": "run", "text": kernel }), "needs a real kernel");
     says(json!({ "do": "picture", "text": first(), "cell": 2, "repetition": 0, "flow": 0 }), "no cell 2");
     says(json!({ "do": "picture", "text": first(), "cell": 0, "repetition": 0, "flow": 1 }), "has 1 flows");
     says(json!({ "do": "fly" }), "cannot be read");

@@ -416,7 +416,7 @@ fn commands_call_names_by_either_clock() {
         assert_eq!(said.lines().count(), 2, "{said}");
         assert!(said.lines().all(|line| line.ends_with("): cell.near, cell.far")), "{said}");
         assert!(
-            complaints.contains("cell.far at ") && complaints.contains("called `cell.none`"),
+            complaints.contains("cell.far at ") && complaints.contains("has no trigger `cell.none`"),
             "{complaints}"
         );
         times

@@ -61,10 +61,11 @@ fn measure(model: &Model, repetition: u64) -> [f64; 3] {
 /// The page.
 pub(crate) fn table(repetitions: u64) -> Result<String, String> {
     let mut page = format!(
-        "# Queueing disciplines beside each other\n\nOne to three bulk transfers (NewReno, every second segment acknowledged) over 384 kbit/s with a round trip of\n\
-         320 ms: a product of 16 packets. {repetitions} repetitions of 60 s; the same start times in every row, so that\n\
-         differences to drop-tail are paired. ± is half of a 95 % interval (Student). Losses are counted until the first\n\
-         recovery of the first flow ends; the queue is the mean over time, without the packet in service. Written by\n\n\
+        "# Queueing disciplines beside each other\n\n\
+         The workload is one to three bulk transfers (NewReno, every second segment acknowledged). The path has 384 kbit/s and an\n\
+         RTT of 320 ms, a bandwidth-delay product of 16 packets. Each row has {repetitions} repetitions of 60 s; start times are equal in\n\
+         all rows, so differences to drop-tail are paired. ± is half of a 95 % interval (Student). Losses are counted until the\n\
+         first recovery of the first flow ends; the queue is the mean over time, without the packet in service. Written by\n\n\
          ```sh\ncargo run --release -p williwaw-lab --example queues -- docs/queues.md\n```\n"
     );
     for (flows, text) in SCENARIOS.iter().enumerate() {

@@ -10,8 +10,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What is copied: who is changed, who plays, what both need.
-const CRATES: [&str; 11] =
-    ["base", "transport", "path", "host", "sctp", "script", "dccp", "atp", "radio", "cells", "scenario"];
+const CRATES: [&str; 12] = [
+    "base",
+    "transport",
+    "path",
+    "host",
+    "sctp",
+    "script",
+    "dccp",
+    "atp",
+    "radio",
+    "cells",
+    "scenario",
+    "testkit",
+];
 /// What is copied of each.
 const PARTS: [&str; 6] = ["src", "examples", "benches", "data", "presets", "Cargo.toml"];
 
