@@ -15,7 +15,7 @@ function asked(request) {
 
 onmessage = async ({ data }) => {
   if (data.module) {
-    const page = { progress: (done, total) => postMessage({ done, total }) };
+    const page = { progress: (done, total) => postMessage({ done, total }), now: () => performance.now() };
     engine = (await WebAssembly.instantiate(data.module, { page })).exports;
     postMessage({ ready: true });
     return;
