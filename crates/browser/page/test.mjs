@@ -95,8 +95,15 @@ await run(async () => {
   assert.deepEqual(await saved(page, '#parquet'), again.flows, 'flows.parquet after a change in the text');
   times.push([await seconds(), again.seconds]);
   assert.notDeepEqual(await row(page, 'completion_time_s'), told);
-  const [here, beside] = times.reduce(([a, b], [x, y]) => [a + x, b + y], [0, 0]);
-  say(`edited in the form and in the text, 200 repetitions each: equal; ${times.map(([s]) => s.toFixed(2)).join(' and ')} s here, ${times.map(([, s]) => s.toFixed(2)).join(' and ')} s of ${williwaw.includes('/debug/') ? 'a debug build of ' : ''}the command with one thread, storage included: ratio ${(here / beside).toFixed(2)}`);
+  say(`edited in the form and in the text, 200 repetitions each: equal; ${times.map(([s]) => s.toFixed(2)).join(' and ')} s here, ${times.map(([, s]) => s.toFixed(2)).join(' and ')} s of the command`);
+  // The least of three in turn: others use this machine too.
+  const least = [Infinity, Infinity];
+  for (let i = 0; i < 3; i++) {
+    const { seconds: took } = await page.evaluate((text) => williwaw.ask({ do: 'run', text, repetitions: 1000, seed: 1 }).then(({ seconds }) => ({ seconds })), first);
+    least[0] = Math.min(least[0], took);
+    least[1] = Math.min(least[1], native(first, 1000, 1).seconds);
+  }
+  say(`2 000 repetitions, the least of three: ${least[0].toFixed(2)} s here, ${least[1].toFixed(2)} s of ${williwaw.includes('/debug/') ? 'a debug build of ' : ''}the command with one thread, storage included: ratio ${(least[0] / least[1]).toFixed(2)}`);
 
   // The preview, a mistake at its line and at its key; the results stay.
   assert.match(await page.locator('#preview .cost').textContent(), /200 repetitions \(2 cells of 100\).*in this page/);
@@ -116,16 +123,17 @@ await run(async () => {
   for (const part of ['Queue', 'Compare', 'Captures', 'Running']) {
     const link = page.locator('nav a', { hasText: part });
     assert.equal(await link.getAttribute('aria-disabled'), 'true');
-    await link.click();
+    // For playwright it is disabled; a user can follow it, and reads why.
+    await link.click({ force: true });
     await page.locator('h1', { hasText: part }).waitFor();
     assert.match(await page.locator('#alone').textContent(), /need `williwaw serve`\.$/);
   }
   await page.locator('nav a', { hasText: 'Compose' }).click();
   await page.locator('#here').waitFor();
   assert.ok((await text(page)).includes('furlongs'), 'work in hand outlives the way to another part');
-  const command = `${first}[[command]]\nnode = "phone"\nrun = "touch /tmp/never"\n`;
-  await write(page, command, 'wrong');
-  assert.match(await page.locator('#state').textContent(), /needs a real kernel, a program or a wire|mistakes/);
+  const command = `${first}[[command]]\nname = "touch"\nat = "phone"\nrun = "touch /tmp/never"\n`;
+  await page.locator('#text').fill(command);
+  await page.waitForFunction(() => /needs a real kernel, a program or a wire/.test(document.getElementById('state').textContent));
   say('real time, queue, comparison, captures and running emulations are shown as disabled, with one sentence; a command is not run');
 
   // A long run is stopped; the page goes on, and answers meanwhile.
@@ -148,7 +156,7 @@ await run(async () => {
 
   // A published experiment by the chooser, another cell and repetition by their fields.
   await forget(page);
-  await page.locator('#begin').selectOption('published:gprs-eifel/table2');
+  await page.locator('#begin').selectOption('published:gprs-eifel/reselections');
   await page.locator('#reps').fill('2');
   await reached(page, 'done');
   await page.locator('#cell').selectOption({ index: 1 });
@@ -156,7 +164,7 @@ await run(async () => {
   await page.locator('#rep').press('Enter');
   await page.locator('h2', { hasText: 'Cell 1, repetition 1' }).waitFor();
   await page.locator('#reps').fill('');
-  say(`gprs-eifel/table2 by the chooser; ${await page.locator('h2', { hasText: 'Cell 1' }).textContent()} drawn`);
+  say(`gprs-eifel/reselections by the chooser; ${await page.locator('h2', { hasText: 'Cell 1' }).textContent()} drawn`);
 
   // A hostile title stays text.
   await write(page, `title = "<img src=x onerror=window.hit=1><script>window.hit=2</script>"\n${first}`);
@@ -181,7 +189,7 @@ await run(async () => {
   // Published experiments of every model, a repetition each: bytes equal.
   const experiments = new URL('../../../experiments/', import.meta.url);
   const files = readdirSync(experiments, { recursive: true }).filter((name) => name.endsWith('.scenario.toml')).sort();
-  const chosen = files.filter((name) => (process.env.EVERY ? true : /^(gprs-eifel\/table2|seawind\/case-study|sctp\/|lifetime\/|hscsd\/|tracing\/|overview\/)/.test(name)));
+  const chosen = files.filter((name) => (process.env.EVERY ? true : /^(gprs-eifel\/reselections|seawind\/case-study|sctp\/|lifetime\/|hscsd\/|tracing\/|overview\/)/.test(name)));
   let [compared, left] = [0, []];
   for (const name of chosen) {
     const words = readFileSync(new URL(name, experiments), 'utf8');

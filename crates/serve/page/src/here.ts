@@ -7,8 +7,8 @@ import { film } from './film';
 import { picture } from './picture';
 import { metrics } from './queue';
 
-/** Seconds of computing up to which every change is run at once; beyond, the button is pressed. */
-const AT_ONCE = 2;
+/** Events up to which every change is run at once, two or three seconds; beyond, the button is pressed. */
+const AT_ONCE = 1e6;
 /** Events of one repetition up to which its picture is drawn unasked. */
 const DRAWN = 3e5;
 
@@ -94,9 +94,7 @@ export function here(box: HTMLElement, looked: HTMLElement, runs: Runs): Here {
       if (!checked.good) { phase('wrong', ran ? 'The scenario has mistakes; the results below are those of the last sound text.' : 'The scenario has mistakes.'); return; }
       const needs = checked.real ?? checked.commands?.[0]?.name;
       if (needs) { phase('wrong', `\`${needs}\` needs a real kernel, a program or a wire; a page runs models only.`); return; }
-      const cost = checked.cost!;
-      const seconds = cost.seconds * total(checked, wanted) / Math.max(1, cost.runs);
-      if (seconds > AT_ONCE) phase('waits', `${number(total(checked, wanted))} repetitions take a while in a page: press Run.`);
+      if (checked.cost!.events_per_run * total(checked, wanted) > AT_ONCE) phase('waits', `${number(total(checked, wanted))} repetitions take a while in a page: press Run.`);
       else void run();
     },
   };
