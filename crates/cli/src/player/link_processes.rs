@@ -42,11 +42,7 @@ impl Player for LinkProcesses {
         repetition: u64,
         stop: &AtomicBool,
     ) -> Result<Option<Played>, Refused> {
-        let refused = |message| Refused {
-            message,
-            mend: MEND.to_owned(),
-            asked: true,
-        };
+        let refused = |message| Refused { message, mend: MEND.to_owned(), asked: true };
         let (sender, faults) = link_process::faults();
         let first = RefCell::new(None);
         let goes_on = || {
