@@ -55,7 +55,15 @@ impl User {
     }
 
     /// Delivers frames whose blocks are complete.
+    #[inline]
     pub(super) fn deliver(&mut self, direction: Direction, complete: u32, t: Time, side: &mut Side) {
+        let flow = if direction == Direction::Up { &self.up } else { &self.down };
+        if flow.mode == Mode::Unacknowledged || flow.sender.feed.is_due(complete) {
+            self.hand_over(direction, complete, t, side);
+        }
+    }
+
+    fn hand_over(&mut self, direction: Direction, complete: u32, t: Time, side: &mut Side) {
         let mut whole = std::mem::take(&mut self.arriving);
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         if flow.mode == Mode::Acknowledged {

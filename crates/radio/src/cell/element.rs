@@ -35,6 +35,7 @@ impl Cell {
     }
 
     /// Emits packets that have left the bearer, records events, ends dropped packets.
+    #[inline]
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         // Most ticks leave these lists empty; the test is cheaper than draining.
@@ -44,6 +45,13 @@ impl Cell {
         if !self.side.events.is_empty() {
             self.side.events.drain(..).for_each(|(t, event)| cx.record(Category::Radio, t, || event));
         }
+        if self.side.out_at <= now {
+            self.forward_out(cx, now);
+        }
+    }
+
+    /// Forwards the packets that leave by `now`.
+    fn forward_out(&mut self, cx: &mut Cx<'_>, now: Time) {
         for (i, user) in self.users.iter_mut().enumerate() {
             for (direction, out) in user.out.iter_mut().enumerate() {
                 while out.front().is_some_and(|(t, _)| *t <= now) {
@@ -53,11 +61,8 @@ impl Cell {
                 }
             }
         }
-    }
-
-    fn next_out(&self) -> Time {
         let fronts = self.users.iter().flat_map(|u| &u.out).filter_map(|out| out.front());
-        fronts.map(|(t, _)| *t).min().unwrap_or(Time::NEVER)
+        self.side.out_at = fronts.map(|(t, _)| *t).min().unwrap_or(Time::NEVER);
     }
 }
 
@@ -79,13 +84,13 @@ impl Element for Cell {
 
     fn next_wake(&self) -> Time {
         let tick = self.next.map_or(Time::NEVER, |n| tdma::start_of(n) + AFTER);
-        tick.min(self.next_out())
+        tick.min(self.side.out_at)
     }
 
     fn next_exit(&self) -> Time {
         // A block that starts now is complete after its air time.
         let tick = self.next.map_or(Time::NEVER, |n| tdma::start_of(n) + tdma::AIR);
-        tick.min(self.next_out())
+        tick.min(self.side.out_at)
     }
 
     /// Triggers a reselection of the mobile with this number.

@@ -46,7 +46,16 @@ impl User {
     }
 
     /// Advances core, SGSN and Gb to `now`.
+    #[inline]
     pub(super) fn advance_down(&mut self, now: Time, side: &mut Side) {
+        let front = [self.core.front().map(|(t, _)| *t), self.sgsn_next, self.pcu.front().map(|(t, _)| *t)];
+        // Few block periods find something due here.
+        if self.sgsn_held > now || front.into_iter().any(|at| at.is_some_and(|t| t <= now)) {
+            self.advance_stages(now, side);
+        }
+    }
+
+    fn advance_stages(&mut self, now: Time, side: &mut Side) {
         while let Some((at, packet)) = self.core.front().copied().filter(|(t, _)| *t <= now) {
             self.core.pop_front();
             self.pass(at, side);

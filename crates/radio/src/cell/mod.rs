@@ -214,6 +214,8 @@ struct Side {
     content: Option<Box<Content>>,
     events: Vec<(Time, Event)>,
     drops: Vec<(Packet, DropReason)>,
+    /// When the next packet leaves the bearer; [`Time::NEVER`] if none waits for that.
+    out_at: Time,
 }
 
 impl Side {
@@ -257,7 +259,8 @@ impl Cell {
         let slots = usize::from(config.slots.clamp(1, 8));
         let mut air = Air::new(slots);
         let bucket = config.bucket.map(CellBucket::new);
-        let mut side = Side { bucket, log: false, content: None, events: Vec::new(), drops: Vec::new() };
+        let (events, drops) = (Vec::new(), Vec::new());
+        let mut side = Side { bucket, log: false, content: None, events, drops, out_at: Time::NEVER };
         let mut users: Vec<User> = Vec::new();
         for (i, user) in config.users.iter().take(32).enumerate() {
             users.push(User::new(i as u8, user, slots, seed));
@@ -334,8 +337,10 @@ impl Cell {
                 up::block(&mut users[usize::from(m)], air, side, s, n);
             }
         }
-        let waiting = timeslots(air.controlled).flat_map(|s| &air.control[s]);
-        let mut next = waiting.map(|c| c.ready.max(n + 1)).min().unwrap_or(Tick::MAX);
+        let mut next = Tick::MAX;
+        for control in timeslots(air.controlled).flat_map(|s| &air.control[s]) {
+            next = next.min(control.ready.max(n + 1));
+        }
         for user in users.iter_mut() {
             if user.due <= n {
                 user.due = user.next_due(n);

@@ -423,7 +423,11 @@ impl User {
             if up {
                 self.leave_terminal(&packet);
             }
-            self.out[usize::from(up)].push_back((at, packet));
+            let out = &mut self.out[usize::from(up)];
+            if out.is_empty() {
+                side.out_at = side.out_at.min(at);
+            }
+            out.push_back((at, packet));
         }
     }
 
@@ -448,10 +452,14 @@ impl User {
     }
 
     /// Moves uplink frames into RLC unless its countdown has begun.
+    #[inline]
     pub(super) fn admit_up(&mut self, t: Time, side: &mut Side) {
-        if self.committed {
-            return;
+        if !self.committed && !self.backlog.is_empty() {
+            self.admit_backlog(t, side);
         }
+    }
+
+    fn admit_backlog(&mut self, t: Time, side: &mut Side) {
         while let Some(id) = self.backlog.pop_front() {
             let frame = self.frames.get_mut(id);
             frame.since = t;
@@ -505,7 +513,14 @@ impl User {
     }
 
     /// Next tick with an action after tick `n`.
+    #[inline]
     pub(super) fn next_due(&self, n: Tick) -> Tick {
+        let busy = |flow: &Flow| matches!(flow.state, State::Active | State::Final);
+        if busy(&self.down) || busy(&self.up) { n + 1 } else { self.next_event(n) }
+    }
+
+    /// The same of a mobile without a block to send in each period.
+    fn next_event(&self, n: Tick) -> Tick {
         let after = |t: Time| if t.is_never() { Tick::MAX } else { tdma::next_tick(t).max(n + 1) };
         let mut due = after(self.mobility.next().min(self.call));
         if let Some(change) = &self.change {

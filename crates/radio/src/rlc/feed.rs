@@ -117,12 +117,21 @@ impl<T: Copy> Feed<T> {
         self.pdus.len() - self.at - usize::from(self.offset > 0 && self.at < self.pdus.len())
     }
 
-    /// Cuts one block of `room` octets with the number `bsn`. None if nothing is left.
+    /// Cuts one block of `room` octets (more than 0) with the number `bsn`. None if nothing is left.
     pub fn cut(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
         if self.waiting == 0 {
             return None;
         }
         let mut cut = Cut { pdu: self.front + self.at as u64, offset: self.offset, ..Cut::default() };
+        // Most blocks carry the middle of a PDU and nothing else.
+        if let Some(pdu) = self.pdus.get_mut(self.at).filter(|p| p.size - self.offset > room && !self.exact) {
+            if self.offset == 0 {
+                pdu.first = bsn;
+            }
+            cut.octets = room as u16;
+            (self.waiting, self.offset) = (self.waiting - u64::from(room), self.offset + room);
+            return Some(cut);
+        }
         let mut room = room;
         if std::mem::take(&mut self.exact) {
             (cut.zero, room) = (true, room - 1);
@@ -154,6 +163,12 @@ impl<T: Copy> Feed<T> {
             room -= left + 1;
         }
         Some(cut)
+    }
+
+    /// Whether [`Feed::deliver`] would pass a PDU.
+    #[inline]
+    pub fn is_due(&self, all: Bsn) -> bool {
+        self.pdus.get(self.delivered).is_some_and(|p| p.last < all)
     }
 
     /// Hands over PDUs of which all blocks before `all` have come, in order. Calls `deliver` for each not handed

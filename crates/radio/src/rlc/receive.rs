@@ -126,6 +126,12 @@ impl Receiver {
         if self.mode == Mode::Unacknowledged {
             return self.take_unacknowledged(bsn);
         }
+        if bsn == self.vr && bsn == self.vq && self.halves.is_empty() {
+            // The next block in order, none missing.
+            self.received.set(bsn);
+            (self.vr, self.vq) = (bsn + 1, bsn + 1);
+            return Taken { duplicate: false, gap: false, complete: bsn + 1 };
+        }
         let outside = bsn >= self.vq + self.numbering.window;
         if bsn < self.vq || outside || bsn < self.vr && self.received.get(bsn) {
             return Taken { duplicate: true, gap: false, complete: self.vq };

@@ -73,8 +73,9 @@ pub struct RadioBlock {
 impl RadioBlock {
     /// Its RLC blocks.
     #[inline]
-    pub fn units(&self) -> impl Iterator<Item = Unit> {
-        [Some(self.first), self.second].into_iter().flatten()
+    pub fn units(&self) -> impl Iterator<Item = Unit> + use<> {
+        let (mut next, mut then) = (Some(self.first), self.second);
+        std::iter::from_fn(move || std::mem::replace(&mut next, then.take()))
     }
 }
 
