@@ -94,8 +94,7 @@ fn what_a_page_cannot_do_is_one_sentence() {
 
 #[test]
 fn a_repetition_is_drawn() {
-    let (document, _) =
-        asked(json!({ "do": "look", "text": first(), "cell": 1, "rep": 0, "flow": 0 }));
+    let (document, _) = asked(json!({ "do": "look", "text": first(), "cell": 1, "rep": 0, "flow": 0 }));
     let html = document["html"].as_str().unwrap();
     assert!(html.starts_with("<figure class=\"picture\""));
     assert!(html.contains("eifel"));

@@ -143,7 +143,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether commands can be run behind a link here, with what the pages' lines call; said aloud if not.
 fn rights() -> bool {
-    let tried = shell(&Desk::new(), "command -v curl python3 pasta && williwaw shell --link 'delay=1 ms' -- true");
+    let tried =
+        shell(&Desk::new(), "command -v curl python3 pasta && williwaw shell --link 'delay=1 ms' -- true");
     if !tried.status.success() {
         eprintln!("skipped: commands behind a link: {}", String::from_utf8_lossy(&tried.stderr));
     }

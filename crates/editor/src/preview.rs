@@ -81,4 +81,3 @@ fn sound(scenario: &Scenario, forecast: &Forecaster<'_>) -> Value {
         },
     })
 }
-
