@@ -56,7 +56,8 @@ pub struct Paused {
     /// Data were lost; none: the retransmissions are neither all unneeded nor all needed.
     pub lossy: Option<bool>,
     /// Throughput outside of the pauses, bit/s, of the repetition that stood still least. Data that wait behind a lost one
-    /// are a pause for the receiver while the link carries them, so that pauses overstate the rate.
+    /// are a pause for the receiver while the link carries them: where data were lost, none if pauses are more than a
+    /// quarter of the other time.
     pub rate_bps: Option<f64>,
     /// Largest final receive window of the repetitions, segments.
     pub window_segments: Option<f64>,
@@ -266,6 +267,9 @@ fn lost(run: &Run) -> Option<bool> {
     }
 }
 
+/// Where data were lost, a rate outside of pauses is known to this share.
+const HELD: f64 = 0.25;
+
 fn paused(runs: &[&Run]) -> Option<Paused> {
     let pauses = runs.iter().map(|run| run.pauses.len()).sum();
     if pauses == 0 || !runs.iter().any(|run| run.client.spoke() && run.server.kernel.spoke()) {
@@ -279,7 +283,8 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     let rate = |run: &&Run| {
         let silent: f64 = run.pauses.iter().map(|pause| pause.until - pause.t).sum();
         let moving = run.seconds? - silent;
-        (moving > 0.0).then(|| (silent / moving, run.bytes as f64 * 8.0 / moving))
+        let known = lossy == Some(false) || silent <= HELD * moving;
+        (moving > 0.0 && known).then(|| (silent / moving, run.bytes as f64 * 8.0 / moving))
     };
     let window = |run: &&Run| {
         let of = |get: &dyn Fn(&str) -> u64| match (get("snd_wnd"), get("snd_mss")) {
@@ -373,6 +378,7 @@ mod tests {
         (hole.seconds, hole.pauses[0].until) = (Some(26.0), 15.0);
         let long = transfer(4, 0, OPTION_SACK);
         assert_eq!(paused(&[&long, &hole]).unwrap().rate_bps, Some(100_000.0 * 8.0 / 21.0));
+        assert_eq!(paused(&[&long]).unwrap().rate_bps, None);
         let quiet = Run { pauses: Vec::new(), ..transfer(0, 0, OPTION_SACK) };
         assert_eq!(paused(&[&quiet]), None);
     }

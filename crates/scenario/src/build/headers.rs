@@ -40,12 +40,16 @@ impl Builder<'_> {
             self.by_ledger(None, |config| (config.wire.header >= HEADERS).then(|| of(config)))
         };
         match link.compression {
-            // RFC 2507 section 7.13, with an 8-bit CID: CID, flags and checksum are 4 B, and segments of one size need no more; an
-            // acknowledgement has its difference in 3 B beside. Options that change follow whole.
+            // RFC 2507 section 7.13, with an 8-bit CID: CID, flags and checksum are 4 B, and segments of one size need no more
+            // (data in one direction are a special case of the flags, as `SPECIAL_D` of RFC 1144 appendix A). The difference
+            // of an acknowledgement is 3 B: a zero and 16 bits. That is the RFC's "4-7 octets". Options that change
+            // follow whole.
             Some(HeaderCompression::Rfc2507) => {
                 sizes(|_| HeaderSizes { whole: HEADERS, data: 4, ack: 7, repeats_whole: true })
             }
-            // RFC 6846 section 8.2: formats seq_2 (5 B) and seq_4 (4 B); both timestamps follow in a byte each at least.
+            // RFC 6846 section 8.2, for IP identifiers in sequence and a CID of 0: formats seq_2 (16 + 8 bits) and seq_4 (8 + 8
+            // bits), each with the 2 B checksum of the irregular chain: 5 B and 4 B. Both timestamps follow in a byte each at
+            // least. Fields checked against `rfc6846.h` of the open ROHC library (rohc-lib.org), written after the RFC.
             Some(HeaderCompression::Rohc) => sizes(|config| {
                 let (data, acks) = (config.timestamps, config.timestamps && config.wire.timestamps_on_acks);
                 let whole = HEADERS + if data { config.wire.timestamps } else { 0 };
