@@ -12,7 +12,7 @@ fn header() -> Header {
     Header::new("4f1c", 7, "0.1.0", cells, columns).unwrap()
 }
 
-/// Three repetitions; the second has two flows, and values that are absent and strange.
+/// Three repetitions; the second has two flows, with missing and unusual values.
 fn rows() -> Vec<Row> {
     let mut strange = vec![None; 9];
     strange[0] = Some(-0.0);
@@ -25,7 +25,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// How many rows are finished after each of the three repetitions.
+/// Number of finished rows after each of the three repetitions.
 const WHOLE: [usize; 4] = [0, 1, 3, 4];
 
 fn folder() -> (TempDir, PathBuf) {
@@ -34,7 +34,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The ends of the header and of each repetition in a journal of [`rows`].
+/// Ends of the header and of each repetition in a journal of [`rows`].
 fn ends(path: &Path) -> Vec<u64> {
     let mut journal = Journal::create(path, &header()).unwrap();
     let mut ends = vec![journal.length()];
@@ -86,7 +86,7 @@ fn cut_at_every_byte_and_filled_with_zeros() {
         let mut bytes = whole[..cut].to_vec();
         bytes.resize(whole.len() + 100, 0);
         fs::write(&path, &bytes).unwrap();
-        // Zeros after the cut may be what was there: then nothing was torn.
+        // Zeros after the cut may equal the original bytes; then no record was torn.
         let same = bytes.iter().zip(&whole).take_while(|(a, b)| a == b).count() as u64;
         let records = ends.iter().filter(|&&end| end <= same).count();
         let found = read(&path).unwrap().map_or(Vec::new(), |contents| contents.rows);
@@ -114,7 +114,7 @@ fn every_flipped_bit_is_noticed() {
             assert_eq!(offset, start, "byte {at}");
             assert_eq!(fs::read(&path).unwrap(), bytes, "a damaged journal is not touched");
         } else {
-            // The last record: as good as torn.
+            // The last record: treated as torn.
             assert_eq!(result.unwrap().1, rows()[..3], "byte {at}");
         }
     }
@@ -144,7 +144,7 @@ fn no_record_counts_where_it_was_not_written() {
     let (_folder, path) = folder();
     let ends = ends(&path);
     let mut bytes = fs::read(&path).unwrap();
-    // The first repetition is lost, the others move up.
+    // The first repetition is removed, so that the others have wrong offsets.
     bytes.drain(ends[0] as usize..ends[1] as usize);
     fs::write(&path, &bytes).unwrap();
     let found = read(&path).unwrap().unwrap();

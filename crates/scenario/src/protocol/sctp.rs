@@ -1,4 +1,4 @@
-//! SCTP in scenarios: a profile, and any option over it (RFC 9260).
+//! SCTP in scenarios: a profile and options over it (RFC 9260).
 
 use super::{Misfit, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
@@ -31,10 +31,10 @@ const FLAG: Shape = Shape::One(Kind::Flag);
 const SPAN: Shape = Shape::One(Kind::Span);
 const BYTES: Shape = Shape::One(Kind::Bytes);
 
-/// A peer refuses an association whose window is smaller, bytes.
+/// Least advertised window, bytes; a peer refuses an association with a smaller one.
 const LEAST_WINDOW: u64 = 1500;
 
-/// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares.
+/// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares them.
 const PROFILES: &[&str] = &["rfc9260", "rfc4960", "rfc2960", "ns2-2002", "ns2-2.35", "linux-6.x"];
 
 pub(super) static TABLE: TableShape = table(
@@ -184,7 +184,7 @@ pub(super) static TABLE: TableShape = table(
     ],
 );
 
-/// SCTP with its options, and how messages are sent.
+/// SCTP with its options, and the manner of sending messages.
 #[derive(Clone, PartialEq, Debug)]
 struct Sctp {
     profile: &'static str,
@@ -192,7 +192,7 @@ struct Sctp {
     manner: Manner,
 }
 
-/// Replaces an option where the table has it.
+/// Sets an option if the table has a value.
 fn over<T>(target: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *target = value;
@@ -329,13 +329,13 @@ impl Spec for Sctp {
         let mut manner = self.manner;
         match &site.flow.app {
             App::Tell(plan) => manner.lifetime = Manner::of(plan.useful).lifetime,
-            // A stream for every connection that TCP would open.
+            // One stream for each connection that TCP would open.
             App::Ask(_) => config.streams = u16::MAX,
             App::Bulk { .. } => {}
         }
         let here = if site.host.role == Role::Active { "from" } else { "to" };
         let chance = site.seed.stream(&site.flow.name, &format!("sctp {here}"));
-        // As in captures of TCP: the opening end's port tells flows apart.
+        // As in captures of TCP, the port of the connecting end identifies the flow.
         let ports = [49_152 + (site.index % 16_384) as u16, 5001 + (site.index / 16_384) as u16];
         let ports = if site.host.role == Role::Active { ports } else { [ports[1], ports[0]] };
         if let Some(codec) = &site.codec {
