@@ -144,7 +144,7 @@ fn judge(clock: &[&str]) {
         // in a round trip.
         let sum = (wide + narrow) * 1500.0 / 1448.0;
         let (expected, queue) = (sum * 8.0 / RATE, rtt * RATE / 8.0 - PRODUCT);
-        println!(
+        eprintln!(
             "{}, {clamps:?}: windows {wide} and {narrow} B; {high:.0} and {low:.0} bit/s, ratio {:.2}; round trip {rtt:.3} s of \
              {expected:.3}, queue {queue:.0} B of {:.0}",
             clock[0],
