@@ -1,12 +1,15 @@
 """Runs: the numbers of the command line, tables, progress, interrupts."""
 
 import hashlib
+import io
 import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -93,6 +96,26 @@ def test_a_folder_is_continued_here_and_by_the_command_line(small: williwaw.Scen
     assert more.document["cells"] == williwaw.run(small).document["cells"]
     with pytest.raises(ValueError, match="holds another run"):
         williwaw.run(small.set({"run.limit": "2 h"}), folder=place)
+
+
+def test_progress_is_for_terminals_and_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from williwaw._run import _progress
+
+    class Marimo(types.ModuleType):
+        notebook = False
+
+        def running_in_notebook(self) -> bool:
+            return self.notebook
+
+    marimo = Marimo("marimo")
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert _progress(None, "parts")[0] is None, "a notebook that is run as a program writes no bar to its log"
+    marimo.notebook = True
+    assert _progress(None, "parts")[0] is not None
+    monkeypatch.delitem(sys.modules, "marimo")
+    assert _progress(None, "parts")[0] is None and _progress(True, "parts")[0] is not None
 
 
 def test_progress_is_told_and_may_raise(small: williwaw.Scenario) -> None:

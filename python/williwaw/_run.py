@@ -39,7 +39,9 @@ class _Bar:
 
 
 def _in_notebook() -> bool:
-    return "ipykernel" in sys.modules or "marimo" in sys.modules
+    # A notebook of marimo can be run as a program, too: then its stderr is that of any program.
+    marimo = getattr(sys.modules.get("marimo"), "running_in_notebook", lambda: False)
+    return "ipykernel" in sys.modules or bool(marimo())
 
 
 def _progress(wish: Progress | None, what: str) -> tuple[Callable[[int, int], object] | None, Callable[[], None]]:
