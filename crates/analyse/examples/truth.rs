@@ -1,7 +1,7 @@
 //! How right is the analyser? Random scenarios against the simulator's truth, by stratum:
 //! `cargo run --release -p williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`; with `--odd` what does not meet, with
 //! `--no-numbers` as if the receiver did not number its packets, with `--overtaking` only paths that do not keep the order, with
-//! `--scenario N` the text of one, with `--packets N` what its capture shows (with `--there` the receiver's).
+//! `--options NAME` only senders with these options, with `--scenario N` the text of one, with `--packets N` what its capture shows (with `--there` the receiver's).
 
 #![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
 
@@ -28,11 +28,12 @@ fn main() {
     let odd = args.iter().any(|a| a == "--odd");
     let numbers = !args.iter().any(|a| a == "--no-numbers");
     let shuffled = args.iter().any(|a| a == "--overtaking");
+    let options = args.iter().position(|a| a == "--options").and_then(|at| args.get(at + 1));
     let mut weighed: BTreeMap<&str, Vec<(f64, bool, bool)>> = BTreeMap::new();
     let mut strata: BTreeMap<(usize, String), (Tally, Tally, u64)> = BTreeMap::new();
     for number in first..first + count {
         let case = case(number);
-        if shuffled && case.order != "overtaking" {
+        if shuffled && case.order != "overtaking" || options.is_some_and(|of| of != case.options) {
             continue;
         }
         let meeting = meet_with(&case, numbers);

@@ -1,25 +1,26 @@
 //! Link adaptation and power control (3GPP TS 45.008 sections 10.2.3 and 10.2; TS 44.060 sections 10.4.10a, 12.13).
 //!
-//! The receiver keeps mean and spread of the quality of its radio blocks; the sender sees them with each report. The
-//! scheme of highest expected rate counts each transmission that incremental redundancy will combine.
+//! The receiver averages mean and spread of the quality of its radio blocks; each report carries them to the
+//! sender. The scheme of highest expected rate accounts for all transmissions that incremental redundancy
+//! combines.
 
 use crate::config::Config;
 use crate::curve::{Curves, SCHEMES, Tables};
 use crate::link::Link;
 use radio::coding::Scheme;
 
-/// How the scheme is chosen.
+/// Parameters of link adaptation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptation {
-    /// The rule.
+    /// Rule.
     pub rule: Rule,
     /// Weight of the newest block in the averages.
     pub forget: f64,
-    /// Standard deviation of the error of a report, dB.
+    /// Standard deviation of a report's error, dB.
     pub error_db: f64,
-    /// Before the first report.
+    /// Coding scheme before the first report.
     pub initial: Scheme,
-    /// No faster scheme is used.
+    /// Fastest scheme permitted.
     pub cap: Scheme,
 }
 
@@ -28,9 +29,9 @@ base::named! {
     pub enum Rule {
         /// Highest expected rate, given mean and spread of the quality.
         Throughput = "throughput",
-        /// Bands of C/I with hysteresis, the defaults of an open PCU.
+        /// Bands of C/I with hysteresis, as in the defaults of an open PCU.
         Thresholds = "thresholds",
-        /// Always the initial scheme.
+        /// Constant: the initial scheme.
         Fixed = "fixed",
     }
 }
@@ -47,16 +48,16 @@ impl Default for Adaptation {
     }
 }
 
-/// How the transmitted power is chosen.
+/// Rule of power control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PowerControl {
-    /// Always the largest.
+    /// Constant: maximum power.
     None,
-    /// Towards a target C/I in dB, by at most 2 dB with each report, within this range in dB below the largest.
+    /// Target C/I in dB, approached by at most 2 dB per report, within this range in dB below the maximum.
     Target(f64, f64),
-    /// Open loop: P = Gamma0 - Gamma - alpha (C + 48) dBm with Gamma0 = 39, C the received level.
+    /// Open loop: P = Gamma0 - Gamma - alpha (C + 48) dBm with Gamma0 = 39; C is the received level.
     OpenLoop {
-        /// 0 to 1.
+        /// Alpha, 0 to 1.
         alpha: f64,
         /// Gamma of the channel, dB.
         gamma: f64,
@@ -64,12 +65,12 @@ pub enum PowerControl {
 }
 
 impl PowerControl {
-    /// Downlink: 10 % block errors of MCS-9 lie at 24 dB C/I in hopping; 3 dB more.
+    /// Downlink: block error rate of MCS-9 is 10 % at 24 dB C/I with hopping; 3 dB of margin.
     pub const DOWN: PowerControl = PowerControl::Target(27.0, 10.0);
     /// Uplink.
     pub const UP: PowerControl = PowerControl::OpenLoop { alpha: 0.6, gamma: 26.0 };
 
-    /// The next level in dB below the largest, after a report of `ci_db`.
+    /// Next level in dB below the maximum, after a report of `ci_db`.
     #[inline]
     pub fn after_report(self, level_db: f32, ci_db: f32) -> f32 {
         match self {
@@ -80,7 +81,7 @@ impl PowerControl {
         }
     }
 
-    /// The level in dB below the largest, at a received level in dBm.
+    /// Level in dB below the maximum, at a received level in dBm.
     pub fn open_loop(self, level_dbm: f32, largest_dbm: f32) -> f32 {
         match self {
             PowerControl::OpenLoop { alpha, gamma } => {
@@ -93,7 +94,7 @@ impl PowerControl {
     }
 }
 
-/// Mean and spread of the quality of a link, as its receiver keeps them, and as the sender last heard.
+/// Mean and spread of a link's quality, at the receiver, and at the sender by its last report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quality {
     mean: f32,
@@ -107,13 +108,13 @@ pub(crate) struct Quality {
 impl Quality {
     pub(crate) const NEW: Quality = Quality { mean: 0.0, square: 0.0, ci: 0.0, blocks: 0, reported: None };
 
-    /// One more radio block, with its quality and its C/I in dB.
+    /// Adds a radio block with its quality and its C/I in dB.
     #[inline]
     pub(crate) fn block(&mut self, x: f32, ci: f32, forget: f32) {
         if self.blocks == 0 {
             (self.mean, self.square, self.ci) = (x, x * x, ci);
         } else {
-            // The first blocks are averaged plainly.
+            // The first blocks have equal weights.
             let weight = forget.max(1.0 / (self.blocks + 1) as f32);
             self.mean += weight * (x - self.mean);
             self.square += weight * (x * x - self.square);
@@ -127,26 +128,26 @@ impl Quality {
         (self.blocks > 0).then_some(self.ci)
     }
 
-    /// What a report says now; `error` dB is added.
+    /// Content of a report, with `error` dB added.
     pub(crate) fn report(&self, error: f32) -> Option<[f32; 3]> {
         let spread = libm::sqrtf((self.square - self.mean * self.mean).max(0.0));
         (self.blocks > 0).then_some([self.mean + error, spread, self.ci + error])
     }
 }
 
-/// Steps of the table of choices.
+/// Steps of the table of chosen schemes.
 const MEAN: (f32, f32, usize) = (-12.0, 0.5, 70);
 const SPREAD: (f32, usize) = (1.0, 10);
 
-/// Who chooses the scheme.
+/// Choice of coding schemes.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     adaptation: Adaptation,
-    /// By mean and spread, the scheme's place.
+    /// Index of the best scheme, by mean and spread.
     best: Vec<u8>,
 }
 
-/// Bands of C/I in dB: below the first number one scheme down, above the second one up.
+/// Bands of C/I in dB: one scheme lower below the first number, one higher above the second.
 const BANDS: [(f32, f32); SCHEMES] = [
     (-99.0, 6.0),
     (5.0, 8.0),
@@ -160,7 +161,7 @@ const BANDS: [(f32, f32); SCHEMES] = [
 ];
 
 impl Chooser {
-    /// The chooser of a configuration.
+    /// Chooser for a configuration.
     pub fn new(config: &Config, link: &Link) -> Chooser {
         let adaptation = config.adaptation;
         let loss_db = link.measured_loss_db(); // quality is reported with the loss of MCS-9
@@ -181,7 +182,7 @@ impl Chooser {
         Chooser { adaptation, best }
     }
 
-    /// The scheme after a report.
+    /// Coding scheme after a report.
     #[inline]
     pub(crate) fn choose(&self, reported: Option<[f32; 3]>, before: Scheme) -> Scheme {
         let Some([mean, spread, ci]) = reported else { return self.adaptation.initial };
@@ -206,19 +207,19 @@ impl Chooser {
         }
     }
 
-    /// Before the first report.
+    /// Coding scheme before the first report.
     pub(crate) fn initial(&self) -> Scheme {
         self.adaptation.initial.min(self.adaptation.cap)
     }
 }
 
-/// Expected octets a radio block of MCS `k + 1` brings, at an effective SINR (without implementation loss) with this
-/// mean and deviation in dB. With redundancy: over 1 + P1 + P2 + ... transmissions, each at a quality of its own.
+/// Expected octets per radio block of MCS `k + 1`, at an effective SINR (without implementation loss) of this
+/// mean and deviation in dB. With redundancy: over 1 + P1 + P2 + ... transmissions with independent quality.
 fn expected_rate(config: &Config, tables: &Tables, k: usize, mean: f64, spread: f64) -> f64 {
     let scheme = Scheme::EGPRS[k];
     let loss = config.receiver.loss_db(k as u8 + 1);
     let octets = f64::from(scheme.payload()) * f64::from(scheme.properties().rlc_blocks);
-    // Blocks of two bursts see more of the spread than the whole radio block.
+    // A block on two bursts sees more of the spread than a whole radio block.
     let spread = if scheme.properties().bursts == 2 { 1.2 * spread } else { spread };
     let back_off = if k < 4 { config.radio.backoff_db } else { 0.0 };
     let over_spread = |n: u32, failing: &dyn Fn(f64) -> f64| {
@@ -232,7 +233,7 @@ fn expected_rate(config: &Config, tables: &Tables, k: usize, mean: f64, spread: 
         sum / weights
     };
     let fail = |n: u32| over_spread(n, &|x| tables.error_rate(k, n, x - loss));
-    // The header is as strong as one dB below MCS-1 or MCS-5; without it a transmission is worth nothing.
+    // The header threshold is 1 dB below MCS-1 or MCS-5; a transmission without header is lost.
     let strong = if k < 4 { 0 } else { 4 };
     let header_loss = config.receiver.loss_db(strong as u8 + 1);
     let lost = over_spread(1, &|x| tables.error_rate(strong, 1, x - header_loss + 1.0));
@@ -240,14 +241,15 @@ fn expected_rate(config: &Config, tables: &Tables, k: usize, mean: f64, spread: 
     if !config.incremental_redundancy {
         return octets * heard * (1.0 - fail(1));
     }
-    // A dual block is repeated with the single scheme of its payload at lower quality, which carries half of it.
+    // A dual block is retransmitted with the single scheme of its payload at lower quality, which carries
+    // half of it.
     let cost = if scheme.is_dual() { 1.3 } else { 1.0 };
     let last = fail(8);
     let again: f64 = (1..8).map(fail).sum::<f64>() + last / (1.0 - last).max(1e-3);
     octets * heard / (1.0 + cost * again)
 }
 
-/// The best mean rate of a link in kbit/s for each timeslot, by the expectation that adaptation uses.
+/// Best mean rate of a link per timeslot, kbit/s, by the expectation of link adaptation.
 pub fn best_rate(config: &Config, curves: &Curves, mean_db: f64, spread_db: f64) -> f64 {
     let link = Link::new(config, curves);
     let rate = |k| expected_rate(config, &link.tables, k, mean_db, spread_db);
@@ -266,7 +268,8 @@ mod tests {
         let chooser = Chooser::new(&config, &link);
         let chosen: Vec<Scheme> =
             (-12..22).map(|x| chooser.choose(Some([x as f32, 1.0, x as f32]), Scheme::Mcs1)).collect();
-        // With redundancy the uncoded MCS-4 sent twice beats MCS-1 at the lowest quality; above, schemes rise.
+        // With redundancy, two transmissions of the uncoded MCS-4 are better than MCS-1 at the lowest
+        // quality; above, schemes rise.
         assert!(chosen[10..].is_sorted(), "{chosen:?}");
         assert_eq!(chosen.last(), Some(&Scheme::Mcs9));
         assert!(chosen[..10].iter().all(|s| *s <= Scheme::Mcs4), "{chosen:?}");

@@ -1,9 +1,9 @@
-//! Interference: powers on air in a block period, and the SINR of each burst.
+//! Interference: powers on the air in a block period, and the SINR of each burst.
 //!
-//! A radio block reads one row of gains and one of powers, and for each burst a row of masks and one of fades: the
-//! powers of a timeslot and the masks of all carriers stay in the first-level cache. Neighbours interfere only in
-//! bursts in which hopping puts them on the same carrier.
-//! Fades depend on mobile, carrier and place, so that variants of a scenario meet the same ones.
+//! A radio block reads one row of gains and one of powers, and for each burst a row of masks and one of
+//! fades. The powers of a timeslot and the masks of all carriers fit into the first-level cache. Cells
+//! interfere only in bursts in which hopping puts them on one carrier. Fades depend on mobile, carrier and
+//! position, so that variants of a scenario have equal fades.
 
 use crate::config::{Config, Hopping, Interface};
 use crate::fading::{ROWS, ROWS_PER_WAVELENGTH, Tape, WIDTH};
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 /// Speed of light, m/s.
 const LIGHT: f64 = 299_792_458.0;
-/// A TDMA frame, s.
+/// Duration of a TDMA frame, s.
 const FRAME: f64 = 60.0 / 13_000.0;
 
-/// An uplink block on air.
+/// An uplink block on the air.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UpBlock {
     pub(crate) mobile: u32,
@@ -26,27 +26,27 @@ pub(crate) struct UpBlock {
     pub(crate) power: f32,
 }
 
-/// The state of the air in one block period.
+/// State of the air in one block period.
 pub(crate) struct Medium {
-    /// Rows of the tape that the lanes of a group fill.
+    /// Rows of the tape for the lanes of a group.
     chunks: usize,
     slots: usize,
     carriers: usize,
     hopping: Hopping,
     interface: Interface,
-    /// [group][slot][lane]: transmitted power relative to the largest, by rows of the tape.
+    /// [group][slot][lane]: transmitted power relative to the maximum, by rows of the tape.
     powers: Vec<[f32; WIDTH]>,
-    /// [group][burst][carrier][lane]: all bits set where the cell is on the carrier.
+    /// [group][burst][carrier][lane]: all bits set if the cell uses the carrier.
     masks: Vec<[u32; WIDTH]>,
     /// Carrier of each cell in each burst.
     carrier: Vec<[u8; BURSTS]>,
     /// Uplink blocks by [group][slot].
     up: Vec<Vec<UpBlock>>,
-    /// Noise relative to the largest power, downlink and uplink.
+    /// Noise relative to the maximum power, downlink and uplink.
     noise: [f32; 2],
     fixed: Option<f32>,
     tape: Arc<Tape>,
-    /// Of each mobile: rows of the tape that it moves in a frame, in 1/65536, and the key of its fades.
+    /// For each mobile: movement in rows of the tape per frame, in 1/65536, and the key of its fades.
     fades: Vec<(u64, u64)>,
     seed: u64,
 }
@@ -62,7 +62,7 @@ impl Medium {
             (speed.max(r.least_speed) * FRAME / wavelength * ROWS_PER_WAVELENGTH * 65_536.0) as u64
         };
         let chunks = layout.row / WIDTH;
-        // With one carrier all cells of a group are always on it.
+        // With one carrier, all cells of a group use it in every burst.
         let alone = if carriers == 1 { u32::MAX } else { 0 };
         Medium {
             chunks,
@@ -85,7 +85,7 @@ impl Medium {
         }
     }
 
-    /// Clears the air and draws the carriers of a block period.
+    /// Clears the air and draws the carriers for a block period.
     pub(crate) fn clear(&mut self, layout: &Layout, tick: Tick) {
         self.powers.fill([0.0; WIDTH]);
         self.up.iter_mut().for_each(Vec::clear);
@@ -115,13 +115,13 @@ impl Medium {
         }
     }
 
-    /// The first row of masks of a group's carrier in a burst.
+    /// First row of masks for a group's carrier in a burst.
     #[inline(always)]
     fn mask_row(&self, group: usize, burst: usize, carrier: usize) -> usize {
         ((group * BURSTS + burst) * self.carriers + carrier) * self.chunks
     }
 
-    /// A cell sends on a timeslot with this power.
+    /// Adds the transmission of a cell on a timeslot with this power.
     #[inline]
     pub(crate) fn send_down(&mut self, layout: &Layout, cell: usize, slot: usize, power: f32) {
         let (group, lane) = layout.lane[cell];
@@ -129,14 +129,14 @@ impl Medium {
         self.powers[row][lane as usize % WIDTH] = power;
     }
 
-    /// A mobile sends on a timeslot.
+    /// Adds the transmission of a mobile on a timeslot.
     #[inline]
     pub(crate) fn send_up(&mut self, layout: &Layout, slot: usize, block: UpBlock) {
         let (group, _) = layout.lane[block.cell as usize];
         self.up[group as usize * self.slots + slot].push(block);
     }
 
-    /// The row of the tape at which a mobile is on a carrier in a frame.
+    /// Row of the tape for a mobile on a carrier in a frame.
     #[inline(always)]
     fn fade_row(&self, mobile: usize, carrier: usize, frame: u64, salt: u64) -> usize {
         let (speed, identity) = self.fades[mobile];
@@ -146,7 +146,7 @@ impl Medium {
         (start >> 20) as usize + moved as usize
     }
 
-    /// What a downlink radio block meets.
+    /// SINR of a downlink radio block.
     #[inline]
     pub(crate) fn down(
         &self,
@@ -194,7 +194,7 @@ impl Medium {
         Air { sinr }
     }
 
-    /// A draw for average curves: correlated as the fades are where nothing hops, else independent.
+    /// Draw for average curves: correlated as the fades are without hopping, otherwise independent.
     #[inline]
     pub(crate) fn draw(&self, layout: &Layout, mobile: usize, cell: usize, tick: Tick, hash: u64) -> f32 {
         if self.carriers > 1 {
@@ -204,7 +204,8 @@ impl Medium {
         self.tape.rank(self.fade_row(mobile, 0, u64::from(tick) * BURSTS as u64, 0), lane)
     }
 
-    /// What an uplink radio block meets. Two receiving branches with independent fades are combined by maximum ratio.
+    /// SINR of an uplink radio block. Two receive branches with independent fades are combined by maximum
+    /// ratio.
     pub(crate) fn up(&self, layout: &Layout, gains: &[f32], block: &UpBlock, slot: usize, tick: Tick) -> Air {
         if let Some(fixed) = self.fixed {
             return Air { sinr: [fixed; BURSTS] };
@@ -244,18 +245,18 @@ impl Medium {
         Air { sinr }
     }
 
-    /// Noise relative to the largest downlink power.
+    /// Noise relative to the maximum downlink power.
     pub(crate) fn noise_down(&self) -> f32 {
         self.noise[0]
     }
 
-    /// Received level of a mobile's serving cell at largest power, dBm.
+    /// Received level of a mobile's serving cell at maximum power, dBm.
     pub(crate) fn received_dbm(config: &Config, gain: f32) -> f32 {
         config.radio.eirp_dbm as f32 + crate::numeric::to_db(gain)
     }
 }
 
-/// What each cell's power amounts to at the mobile.
+/// Received power of each cell at the mobile.
 #[inline(always)]
 fn received(gains: &[f32; WIDTH], powers: &[f32; WIDTH]) -> [f32; WIDTH] {
     let mut products = [0.0_f32; WIDTH];
@@ -265,7 +266,7 @@ fn received(gains: &[f32; WIDTH], powers: &[f32; WIDTH]) -> [f32; WIDTH] {
     products
 }
 
-/// The sum of the faded powers that a mask lets through, with a fixed order of additions.
+/// Sum of the faded powers selected by a mask, in a fixed order of additions.
 #[inline(always)]
 fn weighted(received: &[f32; WIDTH], mask: &[u32; WIDTH], fades: &[f32; WIDTH]) -> f32 {
     let mut products = [0.0_f32; WIDTH];

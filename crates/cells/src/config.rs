@@ -1,19 +1,19 @@
-//! Parameters of a network of cells, plain data. [`Config::default`] is table III of Sanchez and others, "TCP/IP
-//! performance over EGPRS network" (VTC 2002), with the values that the paper leaves open chosen once for all of its
-//! figures (`docs/egprs.md` lists them with their sources).
+//! Parameters of a network of cells as plain data. [`Config::default`] is table III of Sanchez and others,
+//! "TCP/IP performance over EGPRS network" (VTC 2002). Values that the paper leaves open are chosen once for
+//! all of its figures (`docs/egprs.md` lists them with their sources).
 
 use crate::adaptation::{Adaptation, PowerControl};
 use crate::geometry::Reuse;
 use base::Span;
 
 base::named! {
-    /// Which carrier of its group a cell uses in each TDMA frame.
+    /// Carrier of a cell, out of its group, in each TDMA frame.
     pub enum Hopping {
-        /// Always one carrier.
+        /// Constant carrier.
         None = "none",
-        /// One carrier after the other, each cell with an offset of its own.
+        /// Cyclic, with an offset for each cell.
         Cyclic = "cyclic",
-        /// Pseudo-random, each site with a sequence of its own.
+        /// Pseudo-random, with a sequence for each site.
         Random = "random",
     }
 }
@@ -21,9 +21,9 @@ base::named! {
 base::named! {
     /// The link-to-system interface.
     pub enum Interface {
-        /// Each burst fades; mutual information is averaged over bursts and transmissions.
+        /// Fading per burst; mutual information is averaged over bursts and transmissions.
         Bursts = "bursts",
-        /// Curves of block error rate over the mean C/I with fading inside.
+        /// Curves of block error rate over mean C/I, which include fading.
         Average = "average",
     }
 }
@@ -35,13 +35,13 @@ base::named! {
         Ideal = "ideal",
         /// 3.5 dB; 6.0 dB for MCS-7, 6.5 dB for MCS-8 and 9.
         Typical = "typical",
-        /// 6.5 dB; 9.0 dB for MCS-7, 9.5 dB for MCS-8 and 9: what TS 45.005 demands.
+        /// 6.5 dB; 9.0 dB for MCS-7, 9.5 dB for MCS-8 and 9, as TS 45.005 requires.
         SpecMinimum = "spec-minimum",
     }
 }
 
 impl Receiver {
-    /// The loss for MCS-`number`, dB.
+    /// Implementation loss for MCS-`number`, dB.
     pub fn loss_db(self, number: u8) -> f64 {
         let base = match self {
             Receiver::Ideal => return 0.0,
@@ -57,11 +57,11 @@ impl Receiver {
 }
 
 base::named! {
-    /// What becomes of data under way when a mobile changes its cell.
+    /// Handling of data in transit when a mobile changes its cell.
     pub enum CellChange {
-        /// LLC frames that are not acknowledged are cut and sent again in the new cell; nothing is lost.
+        /// Unacknowledged LLC frames are segmented again and sent in the new cell; nothing is lost.
         Kept = "kept",
-        /// Frames of which RLC has sent a part are lost; those that wait are routed to the new cell.
+        /// Partly transmitted frames are lost; waiting frames are routed to the new cell.
         RlcLost = "rlc-lost",
         /// All frames for the mobile are deleted (FLUSH-LL without re-routing, 3GPP TS 48.018 section 8.1).
         Lost = "lost",
@@ -69,11 +69,11 @@ base::named! {
 }
 
 base::named! {
-    /// What a packet counts for in the SGSN buffer.
+    /// Counted size of a packet in the SGSN buffer.
     pub enum Counting {
-        /// The packet with LLC, SNDCP and BSSGP headers: what an SGSN holds.
+        /// Packet with LLC, SNDCP and BSSGP headers, as an SGSN holds it.
         Bssgp = "bssgp",
-        /// The IP packet alone.
+        /// IP packet only.
         Ip = "ip",
     }
 }
@@ -81,43 +81,43 @@ base::named! {
 /// Propagation, antennas and powers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Radio {
-    /// Between neighbouring sites, m. Three times the cell radius in a layout of three hexagons a site.
+    /// Distance of neighbouring sites, m: three times the cell radius in a layout of three hexagons per site.
     pub site_distance: f64,
-    /// Boresight of the first sector, degrees from the line to the next site.
+    /// Boresight of the first sector, degrees from the direction to the next site.
     pub boresight: f64,
-    /// Half-power width of the antenna, degrees.
+    /// Half-power beamwidth of the antenna, degrees.
     pub beamwidth: f64,
-    /// Largest attenuation of the antenna, dB.
+    /// Maximum attenuation of the antenna, dB.
     pub front_to_back_db: f64,
     /// Path loss at 1 km, dB.
     pub loss_1km_db: f64,
-    /// Path loss for each decade of distance, dB.
+    /// Path loss per decade of distance, dB.
     pub slope_db: f64,
-    /// No mobile is nearer to a site, m.
+    /// Minimum distance between mobile and site, m.
     pub nearest: f64,
-    /// Carrier frequency, MHz: Doppler shift.
+    /// Carrier frequency, MHz, for the Doppler shift.
     pub frequency_mhz: f64,
     /// Base station power with antenna gain and feeder loss, dBm.
     pub eirp_dbm: f64,
-    /// Largest power of a mobile, GMSK, dBm.
+    /// Maximum power of a mobile, GMSK, dBm.
     pub mobile_dbm: f64,
-    /// Gain of the base station's antenna less feeder loss, dB: what the uplink adds to the mobile's power.
+    /// Antenna gain less feeder loss of the base station, dB, applied to the uplink.
     pub antenna_db: f64,
-    /// Noise of the mobile's receiver in 200 kHz, dBm.
+    /// Receiver noise of the mobile in 200 kHz, dBm.
     pub noise_dbm: f64,
-    /// Noise of the base station's receiver, dBm.
+    /// Receiver noise of the base station, dBm.
     pub uplink_noise_dbm: f64,
-    /// Average power of 8-PSK below GMSK, dB.
+    /// Back-off of the average 8-PSK power against GMSK, dB.
     pub backoff_db: f64,
-    /// Deviation of shadow fading, dB.
+    /// Standard deviation of shadow fading, dB.
     pub shadow_db: f64,
-    /// Distance at which its correlation is 1/e, m.
+    /// Decorrelation distance of shadow fading (correlation 1/e), m.
     pub shadow_distance: f64,
-    /// Its correlation between two sites.
+    /// Correlation of shadow fading between two sites.
     pub shadow_sites: f64,
-    /// Mobiles that stand still see this speed of their surroundings, m/s.
+    /// Doppler speed of stationary mobiles, by movement in their surroundings, m/s.
     pub least_speed: f64,
-    /// Instead of interference, noise and fading: each burst has this C/I, dB.
+    /// Constant C/I of each burst, dB, in place of interference, noise and fading.
     pub fixed_ci_db: Option<f64>,
 }
 
@@ -150,9 +150,9 @@ impl Default for Radio {
 /// RLC and MAC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mac {
-    /// Transceivers of a cell; one carries the BCCH and no packet data.
+    /// Transceivers per cell; one carries the BCCH and no packet data.
     pub trx: u32,
-    /// Timeslots for packet data in a cell.
+    /// Timeslots for packet data per cell.
     pub slots: u32,
     /// Timeslots of a mobile, downlink and uplink.
     pub mobile_slots: [u32; 2],
@@ -160,17 +160,17 @@ pub struct Mac {
     pub window: u32,
     /// Blocks between two polls for a report.
     pub poll: u32,
-    /// From a poll to the report's effect at the sender.
+    /// Time from a poll to the report's effect at the sender.
     pub report_delay: Span,
-    /// Blocks not acknowledged are repeated when nothing else can be sent.
+    /// Unacknowledged blocks are retransmitted for lack of other blocks.
     pub preemptive: bool,
-    /// Blocks may be repeated in halves.
+    /// EGPRS resegmentation: retransmission in halves.
     pub resegment: bool,
-    /// Set-up of a TBF, downlink and uplink.
+    /// Set-up time of a TBF, downlink and uplink.
     pub setup: [Span; 2],
-    /// An idle TBF is kept so long, downlink and uplink.
+    /// Time for which an idle TBF is kept, downlink and uplink.
     pub hold: [Span; 2],
-    /// TBFs that may share one timeslot, downlink and uplink.
+    /// Maximum number of TBFs on one timeslot, downlink and uplink.
     pub most: [u32; 2],
 }
 
@@ -196,19 +196,19 @@ impl Default for Mac {
 /// Core network, SGSN and protocol headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
-    /// Between the server and the SGSN, each way.
+    /// One-way delay between the server and the SGSN.
     pub delay: Span,
-    /// Rate of the links in between, bit/s: adds the transmission time of each packet.
+    /// Rate of the core network's links, bit/s, which adds the transmission time of each packet.
     pub rate_bps: Option<u64>,
     /// Buffer of each mobile at the SGSN, octets.
     pub buffer: u32,
-    /// What a packet counts for there.
+    /// Counted size of a packet in that buffer.
     pub counting: Counting,
-    /// LLC and SNDCP headers and a length indicator for each packet, octets.
+    /// LLC and SNDCP headers and a length indicator per packet, octets.
     pub llc_octets: u32,
-    /// BSSGP and network service headers for each packet, octets.
+    /// BSSGP and network service headers per packet, octets.
     pub bssgp_octets: u32,
-    /// Octets that wait in the BSC, so that the air interface never runs dry.
+    /// Octets queued in the BSC, so that the air interface never idles.
     pub bsc_octets: u32,
 }
 
@@ -229,17 +229,17 @@ impl Default for Core {
 /// Cell reselection (3GPP TS 45.008 section 6.6, by level).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reselection {
-    /// Between two measurements.
+    /// Measurement period.
     pub period: Span,
     /// Time constant of the running average of levels.
     pub average: Span,
-    /// Another cell must be stronger by so much, dB.
+    /// Hysteresis: least excess of another cell's level, dB.
     pub hysteresis_db: f64,
-    /// And for so long.
+    /// Least time for which another cell is stronger.
     pub lasts: Span,
-    /// No data pass for so long.
+    /// Outage without data.
     pub outage: Span,
-    /// What becomes of data under way.
+    /// Handling of data in transit.
     pub data: CellChange,
 }
 
@@ -256,30 +256,30 @@ impl Default for Reselection {
     }
 }
 
-/// Where mobiles start.
+/// Initial position of a mobile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Placing {
     /// Uniform over the whole area.
     Uniform,
-    /// Uniform over a disc around a site (its number), with this radius in m.
+    /// Uniform over a disc around a site (by number), with this radius in m.
     Near(u32, f64),
 }
 
 /// One mobile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mobile {
-    /// Where it starts.
+    /// Initial position.
     pub placing: Placing,
-    /// Its speed, m/s.
+    /// Speed, m/s.
     pub speed: f64,
-    /// Its place in the population: random streams are keyed by it, never by the transport.
+    /// Number within the population, which keys the random streams; independent of the transport.
     pub identity: u64,
 }
 
 /// A network of cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Sites along one side of the torus; cells are three times its square.
+    /// Sites along one side of the torus; the number of cells is three times its square.
     pub side: u32,
     /// Propagation and powers.
     pub radio: Radio,
@@ -287,19 +287,19 @@ pub struct Config {
     pub reuse: Reuse,
     /// Reuse of the BCCH carriers.
     pub bcch_reuse: Reuse,
-    /// Hopping.
+    /// Frequency hopping.
     pub hopping: Hopping,
-    /// Carriers of a group.
+    /// Carriers per group.
     pub carriers: u32,
     /// Link-to-system interface.
     pub interface: Interface,
     /// Receiver preset.
     pub receiver: Receiver,
-    /// Modulation error of transmitter and receiver: the SINR never exceeds this, dB.
+    /// Error vector magnitude of transmitter and receiver, as an upper bound of the SINR, dB.
     pub evm_db: f64,
-    /// Transmissions of a block are combined softly.
+    /// Soft combining of a block's transmissions.
     pub incremental_redundancy: bool,
-    /// A block whose header is lost leaves no soft bits.
+    /// A block with a lost header leaves no soft bits.
     pub header_errors: bool,
     /// Link adaptation.
     pub adaptation: Adaptation,
@@ -311,13 +311,13 @@ pub struct Config {
     pub core: Core,
     /// Reselection.
     pub reselection: Reselection,
-    /// Chance that a mobile turns after 20 m, and by how much at most, degrees (UMTS 30.03 vehicular).
+    /// Probability that a mobile turns after 20 m, and the maximum angle, degrees (UMTS 30.03 vehicular).
     pub turning: (f64, f64),
-    /// Voice calls that hold a timeslot of a cell, Erlang.
+    /// Voice traffic on the timeslots of a cell, Erlang.
     pub voice: f64,
-    /// Mean length of a voice call.
+    /// Mean duration of a voice call.
     pub voice_call: Span,
-    /// The mobiles, in the order of their ports.
+    /// Mobiles, in the order of their ports.
     pub mobiles: Vec<Mobile>,
 }
 
@@ -348,30 +348,30 @@ impl Default for Config {
     }
 }
 
-/// Something in a [`Config`] that cannot be built: which key, and why, with the remedy.
+/// Error of a [`Config`]: key, cause and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impossible {
-    /// The key as the scenario spells it.
+    /// Key as the scenario spells it.
     pub key: &'static str,
-    /// What is wrong.
+    /// Cause.
     pub message: String,
-    /// What to do about it.
+    /// Remedy.
     pub help: String,
 }
 
-/// Most mobiles of a network: each has two ports of an element, numbered in 16 bits.
+/// Maximum number of mobiles: each has two ports of an element, numbered in 16 bits.
 pub const MOST_MOBILES: usize = 32_768;
 
 impl Config {
-    /// The side of the torus for a number of cells, if there is one.
+    /// Side of the torus for a number of cells, if one exists.
     pub fn side_of(cells: u64) -> Option<u32> {
         (3..=64u32).find(|n| u64::from(3 * n * n) == cells)
     }
 
-    /// Checks what no single key can tell.
+    /// Checks combinations of keys.
     ///
     /// # Errors
-    /// The first combination that cannot be built.
+    /// The first invalid combination.
     pub fn check(&self) -> Result<(), Impossible> {
         let wrong = |key, message: String, help: String| Err(Impossible { key, message, help });
         for (key, reuse) in [("reuse", self.reuse), ("bcch-reuse", self.bcch_reuse)] {

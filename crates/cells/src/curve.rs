@@ -1,17 +1,18 @@
-//! Link-level curves: mutual information over SINR, AWGN thresholds, average block error rates; read from a data file.
+//! Link-level curves: mutual information over SINR, AWGN thresholds, average block error rates, from a data
+//! file.
 //!
-//! The file (`data/curves.csv`) can be replaced by a scenario. GMSK follows the closed form
-//! J(s) = (1 - 2^(-0.3073 s^1.787))^1.1064 with s = sqrt(8 SINR) (Brännström, Rasmussen, Grant 2005); 8-PSK is
-//! tabulated. Compiled tables index the SINR by the bits of its floating-point form, eight steps an octave.
+//! A scenario can replace the file (`data/curves.csv`). GMSK follows the closed form J(s) = (1 - 2^(-0.3073
+//! s^1.787))^1.1064 with s = sqrt(8 SINR) (Brännström, Rasmussen, Grant 2005); 8-PSK is tabulated. Compiled
+//! tables index the SINR by the bits of its floating-point form, eight steps per octave.
 
 use crate::numeric;
 use radio::coding::{Modulation, Scheme};
 use std::fmt;
 
-/// The curves that come with the program.
+/// Curves compiled into the program.
 pub const BUILT_IN: &str = include_str!("../data/curves.csv");
 
-/// Schemes of EGPRS.
+/// Number of EGPRS schemes.
 pub const SCHEMES: usize = 9;
 
 base::named! {
@@ -26,12 +27,12 @@ base::named! {
     }
 }
 
-/// What is wrong with a file of curves.
+/// Error in a file of curves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurveError {
-    /// Line, from 1; 0 if something is missing.
+    /// Line, from 1; 0 for missing data.
     pub line: usize,
-    /// What.
+    /// Cause.
     pub message: String,
 }
 
@@ -44,7 +45,7 @@ impl fmt::Display for CurveError {
     }
 }
 
-/// The numbers of a file.
+/// Contents of a file of curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
     /// Threshold after 1, 2, 3 combined transmissions and slope, dB, by scheme.
@@ -61,7 +62,7 @@ impl Curves {
     /// Reads a file.
     ///
     /// # Errors
-    /// The first line that is not of the form, or what is missing.
+    /// The first malformed line, or missing data.
     pub fn read(text: &str) -> Result<Curves, CurveError> {
         let mut awgn = [[f64::NAN; 4]; SCHEMES];
         let mut average = [[[f64::NAN; 2]; SCHEMES]; 3];
@@ -129,9 +130,9 @@ impl Curves {
         Ok(Curves { awgn, average, gain, psk8 })
     }
 
-    /// The curves that come with the program.
+    /// Curves compiled into the program.
     pub fn built_in() -> Curves {
-        // The text is part of the program, and a test reads it.
+        // A test reads the compiled-in text, so that reading cannot fail.
         Curves::read(BUILT_IN).unwrap_or_else(|e| unreachable!("{e}"))
     }
 
@@ -158,22 +159,22 @@ impl Curves {
     pub fn threshold(&self, scheme: usize, n: u32) -> f64 {
         match n {
             0..=3 => self.awgn[scheme][(n.max(1) - 1) as usize],
-            // Beyond the third only energy is gained.
+            // Beyond the third transmission, combining adds energy only.
             _ => self.awgn[scheme][2] - 10.0 * libm::log10(f64::from(n) / 3.0),
         }
     }
 }
 
-/// Binary orders of SINR in a compiled table: from 2^-14 (-42 dB) to 2^14.
+/// Range of SINR in a compiled table, powers of two: from 2^-14 (-42 dB) to 2^14.
 const ORDERS: i32 = 14;
 const STEPS_LOG2: u32 = 3;
 const BASE: u32 = ((127 - ORDERS) as u32) << STEPS_LOG2;
 const ENTRIES: usize = (2 * ORDERS as usize) << STEPS_LOG2;
 
-/// A function of a SINR (linear), by interpolation.
+/// A function of a linear SINR, by interpolation.
 #[derive(Clone, Debug)]
 pub(crate) struct OverSinr {
-    /// Value at the left end of a step, and the rise over it.
+    /// Value at the left end of a step, and the increment over the step.
     steps: Vec<[f32; 2]>,
 }
 
@@ -198,7 +199,7 @@ impl OverSinr {
 
 /// Steps of the inverse: effective SINR over mutual information.
 const INVERSE: usize = 1024;
-/// The effective SINR of a block without any error, dB.
+/// Effective SINR of an error-free block, dB.
 pub(crate) const CEILING_DB: f32 = 40.0;
 
 /// Curves compiled for the receiver of a run.
@@ -213,18 +214,18 @@ pub struct Tables {
     pub(crate) slope: [f32; SCHEMES],
     /// Quantiles of the logistic law.
     logit: Vec<f32>,
-    /// By the 4096th of a uniform draw: slopes above a threshold from which on a block surely arrives, and below which it
-    /// is surely lost.
+    /// For each 4096th of a uniform draw: distance from a threshold, in slopes, above which a block certainly
+    /// arrives and below which it is certainly lost.
     sure: Vec<[f32; 2]>,
 }
 
-/// Parts of a uniform draw with one entry in the table of certain decisions.
+/// Number of parts of the uniform draw in the table of certain decisions.
 const DRAWS: usize = 4096;
-/// How far a decision must lie from its draw to be certain, in slopes. The logistic law in single precision errs by less
-/// than 0.001 where the draw is not in the first or last part.
+/// Least distance of a certain decision from its draw, in slopes. The logistic function in single precision
+/// errs by less than 0.001, except in the first and last part of the draw.
 const MARGIN: f64 = 0.004;
 
-/// Which table a modulation has.
+/// Index of a modulation's table.
 pub(crate) fn kind(modulation: Modulation) -> usize {
     usize::from(modulation == Modulation::Psk8)
 }
@@ -269,7 +270,8 @@ impl Tables {
         }
     }
 
-    /// What a uniform draw from 0 to 1 decides by the logistic law of [`logistic`]; none where the two are close.
+    /// Decision for a uniform draw from 0 to 1 by the logistic function of [`logistic`]; `None` close to the
+    /// threshold.
     #[inline(always)]
     pub(crate) fn certain(&self, x: f32, threshold: f32, slope: f32, u: f32) -> Option<bool> {
         let [arrives, lost] = self.sure[(u * DRAWS as f32) as usize % DRAWS];
@@ -289,7 +291,7 @@ impl Tables {
         self.information[kind].at(sinr)
     }
 
-    /// The SINR in dB of a channel without fading that carries as much information.
+    /// SINR in dB of a channel without fading that carries this mutual information.
     #[inline(always)]
     pub(crate) fn effective(&self, kind: usize, information: f32) -> f32 {
         let x = information.clamp(0.0, 1.0) * INVERSE as f32;
@@ -298,7 +300,7 @@ impl Tables {
         table[i] + (table[i + 1] - table[i]) * (x - i as f32)
     }
 
-    /// Whether a block is decoded at an effective SINR: a logistic threshold, `hash` is the draw.
+    /// Whether a block is decoded at an effective SINR, by a logistic threshold; `hash` is the draw.
     #[inline(always)]
     pub(crate) fn decodes(&self, effective: f32, threshold: f32, slope: f32, hash: u64) -> bool {
         effective > threshold + slope * self.logit[(hash & 4095) as usize]
@@ -311,7 +313,7 @@ impl Tables {
     }
 }
 
-/// Uniform to a decision at a block error rate given by threshold and slope in dB, for average curves.
+/// Block error rate at `x` by threshold and slope, dB, for average curves.
 #[inline]
 pub(crate) fn logistic(x: f32, threshold: f32, slope: f32) -> f32 {
     1.0 / (1.0 + numeric::exp2((x - threshold) / slope * std::f32::consts::LOG2_E))

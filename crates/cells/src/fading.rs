@@ -1,25 +1,26 @@
 //! Fast fading: a periodic tape of power gains for the typical urban channel (3GPP TS 45.005 annex C.3).
 //!
-//! A lane is one radio link, a row one sixteenth of a wavelength of movement. The received power is the sum of three
-//! independent Rayleigh terms with weights 0.934, 0.057, 0.009: the eigenvalues of the six-tap profile behind a GSM
-//! receive filter. Each term is a sum of waves from all directions (Clarke 1968) whose spatial frequencies are whole
-//! numbers of periods on the tape, so the tape closes. Mean power of each lane is 1.
+//! A lane is one radio link, a row is a movement of 1/16 wavelength. The received power is the sum of three
+//! independent Rayleigh terms with weights 0.934, 0.057, 0.009: the eigenvalues of the six-tap profile after
+//! a GSM receive filter. Each term is a sum of waves from all directions (Clarke 1968). Their spatial
+//! frequencies are whole numbers of periods on the tape, so that the tape closes. The mean power of each lane
+//! is 1.
 
 use base::rng::Seed;
 use std::sync::{Arc, OnceLock};
 
 /// Rows of the tape.
 pub(crate) const ROWS: usize = 2048;
-/// Links side by side.
+/// Links per row.
 pub(crate) const WIDTH: usize = 32;
-/// Rows for one wavelength.
+/// Rows per wavelength.
 pub(crate) const ROWS_PER_WAVELENGTH: f64 = 16.0;
-/// Shares of the received power.
+/// Weights of the Rayleigh terms.
 const WEIGHTS: [f64; 3] = [0.934, 0.057, 0.009];
-/// Waves for each term.
+/// Waves per term.
 const WAVES: usize = 24;
 
-/// Power gains by row and lane, and the share of the lane's gains that are smaller.
+/// Power gains by row and lane, and the rank of each gain within its lane.
 #[derive(Debug)]
 pub struct Tape {
     gains: Box<[[f32; WIDTH]; ROWS]>,
@@ -27,7 +28,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// The tape: the same for all runs; what differs between runs is where each link begins on it.
+    /// The tape, equal in all runs; runs differ in the initial row of each link.
     pub fn shared() -> Arc<Tape> {
         static TAPE: OnceLock<Arc<Tape>> = OnceLock::new();
         TAPE.get_or_init(|| Arc::new(Tape::new())).clone()
@@ -77,13 +78,14 @@ impl Tape {
         Tape { gains, ranks }
     }
 
-    /// The gains of all lanes at a row.
+    /// Gains of all lanes at a row.
     #[inline(always)]
     pub fn row(&self, row: usize) -> &[f32; WIDTH] {
         &self.gains[row & (ROWS - 1)]
     }
 
-    /// The share of a lane's gains that are smaller than the one at a row: uniform, and correlated as the gains are.
+    /// Rank of a lane's gain at a row, as a share of smaller gains: uniform, with the correlation of the
+    /// gains.
     #[inline]
     pub fn rank(&self, row: usize, lane: usize) -> f32 {
         self.ranks[(row & (ROWS - 1)) * WIDTH + (lane & (WIDTH - 1))]
@@ -103,7 +105,7 @@ mod tests {
         let mean = all.iter().sum::<f64>() / n;
         let variance = all.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / n;
         assert!((mean - 1.0).abs() < 1e-4);
-        // The sum of squared weights.
+        // Sum of squared weights.
         assert!((variance - 0.876).abs() < 0.06, "{variance}");
         let correlation = |rows: usize| {
             let pairs =

@@ -1,17 +1,18 @@
 //! Cell layout: tri-sector sites on a hexagonal torus, antenna pattern, path loss, frequency reuse.
 //!
-//! Sites stand on the lattice a1 = D (1, 0), a2 = D (1/2, sqrt(3)/2); an n by n rhombus of them wraps around in both
-//! directions, so no cell has an edge. Path loss and antenna after 3GPP TR 45.914 and TR 25.996. The colouring of
-//! tight reuse patterns is stated at [`Reuse`]. Numbers: levels are ratios to the transmitted power (linear).
+//! Sites form the lattice a1 = D (1, 0), a2 = D (1/2, sqrt(3)/2). An n by n rhombus of them wraps around in
+//! both directions, so that the network has no edge. Path loss and antenna follow 3GPP TR 45.914 and TR
+//! 25.996. [`Reuse`] documents the colouring of tight reuse patterns. Levels are ratios to the transmitted
+//! power (linear).
 
 use crate::config::Radio;
 use crate::fading::WIDTH;
 use crate::numeric::{OCTAVES_PER_DB, exp2, log2, turns};
 
 base::named! {
-    /// A frequency reuse pattern: how many sites, and how many sectors, form a cluster.
+    /// Frequency reuse pattern: number of sites and of sectors per cluster.
     pub enum Reuse {
-        /// All cells on all carriers.
+        /// All cells use all carriers.
         R1x1 = "1/1",
         /// Three groups, one for each sector of a site.
         R1x3 = "1/3",
@@ -19,8 +20,8 @@ base::named! {
         R3x9 = "3/9",
         /// Four site colours, i and j modulo 2.
         R4x12 = "4/12",
-        /// Five site colours, i + 2 j modulo 5. Five is no rhombic number, so cells of one colour are not all at one
-        /// distance: sqrt(3) D and more.
+        /// Five site colours, i + 2 j modulo 5. Five is no rhombic number, so that distances within a colour
+        /// differ: sqrt(3) D and more.
         R5x15 = "5/15",
         /// Seven site colours, i - 2 j modulo 7.
         R7x21 = "7/21",
@@ -28,7 +29,7 @@ base::named! {
 }
 
 impl Reuse {
-    /// Site colours of the pattern.
+    /// Number of site colours.
     pub const fn colours(self) -> u32 {
         match self {
             Reuse::R1x1 | Reuse::R1x3 => 1,
@@ -39,7 +40,7 @@ impl Reuse {
         }
     }
 
-    /// The least number that the side of the rhombus must be a multiple of, so that the pattern closes on the torus.
+    /// The side of the rhombus must be a multiple of this number, so that the pattern closes on the torus.
     pub const fn tile(self) -> u32 {
         match self {
             Reuse::R4x12 => 2,
@@ -47,7 +48,7 @@ impl Reuse {
         }
     }
 
-    /// Frequency groups.
+    /// Number of frequency groups.
     pub const fn groups(self) -> u32 {
         match self {
             Reuse::R1x1 => 1,
@@ -55,7 +56,7 @@ impl Reuse {
         }
     }
 
-    /// The group of a sector of the site at (i, j).
+    /// Group of a sector of the site at (i, j).
     pub fn group(self, i: u32, j: u32, sector: u32) -> u32 {
         let (a, b) = (i as i32, j as i32);
         let colour = match self {
@@ -70,7 +71,7 @@ impl Reuse {
     }
 }
 
-/// Numbers that one vector loop takes.
+/// Number of values per vector loop.
 pub(crate) const LANES: usize = 8;
 
 /// Sites, cells and frequency groups.
@@ -86,24 +87,24 @@ pub struct Layout {
     width: f32,
     /// Least antenna gain relative to boresight, dB.
     front_to_back: f32,
-    /// Path loss at 1 m and its exponent per octave of squared distance.
+    /// Path loss at 1 m; below, its slope per octave of squared distance.
     intercept_db: f32,
     slope: f32,
-    /// Smallest distance, m.
+    /// Minimum distance, m.
     nearest: f32,
     /// Cells of each frequency group, ascending.
     pub groups: Vec<Vec<u32>>,
-    /// Of each cell: its group and its place there.
+    /// For each cell: its group, and its index in the group.
     pub lane: Vec<(u32, u32)>,
-    /// Of each cell: its place in a mobile's gains.
+    /// For each cell: its index in a mobile's gains.
     at: Vec<u32>,
-    /// Where each site stands.
+    /// Position of each site.
     places: Vec<Place>,
-    /// Length of a group's row, cells padded to whole rows of the fading tape.
+    /// Length of a group's row; cells are padded to whole rows of the fading tape.
     pub row: usize,
 }
 
-/// Where something is, in lattice coordinates: multiples of a1 and a2, from 0 to the side.
+/// Position in lattice coordinates: multiples of a1 and a2, from 0 to the side.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Place {
     /// Along a1.
@@ -115,7 +116,7 @@ pub struct Place {
 const HALF_SQRT_3: f32 = 0.866_025_4;
 
 impl Layout {
-    /// The layout of a network of `3 side^2` cells.
+    /// Layout of a network of `3 side^2` cells.
     pub fn new(side: u32, radio: &Radio, reuse: Reuse) -> Layout {
         let cells = 3 * side * side;
         let mut groups = vec![Vec::new(); reuse.groups() as usize];
@@ -128,7 +129,7 @@ impl Layout {
         }
         let widest = groups.iter().map(Vec::len).max().unwrap_or(0);
         let row = widest.div_ceil(WIDTH) * WIDTH;
-        // Loss per decade of distance, over an octave of squared distance.
+        // Converts loss per decade of distance to loss per octave of squared distance.
         let slope = (radio.slope_db / 2.0) * std::f64::consts::LOG10_2;
         Layout {
             side,
@@ -147,37 +148,37 @@ impl Layout {
         }
     }
 
-    /// Cells.
+    /// Number of cells.
     pub fn cells(&self) -> usize {
         self.lane.len()
     }
-    /// Sites.
+    /// Number of sites.
     pub fn sites(&self) -> usize {
         (self.side * self.side) as usize
     }
-    /// Length of a mobile's gains, all groups one after the other.
+    /// Length of a mobile's gains, group after group.
     pub fn stride(&self) -> usize {
         self.row * self.groups.len()
     }
-    /// Where a cell stands in a mobile's gains.
+    /// Index of a cell in a mobile's gains.
     #[inline]
     pub fn index(&self, cell: usize) -> usize {
         self.at[cell] as usize
     }
 
-    /// Where a site stands.
+    /// Position of a site.
     pub fn site(&self, site: usize) -> Place {
         self.places[site]
     }
 
-    /// From a site to a place by the shortest way around the torus, m.
+    /// Vector from a site to a position by the shortest way around the torus, m.
     #[inline(always)]
     pub fn vector(&self, site: usize, to: Place) -> (f32, f32) {
         let from = self.site(site);
         self.shortest(to.u - from.u, to.v - from.v)
     }
 
-    /// The shortest image of a difference of lattice coordinates, as a vector in m.
+    /// Shortest image of a difference of lattice coordinates, as a vector in m.
     #[inline(always)]
     fn shortest(&self, du: f32, dv: f32) -> (f32, f32) {
         let n = self.side as f32;
@@ -187,7 +188,7 @@ impl Layout {
         };
         let (du, dv) = (wrap(du), wrap(dv));
         let norm = |a: f32, b: f32| a * a + a * b + b * b;
-        // Where both point the same way, an image across one side of the rhombus may be nearer.
+        // If both coordinates have one sign, an image across one side of the rhombus may be nearer.
         let au = if du > 0.0 { du - n } else { du + n };
         let av = if dv > 0.0 { dv - n } else { dv + n };
         let (here, left, right) = (norm(du, dv), norm(au, dv), norm(du, av));
@@ -197,7 +198,7 @@ impl Layout {
         (self.distance * (du + 0.5 * dv), self.distance * HALF_SQRT_3 * dv)
     }
 
-    /// Moves a place by a vector in m and wraps it.
+    /// Moves a position by a vector in m, with wrap-around.
     pub fn moved(&self, from: Place, dx: f32, dy: f32) -> Place {
         let n = self.side as f32;
         let dv = dy / (self.distance * HALF_SQRT_3);
@@ -214,19 +215,19 @@ impl Layout {
         self.boresights[sector % 3]
     }
 
-    /// Cartesian coordinates of a place, m, for pictures.
+    /// Cartesian coordinates of a position, m, for pictures.
     pub fn cartesian(&self, place: Place) -> (f32, f32) {
         (self.distance * (place.u + 0.5 * place.v), self.distance * HALF_SQRT_3 * place.v)
     }
 
-    /// The levels of the three sectors of a site at a place: path loss, antenna and `shadow_db`, without EIRP.
+    /// Levels of the three sectors of a site at a position: path loss, antenna and `shadow_db`, without EIRP.
     pub fn levels(&self, site: usize, place: Place, shadow_db: f32) -> [f32; 3] {
         let at = self.site(site);
         let levels = self.block([at.u; LANES], [at.v; LANES], place, [shadow_db; LANES]);
         [levels[0][0], levels[1][0], levels[2][0]]
     }
 
-    /// The levels of [`LANES`] sites, by sector. Straight lines over arrays, so that they become vector code.
+    /// Levels of [`LANES`] sites, by sector; branch-free loops over arrays, which compile to vector code.
     #[inline(always)]
     fn block(
         &self,
@@ -255,7 +256,7 @@ impl Layout {
         levels
     }
 
-    /// The levels of all cells at a place, in the order of [`Layout::index`].
+    /// Levels of all cells at a position, in the order of [`Layout::index`].
     pub fn gains(&self, place: Place, shadow_db: &[f32], into: &mut [f32]) {
         let sites = self.sites();
         for from in (0..sites).step_by(LANES) {
@@ -316,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// EG-01: the shortest of all images, checked by trying 25 of them.
+        /// EG-01: the shortest of all images, compared with a search over 25 images.
         #[test]
         fn eg_01_distances_are_those_of_the_torus(u in 0.0f32..5.0, v in 0.0f32..5.0, site in 0usize..25) {
             let l = layout();

@@ -1,10 +1,10 @@
 //! A network of EGPRS cells as one element of the path: geometry, interference, link model, adaptation, timeslots,
 //! reselection (3GPP TS 43.064, 44.060, 45.002, 45.008; Sanchez and others, VTC 2002, section IV).
 //!
-//! Files that do not know each other: [`geometry`], [`shadow`] and [`fading`] are the weather, [`curve`] and [`link`]
-//! decide which block arrives, [`adaptation`] chooses scheme and power, [`motion`] moves mobiles and finds their cell,
-//! [`slots`] shares timeslots. RLC comes from the crate `radio`. [`system`] joins them: a tick for each block period,
-//! in two passes, so that the result does not depend on the order of cells.
+//! Independent files: [`geometry`], [`shadow`] and [`fading`] are the weather. [`curve`] and [`link`] decide
+//! which blocks arrive, [`adaptation`] chooses scheme and power. [`motion`] moves mobiles and selects their
+//! cell, [`slots`] shares timeslots. RLC is that of the crate `radio`. [`system`] joins them: one tick per
+//! block period, in two passes, so that results do not depend on the order of cells.
 
 pub mod adaptation;
 mod air;

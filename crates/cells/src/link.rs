@@ -1,9 +1,10 @@
-//! Link-to-system interface: which RLC blocks of a radio block arrive.
+//! Link-to-system interface: decision which RLC blocks of a radio block arrive.
 //!
-//! Per burst: SINR, lowered by the receiver's implementation loss, to mutual information; the mean over the bursts of
-//! an RLC block and over all its combined transmissions, back to an effective SINR, against the AWGN threshold. The
-//! header is drawn from the bursts that carry the data: what loses its header leaves no soft bits. MCS-8 and 9
-//! interleave each RLC block over two bursts (3GPP TS 45.003 section 5.1).
+//! The SINR of each burst, lowered by the receiver's implementation loss, is mapped to mutual information.
+//! The mean over the bursts of an RLC block and over its combined transmissions is mapped back to an
+//! effective SINR and compared with the AWGN threshold. The header is drawn from the bursts that carry the
+//! data; a block with a lost header leaves no soft bits. MCS-8 and 9 interleave each RLC block over two
+//! bursts (3GPP TS 45.003 section 5.1).
 
 use crate::config::{Config, Receiver};
 use crate::curve::{Curves, Profile, SCHEMES, Tables, kind, logistic};
@@ -15,25 +16,25 @@ const HEADER_SLOPE: f32 = 0.46;
 /// Bursts of a radio block.
 pub(crate) const BURSTS: usize = 4;
 
-/// Soft bits kept for one RLC block.
+/// Soft bits of one RLC block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Soft {
-    /// Sum of mutual information, weighted by transmissions; of average curves the sum of C/I.
+    /// Sum of mutual information, weighted by transmissions; for average curves the sum of C/I.
     sum: f32,
-    /// Transmissions in units of 612 coded bits (8-PSK) or of a radio block (GMSK); 0: nothing kept.
+    /// Transmissions in units of 612 coded bits (8-PSK) or of a radio block (GMSK); 0 without soft bits.
     units: u8,
 }
 
-/// The link model of a run.
+/// Link model of a run.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Compiled curves.
     pub tables: Tables,
-    /// Factor on the SINR by scheme: the implementation loss.
+    /// SINR factor of each scheme: the implementation loss.
     loss: [f32; SCHEMES],
-    /// The loss of MCS-9, with which quality is measured.
+    /// Loss of MCS-9, which applies to quality reports.
     measured: f32,
-    /// 1 / SINR at the ceiling of modulation errors.
+    /// 1 / SINR at the bound by modulation errors.
     evm: f32,
     combines: bool,
     headers: bool,
@@ -44,26 +45,26 @@ pub struct Link {
     gain: [[f32; 2]; SCHEMES],
 }
 
-/// What a radio block met.
+/// Reception of a radio block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Air {
     /// SINR of each burst before implementation loss.
     pub(crate) sinr: [f32; BURSTS],
 }
 
-/// What came of the transmission of one RLC block.
+/// Fate of a transmitted RLC block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Decoded.
     Arrived,
-    /// Lost; what was received is kept.
+    /// Lost; its soft bits are kept.
     Lost,
     /// Lost with its header.
     NoHeader,
 }
 
 impl Link {
-    /// The link model of a configuration.
+    /// Link model of a configuration.
     pub fn new(config: &Config, curves: &Curves) -> Link {
         let loss_db = |s: usize| config.receiver.loss_db(s as u8 + 1);
         let profile =
@@ -72,7 +73,7 @@ impl Link {
                 (true, true) => Profile::Tu50,
                 (true, false) => Profile::Tu3,
             };
-        // The file's average curves include the loss of the specification's receiver.
+        // The average curves of the file include the loss of the specification's minimum receiver.
         let shift = |s: usize| Receiver::SpecMinimum.loss_db(s as u8 + 1) - loss_db(s);
         let average = &curves.average[Profile::ALL.iter().position(|p| *p == profile).unwrap_or(0)];
         Link {
@@ -82,19 +83,19 @@ impl Link {
             evm: libm::pow(10.0, -config.evm_db / 10.0) as f32,
             combines: config.incremental_redundancy,
             headers: config.header_errors,
-            // One dB below MCS-1 and MCS-5: the header's code is stronger than the data's.
+            // The header's code is stronger than the data's: 1 dB below MCS-1 and MCS-5.
             header: [curves.awgn[0][0] as f32 - 1.0, curves.awgn[4][0] as f32 - 1.0],
             average: std::array::from_fn(|s| [(average[s][0] - shift(s)) as f32, average[s][1] as f32]),
             gain: std::array::from_fn(|s| curves.gain[s].map(|g| g as f32)),
         }
     }
 
-    /// The loss that quality reports include, dB.
+    /// Loss included in quality reports, dB.
     pub(crate) fn measured_loss_db(&self) -> f32 {
         -to_db(self.measured)
     }
 
-    /// SINR with modulation errors.
+    /// SINR with modulation errors included.
     #[inline(always)]
     pub(crate) fn capped(&self, sinr: f32) -> f32 {
         sinr / (1.0 + sinr * self.evm)
@@ -103,13 +104,14 @@ impl Link {
     /// Mutual information of the bursts as 8-PSK with the loss of MCS-9.
     #[inline]
     pub(crate) fn heard(&self, air: &Air) -> [f32; BURSTS] {
-        // A loop: `map` of arrays stays a call in builds with less inlining.
+        // A loop, because `map` of arrays remains a call in builds with less inlining.
         let mut heard = air.sinr;
         heard.iter_mut().for_each(|s| *s = self.tables.information(1, *s * self.measured));
         heard
     }
 
-    /// Quality of a radio block, dB: the effective SINR of 8-PSK, which saturates later than that of GMSK.
+    /// Quality of a radio block, dB: effective SINR of 8-PSK, which saturates at a higher level than that of
+    /// GMSK.
     #[inline]
     pub(crate) fn quality(&self, heard: &[f32; BURSTS]) -> f32 {
         let sum: f32 = (heard[0] + heard[1]) + (heard[2] + heard[3]);
@@ -120,7 +122,8 @@ impl Link {
     #[inline]
     pub(crate) fn header(&self, air: &Air, scheme: Scheme, quality: f32, hash: u64) -> bool {
         let k = kind(scheme.properties().modulation);
-        // At this quality no draw can fail: the header's loss is smaller, and 9 slopes above the threshold are certain.
+        // At this quality the header is certain: its loss is smaller, and 9 slopes above the threshold no
+        // draw fails.
         if !self.headers || k == 1 && quality > self.header[1] + 9.02 * HEADER_SLOPE {
             return true;
         }
@@ -130,8 +133,8 @@ impl Link {
         self.tables.decodes(x, self.header[k], HEADER_SLOPE, hash)
     }
 
-    /// Whether an RLC block is decoded from the bursts of this transmission and what was kept. `second` is its place
-    /// in the radio block, `fresh` its first transmission.
+    /// Whether an RLC block is decoded from the bursts of this transmission and the stored soft bits.
+    /// `second` is its position in the radio block, `fresh` its first transmission.
     #[inline]
     #[allow(
         clippy::too_many_arguments,
@@ -151,7 +154,7 @@ impl Link {
         let k = kind(scheme.properties().modulation);
         let loss = self.loss[s];
         let information = if scheme.properties().bursts == 2 {
-            // MCS-8 and 9 have the loss with which quality is measured.
+            // MCS-8 and 9 have the implementation loss of quality reports.
             let from = 2 * usize::from(second);
             0.5 * (heard[from] + heard[from + 1])
         } else {
@@ -168,14 +171,14 @@ impl Link {
         if arrived { Fate::Arrived } else { Fate::Lost }
     }
 
-    /// What [`Link::heard`] and [`Link::quality`] say of a radio block whose bursts are all alike.
+    /// Results of [`Link::heard`] and [`Link::quality`] for a radio block with equal bursts.
     #[inline]
     pub(crate) fn steady(&self, sinr: f32) -> ([f32; BURSTS], f32) {
         let information = self.tables.information(1, sinr * self.measured);
         ([information; BURSTS], self.tables.effective(1, information))
     }
 
-    /// The decision by average curves: `ci` is the mean C/I, linear and in dB, `u` the correlated uniform draw.
+    /// Decision by average curves: `ci` is the mean C/I, linear and in dB, `u` the correlated uniform draw.
     #[inline]
     pub(crate) fn data_average(
         &self,
@@ -196,12 +199,13 @@ impl Link {
             2 => (self.gain[row][0], 0.72),
             _ => (self.gain[row][1], 0.60),
         };
-        // Accumulated C/I: the sum over transmissions, in units of the row's scheme. Of one transmission that counts once
-        // it is the block's own to the bit: its C/I was only multiplied and divided by 1 or 2.
+        // Accumulated C/I: the sum over transmissions, in units of the row's scheme. For a single
+        // transmission that counts once it equals the block's C/I to the bit, because that was only
+        // multiplied and divided by 1 or 2.
         let x =
             if alone && n == 1 { db } else { to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain };
         let slope = slope * narrower;
-        // Few draws are so near to the error rate that it must be computed.
+        // Few draws are so close to the error rate that it must be computed.
         let arrived = match self.tables.certain(x, x50, slope, u) {
             Some(arrived) => arrived,
             None => u >= logistic(x, x50, slope),
@@ -211,11 +215,12 @@ impl Link {
 }
 
 impl Soft {
-    /// Adds a transmission; gives the row of thresholds and the number of transmissions it counts.
+    /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts.
     #[inline(always)]
     fn add(&mut self, value: f32, scheme: Scheme, first: Scheme) -> (usize, u8) {
         let psk8 = scheme.properties().modulation == Modulation::Psk8;
-        // A radio block with one RLC block of MCS-5 or 6 carries 1248 of its coded bits, one with two 612 each.
+        // A radio block with one RLC block of MCS-5 or 6 carries 1248 of its coded bits, one with two carries
+        // 612 of each.
         let units = if psk8 && !scheme.is_dual() { 2 } else { 1 };
         self.sum += value * f32::from(units);
         self.units = self.units.saturating_add(units);
@@ -235,13 +240,13 @@ impl Soft {
     }
 }
 
-/// Whether most mobiles are fast enough for fades to differ between blocks.
+/// Whether most mobiles move fast enough for independent fades in consecutive blocks.
 fn fast(config: &Config) -> bool {
     let quick = config.mobiles.iter().filter(|m| m.speed > 7.0).count();
     2 * quick > config.mobiles.len()
 }
 
-/// Place of a scheme among those of EGPRS.
+/// Index of a scheme among the EGPRS schemes.
 #[inline(always)]
 pub(crate) fn index(scheme: Scheme) -> usize {
     usize::from(scheme.number() - 1).min(SCHEMES - 1)
@@ -265,7 +270,8 @@ mod tests {
         Link::new(&config, &Curves::built_in())
     }
 
-    /// EG-07: decisions by average curves are those of the logistic law, draw by draw, however often a block is repeated.
+    /// EG-07: decisions by average curves equal those of the logistic function, draw by draw, for any number
+    /// of transmissions.
     #[test]
     fn eg_07_average_curves_decide_by_the_logistic_law() {
         let link = link(|_| ());
@@ -287,7 +293,7 @@ mod tests {
             let ci = from_db(around);
             let (mut soft, mut plain) = (Soft::default(), Soft::default());
             for k in 0..4 {
-                // Draws next to 0 and to 1 too.
+                // Draws close to 0 and to 1 too.
                 let u = crate::numeric::unit(mix(3 * i + k));
                 let u = if i % 5 == 0 { u * u * u * u } else { u };
                 let fate = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, u);
@@ -370,11 +376,11 @@ mod tests {
         }
     }
 
-    /// RLC octets a radio block of full buffers with redundancy in ideal hopping at a mean C/I, and mean and spread of
-    /// the quality as a receiver reports them.
+    /// RLC octets per radio block of full buffers with redundancy under ideal hopping at a mean C/I; mean and
+    /// spread of the quality as a receiver reports them.
     fn throughput(link: &Link, scheme: Scheme, db: f64) -> (f64, [f32; 3]) {
         let tape = Tape::shared();
-        // Power amplifiers send 8-PSK with less power.
+        // Power amplifiers send 8-PSK at reduced power.
         let psk8 = scheme.properties().modulation == Modulation::Psk8;
         let db = if psk8 { db - Config::default().radio.backoff_db } else { db };
         let mean = from_db(db as f32);
@@ -404,8 +410,8 @@ mod tests {
         (octets / f64::from(n), quality.report(0.0).unwrap())
     }
 
-    /// EG-07: from 6 to 36 dB C/I the scheme that adaptation chooses brings at least 0.9 of what the best one brings:
-    /// the envelope of the throughput curves, measured block by block.
+    /// EG-07: from 6 to 36 dB C/I the scheme that adaptation chooses attains at least 0.9 of the best
+    /// scheme's rate: the envelope of the throughput curves, measured block by block.
     #[test]
     fn eg_07_adaptation_follows_the_envelope() {
         let config = Config::default();
@@ -416,7 +422,7 @@ mod tests {
             let rates: Vec<(f64, [f32; 3])> =
                 Scheme::EGPRS.iter().map(|s| throughput(&link, *s, db)).collect();
             let best = rates.iter().map(|r| r.0).fold(0.0, f64::max);
-            // Reports are of the scheme in use; where two schemes call for each other, both are looked at.
+            // Reports refer to the scheme in use; if two schemes alternate, both are compared.
             let mut used = [Scheme::Mcs6; 2];
             for _ in 0..8 {
                 used = [used[1], chooser.choose(Some(rates[index(used[1])].1), used[1])];
@@ -427,14 +433,14 @@ mod tests {
         }
     }
 
-    /// EG-07, EG-08: kbit/s of a timeslot with the best scheme in ideal hopping with redundancy, beside those that the
-    /// average curves of the receiver that the specification demands give (radio facts, section 3.6).
+    /// EG-07, EG-08: rate of a timeslot with the best scheme under ideal hopping with redundancy, in kbit/s,
+    /// compared with the average curves of the specification's minimum receiver (radio facts, section 3.6).
     #[test]
     fn eg_07_eg_08_the_best_scheme_brings_what_the_curves_say() {
         let best = |headers: bool, db: f64| {
             let link =
                 link(|c| (c.receiver, c.evm_db, c.header_errors) = (Receiver::SpecMinimum, 60.0, headers));
-            // `throughput` lowers 8-PSK by the back-off, of which the curves know nothing.
+            // `throughput` lowers 8-PSK by the back-off, which the curves do not include.
             let at = |scheme: &Scheme| {
                 let psk8 = scheme.properties().modulation == Modulation::Psk8;
                 let back_off = if psk8 { Config::default().radio.backoff_db } else { 0.0 };
@@ -451,7 +457,7 @@ mod tests {
         }
     }
 
-    /// EG-08: after MCS-9, a repeat with MCS-6 brings all coded bits at once.
+    /// EG-08: after MCS-9, a retransmission with MCS-6 carries all coded bits at once.
     #[test]
     fn eg_08_a_repeat_with_mcs_6_counts_twice() {
         let mut soft = Soft::default();

@@ -1,4 +1,4 @@
-//! Counters of a network of cells: by mobile, cell, timeslot, scheme and C/I; load and SGSN queue second by second.
+//! Counters of a network of cells by mobile, cell, timeslot, scheme and C/I; load and SGSN queue by second.
 
 use crate::curve::SCHEMES;
 use crate::way::{DOWN, UP};
@@ -9,7 +9,7 @@ pub const CI_FROM: i32 = -20;
 /// Bins of C/I histograms.
 pub const CI_BINS: usize = 80;
 
-/// Counters of one direction of a mobile: one line of a cache.
+/// Counters of one direction of a mobile, one cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(64))]
 pub struct WayCounts {
@@ -17,13 +17,13 @@ pub struct WayCounts {
     pub blocks: u64,
     /// RLC blocks sent.
     pub rlc_sent: u64,
-    /// RLC blocks that were not decoded, or lost with their header.
+    /// RLC blocks not decoded, or lost with their header.
     pub rlc_lost: u64,
     /// Packets delivered.
     pub packets: u64,
-    /// Octets of them.
+    /// Octets of packets delivered.
     pub octets: u64,
-    /// From the sending of each packet by its host to delivery.
+    /// Sum of packet delays, from transmission by the host to delivery.
     pub delay: Span,
     /// TBFs set up.
     pub tbfs: u64,
@@ -36,11 +36,11 @@ pub struct WayCounts {
 pub struct MobileCounts {
     /// Downlink and uplink.
     pub ways: [WayCounts; 2],
-    /// Packets dropped at the SGSN because its buffer was full.
+    /// Packets dropped at a full SGSN buffer.
     pub dropped: u64,
     /// Packets lost in cell changes.
     pub flushed: u64,
-    /// Cell changes: when, and to which cell.
+    /// Cell changes: time, and new cell.
     pub changes: Vec<(Time, u32)>,
 }
 
@@ -55,11 +55,11 @@ pub struct CellCounts {
     pub rlc_lost: [u64; 2],
     /// Octets of packets delivered.
     pub octets: [u64; 2],
-    /// Mobiles that came in.
+    /// Mobiles that have entered the cell.
     pub entered: u64,
 }
 
-/// Blocks at one C/I: a bin of a decibel.
+/// Blocks in one bin of C/I, 1 dB wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RadioBin {
     /// Radio blocks.
@@ -68,24 +68,24 @@ pub struct RadioBin {
     pub schemes: [[u64; 2]; SCHEMES],
 }
 
-/// Totals at one instant; what lies between two of them is a second.
+/// Totals at one instant; the difference of two is one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// When.
+    /// Time.
     pub t: Time,
-    /// Octets at the SGSN, all mobiles together.
+    /// Octets at the SGSN, sum over mobiles.
     pub queued: u64,
-    /// Of the mobile that has most.
+    /// Octets at the SGSN, largest over mobiles.
     pub queued_most: u64,
     /// Mobiles with a downlink TBF.
     pub active: u32,
-    /// Radio blocks sent so far.
+    /// Radio blocks sent.
     pub blocks: [u64; 2],
-    /// RLC blocks sent so far.
+    /// RLC blocks sent.
     pub rlc_sent: [u64; 2],
-    /// RLC blocks lost so far.
+    /// RLC blocks lost.
     pub rlc_lost: [u64; 2],
-    /// Octets of packets delivered so far.
+    /// Octets of packets delivered.
     pub octets: [u64; 2],
 }
 
@@ -102,9 +102,9 @@ pub struct Meter {
     pub slot_octets: [Vec<u64>; 2],
     /// Blocks by C/I: [way][bin].
     pub radio: [Vec<RadioBin>; 2],
-    /// Once a second while a TBF lives.
+    /// Totals once a second while a TBF exists.
     pub seconds: Vec<Second>,
-    /// Block periods so far.
+    /// Number of block periods.
     pub periods: u64,
 }
 
@@ -120,7 +120,7 @@ impl Meter {
         }
     }
 
-    /// The bin of a C/I in dB.
+    /// Bin of a C/I in dB.
     #[inline]
     pub(crate) fn bin(db: f32) -> usize {
         ((db + CI_BINS as f32) as i32 - CI_BINS as i32 - CI_FROM).clamp(0, CI_BINS as i32 - 1) as usize
@@ -154,7 +154,7 @@ impl Meter {
         all
     }
 
-    /// A percentile (0 to 1) of the C/I of radio blocks, dB.
+    /// Quantile (0 to 1) of the C/I of radio blocks, dB.
     pub fn ci_percentile(&self, way: usize, p: f64) -> Option<f64> {
         let bins = &self.radio[way];
         let total: u64 = bins.iter().map(|bin| bin.blocks).sum();
@@ -170,21 +170,22 @@ impl Meter {
         None
     }
 
-    /// Mean slots in use by packet data in a cell, downlink, over a time: Erlang of packet traffic.
+    /// Mean number of timeslots per cell in use by packet data, downlink, over a time: Erlang of packet
+    /// traffic.
     pub fn erlang(&self, lasted: Span) -> f64 {
         let used: u64 = self.slots[DOWN].iter().sum();
         let periods = lasted.as_secs_f64() * radio::tdma::BLOCKS_PER_SECOND as f64;
         if periods > 0.0 { used as f64 / periods / self.cells.len().max(1) as f64 } else { 0.0 }
     }
 
-    /// Share of RLC blocks that were lost.
+    /// Block error rate of RLC.
     pub fn block_error_rate(&self, way: usize) -> Option<f64> {
         let (sent, lost) = self.schemes(way).iter().fold((0, 0), |(s, l), [a, b]| (s + a, l + b));
         (sent > 0).then(|| lost as f64 / sent as f64)
     }
 
-    /// Mean of the way of a packet toward the mobile and of one back, s: the round trip without waiting for the
-    /// delayed acknowledgement.
+    /// Mean delay of packets to the mobile plus that of packets from it, s: the round trip without the
+    /// delayed-ACK timer.
     pub fn round_trip_s(&self) -> Option<f64> {
         let mean = |way: usize| {
             let (n, sum) = self

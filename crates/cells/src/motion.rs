@@ -1,8 +1,9 @@
-//! Mobiles in motion: positions on the torus, levels of all cells, choice of the serving cell.
+//! Motion of mobiles: position on the torus, levels of all cells, selection of the serving cell.
 //!
-//! A mobile goes straight on; every 20 m it turns with a given probability by a uniform angle (UMTS 30.03 vehicular).
-//! At each measurement it averages the levels of all cells; a cell that stays stronger by the hysteresis for the
-//! given time becomes the serving one (3GPP TS 45.008 section 6.6 by level, without offsets).
+//! A mobile moves in a straight line; every 20 m it turns with a given probability by a uniform angle (UMTS
+//! 30.03 vehicular). At each measurement it averages the levels of all cells. A cell that stays stronger by
+//! the hysteresis for the given time becomes the serving cell (3GPP TS 45.008 section 6.6 by level, without
+//! offsets).
 
 use crate::config::{Config, Placing};
 use crate::geometry::{Layout, Place};
@@ -10,10 +11,10 @@ use crate::shadow::Shadow;
 use base::rng::{Seed, Stream};
 use radio::tdma::{Tick, ticks};
 
-/// A mobile turns at the end of a stretch of this length, m (UMTS 30.03).
+/// Distance between possible turns, m (UMTS 30.03).
 const STRETCH: f32 = 20.0;
-/// Levels are computed anew after this way, m. Shadowing is interpolated over 29 m, so it changes by some 0.2 dB in
-/// between; path loss by 0.5 dB at 35 m from the site and 0.05 dB at 300 m.
+/// Distance after which levels are computed anew, m. Shadowing is interpolated over 29 m and changes by about
+/// 0.2 dB in between; path loss changes by 0.5 dB at 35 m from the site and by 0.05 dB at 300 m.
 const FRESH: f32 = 1.0;
 
 /// Positions and levels of all mobiles, as parallel vectors.
@@ -22,18 +23,18 @@ pub(crate) struct Motion {
     headings: Vec<(f32, f32)>,
     speeds: Vec<f32>,
     left: Vec<f32>,
-    /// Way since levels were computed, m.
+    /// Distance since the last computation of levels, m.
     moved: Vec<f32>,
     streams: Vec<Stream>,
-    /// Levels of all cells, [`Layout::stride`] for each mobile: ratios to the transmitted power.
+    /// Levels of all cells, [`Layout::stride`] per mobile: ratios to the transmitted power.
     pub(crate) gains: Vec<f32>,
-    /// Running averages of them.
+    /// Running averages of the levels.
     averages: Vec<f32>,
     /// Serving cell.
     pub(crate) serving: Vec<u32>,
-    /// A stronger cell, and since when.
+    /// A stronger cell, and the time since when it is stronger.
     candidate: Vec<(u32, Tick)>,
-    /// The cell at each place of a row of gains.
+    /// Cell of each index in a row of gains.
     cells: Vec<Option<u32>>,
     weight: f32,
     period_s: f32,
@@ -94,7 +95,7 @@ impl Motion {
         motion
     }
 
-    /// Computes the levels at the place of a mobile.
+    /// Computes the levels at a mobile's position.
     fn level(&mut self, layout: &Layout, shadow: &Shadow, m: usize) {
         let stride = layout.stride();
         shadow.at(self.places[m], &mut self.shadows);
@@ -115,7 +116,7 @@ impl Motion {
         (best, level)
     }
 
-    /// Moves a mobile by one measurement period.
+    /// Moves a mobile for one measurement period.
     fn advance(&mut self, layout: &Layout, m: usize) {
         let mut way = self.speeds[m] * self.period_s;
         while way > 0.0 {
@@ -127,7 +128,7 @@ impl Motion {
             if self.left[m] <= 0.0 {
                 self.left[m] = STRETCH;
                 let stream = &mut self.streams[m];
-                // Both draws are made in any case, so that paths stay paired when the probability changes.
+                // Both draws are made in any case, so that paths stay paired between turning probabilities.
                 let (turns, angle) = (stream.uniform() < self.turning.0, 2.0 * stream.uniform() as f32 - 1.0);
                 if turns {
                     let (ds, dc) = sin_cos(angle * self.turning.1);
@@ -137,7 +138,7 @@ impl Motion {
         }
     }
 
-    /// One measurement of a mobile: moves it, and says to which cell it changes, if it does.
+    /// One measurement of a mobile: moves it, and returns its new cell if it changes.
     pub(crate) fn measure(&mut self, layout: &Layout, shadow: &Shadow, m: usize, now: Tick) -> Option<u32> {
         if self.speeds[m] > 0.0 {
             self.advance(layout, m);
@@ -163,7 +164,7 @@ impl Motion {
         if self.candidate[m].0 == serving {
             self.candidate[m] = (best, now);
         }
-        // The condition is that some other cell is better; the best one at the end is chosen.
+        // The timer requires some better cell throughout; at its end the best cell is chosen.
         if now - self.candidate[m].1 < self.lasts {
             return None;
         }
@@ -206,9 +207,9 @@ mod tests {
         (layout, shadow, motion)
     }
 
-    /// EG-04: without shadowing, hysteresis and delay, cells change as often as straight lines cross their borders:
-    /// v L / (pi A) a second. The border is measured on the static layout: the share of neighbouring points that
-    /// have different strongest cells gives L / A (Steinhaus 1930).
+    /// EG-04: without shadowing, hysteresis and delay, the rate of cell changes is that of straight lines
+    /// across cell borders: v L / (pi A) per second. The border is measured on the static layout: the share
+    /// of neighbouring points with different strongest cells gives L / A (Steinhaus 1930).
     #[test]
     fn eg_04_crossings_agree_with_geometry() {
         let mut config = Config::default();
@@ -244,7 +245,7 @@ mod tests {
         }
         let rate = f64::from(changes) / (400.0 * f64::from(rounds) * 0.48);
         assert!((rate / expected - 1.0).abs() < 0.07, "{rate} a second, geometry {expected}");
-        // Hexagons of 0.65 km2 with a border of 3 km would give one in 49 s (radio-facts 7.6).
+        // Hexagons of 0.65 km2 with a border of 3 km give one change per 49 s (radio-facts 7.6).
         assert!((40.0..60.0).contains(&(1.0 / rate)), "one in {} s", 1.0 / rate);
     }
 

@@ -1,7 +1,8 @@
 //! Elementary functions in single precision by polynomials, and keyed hashes.
 //!
-//! Only `+ - * /` and bit operations: results are equal on every platform, and loops over them vectorise. Errors
-//! (largest, measured in the tests): log2 1e-5, exp2 2e-7 relative, angle 1e-4 rad. A level error stays below 0.001 dB.
+//! Only `+ - * /` and bit operations, so that results are equal on all platforms and loops vectorise. Maximum
+//! errors, measured in the tests: log2 1e-5, exp2 2e-7 relative, angle 1e-4 rad. A level's error is below
+//! 0.001 dB.
 
 use base::rng::mix;
 
@@ -25,7 +26,7 @@ pub(crate) fn log2(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn exp2(x: f32) -> f32 {
     let x = x.clamp(-125.0, 125.0);
-    // Rounds to the nearest whole number without a branch.
+    // Rounds to the nearest integer without a branch.
     let whole = (x + 12_582_912.0) - 12_582_912.0;
     let f = x - whole;
     let p = 1.0
@@ -41,7 +42,7 @@ pub(crate) fn from_db(db: f32) -> f32 {
     exp2(db * OCTAVES_PER_DB)
 }
 
-/// A ratio of powers to decibels; the least positive normal number stands for zero.
+/// A ratio of powers to decibels; zero counts as the least positive normal number.
 #[inline(always)]
 pub(crate) fn to_db(ratio: f32) -> f32 {
     log2(ratio.max(f32::MIN_POSITIVE)) / OCTAVES_PER_DB
@@ -68,7 +69,7 @@ pub(crate) fn key(seed: u64, n: u64) -> u64 {
     mix(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// A hash as a number from 0 to 1, 1 excluded.
+/// A hash as a number in [0, 1).
 #[inline(always)]
 pub(crate) fn unit(hash: u64) -> f32 {
     (hash >> 40) as f32 * (1.0 / 16_777_216.0)

@@ -1,88 +1,88 @@
-//! Trace of a network of cells for pictures: places of all mobiles, radio events of one.
+//! Trace of a network of cells for pictures: positions of all mobiles, radio events of one mobile.
 //!
-//! Nothing of it changes a result; without it only counters are kept.
+//! Recording changes no result; without it only counters are kept.
 
 use crate::geometry::Place;
 use base::Time;
 use radio::coding::Scheme;
 
-/// What to record beside the counters.
+/// Records beside the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe {
-    /// Places of all mobiles at each measurement.
+    /// Positions of all mobiles at each measurement.
     pub trails: bool,
     /// Radio events of this mobile.
     pub mobile: Option<u32>,
 }
 
-/// A mobile at one measurement.
+/// State of a mobile at one measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fix {
-    /// Where it is.
+    /// Position.
     pub place: Place,
-    /// Its serving cell.
+    /// Serving cell.
     pub cell: u32,
-    /// Averaged downlink C/I, dB, while a TBF lives.
+    /// Averaged downlink C/I, dB, during a TBF.
     pub ci_db: Option<f32>,
-    /// It is between two cells.
+    /// True during a cell change.
     pub changing: bool,
 }
 
-/// A radio event of the watched mobile; directions are 0 (down) and 1 (up).
+/// A radio event of the observed mobile; directions are 0 (down) and 1 (up).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Watched {
     /// An RLC block was sent.
     Block {
         /// Direction.
         way: usize,
-        /// Scheme of its radio block.
+        /// Coding scheme of its radio block.
         scheme: Scheme,
         /// Mean C/I of the radio block, dB.
         ci_db: f32,
-        /// It was decoded.
+        /// True if it was decoded.
         arrived: bool,
     },
-    /// A TBF has its slots.
+    /// A TBF gets its timeslots.
     TbfBegins {
         /// Direction.
         way: usize,
         /// First timeslot.
         first: u32,
     },
-    /// A TBF has ended.
+    /// A TBF ends.
     TbfEnds {
         /// Direction.
         way: usize,
     },
     /// The mobile leaves a cell.
     Leaves {
-        /// That cell.
+        /// Old cell.
         from: u32,
-        /// The cell it goes to.
+        /// New cell.
         to: u32,
     },
-    /// The mobile is in its new cell.
+    /// The mobile has access to its new cell.
     Arrived {
-        /// The cell.
+        /// New cell.
         cell: u32,
     },
-    /// The SGSN's buffer was full.
+    /// A packet was dropped at the full SGSN buffer.
     Dropped {
-        /// Octets of the packet.
+        /// Size of the packet, octets.
         octets: u32,
     },
     /// Octets at the SGSN, once a second.
     Queue {
-        /// Octets.
+        /// Octets in the queue.
         octets: u32,
     },
 }
 
-/// What was recorded, in the order of time.
+/// Records in time order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
     /// Measurements of all mobiles.
     pub trails: Vec<(Time, Vec<Fix>)>,
-    /// Events of the watched mobile.
+    /// Events of the observed mobile.
     pub events: Vec<(Time, Watched)>,
 }

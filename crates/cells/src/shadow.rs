@@ -1,37 +1,39 @@
 //! Shadow fading: correlated log-normal fields on the torus (Gudmundson 1991; 3GPP TR 25.942 for the site correlation).
 //!
-//! One field common to all sites and one for each site, sampled on a grid of 256 by 256 points over the rhombus. The
-//! correlation falls as exp(-d / dc) in every direction; the fields are made in the frequency domain, so they close
-//! on the torus. Between points the value is interpolated and rescaled, so that its variance is equal everywhere.
-//! All mobiles at a place see the same fields.
+//! One field common to all sites and one per site, sampled on a grid of 256 by 256 points over the rhombus.
+//! The correlation is exp(-d / dc) in every direction. The fields are generated in the frequency domain, so
+//! that they close on the torus. Values between points are interpolated and rescaled to constant variance.
+//! All mobiles at a position see equal values.
 
 use crate::geometry::{Layout, Place};
 use base::rng::Stream;
 
-/// Points along one side.
+/// Grid points along one side.
 const POINTS: usize = 256;
 
-/// The fields of one repetition.
+/// Shadow fading fields of one repetition.
 #[derive(Clone, Debug)]
 pub struct Shadow {
-    /// Sites, one common field first; [`Shadow::width`] numbers for each point.
+    /// Values of the common field and of the sites: [`Shadow::width`] numbers per point.
     fields: Vec<f32>,
     width: usize,
-    /// Points for one unit of lattice coordinates.
+    /// Points per unit of lattice coordinates.
     scale: f32,
-    /// dB of the common field and of a site's own.
+    /// Standard deviation of the common field and of a site's own field, dB.
     weight: [f32; 2],
-    /// Correlation between neighbouring points along a1, a2, and the two diagonals of a mesh.
+    /// Correlation of neighbouring points along a1, a2, and both diagonals of a mesh.
     mesh: [f32; 4],
 }
 
 impl Shadow {
-    /// Draws fields with deviation `sigma_db`, decorrelation distance `dc` in m and correlation `common` between sites.
+    /// Draws fields with standard deviation `sigma_db`, decorrelation distance `dc` in m and correlation
+    /// `common` between sites.
     pub fn new(layout: &Layout, sigma_db: f64, dc: f64, common: f64, mut stream: Stream) -> Shadow {
         let width = layout.sites() + 1;
         let mut fields = vec![0.0; POINTS * POINTS * width];
         let step = f64::from(layout.distance) * f64::from(layout.side) / POINTS as f64;
-        // Interpolation smooths: the grid's own correlation is shorter, so that what is read has the wanted one.
+        // Interpolation smooths, so that the grid has a shorter decorrelation distance than the interpolated
+        // values.
         let dc = step * grid_distance(dc / step);
         if sigma_db > 0.0 {
             let spectrum = spectrum(step, dc);
@@ -55,7 +57,7 @@ impl Shadow {
         }
     }
 
-    /// The shadowing of each site at a place, dB of loss.
+    /// Shadow fading of each site at a position, dB of loss.
     pub fn at(&self, place: Place, into: &mut [f32]) {
         let (x, y) = (place.u * self.scale, place.v * self.scale);
         let (i, j) = (x as usize, y as usize);
@@ -77,8 +79,8 @@ impl Shadow {
     }
 }
 
-/// The decorrelation distance of the grid for which values read between its points are correlated by 1/e at `dc` on
-/// average; both in steps of the grid.
+/// Decorrelation distance of the grid for which interpolated values have correlation 1/e at `dc` on average;
+/// both in grid steps.
 fn grid_distance(dc: f64) -> f64 {
     let read_at_dc = |grid: f64| {
         let rho = |u: f64, v: f64| libm::exp(-libm::sqrt(u * u + u * v + v * v) / grid);
@@ -115,7 +117,7 @@ fn grid_distance(dc: f64) -> f64 {
     high
 }
 
-/// Square root of the power spectrum of exp(-d / dc) on the torus: the transform of the correlation itself.
+/// Square root of the power spectrum of exp(-d / dc) on the torus: transform of the correlation.
 fn spectrum(step: f64, dc: f64) -> Vec<f64> {
     let n = POINTS as f64;
     let mut plane: Vec<(f64, f64)> = (0..POINTS * POINTS)

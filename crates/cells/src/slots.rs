@@ -1,13 +1,14 @@
-//! Timeslots of the cells: allocation, turns, admission (3GPP TS 44.060 section 5.5; radio-facts of the study: equal
-//! priority, one block each in turn).
+//! Timeslots of the cells: allocation, round robin, admission (3GPP TS 44.060 section 5.5; radio-facts of the
+//! study: equal priority, one block each in turn).
 //!
-//! A mobile's downlink slots are consecutive. The position with the fewest TBFs on its slots is taken; ties go by a
-//! keyed hash. Where a slot is full, the mobile waits until a TBF of the cell ends.
+//! A mobile's downlink timeslots are consecutive. The position with the fewest TBFs is chosen, with ties
+//! broken by a keyed hash. If every position has a full timeslot, the mobile waits until a TBF of the cell
+//! ends.
 
 use crate::numeric::key;
 use std::collections::VecDeque;
 
-/// TBFs on one timeslot in one direction, and whose turn it is.
+/// TBFs on one timeslot in one direction, and the next one in turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     pub(crate) members: Vec<u32>,
@@ -28,7 +29,7 @@ impl Turns {
         }
     }
 
-    /// The next member that is ready, in turn.
+    /// Next ready member, in turn.
     #[inline]
     pub(crate) fn next(&mut self, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
         let n = self.members.len();
@@ -45,12 +46,12 @@ impl Turns {
     }
 }
 
-/// The timeslots of one cell.
+/// Timeslots of one cell.
 #[derive(Clone, Debug)]
 pub(crate) struct CellSlots {
     /// Downlink and uplink.
     pub(crate) turns: [Vec<Turns>; 2],
-    /// Mobiles that wait for a TBF, by direction.
+    /// Mobiles waiting for timeslots, by direction.
     pub(crate) waiting: [VecDeque<u32>; 2],
     most: [u32; 2],
 }
@@ -61,8 +62,8 @@ impl CellSlots {
         CellSlots { turns: [turns(), turns()], waiting: Default::default(), most }
     }
 
-    /// Takes `count` consecutive slots; the first of them. None if every position has a full slot. Where `near` is
-    /// given (the mobile's slots in the other direction), only positions within it are considered.
+    /// Allocates `count` consecutive timeslots and returns the first; `None` if every position has a full
+    /// timeslot. `near`: the mobile's timeslots in the other direction, to which positions are restricted.
     pub(crate) fn allocate(
         &mut self,
         way: usize,
@@ -89,7 +90,7 @@ impl CellSlots {
         Some(first)
     }
 
-    /// Gives slots back.
+    /// Releases timeslots.
     pub(crate) fn release(&mut self, way: usize, mobile: u32, first: u32, count: u32) {
         for slot in first..first + count {
             self.turns[way][slot as usize].leave(mobile);
@@ -101,7 +102,7 @@ impl CellSlots {
 mod tests {
     use super::*;
 
-    /// EG-11, EG-15: three consecutive slots where fewest TBFs are; equal turns.
+    /// EG-11, EG-15: three consecutive timeslots with the fewest TBFs; equal turns.
     #[test]
     fn eg_11_eg_15_allocation_and_turns() {
         let mut cell = CellSlots::new(7, [2, 7]);

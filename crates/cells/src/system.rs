@@ -1,9 +1,11 @@
-//! The element: mobiles and cells as parallel vectors, packets at the SGSN and in the core network, the clock of ticks.
+//! Network element of the cells: mobiles and cells as parallel vectors, packets at the SGSN and in the core
+//! network, schedule of ticks.
 //!
-//! A mobile `m` has the ports `2 m` (its host) and `2 m + 1` (toward the server). A packet from the server passes the
-//! core network, waits at the SGSN, is cut into RLC blocks by byte offset, and leaves whole by port `2 m`; one from
-//! the mobile waits there, crosses the air and the core network, and leaves by `2 m + 1`. While a TBF lives there is
-//! a tick each 20 ms; when all sleep only measurements of moving mobiles remain.
+//! A mobile `m` has the ports `2 m` (its host) and `2 m + 1` (toward the server). A packet from the server
+//! crosses the core network, waits at the SGSN, is segmented into RLC blocks by byte offset, and leaves
+//! complete by port `2 m`. A packet from the mobile waits there, crosses the air interface and the core
+//! network, and leaves by `2 m + 1`. While a TBF exists there is a tick every 20 ms; otherwise only
+//! measurements of moving mobiles.
 
 use crate::adaptation::Chooser;
 use crate::air::Medium;
@@ -28,18 +30,18 @@ use radio::tdma::{self, Tick, ticks};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What the network of cells is built from, shared by repetitions.
+/// Plan of a network of cells, shared by repetitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its parameters and mobiles.
+    /// Parameters and mobiles.
     pub config: Config,
     /// Link-level curves.
     pub curves: Curves,
-    /// What to record beside the counters.
+    /// Records beside the counters.
     pub observe: Observe,
 }
 
-/// Packets of a mobile at the SGSN.
+/// SGSN queue of a mobile.
 #[derive(Default)]
 pub(crate) struct Sgsn {
     pub(crate) queue: VecDeque<Packet>,
@@ -58,20 +60,20 @@ pub struct Cells {
     pub(crate) slots: Vec<CellSlots>,
     pub(crate) ways: Vec<[Way; 2]>,
     pub(crate) sgsn: Vec<Sgsn>,
-    /// Mobiles that are changing their cell.
+    /// Mobiles in a cell change.
     pub(crate) outage: Vec<bool>,
     pub(crate) wheel: Wheel,
-    /// Packets that will be handed over at the next tick: mobile, direction.
+    /// Packets to deliver at the next tick: mobile, direction.
     pub(crate) delivered: Vec<(u32, usize, Packet)>,
-    /// Core network: when each packet leaves it, for which mobile.
+    /// Core network: time of exit and mobile of each packet.
     core: [VecDeque<(Time, u32, Packet)>; 2],
-    /// The links of the core network are busy until then.
+    /// Time until which the core network's links are busy.
     core_busy: [Time; 2],
-    /// The last tick that ran, plus one.
+    /// Number of the last executed tick, plus one.
     pub(crate) done: Tick,
     next_tick: Time,
     closed: bool,
-    /// Directions with a TBF in any state.
+    /// Number of directions with a TBF in any state.
     pub(crate) live: usize,
     pub(crate) period: Tick,
     pub(crate) voice: Option<Voice>,
@@ -79,9 +81,9 @@ pub struct Cells {
     pub(crate) seed: u64,
     pub(crate) observe: Observe,
     pub(crate) records: Records,
-    /// Lists of blocks on air, kept for their capacity.
+    /// Lists of blocks on the air, kept for their capacity.
     pub(crate) on_air: [Vec<OnAir>; 2],
-    /// What they met.
+    /// Reception of these blocks.
     pub(crate) met: Vec<Met>,
 }
 
@@ -141,7 +143,7 @@ impl Cells {
         cells
     }
 
-    /// The counters.
+    /// Counters.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -153,16 +155,16 @@ impl Cells {
     pub fn config(&self) -> &Config {
         &self.config
     }
-    /// Serving cell and place of a mobile.
+    /// Serving cell and position of a mobile.
     pub fn mobile(&self, mobile: usize) -> (u32, Place) {
         (self.motion.serving[mobile], self.motion.places[mobile])
     }
-    /// What was recorded for pictures.
+    /// Records for pictures.
     pub fn records(&self) -> &Records {
         &self.records
     }
 
-    /// The C/I in dB at a place from its strongest cell, all cells of that cell's group on air at full power.
+    /// Strongest cell at a position, and its C/I in dB with all cells of its group at full power.
     pub fn static_ci(&self, place: Place) -> (u32, f32) {
         let mut shadows = vec![0.0; self.layout.sites()];
         self.shadow.at(place, &mut shadows);
@@ -176,7 +178,7 @@ impl Cells {
         (best as u32, crate::numeric::to_db(gain(best) / (total - gain(best) + noise)))
     }
 
-    /// Records something about the mobile that is watched.
+    /// Records an event, if the mobile is observed.
     #[inline]
     pub(crate) fn note(&mut self, m: usize, now: Tick, what: Watched) {
         if self.observe.mobile == Some(m as u32) {
@@ -184,7 +186,7 @@ impl Cells {
         }
     }
 
-    /// Uplink power by the open loop.
+    /// Sets the uplink power by the open loop.
     pub(crate) fn set_uplink_power(&mut self, m: usize) {
         let at = m * self.layout.stride() + self.layout.index(self.motion.serving[m] as usize);
         let level = Medium::received_dbm(&self.config, self.motion.gains[at]);
@@ -192,7 +194,7 @@ impl Cells {
         self.ways[m][UP].set_power(db);
     }
 
-    /// What a packet counts for at the SGSN.
+    /// Counted size of a packet at the SGSN.
     fn counted(&self, packet: &Packet) -> u32 {
         match self.config.core.counting {
             Counting::Ip => packet.size,
@@ -200,7 +202,7 @@ impl Cells {
         }
     }
 
-    /// Sends a packet through the core network.
+    /// Sends a packet into the core network.
     pub(crate) fn cross_core(&mut self, way: usize, now: Time, mobile: u32, packet: Packet) {
         let core = &self.config.core;
         let start = self.core_busy[way].max(now);
@@ -210,7 +212,7 @@ impl Cells {
         self.core[way].push_back((ends + core.delay, mobile, packet));
     }
 
-    /// Packets that leave the core network now.
+    /// Handles packets that leave the core network now.
     fn leave_core(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         while let Some(&(_, mobile, packet)) = self.core[UP].front().filter(|c| c.0 <= now) {
@@ -223,7 +225,7 @@ impl Cells {
         }
     }
 
-    /// A packet leaves the system.
+    /// A packet leaves the network of cells.
     pub(crate) fn hand_over(&mut self, cx: &mut Cx<'_>, way: usize, mobile: u32, packet: Packet) {
         let counts = &mut self.meter.mobiles[mobile as usize].ways[way];
         counts.packets += 1;
@@ -235,7 +237,7 @@ impl Cells {
         cx.forward(Port((2 * mobile) as u16 + way as u16), packet);
     }
 
-    /// A packet for a mobile has come to the SGSN.
+    /// A packet for a mobile reaches the SGSN.
     fn at_sgsn(&mut self, cx: &mut Cx<'_>, m: usize, packet: Packet) {
         let counted = self.counted(&packet);
         if self.sgsn[m].octets + counted > self.config.core.buffer {
@@ -251,7 +253,7 @@ impl Cells {
         }
     }
 
-    /// Takes packets from the SGSN into the BSC, as many as keep the air interface busy.
+    /// Moves packets from the SGSN into the BSC, as many as keep the air interface busy.
     pub(crate) fn refill(&mut self, m: usize) {
         let feed = &mut self.ways[m][DOWN].sender.feed;
         while feed.waiting() < u64::from(self.config.core.bsc_octets) {
@@ -265,7 +267,7 @@ impl Cells {
         }
     }
 
-    /// Begins to set up a TBF, if there is something to send and none lives.
+    /// Starts the set-up of a TBF, if data wait and none exists.
     pub(crate) fn start_tbf(&mut self, m: usize, way: usize, now: Tick) {
         let w = &mut self.ways[m][way];
         if w.tbf != Tbf::Idle || self.outage[m] || w.sender.is_done() {
@@ -274,12 +276,12 @@ impl Cells {
         w.tbf = Tbf::Starting;
         self.live += 1;
         let setup = ticks(self.config.mac.setup[way]).max(1);
-        // The tick of `now` has run, or will run before the set-up ends.
+        // The tick of `now` has run, or runs before the set-up ends.
         let event = Event::Started { mobile: m as u32, way: way as u8, generation: w.generation };
         self.wheel.add(now.max(self.done), setup, event);
     }
 
-    /// Gives slots to a TBF, or lets it wait for one.
+    /// Gives timeslots to a TBF, or queues it.
     pub(crate) fn admit(&mut self, m: usize, way: usize, now: Tick) {
         if !self.give_slots(m, way, now) {
             let cell = self.motion.serving[m] as usize;
@@ -288,7 +290,7 @@ impl Cells {
         }
     }
 
-    /// Gives slots to a TBF; false if there are none.
+    /// Gives timeslots to a TBF; false if none are free.
     fn give_slots(&mut self, m: usize, way: usize, now: Tick) -> bool {
         let cell = self.motion.serving[m] as usize;
         let other = &self.ways[m][1 - way];
@@ -305,7 +307,7 @@ impl Cells {
         true
     }
 
-    /// Ends a TBF in any state and lets those that wait for its slots in.
+    /// Ends a TBF in any state and admits waiting TBFs.
     pub(crate) fn end_tbf(&mut self, m: usize, way: usize, cell: usize, now: Tick) {
         let w = &mut self.ways[m][way];
         match w.tbf {
@@ -321,7 +323,7 @@ impl Cells {
         w.tbf = Tbf::Idle;
         w.restart(self.config.mac.resegment, self.config.mac.poll);
         self.live -= 1;
-        // All mobiles ask for as many slots: where the first finds none, nobody behind it does.
+        // All mobiles ask for equal numbers of timeslots: if the first one waiting gets none, no other does.
         while let Some(&first) = self.slots[cell].waiting[way].front() {
             if !self.give_slots(first as usize, way, now) {
                 break;
@@ -351,7 +353,7 @@ impl Cells {
                 self.sgsn[m].octets = 0;
             }
         }
-        // The TBFs end after that: a new one would cut again what was under way.
+        // The TBFs end afterwards, because a new TBF would segment unacknowledged data again.
         [DOWN, UP].into_iter().for_each(|way| self.end_tbf(m, way, from as usize, now));
         self.meter.mobiles[m].flushed += lost.len() as u64;
         lost.into_iter().for_each(|p| cx.drop(p, DropReason::Flushed));
@@ -366,7 +368,7 @@ impl Cells {
         self.wheel.add(now, outage.max(1), Event::Arrived { mobile: m as u32 });
     }
 
-    /// When the next tick is due, seen from `now`.
+    /// Schedules the next tick after `now`.
     pub(crate) fn plan_tick(&mut self, now: Time) {
         let busy = self.live > 0 || !self.wheel.is_empty() || !self.delivered.is_empty();
         let busy = busy || (self.voice.is_some() && !self.closed);

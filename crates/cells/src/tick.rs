@@ -1,7 +1,8 @@
-//! One block period: events, measurements, choice of blocks by all cells, judgement of all blocks.
+//! Block period of a network of cells: events, measurements, selection of blocks by all cells, decoding of
+//! all blocks.
 //!
-//! First every cell chooses what it sends, so that all powers are known; then every block is judged. Results do not
-//! depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
+//! First every cell selects its blocks, so that all powers are known; then every block is decoded. Results do
+//! not depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
 
 use crate::air::UpBlock;
 use crate::config::Interface;
@@ -17,20 +18,20 @@ use radio::rlc::receive::Part;
 use radio::rlc::send::{RadioBlock, Unit};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 
-/// What a radio block met.
+/// Reception of a radio block.
 #[derive(Clone, Copy)]
 pub(crate) struct Met {
     /// SINR of each burst, with modulation errors.
     air: Air,
-    /// Mean of the SINR before them, as a ratio and in dB.
+    /// Mean SINR without modulation errors, as a ratio; below, in dB.
     mean: f32,
     ci: f32,
-    /// Mutual information of each burst, as for quality reports.
+    /// Mutual information of each burst, for quality reports.
     heard: [f32; BURSTS],
     quality: f32,
 }
 
-/// A radio block on air.
+/// A radio block on the air.
 #[derive(Clone, Copy)]
 pub(crate) struct OnAir {
     cell: u32,
@@ -64,7 +65,8 @@ impl Cells {
             self.choose(way, now, &mut air[way]);
         }
         for way in [DOWN, UP] {
-            // All are measured before the first is judged: no branch on a draw holds up the memory of the next one.
+            // All receptions are computed before the first decision, so that branches on draws do not delay
+            // memory accesses of the next block.
             self.meet(way, now, &air[way]);
             let met = std::mem::take(&mut self.met);
             for (on_air, met) in air[way].drain(..).zip(&met) {
@@ -75,7 +77,7 @@ impl Cells {
         self.on_air = air;
     }
 
-    /// Hands over the packets that the last block period completed.
+    /// Delivers the packets that the previous block period completed.
     fn deliver(&mut self, cx: &mut Cx<'_>) {
         let mut delivered = std::mem::take(&mut self.delivered);
         for (mobile, way, packet) in delivered.drain(..) {
@@ -127,7 +129,7 @@ impl Cells {
         self.wheel.give_back(now, list);
     }
 
-    /// Scheme and power after a report.
+    /// Sets scheme and power after a report.
     fn adapt(&mut self, m: usize, way: usize, quality: Option<[f32; 3]>) {
         let w = &mut self.ways[m][way];
         w.quality.reported = quality;
@@ -141,7 +143,7 @@ impl Cells {
         }
     }
 
-    /// A TBF without anything left ends, now or after its hold time.
+    /// Ends a TBF without data, now or after its hold time.
     fn end_or_hold(&mut self, m: usize, way: usize, now: Tick) {
         let w = &self.ways[m][way];
         if w.tbf != Tbf::Active || !w.sender.is_done() {
@@ -182,7 +184,7 @@ impl Cells {
         }
     }
 
-    /// The queue at the SGSN and the mobiles with a TBF.
+    /// Records the SGSN queue and the number of mobiles with a TBF.
     fn sample(&mut self, cx: &Cx<'_>) {
         let (sum, most) = self
             .sgsn
@@ -197,7 +199,7 @@ impl Cells {
         }
     }
 
-    /// First pass: what each cell sends on each timeslot.
+    /// First pass: block of each cell on each timeslot.
     fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<OnAir>) {
         let back_off = from_db(-self.config.radio.backoff_db as f32);
         for cell in 0..self.slots.len() {
@@ -229,7 +231,7 @@ impl Cells {
         }
     }
 
-    /// Second pass: what each radio block met.
+    /// Second pass: reception of each radio block.
     fn meet(&mut self, way: usize, now: Tick, air: &[OnAir]) {
         let average = self.config.interface == Interface::Average;
         self.met.clear();
@@ -255,7 +257,7 @@ impl Cells {
         }
     }
 
-    /// What of a radio block arrived.
+    /// Decides which RLC blocks of a radio block arrive.
     fn judge(&mut self, way: usize, now: Tick, on: &OnAir, met: &Met) {
         let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
         let &Met { air, mean, ci, heard: bursts, quality } = met;
@@ -331,7 +333,7 @@ impl Cells {
         if rlc.attempt == 0 {
             *soft = Soft::default();
         }
-        // A half is a block of its own scheme, and is combined with nothing.
+        // A half is decoded by its own scheme without combining.
         let first = if rlc.part == Part::Whole { rlc.first_scheme } else { on.block.scheme };
         if self.config.interface == Interface::Bursts {
             return self.link.data(air, bursts, on.block.scheme, second, first, soft, hash);
@@ -354,7 +356,7 @@ impl Cells {
         counts.rlc_lost[way] += lost;
     }
 
-    /// An RLC block has arrived.
+    /// Handles an RLC block that has arrived.
     fn arrived(&mut self, way: usize, m: usize, at: usize, rlc: &Unit, on: &OnAir) {
         let w = &mut self.ways[m][way];
         let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
@@ -366,7 +368,7 @@ impl Cells {
         w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, way, packet)));
     }
 
-    /// Asks for a report, if one is due; it starts its way if the radio block's header was heard.
+    /// Polls for a report, if one is due; the report is sent if the radio block's header was decoded.
     fn poll(&mut self, way: usize, now: Tick, m: usize, heard: bool, hash: u64) {
         let w = &mut self.ways[m][way];
         let force = !w.sender.has_work() && w.reports == 0;

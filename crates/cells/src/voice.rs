@@ -1,7 +1,7 @@
-//! Voice load: circuit-switched calls that take timeslots of the packet territory (M/M/n without waiting).
+//! Voice load: circuit-switched calls on timeslots of the packet territory (M/M/n loss system).
 //!
-//! A call takes the highest free timeslot and sends at full power half of the time (discontinuous transmission,
-//! 3GPP TS 46.031); packet data get the rest.
+//! A call takes the highest free timeslot and transmits at full power half of the time (discontinuous
+//! transmission, 3GPP TS 46.031); packet data use the other timeslots.
 
 use crate::config::Config;
 use crate::numeric::key;
@@ -11,7 +11,7 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick};
 /// Calls of all cells.
 pub(crate) struct Voice {
     streams: Vec<Stream>,
-    /// Next call of each cell.
+    /// Start of the next call in each cell.
     next: Vec<Tick>,
     /// End of the call on each [cell][slot].
     until: Vec<Tick>,
@@ -22,7 +22,7 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
-    /// None if there is no voice load.
+    /// Voice load of a configuration; `None` without voice traffic.
     pub(crate) fn new(config: &Config, cells: usize, name: &str, seed: Seed) -> Option<Voice> {
         if config.voice <= 0.0 {
             return None;
@@ -41,7 +41,7 @@ impl Voice {
         Some(voice)
     }
 
-    /// Begins the calls of a tick.
+    /// Starts the calls of a tick.
     pub(crate) fn tick(&mut self, now: Tick) {
         for cell in 0..self.next.len() {
             while self.next[cell] <= now {
@@ -56,16 +56,16 @@ impl Voice {
         }
     }
 
-    /// Whether a call holds a slot, and whether somebody speaks now.
+    /// `None` without a call on the timeslot; otherwise whether the call is in a talk spurt.
     #[inline]
     pub(crate) fn on(&self, cell: usize, slot: usize, now: Tick) -> Option<bool> {
         let held = self.until[cell * self.slots + slot] > now;
-        // Talk spurts and pauses last about a second.
+        // One draw per second: talk spurts and pauses are multiples of 1 s.
         held.then(|| key(self.seed ^ u64::from(now / 50), (cell * self.slots + slot) as u64) & 1 == 0)
     }
 }
 
-/// An exponential length in ticks, at least 1.
+/// An exponential duration in ticks, at least 1.
 fn exponential(stream: &mut Stream, mean: f64) -> Tick {
     (-libm::log(stream.uniform()) * mean).clamp(1.0, 1e9) as Tick
 }

@@ -1,4 +1,4 @@
-//! One direction of a mobile: LLC queue, RLC sender and receiver, soft memory, quality reports, TBF state.
+//! State of one direction of a mobile: LLC queue, RLC sender and receiver, soft bits, quality reports, TBF.
 
 use crate::adaptation::{Chooser, Quality};
 use crate::config::Config;
@@ -16,37 +16,37 @@ pub(crate) const DOWN: usize = 0;
 /// Toward the network.
 pub(crate) const UP: usize = 1;
 
-/// State of the TBF of a direction.
+/// TBF state of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tbf {
-    /// None.
+    /// No TBF.
     Idle,
-    /// Being set up.
+    /// Set-up in progress.
     Starting,
-    /// Set up, and no slot is free.
+    /// Set up, waiting for timeslots.
     Queued,
-    /// On its slots.
+    /// Active on its timeslots.
     Active,
 }
 
-/// One direction. Counters and small states first, so that a block finds them in few lines of a cache; bit fields of
-/// the windows last.
+/// One direction of a mobile. Counters and small states are first, so that a block touches few cache lines;
+/// the bit sets of the windows are last.
 #[repr(C, align(64))]
 pub(crate) struct Way {
-    /// Soft bits by ring place of the block.
+    /// Soft bits by ring index of the block.
     pub(crate) soft: Vec<Soft>,
     pub(crate) scheme: Scheme,
     pub(crate) tbf: Tbf,
     preemptive: bool,
-    /// Reports under way.
+    /// Reports in flight.
     pub(crate) reports: u32,
-    /// Transmitted power below the largest, dB, and as a factor.
+    /// Power reduction below the maximum, dB; below, as a factor.
     pub(crate) power_db: f32,
     pub(crate) power: f32,
-    /// Its slots: the first and how many.
+    /// First timeslot; below, number of timeslots.
     pub(crate) first: u32,
     pub(crate) slots: u32,
-    /// Counts TBFs, so that events of an earlier one are recognised.
+    /// Number of the TBF, which identifies events of earlier ones.
     pub(crate) generation: u32,
     numbering: Numbering,
     pub(crate) sender: Sender<Packet>,
@@ -61,7 +61,7 @@ impl Way {
         // 44.060 table 9.1.9.2.1 bounds the window by the number of slots.
         let window = config.mac.window.min(Numbering::largest(slots));
         let numbering = Numbering::egprs(window);
-        // A report says nothing about what was sent after its poll.
+        // A report covers no block sent after its poll.
         let hold_off = ticks(config.mac.report_delay) + 1;
         let rules = Rules { preemptive: true, hold_off, resegment: config.mac.resegment };
         Way {
@@ -83,20 +83,21 @@ impl Way {
         }
     }
 
-    /// Whether it has a radio block to send: a missing or a new RLC block; or, when no report is under way, the
-    /// oldest one that is not acknowledged, to poll again.
+    /// Whether it has a radio block to send: a missing or new RLC block, or, without a report in flight, the
+    /// oldest unacknowledged block with a poll.
     #[inline]
     pub(crate) fn ready(&self) -> bool {
         self.sender.has_work() || self.sender.is_pending() && (self.reports == 0 || self.preemptive)
     }
 
-    /// Pre-emptive repeats are allowed now.
+    /// Whether pre-emptive retransmission is permitted now.
     #[inline]
     pub(crate) fn preempts(&self) -> bool {
         self.reports == 0 || self.preemptive
     }
 
-    /// A new TBF begins: numbers start at 0, both sides are made anew. What was delivered is not delivered again.
+    /// Starts a new TBF: sequence numbers start at 0, and the receiver is created anew. Delivered packets are
+    /// not delivered again.
     pub(crate) fn restart(&mut self, resegment: bool, poll: u32) {
         self.sender.restart(self.numbering, |_| ());
         self.receiver = Receiver::new(self.numbering, Mode::Acknowledged, resegment);
@@ -113,27 +114,27 @@ impl Way {
     }
 }
 
-/// What happens to a mobile later.
+/// A scheduled event of a mobile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// The set-up of a TBF ends.
     Started { mobile: u32, way: u8, generation: u32 },
     /// A report reaches the sender.
     Report { mobile: u32, way: u8, generation: u32, report: Report, quality: Option<[f32; 3]> },
-    /// An idle TBF has been held long enough.
+    /// The hold time of an idle TBF ends.
     Held { mobile: u32, way: u8, generation: u32 },
-    /// The mobile is in its new cell.
+    /// The mobile has access to its new cell.
     Arrived { mobile: u32 },
 }
 
-/// Events by the tick at which they happen: a ring of lists.
+/// Timer wheel: a ring of event lists by tick.
 pub(crate) struct Wheel {
     slots: Vec<Vec<Event>>,
     pending: usize,
 }
 
 impl Wheel {
-    /// For events at most `longest` ticks ahead.
+    /// A wheel for events at most `longest` ticks ahead.
     pub(crate) fn new(longest: u32) -> Wheel {
         let slots = (longest + 2).next_power_of_two() as usize;
         Wheel { slots: (0..slots).map(|_| Vec::new()).collect(), pending: 0 }
@@ -146,7 +147,7 @@ impl Wheel {
         self.pending += 1;
     }
 
-    /// Takes out the events of a tick; `give_back` the list afterwards.
+    /// Takes the events of a tick; `give_back` returns the list.
     pub(crate) fn take(&mut self, now: u32) -> Vec<Event> {
         let at = now as usize & (self.slots.len() - 1);
         let events = std::mem::take(&mut self.slots[at]);
@@ -154,7 +155,7 @@ impl Wheel {
         events
     }
 
-    /// Returns an emptied list for its capacity.
+    /// Returns an emptied list, to reuse its capacity.
     pub(crate) fn give_back(&mut self, now: u32, mut list: Vec<Event>) {
         list.clear();
         let at = now as usize & (self.slots.len() - 1);
@@ -163,7 +164,7 @@ impl Wheel {
         }
     }
 
-    /// Whether nothing is to come.
+    /// Whether no events are scheduled.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending == 0
     }

@@ -1,4 +1,4 @@
-//! The shadowing fields of a repetition, shared by the cells of a grid that have the same weather.
+//! Shadow fading fields of a repetition, shared by cells of a grid with equal weather.
 
 use crate::config::Config;
 use crate::geometry::Layout;
@@ -6,7 +6,7 @@ use crate::shadow::Shadow;
 use base::rng::{Seed, fnv1a};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the fields depend on.
+/// Key of the cache: all parameters of the fields.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Key {
     seed: Seed,
@@ -15,12 +15,13 @@ struct Key {
     numbers: [u64; 4],
 }
 
-/// Fields in use lately. Making them costs as much as a minute of a small network.
+/// Recently used fields. Generating them costs as much as a minute of a small network.
 static LATELY: Mutex<Vec<(Key, Arc<Shadow>)>> = Mutex::new(Vec::new());
-/// How many are kept: a figure's repetitions: its variants meet them one after the other. A field of 75 cells takes 7 MB.
+/// Number of cached fields: the repetitions of a figure, whose variants use them in turn. The fields of 75
+/// cells take 7 MB.
 const KEPT: usize = 10;
 
-/// The fields for a configuration; equal to newly made ones.
+/// Fields of a configuration; cached fields equal generated ones.
 pub(crate) fn shadow(config: &Config, layout: &Layout, name: &str, seed: Seed) -> Arc<Shadow> {
     let r = &config.radio;
     let numbers = [r.shadow_db, r.shadow_distance, r.shadow_sites, r.site_distance].map(f64::to_bits);

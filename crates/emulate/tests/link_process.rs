@@ -1,9 +1,12 @@
 //! Links that programs serve, under both clocks: with a program that does what a link of the model does, the numbers and the
 //! packets are those of the model (SW-18). The programs are lines of shell, so that nothing has to be installed.
 
+mod fuzz;
+
 use base::rng::Seed;
 use emulate::{Options, link_process};
 use lab::once::{Outcome, run_attached, run_once};
+use proptest::prelude::*;
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles, Style, read_with};
 use std::sync::atomic::AtomicBool;
@@ -108,11 +111,16 @@ fn sw_18_what_a_program_loses_is_lost() {
 #[test]
 fn sw_18_a_program_that_fails_is_one_error_in_both_clocks() {
     let faults = [
-        ("exit 3", "before it answered"),
+        ("exit 3", "ended with exit status: 3 before it answered about packet"),
+        ("./there-is-none.py", "there is no such program"),
+        ("kill -9 $$", "ended with signal: 9"),
+        ("exec >&-; exec sleep 5", "closed its output before it answered"),
+        ("read -r l; read -r l; printf '1 lo'", "in the middle of an answer, `1 lo`"),
         ("read -r l; read -r l; echo 1 at 0", "later than that"),
         ("read -r l; read -r l; echo soon", "an answer is"),
         ("while read -r l; do echo 999999 at 5; done", "was asked about"),
-        ("yes | tr -d '\\n'", "before it answered"),
+        ("while :; do echo 999999 lost; done", "was asked about"),
+        ("yes | tr -d '\\n'", "a line of more than 128 bytes"),
     ];
     for (program, why) in faults {
         // The first packet leaves at a time that is not 0.
@@ -139,4 +147,22 @@ fn sw_18_the_program_decides_alone() {
         let told = read(more).unwrap_err().render(Style::default());
         assert!(told.contains("the program decides that"), "{told}");
     }
+}
+
+proptest! {
+    #[test]
+    fn sw_18_any_output_is_read(
+        head in any::<[u8; 2]>(),
+        noise in prop::collection::vec(any::<u8>(), 0..400),
+        lines in "((0|1|2|255|x)( at| lost)?( [0-9]{0,25})?\r?\n){0,20}",
+        number in 0u8..3,
+    ) {
+        fuzz::link_process(&[&head[..], &noise].concat());
+        fuzz::link_process(&[&[head[0], number], lines.as_bytes(), &noise].concat());
+    }
+}
+
+#[test]
+fn sw_18_outputs_that_fuzzing_left_are_read() {
+    testkit::corpus::replay("link_process", 8, fuzz::link_process);
 }

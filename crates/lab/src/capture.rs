@@ -1,9 +1,9 @@
 //! Packet capture of a virtual run, with ground truth as packet comments.
 //!
-//! Its packets as bytes, at every host and at both sides of every link, each with a comment that tells what no real
-//! capture can know: whether a retransmission was needed, how long the packet waited in queues, where it ended.
-//! `docs/captures.md` says how the model becomes bytes; packets of real stacks are bytes already, and are shown at
-//! every tap as they came in at their door.
+//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet
+//! states what a real capture cannot know: whether a retransmission was needed, the time in queues, where the
+//! packet ended. `docs/captures.md` describes the encoding. Packets of real stacks are bytes already; every
+//! tap shows them as they entered at their door.
 
 mod collector;
 pub mod doors;
@@ -29,78 +29,78 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 pub use stream::{Streamed, stream};
 
-/// t = 0 in seconds since 1970, so that the last digits of a time are those of the run.
+/// t = 0 in seconds since 1970: a round number, so that the last digits of a timestamp are simulated time.
 pub const EPOCH_S: u64 = 1_000_000_000;
-/// Hops a packet may make.
+/// Initial TTL (IPv4) or hop limit (IPv6).
 const TTL: u8 = 64;
 
 /// A packet of a real stack as it crossed the door between that stack and the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Crossing<'a> {
-    /// The element that is the door.
+    /// Element of the door.
     pub door: ElementId,
-    /// When, as a clock outside has it.
+    /// Time of the crossing on the driver's clock.
     pub t: Time,
-    /// How many events had been recorded before.
+    /// Number of events recorded before the crossing.
     pub after: usize,
-    /// Its number in the run; none if it was for nobody, and ended at the door.
+    /// Packet number in the run; `None` for a packet without a flow, which ends at the door.
     pub packet: Option<u64>,
-    /// It as it crossed the door.
+    /// Frame as it crossed the door.
     pub bytes: &'a [u8],
-    /// It left the network, so much later than it was due; none: it came in.
+    /// Egress: lateness against the due time. `None`: ingress.
     pub late: Option<Span>,
 }
 
-/// What a run has recorded.
+/// Records of a run, input of a capture.
 #[derive(Clone, Copy, Default)]
 pub struct Recorded<'r, 'a> {
     /// Events of the path and of transports.
     pub records: &'r [Record],
-    /// What the model's hosts sent and took in.
+    /// Packets that the model's hosts sent and received.
     pub sightings: &'r [Sighting],
-    /// What crossed doors, in the order in which it did at each.
+    /// Door crossings, in time order at each door.
     pub crossings: &'r [Crossing<'a>],
-    /// What frames cross the doors, where it is more than bare packets: then they alone are shown.
+    /// Framing at the doors, if packets are not bare IP. With framing, the capture holds door crossings only.
     pub framing: Option<Framing>,
 }
 
-/// What a packet consists of.
+/// Source of a packet's bytes.
 #[derive(Clone)]
 enum Body<'a> {
-    /// A segment of a model, its identification in the header of IP, and whether routers may cut it up.
+    /// TCP segment of a model, its IP identification, and whether routers may fragment it.
     Segment { head: Packet, id: u16, segment: Segment, divisible: bool },
-    /// The bytes that a real stack has sent.
+    /// Bytes of a real stack.
     Bytes(&'a [u8]),
-    /// A packet of a model of another protocol than TCP, from the head of IP on.
+    /// Encoded packet of a model of another protocol than TCP, IP header included.
     Packet(Vec<u8>),
-    /// What a router made of another one.
+    /// Packet that a router derived from another one (fragment, ICMP error, reassembled datagram).
     Derived(Box<Body<'a>>, Derived),
 }
 
-/// A packet as it was sent, and what became of it.
+/// A packet as sent, and its history on the path.
 struct Sent<'a> {
-    /// Its number in the run; none if it was for nobody.
+    /// Packet number in the run; `None` for a packet without a flow.
     number: Option<u64>,
     body: Body<'a>,
-    /// Its ECN codepoint when it was sent.
+    /// ECN codepoint at the sender.
     ecn: u8,
     cause: Option<Cause>,
     verdict: Option<Retransmission>,
-    /// When it joined the queue it is in.
+    /// Time at which it joined its present queue.
     joined: Option<Time>,
-    /// How long it has waited in queues.
+    /// Total sojourn in queues.
     queued: Span,
-    /// Which element marked it.
+    /// Element that set CE.
     marked: Option<u32>,
-    /// Where it ended, when and why.
+    /// Element, time and reason of the drop.
     dropped: Option<(u32, Time, DropReason)>,
-    /// How much later than it was due it left the network.
+    /// Lateness at the exit door against the due time.
     late: Option<Span>,
-    /// It left with a wrong bit.
+    /// It left with bit errors.
     corrupt: bool,
-    /// Its host took it in, or it was dropped.
+    /// Received by its host, or dropped.
     ended: bool,
-    /// Sightings that were not given out yet.
+    /// Sightings not yet written.
     shown: u32,
 }
 
@@ -128,21 +128,21 @@ impl<'a> Sent<'a> {
 #[derive(Clone, Copy)]
 struct Glimpse<'a> {
     t: Time,
-    /// Decides between what happens at the same instant: what was recorded first.
+    /// Order of recording; breaks ties between packets of one instant.
     order: usize,
     tap: u32,
-    /// Which of the packets.
+    /// Index of the packet.
     packet: u32,
-    /// Its ECN codepoint here.
+    /// ECN codepoint at this tap.
     ecn: u8,
-    /// Its bytes here, where somebody has seen them.
+    /// Bytes recorded at this tap; `None` where the packet is encoded from the model.
     bytes: Option<&'a [u8]>,
 }
 
 /// The packets of a repetition at all taps.
 pub struct Capture<'a> {
     taps: Vec<Tap>,
-    /// How many of the taps are hosts; the others are sides of links.
+    /// Number of host taps; the remaining taps are sides of links.
     hosts: usize,
     packets: Vec<Sent<'a>>,
     glimpses: Vec<Glimpse<'a>>,
@@ -150,14 +150,14 @@ pub struct Capture<'a> {
     ends: Vec<[End; 2]>,
     names: Vec<String>,
     framing: Option<Framing>,
-    /// What passed at radio taps, in the order of time; the first of them.
+    /// Frames at radio taps in time order.
     radio: Vec<radio::Octets>,
     first_radio: usize,
     /// t = 0, nanoseconds since 1970.
     origin_ns: u64,
 }
 
-/// Runs a repetition and keeps its packets.
+/// Runs a repetition and captures its packets.
 pub fn capture(model: &Model, repetition: u64) -> Capture<'static> {
     let tracer = Tracer::of(&[Category::Path, Category::Transport, Category::Packets]);
     let mut world = run_recorded(model, repetition, tracer, None).world;
@@ -168,13 +168,13 @@ pub fn capture(model: &Model, repetition: u64) -> Capture<'static> {
 }
 
 impl<'a> Capture<'a> {
-    /// Makes it of what a run has recorded in real time; its times count from t = 0.
+    /// Builds the capture from the records of a run; times count from t = 0.
     pub fn of(model: &Model, world: &World, recorded: Recorded<'_, 'a>) -> Capture<'a> {
         let mut collector = Collector::new(model, world, recorded.framing);
         for crossing in recorded.crossings {
             collector.cross(crossing);
         }
-        // Their heads say nothing where frames are kept: nobody asks for them then.
+        // A framed capture shows door crossings only.
         let sightings = if recorded.framing.is_none() { recorded.sightings } else { &[] };
         collector.part(0, recorded.records, sightings);
         collector.finish(model, world)
@@ -188,20 +188,20 @@ impl<'a> Capture<'a> {
     pub fn hosts(&self) -> &[Tap] {
         &self.taps[..self.hosts]
     }
-    /// How many packets and radio frames were seen, at all taps together.
+    /// Number of packets and radio frames, summed over all taps.
     pub fn len(&self) -> usize {
         self.glimpses.len() + self.radio.len()
     }
-    /// True if none was.
+    /// True if no packet and no radio frame was seen.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes it as pcapng: one tap, or all of them, an interface each. Of every packet `snap` bytes are kept; 0
-    /// keeps all.
+    /// Writes pcapng: one tap, or all taps with one interface each. `snap` is the snap length in bytes; 0
+    /// keeps whole packets.
     ///
     /// # Errors
-    /// The writer's.
+    /// Errors of `out`.
     pub fn write<W: Write>(
         &self,
         out: W,
@@ -209,7 +209,7 @@ impl<'a> Capture<'a> {
         snap: u32,
         application: &str,
     ) -> io::Result<W> {
-        // A block of the radio interface is shorter than the headers of a packet: those are kept whole.
+        // Radio blocks are shorter than a packet's headers, so that the snap length does not apply to them.
         let mut taps = snapped(&self.taps, None, snap);
         taps.iter_mut().skip(self.first_radio).for_each(|tap| tap.snap = 0);
         if let Some(tap) = only {
@@ -248,7 +248,8 @@ impl<'a> Capture<'a> {
         writer.finish()
     }
 
-    /// The first `keep` bytes of a packet with an ECN codepoint, or as a tap has recorded it; its length.
+    /// Appends the first `keep` bytes of a packet with this ECN codepoint, or the bytes recorded at the tap.
+    /// Returns the packet's length.
     fn bytes_of(
         &self,
         sent: &Sent<'_>,
@@ -268,12 +269,12 @@ fn snapped(taps: &[Tap], only: Option<usize>, snap: u32) -> Vec<Tap> {
     chosen.map(|(_, tap)| Tap { snap, ..tap.clone() }).collect()
 }
 
-/// Bytes and comment of one packet at one tap.
+/// Encoder of a packet's bytes and comment at a tap.
 pub(crate) struct Format<'c> {
     ends: &'c [[End; 2]],
     names: &'c [String],
     framing: Option<Framing>,
-    /// Bytes of a packet that are made.
+    /// Snap length of encoded packets, bytes.
     keep: usize,
     bytes: Vec<u8>,
     comment: String,
@@ -285,7 +286,7 @@ impl<'c> Format<'c> {
         Format { ends, names, framing, keep, bytes: Vec::new(), comment: String::new() }
     }
 
-    /// Makes both; the length on the wire.
+    /// Encodes bytes and comment. Returns the length on the wire.
     fn frame(&mut self, glimpse: &Glimpse<'_>, sent: &Sent<'_>) -> u32 {
         let mut bytes = std::mem::take(&mut self.bytes);
         let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, &mut bytes);
@@ -294,7 +295,8 @@ impl<'c> Format<'c> {
         wire_len
     }
 
-    /// The first bytes of a packet with an ECN codepoint, or as a tap has recorded it; its length.
+    /// Appends the first bytes of a packet with this ECN codepoint, or the bytes recorded at the tap. Returns
+    /// the packet's length.
     fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
         match &sent.body {
             Body::Segment { .. } => self.body(&sent.body, ecn, self.keep, bytes),
@@ -332,7 +334,7 @@ impl<'c> Format<'c> {
         }
     }
 
-    /// The first `keep` bytes of what a host has sent; its length.
+    /// Appends the first `keep` bytes of a packet as its host sent it. Returns the packet's length.
     fn body(&self, body: &Body<'_>, ecn: u8, keep: usize, bytes: &mut Vec<u8>) -> u32 {
         match body {
             Body::Segment { head, id, segment, divisible } => {
@@ -353,7 +355,7 @@ impl<'c> Format<'c> {
         }
     }
 
-    /// What is true of a packet, in words that programs can read too.
+    /// Writes the ground truth about a packet as comment; `key=value` words, readable by programs.
     fn say(&mut self, sent: &Sent<'_>, wire_len: u32) {
         let text = &mut self.comment;
         text.clear();
@@ -403,7 +405,7 @@ impl<'c> Format<'c> {
     }
 }
 
-/// How a capture calls what begins frames.
+/// Link type of a capture for a framing.
 pub fn link(framing: Option<Framing>) -> Link {
     match framing {
         None => Link::RAW,
@@ -412,12 +414,12 @@ pub fn link(framing: Option<Framing>) -> Link {
     }
 }
 
-/// Where the packet of IP in a frame begins.
+/// Offset of the IP packet in a frame.
 fn inner(frame: &[u8], framing: Option<Framing>) -> Option<usize> {
     framing.map_or(Some(0), |framing| framing.packet(frame))
 }
 
-/// Gives the packet in a frame another ECN codepoint.
+/// Sets the ECN codepoint of the packet in a frame.
 fn mark(frame: &mut [u8], framing: Option<Framing>, ecn: u8) {
     if let Some(packet) = inner(frame, framing).and_then(|at| frame.get_mut(at..)) {
         wire::set_ecn(packet, ecn);

@@ -11,7 +11,7 @@ use scenario::Model;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Columns of `events.parquet` after the keys: where, what, and each field that some event has.
+/// Columns of `events.parquet` after the keys: element, event, and one column for each field of any event.
 pub fn event_columns() -> Vec<(&'static str, Kind)> {
     let mut columns = vec![("at", Kind::Text), ("event", Kind::Text)];
     for (field, unit) in REFERENCE.iter().flat_map(|(_, _, fields)| *fields) {
@@ -36,14 +36,14 @@ fn kind(field: &str, unit: &str) -> Kind {
 pub const SERIES_COLUMNS: &[(&str, Kind)] =
     &[("series", Kind::Text), ("subject", Kind::Text), ("value", Kind::Real)];
 
-/// Gives the events of a repetition.
+/// Passes the events of a repetition to `push`.
 ///
 /// # Errors
-/// Those of `push`.
+/// Errors of `push`.
 pub fn events(model: &Model, cell: u32, repetition: u64, push: Push<'_>) -> results::Result<()> {
     let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
     let mut records = outcome.world.network.tracer().take();
-    // Links record their past when they are next looked at.
+    // A link records past events when it is next polled, so that records are not in time order.
     records.sort_by_key(|record| record.t);
     let columns = event_columns();
     let place: BTreeMap<&str, usize> =
@@ -58,7 +58,7 @@ pub fn events(model: &Model, cell: u32, repetition: u64, push: Push<'_>) -> resu
         values[1] = Some(word(record.event.name()));
         record.event.fields(|name, value| {
             values[place[name]] = Some(match value {
-                // What counts stays far below 2^63.
+                // Counters stay far below 2^63.
                 Value::Int(number) => Datum::Int(number as i64),
                 Value::Seconds(time) => Datum::Real(time),
                 Value::Word(text) => word(text),
@@ -70,10 +70,10 @@ pub fn events(model: &Model, cell: u32, repetition: u64, push: Push<'_>) -> resu
     Ok(())
 }
 
-/// Gives the samples of all time series of a repetition.
+/// Passes the samples of all time series of a repetition to `push`.
 ///
 /// # Errors
-/// Those of `push`.
+/// Errors of `push`.
 pub fn samples(model: &Model, cell: u32, repetition: u64, push: Push<'_>) -> results::Result<()> {
     let mut words: BTreeMap<String, Arc<str>> = BTreeMap::new();
     for sample in series::series(model, repetition) {

@@ -1,6 +1,7 @@
 //! Data dictionary of results: definition, unit, scope and empty values of every metric.
 //!
-//! The page docs/results.md is made of it; a test compares the page with the columns of a Parquet file.
+//! The page docs/results.md is generated from it; a test compares the page with the columns of a Parquet
+//! file.
 
 use crate::measure::columns;
 use crate::series::SERIES;
@@ -9,14 +10,15 @@ use scenario::metric::Metric;
 /// Metrics of one scope.
 struct Group {
     title: &'static str,
-    /// Which flows have them.
+    /// Flows to which the metrics apply.
     scope: &'static str,
-    /// When there is no value, unless an entry says more.
+    /// Default condition under which a value is empty.
     empty: &'static str,
     entries: &'static [Entry],
 }
 
-/// Metric, definition, and the words of the papers or what else empties it; both may be empty.
+/// Metric, definition, and the papers' names of the metric or further conditions for empty values; both may
+/// be empty.
 type Entry = (Metric, &'static str, &'static str);
 
 use Metric as M;
@@ -343,13 +345,13 @@ const GROUPS: &[Group] = &[
     },
 ];
 
-/// What stands above the tables.
+/// Text above the tables.
 const HEAD: &str = include_str!("dictionary_head.md");
 
-/// What stands below them about numbers that commands report.
+/// Text below the tables, about numbers that commands report.
 const OWN: &str = include_str!("dictionary_own.md");
 
-/// Why the dictionary is incomplete.
+/// A missing or superfluous definition.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DictionaryError {
@@ -358,7 +360,7 @@ pub enum DictionaryError {
     Metric {
         /// The metric.
         metric: Metric,
-        /// Its entries.
+        /// Number of its entries.
         entries: u32,
     },
     /// A column of the tables of networks without a definition, or a definition without a column.

@@ -1,8 +1,8 @@
 //! Packet positions over time: every hop of every packet of one repetition, in columns.
 //!
-//! A viewer with a time slider asks "which packets wait in which queue, and which are on a link, at time t?". The answer
-//! needs three instants per packet and link: enqueued, service started, delivered or dropped. They come from the
-//! repetition's trace; a link is any element that records [`Event::Enqueued`].
+//! A viewer with a time slider needs the packets in each queue and on each link at time t. Three instants per
+//! packet and link suffice: enqueued, service started, delivered or dropped. They come from the repetition's
+//! trace. A link is any element that records [`Event::Enqueued`].
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -11,13 +11,13 @@ use scenario::build::closures;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Hops kept at most: a film of more would not fit into a page.
+/// Upper bound of hops, which bounds the size of the page.
 pub const MOST_HOPS: usize = 200_000;
 
 /// The hops of one repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Film {
-    /// Names of the links that packets crossed, in the order of the network.
+    /// Names of the links that packets crossed, in the network's order.
     pub links: Vec<String>,
     /// Ends of each link: the nodes it leads from and to; empty where the element is not a link of the model.
     pub between: Vec<[String; 2]>,
@@ -46,13 +46,13 @@ pub struct Hops {
     pub enqueued: Vec<f64>,
     /// Transmission began, s; absent for a packet dropped before.
     pub started: Vec<Option<f64>>,
-    /// Left the link at its far end, or was dropped, s; absent while inside at the end.
+    /// Left the link at its far end, or was dropped, s; absent for a packet inside at the end of the run.
     pub ended: Vec<Option<f64>>,
-    /// It was dropped.
+    /// True for a dropped packet.
     pub dropped: Vec<bool>,
 }
 
-/// Runs a repetition with its trace and lays out its hops.
+/// Runs a repetition with its trace and builds its film.
 pub fn film(model: &Model, repetition: u64) -> Film {
     let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
@@ -78,7 +78,7 @@ pub fn film(model: &Model, repetition: u64) -> Film {
     film
 }
 
-/// Lays out the hops of a trace; `names` are those of the network's elements.
+/// Builds the film of a trace; `names` are the names of the network's elements.
 fn of(records: &[Record], names: &[String]) -> Film {
     let mut kinds: BTreeMap<u64, u8> = BTreeMap::new();
     for record in records {
@@ -88,7 +88,7 @@ fn of(records: &[Record], names: &[String]) -> Film {
     }
     let mut film = Film::default();
     let mut links: BTreeMap<u32, u32> = BTreeMap::new();
-    // The hop that a packet makes at an element; a packet that comes back makes a new one.
+    // Open hop by element and packet; a packet that crosses an element again starts a new hop.
     let mut open: BTreeMap<(u32, u64), usize> = BTreeMap::new();
     for record in records {
         let t = record.t.as_secs_f64();
@@ -147,8 +147,8 @@ mod tests {
         delay = \"300 ms\"\nqueue = { drop-tail = { limit = \"4 packets\" } }\n[[flow]]\nname = \"download\"\n\
         from = \"server\"\nto = \"phone\"\ntransport = \"tcp\"\napp = { bulk = { bytes = \"60 kB\" } }\n";
 
-    /// At any instant the film holds no more packets in a queue than its limit, services do not overlap, and what was
-    /// sent is delivered or dropped.
+    /// At every instant a queue holds at most its limit and services do not overlap. Every packet sent is
+    /// delivered or dropped.
     #[test]
     fn hops_obey_the_link_that_made_them() {
         let scenario = scenario::read("film", TEXT.as_bytes(), &scenario::NoFiles).unwrap();
@@ -177,7 +177,7 @@ mod tests {
         let dropped = hops.dropped.iter().filter(|d| **d).count();
         let counted = run_once(scenario.first(), 0, Options { trace: false, shuffle_ties: None });
         let metric = counted.flows[0].get(scenario::metric::Metric::PacketsDropped).unwrap();
-        // What the link refuses at its door never joins the queue.
+        // A packet dropped at the queue's entrance never joins the queue.
         assert!(dropped as f64 <= metric);
         assert_eq!(film.left_out, 0);
     }

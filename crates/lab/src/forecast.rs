@@ -1,10 +1,9 @@
 //! Forecast of a run from pilot runs: simulated time, packets, frames, events, memory and processor time.
 //!
 //! Some repetitions of the grid are run as [`crate::once`] runs them, drain included, for a bounded number of
-//! wake-ups. A repetition that ends within the bound is known exactly, up to its weather; a longer one is
-//! extrapolated along the progress of its flows. Processor time and memory are those of the pilots, as the meters of
-//! the driver show them. What no pilot can run, because real kernels take part, keeps the estimate of
-//! [`scenario::Cost`].
+//! wake-ups. A repetition that ends within the bound is known exactly, except for its weather; a longer one
+//! is extrapolated along the progress of its flows. Processor time and memory are the pilots' own, from the
+//! driver's meters. A repetition with real kernels has no pilot and keeps the estimate of [`scenario::Cost`].
 
 use crate::once::{LOOK_EVERY, Running, finished};
 use crate::run::DRAIN;
@@ -15,16 +14,16 @@ use scenario::build::World;
 use scenario::model::{App, Model};
 use scenario::{Cost, Scenario};
 
-/// Wake-ups of all pilots together: some tenths of a second in a release build.
+/// Wake-ups of all pilots together; they take some tenths of a second in a release build.
 const BUDGET: u64 = 1_500_000;
-/// Repetitions that are piloted at most, spread over the grid.
+/// Upper bound of pilot repetitions, spread over the grid.
 const PILOTS: u64 = 24;
-/// Wake-ups between two readings of the number of packets inside the network.
+/// Wake-ups between two readings of the number of packets in the network.
 const READ_EVERY: u64 = 256;
-/// Bytes of a packet inside an element with its body, and of its record in the ledger of a flow.
+/// Bytes of a packet in an element, body included; bytes of its ledger record.
 const BYTES: [f64; 2] = [280.0, 60.0];
 
-/// Readings of the process that the driver hands in: a forecast measures its pilots with them.
+/// Meters of the process, handed in by the driver.
 #[derive(Clone, Copy)]
 pub struct Meters<'a> {
     /// Processor time of the calling thread so far.
@@ -50,21 +49,22 @@ pub struct Forecast {
     pub packet_hops: f64,
     /// Frames that channels sent, repeats included.
     pub frames: f64,
-    /// Wake-ups: events of the calendar.
+    /// Wake-ups (calendar events).
     pub events: f64,
     /// Peak memory of one repetition at a time, bytes.
     pub memory: f64,
-    /// Processor time of one core, seconds.
+    /// Processor time, seconds of one core.
     pub seconds: f64,
-    /// Share of the piloted repetitions that ran to their end.
+    /// Share of the pilots that ran to their end.
     pub exact: f64,
 }
 
-/// Nanoseconds of one core that a wake-up, a delivery over one link and a frame take in a release build, and a
-/// repetition to be built and judged (benches/README.md); bytes of the program before it runs anything.
+/// Nanoseconds of one core in a release build for a wake-up, a delivery over one link, a frame, and the
+/// set-up and evaluation of a repetition (benches/README.md). Then bytes of resident memory before the first
+/// repetition.
 const UNMEASURED: ([f64; 4], f64) = ([60.0, 90.0, 60.0, 60_000.0], 9e6);
 
-/// Forecasts a scenario in virtual time for a caller without meters: processor time and memory are rough.
+/// Forecasts a scenario in virtual time without meters: processor time and memory are rough.
 pub fn forecast(scenario: &Scenario, cost: &Cost) -> Forecast {
     let mut of = measured(scenario, cost, Meters { processor: &|| Span::ZERO, resident: &|| 0.0 });
     let (ns, bytes) = UNMEASURED;
@@ -74,7 +74,7 @@ pub fn forecast(scenario: &Scenario, cost: &Cost) -> Forecast {
     of
 }
 
-/// Forecasts a scenario in virtual time; processor time and memory are those of the pilots.
+/// Forecasts a scenario in virtual time; processor time and memory are measured on the pilots.
 pub fn measured(scenario: &Scenario, cost: &Cost, meters: Meters<'_>) -> Forecast {
     let mut sum = Forecast::default();
     let pilots = cost.runs.clamp(1, PILOTS);
@@ -84,7 +84,7 @@ pub fn measured(scenario: &Scenario, cost: &Cost, meters: Meters<'_>) -> Forecas
         let repetitions = u128::from(cost.repetitions.max(1));
         let began = (meters.processor)();
         let Ok(cell) = scenario.cell((run / repetitions) as u64) else { continue };
-        // The wake-ups that short pilots leave are for those behind them.
+        // Wake-ups that short pilots leave unused go to later pilots.
         let budget = left / (pilots - i);
         let (one, used) = pilot(&cell.model, (run % repetitions) as u64, budget, meters, began);
         left = left.saturating_sub(used);
@@ -122,7 +122,7 @@ struct Reading {
     frames: f64,
     wakes: f64,
     inside: f64,
-    /// Bytes that the receivers of bulk flows have.
+    /// Bytes that the receivers of bulk flows have received.
     progress: f64,
     /// Processor time since the pilot began, seconds.
     processor: f64,
@@ -150,8 +150,8 @@ impl Reading {
         }
     }
 
-    /// What counts on with work: packets, hops, frames, wake-ups and processor time, `times` the difference to
-    /// `before`.
+    /// Extrapolates the counters that grow with work: packets, hops, frames, wake-ups, processor time. Adds
+    /// `times` the difference to `before`.
     fn on(self, before: Reading, times: f64) -> Reading {
         let on = |now: f64, before: f64| now + (now - before).max(0.0) * times;
         Reading {
@@ -164,7 +164,7 @@ impl Reading {
         }
     }
 
-    /// Packets that left the network.
+    /// Packets that have left the network.
     fn left(self) -> f64 {
         self.sent - self.inside
     }
@@ -174,8 +174,8 @@ fn since(meters: Meters<'_>, began: Span) -> f64 {
     (meters.processor)().as_secs_f64() - began.as_secs_f64()
 }
 
-/// The forecast from the beginning of one repetition, at most `budget` wake-ups, and how many it took; `began` is the
-/// processor time before its cell was made.
+/// Forecast from the first `budget` wake-ups of a repetition, and the wake-ups it took. `began` is the
+/// processor time before its cell was built.
 fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began: Span) -> (Forecast, u64) {
     let mut running = Running::new(model, repetition, Tracer::off(), None);
     let of = (model, meters, began);
@@ -219,20 +219,20 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
     (forecast, now.wakes as u64)
 }
 
-/// End of the workloads, and the counters after the drain, of a repetition that has come to `now` within its
-/// workloads. Its second half is what goes on.
+/// End of the workloads and counters after the drain, for a repetition that is at `now` within its workloads.
+/// The second half of the interval is extrapolated.
 fn worked_on(model: &Model, world: &World, half: Reading, now: Reading) -> (f64, Reading) {
     let end = end_of(model, world, half, now);
     let lasted = (now.at - half.at).max(1e-9);
     let times = (end - now.at).max(0.0) / lasted;
     let mut then = now.on(half, times);
-    // A queue without a limit grows on as it grew; others stay as full as they are.
+    // A queue without a limit keeps growing at its rate; other queues keep their length.
     if now.inside > half.inside * 1.5 {
         then.inside = now.inside + (now.inside - half.inside) * times;
     }
     let left = now.left() - half.left();
     if end < model.run.limit.as_secs_f64() && left > 0.0 {
-        // What is inside leaves as packets left before, for as long as a drain lasts.
+        // Packets in the network leave at the rate seen so far, for at most the length of a drain.
         let drained = then.inside.min(left / lasted * DRAIN.as_secs_f64());
         let drain = now.on(half, drained / left);
         let counted = |then: f64, drain: f64, now: f64| then + drain - now;
@@ -247,7 +247,7 @@ fn worked_on(model: &Model, world: &World, half: Reading, now: Reading) -> (f64,
     (end, then)
 }
 
-/// Counters after the drain of a repetition that has come to `now` within its drain, which began at `from`.
+/// Counters after the drain, for a repetition that is at `now` within a drain that began at `from`.
 fn drained_on(from: Reading, now: Reading) -> Reading {
     let lasted = (now.at - from.at).max(1e-9);
     let longest = (DRAIN.as_secs_f64() - lasted).max(0.0) / lasted;
@@ -256,7 +256,7 @@ fn drained_on(from: Reading, now: Reading) -> Reading {
     now.on(from, times)
 }
 
-/// When a repetition will end that has come to `now`.
+/// Expected end of the workloads of a repetition that is at `now`.
 fn end_of(model: &Model, world: &World, from: Reading, now: Reading) -> f64 {
     let limit = model.run.limit.as_secs_f64();
     let mut end = 0.0f64;

@@ -1,4 +1,4 @@
-//! IP addresses and host names of the machines at which commands run, and when a command starts.
+//! IP addresses and host names of the nodes at which commands run, and the start time of a command.
 
 use base::Time;
 use base::dist::Sampler;
@@ -7,11 +7,11 @@ use scenario::Model;
 use scenario::model::Command;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Links may be nested so deep: each level has addresses of its own.
+/// Maximum nesting depth of emulated links; each level has its own addresses.
 pub const LEVELS: u8 = 16;
 
-/// The addresses of a node: from the range for tests of networks (RFC 2544) and of a private prefix (RFC 4193), in
-/// which each level of nesting has a network of its own.
+/// IPv4 and IPv6 address of a node: from the benchmarking range (RFC 2544) and a unique local prefix (RFC
+/// 4193). Each level of nesting has its own subnet.
 pub fn addresses(node: usize, level: u8) -> (Ipv4Addr, Ipv6Addr) {
     let level = u16::from(level % LEVELS);
     let number = (node as u16 + 1) & 0x0fff;
@@ -21,8 +21,8 @@ pub fn addresses(node: usize, level: u8) -> (Ipv4Addr, Ipv6Addr) {
     (Ipv4Addr::new(198, 18, high, low), six)
 }
 
-/// The names of all machines of a model, as `/etc/hosts` has them. A name leads to the address of version 4 alone: with
-/// both, programs try version 6 first, and servers that do not speak it cost a round trip that nobody asked for.
+/// Host names of all nodes of a model in the format of `/etc/hosts`. Each name resolves to IPv4 only. With
+/// both versions, programs try IPv6 first, and a server without IPv6 costs an extra round trip.
 pub fn hosts(model: &Model, level: u8) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
     for &node in &model.stations {
@@ -32,7 +32,7 @@ pub fn hosts(model: &Model, level: u8) -> String {
     text
 }
 
-/// When a command starts in this repetition.
+/// Start time of a command in this repetition.
 pub fn start_of(command: &Command, seed: Seed) -> Time {
     let ns = Sampler::new(command.start.clone(), seed.stream(&command.name, "start")).draw();
     Time::from_nanos(ns as u64)

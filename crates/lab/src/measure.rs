@@ -1,4 +1,4 @@
-//! Measures of a flow: numbers from the reports of its two ends and from the ledger of what really happened; the names are
+//! Measures of a flow: numbers from the reports of its two ends and from the ledger (ground truth). Names are
 //! those of the scenario's expectations.
 
 use base::rng::Seed;
@@ -17,12 +17,12 @@ use transport::tcp::sender::Verdicts;
 /// One flow's numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowMeasures {
-    /// By position in [`Metric::ALL`]; `None` where there is no such number.
+    /// Values by position in [`Metric::ALL`]; `None` where a metric does not apply.
     pub values: Vec<Option<f64>>,
 }
 
 impl FlowMeasures {
-    /// One number.
+    /// Value of a metric.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         let i = Metric::ALL.iter().position(|m| *m == metric)?;
         self.values.get(i).copied().flatten()
@@ -71,7 +71,7 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
     all
 }
 
-/// What the meters of hops with `charging` have counted for each flow, both directions; nothing without such a hop.
+/// Adds the charging counters of hops with `charging` to each flow, both directions.
 fn charge(model: &Model, world: &World, all: &mut [FlowMeasures]) {
     for (link, charging) in model.links.iter().filter_map(|link| Some((link, link.charging?))) {
         for (place, bill) in [("gateway", Metric::BilledGateway), ("radio", Metric::BilledRadio)] {
@@ -101,32 +101,32 @@ fn jain_index(rates: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
 }
 
-/// How the verdicts on retransmissions add up.
+/// Counts of verdicts on retransmissions.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Retransmissions of what arrives anyway.
+    /// Unneeded retransmissions: another copy of the data reaches the receiver.
     pub unneeded: u64,
-    /// Timeouts that resent such a segment.
+    /// Timeouts whose retransmission was unneeded.
     pub spurious_timeouts: u64,
-    /// All others.
+    /// All other timeouts.
     pub genuine_timeouts: u64,
-    /// Fast retransmits that resent such a segment.
+    /// Fast retransmits whose retransmission was unneeded.
     pub spurious_fast: u64,
-    /// Rows of timeouts for the same segment of which the first was spurious.
+    /// Runs of consecutive timeouts for one segment whose first timeout was spurious.
     pub spurious_rows: u64,
-    /// All other rows.
+    /// All other runs of timeouts.
     pub genuine_rows: u64,
 }
 
 impl Tally {
-    /// Adds up verdicts.
+    /// Counts these verdicts.
     pub fn of(verdicts: &[Retransmission]) -> Tally {
         let mut tally = Tally::default();
         tally.add(verdicts);
         tally
     }
 
-    /// Adds more of them, of another direction or connection.
+    /// Adds verdicts of another direction or connection.
     pub fn add(&mut self, verdicts: &[Retransmission]) {
         let tally = self;
         let mut row = None;
@@ -145,15 +145,16 @@ impl Tally {
     }
 }
 
-/// Retransmissions of what arrives anyway that no queue dropped: a link carried them.
+/// Unneeded retransmissions that no queue dropped, so that a link carried them.
 fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
-    // Of each network path the way of the data comes first; all of them number the packets of one sender.
+    // The ledgers of a network path are data direction first, then reverse. All network paths share the
+    // sender's packet numbers.
     let drops = ledgers.iter().step_by(2).flat_map(|ledger| &ledger.drops);
     let queued: BTreeSet<u32> = drops.filter(|d| d.queued).map(|d| d.ordinal).collect();
     verdicts.iter().filter(|v| v.unneeded && !queued.contains(&v.ordinal)).count()
 }
 
-/// The longest of these stretches, without the parts during which a gate was closed.
+/// Longest of these idle intervals, without the parts during which a gate was closed.
 pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
     let mut closed: Vec<(Time, Time)> =
@@ -173,15 +174,15 @@ pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Se
     silences.iter().map(open_part).max().unwrap_or_default()
 }
 
-/// What was counted at both ends of a flow, and around it.
+/// Counters of both ends of a flow and of its path.
 pub(crate) struct Counted<'a> {
     pub(crate) from: EndReport,
     pub(crate) to: EndReport,
-    /// Of the data and of the way back; then of its other network paths.
+    /// Ledgers of the data direction and of the reverse direction, then those of further network paths.
     pub(crate) ledgers: Vec<&'a Ledger>,
     /// When the workload started.
     pub(crate) start: Time,
-    /// The present, but not after the limit.
+    /// Present time, at most the limit.
     pub(crate) now: Time,
 }
 
@@ -203,7 +204,7 @@ impl Counted<'_> {
         })
     }
 
-    /// A count over all ledgers.
+    /// Sum of a count over all ledgers.
     pub(crate) fn sum(&self, count: impl Fn(&Ledger) -> u64) -> u64 {
         self.ledgers.iter().map(|ledger| count(ledger)).sum()
     }
@@ -213,7 +214,7 @@ impl Counted<'_> {
         t.map(|t| t.since(self.start).as_secs_f64())
     }
 
-    /// Gates that closed while the workload ran.
+    /// Number of gate closures while the workload ran.
     pub(crate) fn gate_closures(&self, model: &Model, seed: Seed, end: Time) -> f64 {
         if model.gates.is_empty() {
             return 0.0;
@@ -221,7 +222,7 @@ impl Counted<'_> {
         closures(model, seed, end).iter().filter(|c| c.1 >= self.start).count() as f64
     }
 
-    /// What came too late at the receiving end, by its own count; `again` retransmissions were not needed.
+    /// Data that arrived too late, by the receiver's counter; `again` retransmissions were unneeded.
     pub(crate) fn late(&self, metric: Metric, again: u64) -> Option<f64> {
         let (received, late) = (self.to.counters.data_received as f64, self.to.counters.data_late as f64);
         match metric {
@@ -232,7 +233,7 @@ impl Counted<'_> {
         }
     }
 
-    /// What only the protocol counts, both ends together.
+    /// Counter that only the protocol has, summed over both ends.
     pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
         let ends = self.from.named.iter().chain(&self.to.named);
         ends.filter(|(name, _)| *name == metric.name()).map(|(_, value)| *value).reduce(|a, b| a + b)
@@ -250,8 +251,8 @@ fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> 
     }
 }
 
-/// Measures a flow of bulk data, over any transport. Where no timer can be seen from outside, what hangs on one is
-/// unknown.
+/// Measures a bulk flow over any transport. Metrics of the retransmission timer are absent if the timer
+/// cannot be seen from outside.
 fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;
     let (start, now) = (*start, *now);
@@ -262,7 +263,7 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
     let verdicts = ledger.verdicts();
     let tally = Tally::of(&verdicts);
     let delivered = (to.received as f64 / unit).ceil();
-    // Of a transfer that did not get through, what did.
+    // Minimum number of segments; for an unfinished transfer, of the data delivered.
     let minimum = bytes.map_or(delivered, |b| (b as f64 / unit).ceil().min(delivered));
     let data_sent = from.counters.data_sent as f64;
     let download = counted.since_start(to.finished);
@@ -305,7 +306,7 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::SegmentsDropped => Some(data_dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
-        // Fairness is for all flows; the rest is for workloads of other kinds.
+        // Fairness is computed over all flows; the remaining metrics belong to other workloads.
         metric => counted.named(*metric).or_else(|| counted.late(*metric, tally.unneeded)),
     };
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }

@@ -1,7 +1,7 @@
 //! One repetition in virtual time.
 //!
-//! Driven until every workload is done, then until nothing is on its way any more, so that the truth about every packet
-//! is known ([`crate::run`]).
+//! A repetition runs until every workload is done and then until no packet is under way, so that the fate of
+//! every packet is known ([`crate::run`]).
 
 use crate::run::{self, DRAIN, Pending, Run};
 use base::Time;
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::run::{Outcome, finished};
 
-/// What to record beside the counters.
+/// Records kept beside the counters.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Keep the events of path and transport.
     pub trace: bool,
-    /// Break ties by this seed instead of by position.
+    /// Seed of a random tie-break; `None` breaks ties by position.
     pub shuffle_ties: Option<u64>,
 }
 
-/// Wake-ups between two looks at whether the run is over.
+/// Wake-ups between two checks whether the run is over.
 pub(crate) const LOOK_EVERY: u32 = 16;
 
 /// Runs repetition `repetition` of a model.
@@ -30,7 +30,7 @@ pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
     run_recorded(model, repetition, run::tracer(options.trace), options.shuffle_ties)
 }
 
-/// [`run_once`] that ends early, without an outcome, once `stop` is set: within some milliseconds.
+/// [`run_once`] that ends early, without an outcome, some milliseconds after `stop` is set.
 pub fn run_until_stopped(
     model: &Model,
     repetition: u64,
@@ -41,11 +41,11 @@ pub fn run_until_stopped(
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
-/// [`run_until_stopped`] of a model that lacks something which `attach` gives its network. Who attached it ends the run by
-/// `goes_on`.
+/// [`run_until_stopped`] for a model whose missing parts `attach` adds to the network. `goes_on` ends the run
+/// early.
 ///
 /// # Errors
-/// Those of `attach`.
+/// Errors of `attach`.
 pub fn run_attached<E>(
     model: &Model,
     repetition: u64,
@@ -76,8 +76,8 @@ fn run_while(
     Running::new(model, repetition, tracer, shuffle_ties).judged(goes_on)
 }
 
-/// Drives a repetition to its end and lets `each` look whenever `full` says so, and at the end. Its error ends the
-/// repetition.
+/// Runs a repetition to its end. `each` is called whenever `full` returns true, and at the end; its error
+/// ends the repetition.
 pub(crate) fn run_in_parts<E>(
     running: &mut Running<'_>,
     full: &mut dyn FnMut(&Network) -> bool,
@@ -95,7 +95,7 @@ pub(crate) fn run_in_parts<E>(
     Ok(())
 }
 
-/// A repetition under way. Its phases follow each other: workloads, drain, judgement.
+/// A repetition under way, in three phases: workloads, drain, evaluation.
 pub(crate) struct Running<'m> {
     run: Run<'m>,
     pending: Pending,
@@ -112,7 +112,7 @@ impl<'m> Running<'m> {
         Running { run, pending, drained: None }
     }
 
-    /// Drives it to its end; none if it does not go on before that.
+    /// Runs to the end; `None` once `goes_on` returns false.
     fn judged(mut self, goes_on: &dyn Fn() -> bool) -> Option<Outcome> {
         let mut stopped = |_: &Network| !goes_on();
         if !self.work(&mut stopped) || !self.drain(&mut stopped) {
@@ -121,16 +121,17 @@ impl<'m> Running<'m> {
         Some(self.judge())
     }
 
-    /// The network and where its parts are.
+    /// The network and the index of its elements.
     pub(crate) fn world(&mut self) -> &mut World {
         &mut self.run.world
     }
 
-    /// Drives until every workload is done or the limit is reached. False if `stopped` was true before; a further
-    /// call goes on.
+    /// Runs until every workload is done or the limit is reached. Returns false if `stopped` ended it
+    /// earlier; a further call continues.
     pub(crate) fn work(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let (limit, pending, mut halted) = (self.run.limit, &mut self.pending, false);
-        // How many wake-ups background load takes hangs on who looks on; when it ends must not.
+        // With background load the run ends at the exact wake-up, so that its results do not depend on how
+        // often this loop checks.
         let every = if self.run.world.backgrounds.is_empty() { LOOK_EVERY } else { 1 };
         self.run.world.network.run_while(
             limit,
@@ -144,8 +145,8 @@ impl<'m> Running<'m> {
         !halted
     }
 
-    /// Closes background loads and drives until nothing is on its way. False if `stopped` was true before; a further
-    /// call goes on.
+    /// Closes background loads and runs until no packet is under way. Returns false if `stopped` ended it
+    /// earlier; a further call continues.
     pub(crate) fn drain(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let run = &mut self.run;
         let end = *self.drained.get_or_insert_with(|| {

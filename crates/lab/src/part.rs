@@ -1,8 +1,9 @@
-//! Shard of a sweep: a fixed share of its repetitions, so that several machines divide a sweep without talking.
+//! Shard of a sweep: a fixed share of its repetitions, so that several hosts divide a sweep without
+//! communication.
 //!
-//! Repetitions are numbered across the grid: `repetition x cells + cell`. The number does not depend on how many
-//! repetitions are asked for, so that a shard can be continued with more of them. A shard takes every n-th number, which
-//! spreads cells of unequal cost evenly; a range takes consecutive ones.
+//! A repetition has the number `repetition x cells + cell`. This number does not depend on the number of
+//! repetitions, so that a shard can be continued with more of them. A shard takes every n-th number, which
+//! spreads cells of unequal cost evenly; a range takes consecutive numbers.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,18 +21,18 @@ impl Part {
     /// Every repetition of every cell.
     pub const WHOLE: Part = Part { first: 0, step: 1, end: u64::MAX };
 
-    /// Consecutive numbers.
+    /// A range of consecutive numbers.
     pub fn range(numbers: Range<u64>) -> Part {
         Part { first: numbers.start, step: 1, end: numbers.end }
     }
 
-    /// True for a repetition of this part; `cells` is the size of the grid.
+    /// True if the part holds this repetition; `cells` is the size of the grid.
     pub fn holds(self, cell: u32, repetition: u64, cells: u64) -> bool {
         let number = repetition.saturating_mul(cells).saturating_add(u64::from(cell));
         (self.first..self.end).contains(&number) && (number - self.first).is_multiple_of(self.step)
     }
 
-    /// Its repetitions of a sweep that has `total`.
+    /// Number of its repetitions in a sweep of `total`.
     pub fn count(self, total: u64) -> u64 {
         total.min(self.end).saturating_sub(self.first).div_ceil(self.step)
     }
@@ -51,7 +52,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Its number, from 1.
+    /// Number of the shard, from 1.
     pub fn number(self) -> u32 {
         self.number
     }

@@ -1,6 +1,4 @@
-//! Time-sequence picture of one flow, from its trace and the ground truth.
-//!
-//! Its trace, joined with the truth about every copy, as the time-sequence picture of one flow.
+//! Time-sequence picture of one flow, from its trace and the ground truth about every copy of a segment.
 
 mod radio;
 pub(crate) mod states;
@@ -35,9 +33,9 @@ pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
     picture
 }
 
-/// Draws one flow of a repetition that was run with its trace, by whichever clock.
+/// Draws one flow of a repetition that was run with its trace, under any clock.
 pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
-    // Of requests and replies, the direction of the replies is drawn.
+    // For request and reply the direction of the replies is drawn.
     let replies = matches!(model.flows[flow].app, App::Ask(_));
     let Ends { mut from, mut to, .. } = outcome.world.flows[flow];
     if replies {
@@ -56,9 +54,9 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
             ),
         ),
         Transport::Udp(udp) => (udp.payload, "datagrams".to_owned()),
-        // Numbers of the trace count what the protocol numbers.
+        // The trace counts in the protocol's own sequence numbers.
         Transport::Model(spec) => (1, format!("{}: {}", spec.name(), spec.words())),
-        // No end is made of ends.
+        // `Transport::Ends` is never nested.
         Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {
             let door = outcome.world.network.element::<Door>(from);
@@ -109,18 +107,18 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
     p
 }
 
-/// A picture while the events of a run are added to it, in order of time.
+/// A picture under construction; events are added in time order.
 struct Drawing<'a> {
     p: Picture,
-    /// The elements that send and receive the data.
+    /// Element of the data's sender; below, of the receiver.
     from: ElementId,
     to: ElementId,
     names: &'a [String],
-    /// Verdicts on retransmissions, in the order in which they were sent.
+    /// Verdicts on retransmissions in the order of sending.
     verdicts: std::slice::Iter<'a, Retransmission>,
-    /// Stream offsets of each data packet, by packet number.
+    /// Byte range of each data packet, by packet number.
     seqs: BTreeMap<u64, (u64, u64)>,
-    /// Time and offset of an expired timer whose retransmission has not been seen.
+    /// Time and offset of an expired timer whose retransmission is not yet in the trace.
     pending: Option<(f64, u64)>,
 }
 
@@ -183,7 +181,7 @@ impl Drawing<'_> {
             }
             Event::RtoFired { seq, .. } if from_sender => self.pending = Some((t, stream(seq))),
             Event::Verdict { spurious, detector } if from_sender => {
-                // It speaks of every timeout since the last verdict.
+                // A verdict applies to every timeout since the previous verdict.
                 for timeout in self.p.timeouts.iter_mut().rev().take_while(|x| x.detected.is_none()) {
                     timeout.detected =
                         Some(if spurious { detector.to_owned() } else { "genuine".to_owned() });
@@ -195,7 +193,7 @@ impl Drawing<'_> {
     }
 }
 
-/// Sequence numbers as offsets into the data: the SYN is not counted.
+/// Stream offset of a sequence number; the SYN is not counted.
 fn stream(seq: u64) -> u64 {
     seq.saturating_sub(1)
 }

@@ -1,9 +1,9 @@
-//! Probes: numbers that the trace of one repetition gives beyond the counters, for claims about single events: how long
-//! a repair took, what was sent on which acknowledgements, how the timer moved.
+//! Probes: numbers from the trace of one repetition, for claims about single events, such as the duration of
+//! a repair, the segments sent on each ACK, the course of the RTO.
 //!
-//! "The event" is the first closed gate; where there is none (a change of rate), the first timeout. It is
-//! over when the gate opens. "The train" are the acknowledgements of what was sent before the first timeout
-//! and arrives all the same, from the end of the event to the recovery point (`snd_max` at that timeout).
+//! "The event" is the first gate closure; without a gate (a change of rate), the first timeout. It ends when
+//! the gate opens. "The train" is the ACKs of segments sent before the first timeout that arrive after all,
+//! from the end of the event to the recovery point (`snd_max` at that timeout).
 
 mod change;
 mod lifetime;
@@ -21,7 +21,7 @@ use scenario::build::closures;
 use scenario::model::{LinkRate, Transport};
 use std::collections::BTreeMap;
 
-/// Every probe's name and what it says, but those of the modules below.
+/// Name and definition of every probe of this file.
 pub const PROBES: &[(&str, &str)] = &[
     ("go_back_n", "timeouts after which more than the oldest segment was resent"),
     ("extra_on_partial", "unneeded retransmissions sent on partial acknowledgements or into reported holes"),
@@ -70,7 +70,7 @@ pub fn is_probe(name: &str) -> bool {
     PROBES.iter().chain(more.into_iter().flatten()).any(|(n, _)| *n == name)
 }
 
-/// What was taken from one trace: number by probe; a probe without a number is absent.
+/// Value by probe, from one trace; a probe without a value is absent.
 pub type Readings = BTreeMap<&'static str, f64>;
 
 struct Sent {
@@ -83,12 +83,12 @@ struct Sent {
 #[derive(Default)]
 struct Seen {
     sent: Vec<Sent>,
-    /// Cumulative acknowledgements that brought something new.
+    /// Time and number of each cumulative ACK that advances.
     acks: Vec<(f64, u64)>,
     timeouts: Vec<(f64, u64)>,
     fast: usize,
     verdicts: Vec<(f64, bool)>,
-    /// Time, timeout, smoothed round trip, variation.
+    /// Time, RTO, smoothed RTT, RTT variation.
     timer: Vec<(f64, f64, f64, f64)>,
     thresholds: Vec<(f64, u32)>,
     go_back_n: usize,
@@ -96,13 +96,13 @@ struct Seen {
     retransmissions: usize,
     lost: usize,
     discarded: usize,
-    /// Position of the first lost packet among those sent.
+    /// Index of the first lost packet in the order of sending.
     first_lost: Option<usize>,
     duplicates: usize,
     packet: u32,
 }
 
-/// Runs a repetition with its trace and takes every probe of one flow.
+/// Runs a repetition with its trace and measures every probe of one flow.
 pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
@@ -121,10 +121,10 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     let mut any = Readings::new();
     let back_s: f64 = model.flows[flow].way_back.iter().map(|&l| model.links[l].delay.mean_s()).sum();
     lifetime::take(&records, ends.from.0, gate, back_s, &mut any);
-    // A kernel does not run in virtual time: nothing was taken.
+    // A real kernel does not run in virtual time and has no trace.
     let segment = match model.flows[flow].transport.at(transport::tcp::Role::Active) {
         Transport::Tcp { config, .. } => f64::from(config.mss),
-        // It numbers chunks or packets, not bytes.
+        // The protocol numbers chunks or packets, not bytes.
         Transport::Model(_) => 1.0,
         _ => return any,
     };
@@ -240,7 +240,7 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
     out
 }
 
-/// What was sent after the event.
+/// Segments sent after the event.
 fn after(s: &Seen, over: f64, out: &mut Readings) {
     out.insert("timeouts_after_event", s.timeouts.iter().filter(|t| t.0 > over).count() as f64);
     let later: Vec<f64> =
@@ -252,11 +252,11 @@ fn after(s: &Seen, over: f64, out: &mut Readings) {
     out.insert("burst", burst as f64);
 }
 
-/// How the timer moved.
+/// Course of the RTO.
 fn timer(s: &Seen, began: f64, over: f64, out: &mut Readings) {
     let Some(before) = s.timer.iter().rfind(|x| x.0 < began) else { return };
     out.insert("rto_before_s", before.1);
-    // A sample shows as a change of the estimate.
+    // A new RTT sample shows as a change of SRTT or RTTVAR.
     let mut last = (before.2, before.3);
     let mut samples = Vec::new();
     for x in s.timer.iter().filter(|x| x.0 >= over) {
@@ -278,7 +278,7 @@ fn timer(s: &Seen, began: f64, over: f64, out: &mut Readings) {
     out.insert("rto_gap_s", gap);
 }
 
-/// What happened while the acknowledgements of the originals came in.
+/// Segments sent while the train arrives.
 fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Readings) {
     let point = s.sent.iter().filter(|x| x.t < timeout).map(|x| x.end).max().unwrap_or(0);
     let start = over.max(timeout);
@@ -298,7 +298,7 @@ fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Reading
     if let Some(rate) = rate
         && unqueued.is_finite()
     {
-        // From one acknowledgement to another: whole intervals of the clock that they are.
+        // From one ACK to another, so that the interval is a whole number of ACK spacings.
         let until = train.iter().copied().find(|t| *t >= begins + unqueued).unwrap_or(ends);
         let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < until).count() as f64;
         out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (until - begins).max(1e-9) / rate);

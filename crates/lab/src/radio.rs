@@ -12,8 +12,8 @@ use scenario::metric::Metric;
 use scenario::model::Model;
 use scenario::model::radio::BearerKind;
 
-/// Adds the radio metrics of each flow that runs over bearers. Counters are the mobile's: flows that share one show
-/// the same numbers.
+/// Adds the radio metrics of each flow that runs over bearers. Counters belong to the mobile: flows that
+/// share a mobile show equal numbers.
 pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
     if model.bearers.is_empty() {
         return;
@@ -53,15 +53,15 @@ pub(crate) fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     }
 }
 
-/// Octets of a direction's radio blocks: with data sent for the first time, repeated, and of the rest, which is CS-1.
+/// Octets of a direction's radio blocks: new data, repeated data, and the remaining blocks, which are CS-1.
 fn octets(scheme: Scheme, up: bool, counts: &DirectionCounts) -> [u64; 3] {
     let block = u64::from(scheme.properties().octets[usize::from(up)]);
     let control = u64::from(Scheme::Cs1.properties().octets[usize::from(up)]);
     [counts.new * block, (counts.missing + counts.idle) * block, (counts.dummy + counts.control) * control]
 }
 
-/// Octets on the air of a bearer, in the order of [`octets`]; link adaptation is off, so that the scheme is the same for all
-/// blocks.
+/// Octets on the air of a bearer, in the order of [`octets`]. Link adaptation is off, so that all blocks have
+/// one coding scheme.
 fn on_air(kind: &BearerKind, counts: &UserCounts) -> [u64; 3] {
     let (down, up) = match kind {
         BearerKind::Gprs(of) => {
@@ -76,7 +76,7 @@ fn on_air(kind: &BearerKind, counts: &UserCounts) -> [u64; 3] {
     [0, 1, 2].map(|i: usize| down[i] + up[i])
 }
 
-/// What the use of bearers costs, and what bills by volume leave out.
+/// Cost of the use of bearers, and the part that volume charging omits.
 fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
     let air = |from: usize| -> f64 {
         let of =
@@ -97,7 +97,7 @@ fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
     });
     let bills: Vec<[f64; 3]> = priced
         .map(|(tariff, kind, c)| {
-            // The gateway counts what goes down before the SGSN, and what has come up.
+            // The gateway counts downlink octets before the SGSN, and uplink octets that have arrived.
             let gateway = c.down.offered + c.up.octets;
             let delivered = c.down.octets + c.up.octets;
             let repeated = on_air(kind, c)[1];

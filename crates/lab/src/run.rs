@@ -1,7 +1,7 @@
 //! Run loop of one repetition, for any clock: build, start, drive, drain, measure.
 //!
-//! A [`Clock`] is what differs: the machine's time (`emulate`), real kernels in virtual time (`uml`). Virtual time with
-//! models alone (`once`) steps through the same phases, so a scenario means one thing under all of them.
+//! A [`Clock`] supplies what differs: real time (`emulate`), or real kernels in virtual time (`uml`). Virtual
+//! time with models only (`once`) has equal phases, so that a scenario has one meaning under all clocks.
 
 use crate::measure::{self, FlowMeasures};
 use base::event::Category;
@@ -12,18 +12,18 @@ use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build};
 
-/// Longest time that packets may take to leave the network once all workloads are done.
+/// Upper bound of the time in which packets leave the network after the end of all workloads.
 pub(crate) const DRAIN: Span = Span::from_secs(3600);
 
 /// A repetition that has been run.
 pub struct Outcome {
-    /// What each flow measured, in the order of the model.
+    /// Measures of each flow, in the order of the model.
     pub flows: Vec<FlowMeasures>,
-    /// The network as it was left, with its trace.
+    /// The network at the end of the run, with its trace.
     pub world: World,
-    /// Populations of networks of cells: name and numbers, in the order of the model.
+    /// Populations of networks of cells: name and measures, in the order of the model.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Every workload was done before the limit.
+    /// True if every workload was done before the limit.
     pub complete: bool,
 }
 
@@ -35,53 +35,54 @@ pub struct Run<'m> {
     pub repetition: u64,
     /// Seed of its random streams.
     pub seed: Seed,
-    /// End of the run, whatever is still to be done.
+    /// Time at which the run ends even if workloads are not done.
     pub limit: Time,
-    /// The network and where its parts are.
+    /// The network and the index of its elements.
     pub world: World,
 }
 
-/// How driving a repetition ended.
+/// Outcome of [`Clock::drive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Every workload was done before the limit.
     Complete,
-    /// The limit, or the caller, came first; the numbers are those of an unfinished run.
+    /// The limit or the caller ended it first; the measures are those of an unfinished run.
     Incomplete,
-    /// The caller wants no numbers.
+    /// The caller needs no measures.
     Abandoned,
 }
 
-/// A source of time for a repetition, with the endpoints that live outside the model.
+/// Clock of a repetition, with the endpoints outside of the model.
 pub trait Clock {
-    /// Why a repetition cannot be run.
+    /// Error that prevents a repetition.
     type Error;
 
-    /// Adds to the network what the model lacks under this clock. Called once, before the network starts.
+    /// Adds endpoints to the network that the model lacks under this clock. Called once, before the network
+    /// starts.
     ///
     /// # Errors
-    /// An endpoint cannot be had.
+    /// An endpoint is not available.
     fn attach(&mut self, _run: &mut Run<'_>) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Seed that breaks ties between events of one instant; by position where there is none.
+    /// Seed that breaks ties between events of one instant; `None` breaks ties by position.
     fn shuffle_ties(&self) -> Option<u64> {
         None
     }
 
-    /// Lets time pass until all workloads are done, the limit is reached or the caller stops it, and hands the reports
-    /// of outside endpoints to their ports. Called once, after the network has started.
+    /// Advances time until all workloads are done, the limit is reached or the caller stops it. Hands the
+    /// reports of outside endpoints to their ports. Called once, after the network has started.
     ///
     /// # Errors
-    /// An endpoint failed, or the system refused something.
+    /// An endpoint or a system call failed.
     fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Self::Error>;
 }
 
 /// Runs repetition `repetition` of a model under a clock; no outcome if the clock abandons it.
 ///
 /// # Errors
-/// The clock's.
+/// Errors of the clock.
 pub fn run<C: Clock>(
     model: &Model,
     repetition: u64,
@@ -128,7 +129,7 @@ impl<'m> Run<'m> {
         Outcome { flows, populations, world: self.world, complete }
     }
 
-    /// The network, for a driver that owns it; an empty one stays until it is put back.
+    /// Takes the network, for a driver that owns it; the caller puts it back.
     pub fn take_network(&mut self) -> Network {
         std::mem::replace(&mut self.world.network, Network::new(0, Tracer::off()))
     }
@@ -139,13 +140,13 @@ impl<'m> Run<'m> {
     }
 }
 
-/// Recorder of the events of path, transport and radio, if they are wanted.
+/// Tracer for path, transport and radio events; off without `trace`.
 pub fn tracer(trace: bool) -> Tracer {
     let wanted = [Category::Path, Category::Transport, Category::Radio];
     if trace { Tracer::of(&wanted) } else { Tracer::off() }
 }
 
-/// Models that have a real stack at the other end of their flow.
+/// Elements of model endpoints whose flow has a real stack at the other end.
 pub fn wired(model: &Model, world: &World) -> Vec<path::ElementId> {
     let flows = model.flows.iter().zip(&world.flows);
     flows
@@ -163,12 +164,12 @@ pub fn wired(model: &Model, world: &World) -> Vec<path::ElementId> {
 pub struct Pending(Vec<Ends>);
 
 impl Pending {
-    /// These.
+    /// Pending flows: these.
     pub fn new(flows: Vec<Ends>) -> Pending {
         Pending(flows)
     }
 
-    /// Whether all workloads are done. A flow that was done once is not looked at again.
+    /// Whether all workloads are done. A finished flow is not polled again.
     pub fn is_over(&mut self, network: &Network) -> bool {
         while self.0.last().is_some_and(|ends| finished(network, ends)) {
             self.0.pop();
@@ -176,13 +177,13 @@ impl Pending {
         self.0.is_empty()
     }
 
-    /// Whether they were all done at the last look.
+    /// Whether all workloads were done at the last check.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Whether the workload of a flow is done; true for ports to outside stacks, whose workloads are outside.
+/// Whether the workload of a flow is done; true for ports to outside stacks, whose workloads run outside.
 pub fn finished(network: &Network, ends: &Ends) -> bool {
     let done = |id| host::finished(network, id).is_none_or(|finished| finished.is_some());
     done(ends.from) && done(ends.to)

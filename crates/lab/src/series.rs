@@ -1,7 +1,7 @@
 //! Time series of one repetition: congestion window, RTT, queue length, radio state.
 //!
-//! Each sample is a value that holds from its instant until the next sample of the same series and subject. Queues are
-//! followed from the events of a link; states and gates come from the weather.
+//! A sample is a value that holds from its time until the next sample of that series and subject. Queues
+//! follow from the events of a link; states and gates from the weather.
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -11,7 +11,7 @@ use scenario::Model;
 use scenario::build::closures;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Name and unit of every series, with its meaning.
+/// Name, unit and definition of every series.
 pub const SERIES: &[(&str, &str, &str)] = &[
     ("cwnd_bytes", "B", "congestion window of the flow's sender"),
     ("ssthresh_bytes", "B", "slow-start threshold; no sample while it is unlimited"),
@@ -34,17 +34,18 @@ pub struct Sample {
     pub t: f64,
     /// A name of [`SERIES`].
     pub series: &'static str,
-    /// The flow, link, state machine or gate.
+    /// Flow, link, state machine or gate.
     pub subject: String,
-    /// The value from `t` on.
+    /// Value from `t` on.
     pub value: f64,
 }
 
-/// Runs a repetition with its trace and returns the series of all flows, links, state machines and gates, by time.
+/// Runs a repetition with its trace and returns the series of all flows, links, state machines and gates, in
+/// time order.
 pub fn series(model: &Model, repetition: u64) -> Vec<Sample> {
     let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
     let mut records = outcome.world.network.tracer().take();
-    // Links record their past when they are next looked at.
+    // A link records past events when it is next polled, so that records are not in time order.
     records.sort_by_key(|record| record.t);
     let mut out = Vec::new();
     for (flow, ends) in model.flows.iter().zip(&outcome.world.flows) {
@@ -77,7 +78,7 @@ fn endpoint(records: &[Record], sender: u32, flow: &str, out: &mut Vec<Sample>) 
                 }
                 add("rto_s", rto.as_secs_f64());
             }
-            // The SYN takes the first number.
+            // The SYN occupies the first sequence number.
             Event::AckReceived { ack, .. } if ack > acked => {
                 acked = ack;
                 add("acked_bytes", ack.saturating_sub(1) as f64);
@@ -91,7 +92,7 @@ fn endpoint(records: &[Record], sender: u32, flow: &str, out: &mut Vec<Sample>) 
     }
 }
 
-/// Queues and drops of every element.
+/// Queue length and drops of every element.
 fn elements(records: &[Record], names: &[String], out: &mut Vec<Sample>) {
     let mut waiting: BTreeMap<u32, BTreeMap<u64, u32>> = BTreeMap::new();
     let mut dropped: BTreeMap<u32, f64> = BTreeMap::new();
@@ -123,7 +124,7 @@ fn elements(records: &[Record], names: &[String], out: &mut Vec<Sample>) {
     }
 }
 
-/// States of state machines and closures of gates.
+/// States of state machines and gate closures.
 fn weather(model: &Model, repetition: u64, records: &[Record], last: Time, out: &mut Vec<Sample>) {
     // Several links that follow one machine record the same change.
     let mut seen = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! Parallel sweep of a grid: batches, journal, order-independent results.
 //!
-//! Every repetition of every cell is independent of the others: they go to a pool of threads in small batches,
-//! finished ones go to the run's journal, and the order in which they finish shows nowhere.
+//! Repetitions are independent. A pool of threads runs them in small batches, and finished batches are
+//! appended to the run's journal. Results do not depend on the order in which repetitions finish.
 
 mod cells;
 mod todo;
@@ -24,21 +24,21 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What to run.
+/// A sweep: cells, repetitions and the part to run.
 pub struct Sweep {
-    /// The cells of the grid, with their parameters as text.
+    /// Cells of the grid, with their parameters as text.
     pub cells: Cells,
-    /// Repetitions of each.
+    /// Repetitions per cell.
     pub repetitions: u32,
-    /// The share of them that is run here.
+    /// Part of the repetitions that this process runs.
     pub part: Part,
-    /// What a run's results are stamped with.
+    /// Header of the results.
     pub header: Header,
-    /// Tables of networks of cells, if a cell of the grid has one.
+    /// Tables of networks of cells, if a cell of the grid has any.
     pub tables: Option<Tables>,
 }
 
-/// What a repetition brings: the rows of flows, and those of each table beside.
+/// Results of a repetition: rows of flows, and rows of each further table.
 #[derive(Default)]
 struct Brought {
     rows: Vec<Row>,
@@ -50,46 +50,46 @@ struct Brought {
 pub struct Prepared {
     /// Path and value of each axis.
     pub params: Vec<(String, String)>,
-    /// What to run.
+    /// Model to run.
     pub model: Model,
 }
 
-/// How far a sweep has come.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Repetitions finished, earlier ones of a resumed run included.
+    /// Finished repetitions, those of a resumed run included.
     pub done: u64,
-    /// Repetitions in all.
+    /// Total repetitions.
     pub total: u64,
 }
 
-/// What watches and stops a sweep.
+/// Progress callback, stop flag and threads of a sweep.
 pub struct Control<'a> {
-    /// Called now and then, from any thread.
+    /// Progress callback; called at intervals, from any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set from outside to end the sweep; the repetitions in hand are given up within some milliseconds.
+    /// Set by the caller to end the sweep; running repetitions are abandoned within some milliseconds.
     pub stop: &'a AtomicBool,
-    /// Threads; 0: one for each core; 1: the caller's own.
+    /// Threads; 0: one per core; 1: the caller's own.
     pub jobs: usize,
-    /// Break ties by this seed instead of by position.
+    /// Seed of a random tie-break; `None` breaks ties by position.
     pub shuffle_ties: Option<u64>,
-    /// Who plays repetitions in which a real kernel takes part.
+    /// Runs repetitions with real kernels.
     pub player: Option<&'a dyn Player>,
 }
 
-/// What a repetition brings.
+/// Results of a repetition.
 #[derive(Default)]
 pub struct Played {
-    /// The measures of each flow, then of each command that does not serve, in the order of the model.
+    /// Measures of each flow, then of each command that is not a server, in the order of the model.
     pub measures: Vec<FlowMeasures>,
     /// Populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Rows of the tables beside, in the order of [`tables::all`].
+    /// Rows of the further tables, in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,
 }
 
 impl Played {
-    /// From an outcome; tables only where the model has some.
+    /// Results of an outcome; tables only for models that have some.
     pub fn of(model: &Model, outcome: Outcome) -> Played {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
@@ -98,13 +98,13 @@ impl Played {
     }
 }
 
-/// Plays repetitions in which real kernels take part, in virtual time. Whoever implements it starts processes, which
-/// is no business of ours.
+/// Runs repetitions with real kernels in virtual time. Implementations start processes, which this crate does
+/// not.
 pub trait Player: Sync {
-    /// Plays one repetition of a cell. None if it was stopped before its end.
+    /// Runs one repetition of a cell; `None` if it was stopped before its end.
     ///
     /// # Errors
-    /// It cannot be played, on this machine or at all.
+    /// The repetition cannot be run, on this machine or at all.
     fn play(
         &self,
         cell: u32,
@@ -113,36 +113,36 @@ pub trait Player: Sync {
         stop: &AtomicBool,
     ) -> Result<Option<Played>, Refused>;
 
-    /// Which kernels they are; empty where nobody says.
+    /// Kernel release; empty if unknown.
     fn release(&self) -> String {
         String::new()
     }
 
-    /// What the sending kernel of each flow has counted since this was last asked, by cell and repetition.
+    /// Counters of each flow's sending kernel since the previous call, by cell and repetition.
     fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
         BTreeMap::new()
     }
 
-    /// Plays a repetition again and draws one of its flows; nothing from who does not draw.
+    /// Runs a repetition again and draws one of its flows; `None` without support for pictures.
     ///
     /// # Errors
-    /// As of [`Player::play`].
+    /// Errors of [`Player::play`].
     fn draw(&self, _model: &Model, _repetition: u64, _flow: usize) -> Result<Option<Picture>, Refused> {
         Ok(None)
     }
 }
 
-/// What a kernel has counted, by the names that it uses; what is 0 may be left out.
+/// Counters of a kernel under the kernel's names; zero counters may be absent.
 pub type Counters = BTreeMap<String, u64>;
 
-/// Why a repetition with real kernels could not be played.
+/// Reason why a repetition with real kernels could not be run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refused {
-    /// What is wrong.
+    /// Cause.
     pub message: String,
-    /// How to mend it; may be empty.
+    /// Remedy; may be empty.
     pub mend: String,
-    /// What the scenario asks for is at fault, and not the machine.
+    /// True if the scenario is at fault, false if the machine is.
     pub asked: bool,
 }
 
@@ -152,15 +152,15 @@ pub struct Refused {
 pub enum SweepError {
     /// A cell of the grid is impossible.
     Scenario(Diagnostics),
-    /// The results could not be kept.
+    /// The results could not be stored.
     Results(Error),
-    /// This flow has a real kernel's transport, and nobody was given who plays it.
+    /// This flow has a real kernel's transport, and the caller supplied no [`Player`].
     Real(String),
-    /// A repetition with real kernels could not be played.
+    /// A repetition with real kernels could not be run.
     Refused(Refused),
-    /// No threads to run on.
+    /// Threads could not be started.
     Threads(String),
-    /// A fault of ours in one repetition; the others are kept. The text is the command that shows it.
+    /// Panic in one repetition; the other repetitions are kept. The text is the command that reproduces it.
     Fault(String),
 }
 
@@ -176,44 +176,43 @@ impl From<Error> for SweepError {
     }
 }
 
-/// A value of the grid as it stands in tables: text without its quotes.
+/// Value of the grid as tables show it: text without quotes.
 pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What takes part in a model and is not of it, if there is such a thing: a real kernel, or a program that serves a hop.
+/// Name of a part outside of the model, if there is one: a real kernel, or a program that serves a hop.
 pub fn real(model: &Model) -> Option<&str> {
     guest(model).or(process(model))
 }
 
-/// A flow or a command in which a real kernel takes part, if there is one; or a bearer with a real PCU, or a node at
-/// which a wire ends.
+/// Flow or command with a real kernel, bearer with a real PCU, or node with a wire's end; `None` without one.
 pub fn guest(model: &Model) -> Option<&str> {
     let wire = model.nodes.iter().find(|node| node.wire.is_some()).map(|node| &node.name);
     let flow = model.flows.iter().find(|flow| flow.transport.linux().is_some()).map(|flow| &flow.name);
     flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str).or(pcu(model))
 }
 
-/// A hop that a program serves, if there is one.
+/// Hop that a program serves, if there is one.
 pub fn process(model: &Model) -> Option<&str> {
     model.processes.first().map(|process| process.name.as_str())
 }
 
-/// A bearer whose PCU is a program, if there is one.
+/// Bearer whose PCU is a program, if there is one.
 pub fn pcu(model: &Model) -> Option<&str> {
     let real = |kind: &BearerKind| matches!(kind, BearerKind::Gprs(of) if of.pcu.is_some());
     model.bearers.iter().find(|bearer| real(&bearer.kind)).map(|bearer| bearer.name.as_str())
 }
 
-/// At most so many repetitions are handed out at once: enough to make the hand-over cheap.
+/// Upper bound of repetitions per batch; larger batches do not reduce the overhead further.
 const BATCH: u64 = 8;
 
-/// Repetitions handed out at once: few enough that every thread gets several batches.
+/// Repetitions per batch: few enough that every thread gets several batches.
 fn batch(todo: u64, threads: usize) -> usize {
     (todo / (4 * threads.max(1) as u64)).clamp(1, BATCH) as usize
 }
 
-/// What `each` makes of all of these, in their order, on so many threads as [`Control::jobs`] says.
+/// Maps `each` over all items in order, on the number of threads that [`Control::jobs`] prescribes.
 pub(crate) fn on_all_threads<T: Sync, R: Send>(
     jobs: usize,
     all: &[T],
@@ -224,23 +223,23 @@ pub(crate) fn on_all_threads<T: Sync, R: Send>(
     }
     match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
         Ok(pool) => pool.install(|| all.par_iter().with_max_len(1).map(&each).collect()),
-        // Without threads it takes longer, no more.
+        // Without a thread pool the work runs on the caller's thread.
         Err(_) => all.iter().map(each).collect(),
     }
 }
 
-/// What [`Sweep::run_kept`] found and left in the folder.
+/// Result of [`Sweep::run_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Finished repetitions, earlier ones included.
+    /// Finished repetitions, those of earlier runs included.
     pub done: u64,
-    /// Whether that is all of them.
+    /// True if all repetitions are finished.
     pub complete: bool,
-    /// Whether the folder also holds repetitions beyond those of this sweep.
+    /// True if the folder holds further repetitions, outside of this sweep.
     pub beyond: bool,
 }
 
-/// What takes the results of a batch.
+/// Consumer of a batch's results.
 type Take<'a> = &'a mut (dyn FnMut(Brought) -> results::Result<()> + Send);
 
 impl Brought {
@@ -252,8 +251,8 @@ impl Brought {
 }
 
 impl Sweep {
-    /// Reads every cell of a scenario, to run it in virtual time. `repetitions` and `seed` replace the
-    /// scenario's own.
+    /// Builds every cell of a scenario for virtual time. `repetitions` and `seed` replace those of the
+    /// scenario.
     pub fn new(
         scenario: &Scenario,
         repetitions: Option<u32>,
@@ -267,7 +266,7 @@ impl Sweep {
         }
     }
 
-    /// Reads the cells of a scenario, whichever clock will drive it. Those of a large grid are read as they are run.
+    /// Builds the cells of a scenario for any clock. Cells of a large grid are built when they are run.
     pub fn of(
         scenario: &Scenario,
         repetitions: Option<u32>,
@@ -278,7 +277,7 @@ impl Sweep {
         Sweep::with(cells, scenario, repetitions, seed, version)
     }
 
-    /// [`Sweep::of`] with every cell at hand, however many there are: for who looks at them more than once.
+    /// [`Sweep::of`] with all cells built at once, for callers that use them more than once.
     pub fn whole(
         scenario: &Scenario,
         repetitions: Option<u32>,
@@ -311,19 +310,19 @@ impl Sweep {
         Ok(Sweep { cells, repetitions, part: Part::WHOLE, header, tables })
     }
 
-    /// The same sweep, of which only a part is run.
+    /// Restricts the sweep to a part.
     pub fn only(mut self, part: Part) -> Sweep {
         self.part = part;
         self
     }
 
-    /// Repetitions in all, of the part that is run here.
+    /// Number of repetitions of its part.
     pub fn total(&self) -> u64 {
         self.part.count(self.cells.len() as u64 * u64::from(self.repetitions))
     }
 
-    /// Runs what is not yet done and returns every row, in no particular order; false if it was
-    /// stopped before the end. With a folder, each batch is in its journal before the next begins.
+    /// Runs the unfinished repetitions and returns all rows in no particular order; false if it was stopped
+    /// before the end. With a folder, each batch is appended to the journal before the next one begins.
     pub fn run(
         &self,
         folder: Option<&mut RunFolder>,
@@ -335,7 +334,7 @@ impl Sweep {
             None => Vec::new(),
         };
         self.read_tables(folder.as_deref())?;
-        // A run may be continued with fewer repetitions than it has: those beyond are left out.
+        // The folder may hold more repetitions than this sweep; they are left out.
         rows.retain(|row| self.holds(row.cell, row.repetition));
         let mut done = Done::none(self.repetitions);
         rows.iter().for_each(|row| done.add(row.cell, row.repetition));
@@ -349,8 +348,8 @@ impl Sweep {
         Ok((rows, complete))
     }
 
-    /// Runs what is not yet done into a folder, in memory that does not grow with repetitions or cells: the rows are in
-    /// the folder and nowhere else.
+    /// Runs the unfinished repetitions into a folder. Rows are not held in memory, so that memory does not
+    /// grow with repetitions or cells.
     pub fn run_kept(&self, folder: &mut RunFolder, control: &Control<'_>) -> Result<Ran, SweepError> {
         let (mut done, mut beyond) = (Done::none(self.repetitions), false);
         folder.resume(&self.header, &mut |cell, repetition| match self.holds(cell, repetition) {
@@ -362,13 +361,13 @@ impl Sweep {
         Ok(Ran { done, complete, beyond })
     }
 
-    /// Whether a repetition belongs to the part that is run here.
+    /// Whether a repetition belongs to the part of this sweep.
     pub fn holds(&self, cell: u32, repetition: u64) -> bool {
         let cells = self.cells.len() as u64;
         repetition < u64::from(self.repetitions) && self.part.holds(cell, repetition, cells)
     }
 
-    /// What earlier sittings wrote into tables whose rows are kept.
+    /// Reads the kept rows of tables that earlier runs wrote.
     fn read_tables(&self, folder: Option<&RunFolder>) -> Result<(), SweepError> {
         if let (Some(folder), Some(tables)) = (folder, &self.tables) {
             for name in Tables::KEPT {
@@ -378,8 +377,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// Runs what is not done on all threads, each batch through `take`; how many are finished then, and whether that
-    /// is all.
+    /// Runs the unfinished repetitions on all threads and passes each batch to `take`. Returns the number of
+    /// finished repetitions and whether all are.
     fn drive(&self, done: Done, control: &Control<'_>, take: Take<'_>) -> Result<(u64, bool), SweepError> {
         let total = self.total();
         let count = AtomicU64::new(done.count());
@@ -444,7 +443,7 @@ impl Sweep {
                 (control.progress)(Progress { done, total });
             }
         };
-        // Where there are no threads (WebAssembly) one job is the caller's.
+        // One job runs on the caller's thread, for targets without threads (WebAssembly).
         if control.jobs == 1 {
             work(batch(left, 1));
         } else {
@@ -465,7 +464,7 @@ impl Sweep {
         Ok((done, done == total))
     }
 
-    /// Tables first: a repetition is finished by its rows of flows.
+    /// Tables are appended first: the rows of flows mark a repetition as finished.
     fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
         let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
         for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
@@ -477,14 +476,14 @@ impl Sweep {
     }
 }
 
-/// One thread's hand on the sweep: it keeps the cell that it made last.
+/// State of one worker thread; it caches the cell that it built last.
 struct Hand<'a> {
     sweep: &'a Sweep,
     cell: Option<(u32, Cow<'a, Prepared>)>,
 }
 
 impl Hand<'_> {
-    /// Runs one repetition; a panic in it is told with what is needed to see it again.
+    /// Runs one repetition. A panic becomes a fault with the command that reproduces it.
     fn one_or_fault(
         &mut self,
         cell: u32,
@@ -503,7 +502,7 @@ impl Hand<'_> {
         })
     }
 
-    /// None if it was stopped in the middle.
+    /// Runs one repetition; `None` if it was stopped.
     fn one(
         &mut self,
         cell: u32,
@@ -528,7 +527,7 @@ impl Hand<'_> {
         let Some(Played { measures, populations, beside }) = played else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
         let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
-        // Members of a population stand in tables of their own; here they are one row.
+        // Members of a population have tables of their own; here a population is one row.
         let named = names.zip(measures).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
         let named = named.map(|(_, named)| named).map(|(name, measures)| (name.clone(), measures));
         let named = named.chain(populations);

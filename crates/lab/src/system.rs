@@ -16,7 +16,7 @@ use scenario::metric::Metric;
 use scenario::model::{Model, System};
 use transport::app::seen::Transfer;
 
-/// The rows of populations, from those of their members, which stand in `flows`.
+/// Rows of populations, from the rows of their members in `flows`.
 pub fn populations(
     model: &Model,
     world: &World,
@@ -54,14 +54,15 @@ pub fn groups(system: &System) -> Vec<&str> {
     names
 }
 
-/// The transfers of a user, as the end that asked saw them.
+/// Transfers of a user, as the requesting end measured them.
 fn transfers(world: &World, flow: usize) -> Vec<Transfer> {
     let ends = world.flows[flow];
     let seen = |id| host::report(&world.network, id).and_then(|report| report.stats);
     seen(ends.from).map(|stats| stats.transfers).unwrap_or_default()
 }
 
-/// Spurious timeouts after the first and after later cell changes of a transfer, and how many changes there were.
+/// Numbers of cell changes and of spurious timeouts: after the first change of a transfer, and after later
+/// ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct AfterChanges {
     changes: [u64; 2],
@@ -69,7 +70,7 @@ struct AfterChanges {
 }
 
 impl AfterChanges {
-    /// Adds a transfer: `changes` and `timeouts` are instants within it, ascending.
+    /// Adds a transfer; `changes` and `timeouts` are instants within it, ascending.
     fn add(&mut self, changes: &[Time], timeouts: &[Time]) {
         for (i, _) in changes.iter().enumerate() {
             self.changes[usize::from(i > 0)] += 1;
@@ -87,7 +88,7 @@ impl AfterChanges {
     }
 }
 
-/// Instants of spurious timeouts of a flow, both directions; expirations in a row for one segment count once.
+/// Instants of spurious timeouts of a flow, both directions; consecutive timeouts of one segment count once.
 fn spurious_timeouts(world: &World, flow: usize) -> Vec<Time> {
     let mut all = Vec::new();
     for ledger in world.network.ledgers().iter().skip(2 * flow).take(2) {
@@ -145,7 +146,7 @@ fn extras(
     set(Metric::CiMedian, meter.ci_percentile(0, 0.5));
 }
 
-/// Mean of the way of a packet to these mobiles and of one back, s.
+/// Mean delay of a packet to these mobiles plus that of a packet from them, s.
 fn round_trip<'a>(mobiles: impl Iterator<Item = &'a MobileCounts> + Clone) -> Option<f64> {
     let mean = |way: usize| {
         let (n, sum) = mobiles
@@ -161,7 +162,7 @@ fn round_trip<'a>(mobiles: impl Iterator<Item = &'a MobileCounts> + Clone) -> Op
 mod tests {
     use super::*;
 
-    /// C156: timeouts are counted for the change of cell that they follow.
+    /// C156: a timeout counts for the cell change that precedes it.
     #[test]
     fn timeouts_belong_to_the_change_before_them() {
         let t = |s: u64| Time::ZERO + Span::from_secs(s);

@@ -1,16 +1,17 @@
 //! Trace-event timeline of one repetition: window, timer, queues, radio and losses on one time axis.
 //!
-//! The format is the JSON array format of trace events, which Perfetto (ui.perfetto.dev) and `chrome://tracing` open. A
-//! track per layer: the application's progress, the sender's window and timer, each queue, gates and states, losses.
+//! JSON array format of trace events, which Perfetto (ui.perfetto.dev) and `chrome://tracing` open. One track
+//! per layer: progress of the application, window and timer of the sender, each queue, gates and states,
+//! losses.
 
 use crate::film::Film;
 use report::{Picture, Truth};
 use serde_json::{Value, json};
 
-/// One process with a track per layer.
+/// Process id; layers are its threads.
 const PROCESS: u32 = 1;
 
-/// The document for a flow of a repetition.
+/// Trace-event document for one flow of a repetition.
 pub fn timeline(picture: &Picture, film: &Film) -> Value {
     let mut events = vec![named("process_name", 0, &format!("williwaw: {}", picture.flow))];
     counter(&mut events, "application: acknowledged bytes", picture.acks.iter().map(|a| (a.t, a.ack as f64)));
@@ -71,7 +72,7 @@ fn counter(events: &mut Vec<Value>, name: &str, samples: impl Iterator<Item = (f
     }));
 }
 
-/// Packets that wait at a link, whenever their number changes.
+/// Queue length of a link in packets, at each change.
 fn waiting(film: &Film, link: u32) -> Vec<(f64, f64)> {
     let hops = &film.hops;
     let mut changes: Vec<(f64, i32)> = Vec::new();
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(of("C", "window: cwnd").len(), picture.window.len());
         let bad = &of("X", "radio: bad")[0];
         assert_eq!(bad["ts"], 40e6);
-        // The queue never holds more than its limit of 7 packets and the 4 of the send buffer, and ends empty.
+        // The queue never exceeds its limit of 7 packets plus the 4 of the send buffer, and ends empty.
         let queue: Vec<f64> =
             of("C", "queue: gsm.down").iter().map(|e| e["args"]["value"].as_f64().unwrap()).collect();
         assert!(queue.iter().all(|n| (0.0..=11.0).contains(n)) && queue.contains(&7.0));

@@ -1,5 +1,5 @@
-//! Measures of workloads of requests, pages or messages: times as the ends saw them, and what it cost, the packets of both
-//! directions together where both carry data.
+//! Measures of workloads of requests, pages or messages: times at the ends, and cost in packets, summed over
+//! both directions where both carry data.
 
 use crate::measure::{Counted, FlowMeasures, Tally};
 use base::rng::Seed;
@@ -10,19 +10,19 @@ use scenario::model::{App, Flow, Model, Transport};
 use transport::app::seen::{Seen, mean_s, quantile_s};
 use transport::tcp::sender::Verdicts;
 
-/// What both ends saw, and what is common to all workloads.
+/// Application statistics of both ends, and counters common to all workloads.
 struct View<'a> {
     from: &'a Seen,
     to: &'a Seen,
-    /// Whether the ends ask and answer.
+    /// True for request and reply.
     asks: bool,
     counted: &'a Counted<'a>,
     start: Time,
     finished: Option<Time>,
-    /// When the workload was over, or the run.
+    /// End of the workload, or of the run.
     end: Time,
     sent: f64,
-    /// Segments sent for the first time; none for datagrams, which are never repeated.
+    /// Segments sent for the first time; `None` for datagrams, which are never retransmitted.
     first: Option<f64>,
     gate_closures: f64,
 }
@@ -78,8 +78,8 @@ impl View<'_> {
     }
 }
 
-/// Measures a flow of requests, pages or messages, over any transport. Datagrams are never sent again; where no timer can be
-/// seen from outside, what hangs on one is unknown.
+/// Measures a flow of requests, pages or messages over any transport. Datagrams are never retransmitted.
+/// Metrics of the retransmission timer are absent if the timer cannot be seen from outside.
 pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: Seed) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;
     let (Some(from_saw), Some(to_saw)) = (&from.stats, &to.stats) else {
@@ -98,7 +98,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
     let again = (from.counters.data_resent + to.counters.data_resent) as f64;
     let bytes = from.received.saturating_add(to.received);
     let unit = from.unit.max(to.unit);
-    // Datagrams are over when the last one that came has come.
+    // A datagram flow ends with the last datagram that arrives.
     let last = to.datagrams_over.filter(|_| datagrams);
     let finished = from.finished.map(|t| last.map_or(t, |last| last.max(t)));
     let end = finished.unwrap_or(*now);
@@ -148,7 +148,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }
 
-/// How far the means of every second value and of the others are apart.
+/// Difference between the mean of every second value and the mean of the others.
 fn alternation_s(values: &[Span]) -> Option<f64> {
     let mean = |first: usize| {
         let every_second = values.iter().skip(first).step_by(2);

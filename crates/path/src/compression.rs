@@ -1,5 +1,5 @@
-//! Header compression: sizes on the link (RFC 2507, ROHC-TCP of RFC 6846), and desynchronisation after a loss where headers are
-//! sent as differences (RFC 1144, RFC 2507).
+//! Header compression: sizes on the link (RFC 2507, ROHC-TCP of RFC 6846), and desynchronisation after a loss
+//! with delta encoding (RFC 1144, RFC 2507).
 //!
 //! With RFC 1144 the decompressor adds each difference to the previous header. After a loss all its headers
 //! are wrong, and the receiver discards the segments by their checksums until a packet with a full header
@@ -16,21 +16,21 @@ use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{DropReason, Flags, Packet};
 
-/// What a scheme sends in place of the header of a flow's packets, bytes.
+/// Header sizes of a compression scheme, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderSizes {
-    /// The part of the header that it compresses.
+    /// Part of the header that the scheme compresses.
     pub whole: u32,
-    /// What is left of it in a packet with data.
+    /// Its compressed size in a packet with data.
     pub data: u32,
-    /// In one without.
+    /// Its compressed size in a packet without data.
     pub ack: u32,
-    /// A packet that is sent again has the whole header.
+    /// Retransmissions carry the full header.
     pub repeats_whole: bool,
 }
 
 impl HeaderSizes {
-    /// Bytes that a packet is shorter by on the link.
+    /// Bytes by which a packet is shorter on the link.
     fn saved(&self, packet: &Packet) -> u32 {
         let whole = packet.flags.has(Flags::SYN) || self.repeats_whole && packet.flags.has(Flags::AGAIN);
         let left = if packet.flags.has(Flags::DATA) { self.data } else { self.ack };
@@ -38,13 +38,13 @@ impl HeaderSizes {
     }
 }
 
-/// Compresses headers before the link: packets of these ledgers become smaller, and bear by how much.
+/// Compresses headers before the link: packets of these ledgers become smaller and record the difference.
 pub struct Shrinking {
     sizes: Vec<Option<HeaderSizes>>,
 }
 
 impl Shrinking {
-    /// By ledger.
+    /// Compressed sizes by ledger.
     pub fn new(sizes: Vec<Option<HeaderSizes>>) -> Self {
         Shrinking { sizes }
     }
@@ -76,7 +76,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// By ledger.
+    /// Whether packets are compressed, by ledger.
     pub fn new(compressed: Vec<bool>) -> Self {
         Growing { compressed }
     }

@@ -1,9 +1,9 @@
-//! MTU of a link: fragmentation of what is larger, or an ICMP error to its sender (RFC 791 section 2.3, RFC 1191 section 4;
-//! catalogue NS-21, PR-05).
+//! MTU of a link: fragmentation of larger packets, or an ICMP error to their sender (RFC 791 section 2.3, RFC
+//! 1191 section 4; catalogue NS-21, PR-05).
 //!
-//! The element stands where packets enter the link and acts for the router before it. A packet that must not
-//! be fragmented (DF) is dropped. Its sender receives an ICMP error unless the router is silent; then the
-//! path is a black hole for such packets. Background load passes unfragmented: only its rate matters.
+//! The element is the entrance of the link and acts for the router before it. A packet that must not be
+//! fragmented (DF) is dropped. Its sender receives an ICMP error unless the router is silent; then the path
+//! is a black hole for such packets. Background load passes unfragmented: only its rate matters.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;

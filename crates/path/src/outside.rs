@@ -1,7 +1,8 @@
-//! Link served by somebody outside: asked for the delivery time of each packet (catalogue SW-18).
+//! Link served by a program outside: the program decides the delivery time of each packet (catalogue SW-18).
 //!
-//! A driver hands in whoever answers. The answer is final: a packet that was given a time arrives then, and packets overtake
-//! each other if their times say so; those of one time keep the order in which they came.
+//! The driver supplies the program as a [`Server`]. Its answers are final: a packet arrives at its given
+//! time, and packets overtake each other accordingly. Packets with equal delivery times keep their order of
+//! arrival.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -9,35 +10,35 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Packet};
 use std::collections::BTreeMap;
 
-/// A packet, as it is shown outside.
+/// A packet as the program sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arriving {
-    /// When it reached the link.
+    /// Arrival time at the link.
     pub at: Time,
-    /// Its number in the network.
+    /// Packet number in the network.
     pub number: u64,
-    /// Bytes, all headers counted.
+    /// Size in bytes, all headers included.
     pub size: u32,
-    /// Its flow, in the order of the scenario.
+    /// Flow index, in the order of the scenario.
     pub flow: u32,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It is delivered then; after it has come.
+    /// Delivery time, after the arrival.
     At(Time),
-    /// It is lost.
+    /// Loss.
     Lost,
 }
 
-/// Who says what becomes of packets.
+/// Program that decides the fate of packets.
 pub trait Server: Send {
-    /// The fate of a packet that has just come.
+    /// Fate of a packet that has just arrived.
     fn fate(&mut self, packet: &Arriving) -> Fate;
 }
 
-/// One direction of such a link. Nothing passes before a server is there.
+/// One direction of such a link. Without a server all packets are lost.
 #[derive(Default)]
 pub struct Outside {
     server: Option<Box<dyn Server>>,
@@ -46,7 +47,7 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Gives it who answers from now on; none: all that comes is lost.
+    /// Sets the server; `None`: all further packets are lost.
     pub fn serve(&mut self, server: Option<Box<dyn Server>>) {
         self.server = server;
     }

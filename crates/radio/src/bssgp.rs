@@ -1,8 +1,9 @@
 //! BSSGP downlink flow control: the leaky bucket of a mobile's queue in the SGSN (3GPP TS 48.018 section 8.2).
 //!
-//! The BSS tells bucket size and leak rate; the SGSN passes a PDU while the bucket has room, else it waits. The queue
-//! behind the bucket is the downlink buffer of a user. Everything is computed in logical time, so the queue needs no
-//! wake-up of its own. A PDU passes the bucket of its mobile first, then that of the cell ([`CellBucket`]).
+//! The BSS announces bucket size and leak rate. The SGSN passes a PDU if the bucket has room; otherwise the
+//! PDU waits in the queue behind it, the downlink buffer of a user. Times are computed in logical time, so
+//! that the queue needs no wake-ups. A PDU passes the bucket of its mobile first, then that of the cell
+//! ([`CellBucket`]).
 
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 pub struct Bucket {
     /// Bmax, octets.
     pub size: u64,
-    /// R; 0 holds everything.
+    /// R; 0 stops all PDUs.
     pub leak: Rate,
 }
 
@@ -27,15 +28,15 @@ impl Bucket {
 /// Limits of the SGSN's queue for one mobile, and the Gb interface behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SgsnConfig {
-    /// Flow control; none passes everything at once.
+    /// Flow control; `None`: PDUs pass immediately.
     pub bucket: Option<Bucket>,
-    /// Octets that may wait.
+    /// Queue limit, octets.
     pub octets: Option<u64>,
-    /// PDUs that may wait.
+    /// Queue limit, PDUs.
     pub pdus: Option<u32>,
-    /// A PDU that has waited longer is discarded (PDU Lifetime).
+    /// PDU Lifetime: PDUs that have waited longer are discarded.
     pub lifetime: Option<Span>,
-    /// Rate of the Gb interface; none: unlimited.
+    /// Rate of the Gb interface; `None`: unlimited.
     pub gb_rate: Option<Rate>,
     /// BSSGP, network service and lower headers of each PDU on Gb, octets.
     pub gb_overhead: u32,
@@ -71,18 +72,18 @@ pub struct Sgsn<T> {
     config: SgsnConfig,
     queue: VecDeque<Waiting<T>>,
     octets: u64,
-    /// B and Tp.
+    /// B, the fill level in octets, and Tp, the time of the last PDU.
     fill: f64,
     passed: Time,
     gb_free: Time,
 }
 
-/// What became of a PDU.
+/// Fate of a PDU that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passed<T> {
-    /// It is at the PCU at this instant.
+    /// It reaches the PCU at this time.
     At(Time, T),
-    /// Its lifetime was over.
+    /// Its lifetime has expired.
     Expired(T),
 }
 
@@ -92,7 +93,7 @@ impl<T: Copy> Sgsn<T> {
         Sgsn { config, queue: VecDeque::new(), octets: 0, fill: 0.0, passed: Time::ZERO, gb_free: Time::ZERO }
     }
 
-    /// Whether a packet of `pdus` PDUs with `octets` octets finds room.
+    /// Whether the queue has room for `pdus` PDUs of `octets` octets in total.
     pub fn has_room(&self, pdus: u32, octets: u64) -> bool {
         self.config.octets.is_none_or(|most| self.octets + octets <= most)
             && self
@@ -101,7 +102,7 @@ impl<T: Copy> Sgsn<T> {
                 .is_none_or(|most| self.queue.len() as u64 + u64::from(pdus) <= u64::from(most))
     }
 
-    /// The BSS announces another bucket; what has passed stays counted.
+    /// The BSS announces new parameters; the fill level stays.
     pub fn announce(&mut self, bucket: Bucket) {
         self.config.bucket = Some(bucket);
     }
@@ -112,24 +113,24 @@ impl<T: Copy> Sgsn<T> {
         self.queue.push_back(Waiting { since, octets, token });
     }
 
-    /// Octets that wait.
+    /// Octets in the queue.
     pub fn octets(&self) -> u64 {
         self.octets
     }
-    /// Octets of the PDU that leaves next.
+    /// Octets of the next PDU.
     pub fn head(&self) -> Option<u32> {
         self.queue.front().map(|w| w.octets)
     }
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
-    /// PDUs that wait.
+    /// PDUs in the queue.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// When the next PDU leaves; none if none waits.
+    /// Time at which the next PDU leaves; `None` if the queue is empty.
     pub fn next_pass(&self) -> Option<Time> {
         let head = self.queue.front()?;
         let from = head.since.max(self.passed);
@@ -147,7 +148,7 @@ impl<T: Copy> Sgsn<T> {
         Some(from.max(self.passed + Span::from_secs_f64(wait)))
     }
 
-    /// The next PDU that leaves up to `now`.
+    /// The next PDU that leaves by `now`.
     pub fn pass(&mut self, now: Time) -> Option<Passed<T>> {
         let at = self.next_pass().filter(|t| *t <= now)?;
         let head = self.queue.pop_front()?;
@@ -168,7 +169,7 @@ impl<T: Copy> Sgsn<T> {
         Some(Passed::At(self.gb_free + self.config.gb_delay, head.token))
     }
 
-    /// Nothing passed until `now`, because the BSS had no room; the bucket leaks on.
+    /// No PDU could pass until `now`, because the BSS had no room; the bucket leaked meanwhile.
     pub fn hold(&mut self, now: Time) {
         if now > self.passed {
             let leak = self.config.bucket.map_or(0.0, |b| b.leak.bps() as f64 / 8.0);
@@ -177,22 +178,22 @@ impl<T: Copy> Sgsn<T> {
         }
     }
 
-    /// Takes everything out.
+    /// Empties the queue.
     pub fn clear(&mut self, gone: impl FnMut(T)) {
         self.octets = 0;
         self.queue.drain(..).map(|w| w.token).for_each(gone);
     }
 }
 
-/// The bucket of a cell (flow control of a BVC), which the PDUs of all its mobiles pass. Mobiles that find it full wait
+/// Bucket of a cell (BVC flow control), which the PDUs of all mobiles pass. Mobiles that find it full queue
 /// in turn, one PDU each.
 #[derive(Clone, Debug)]
 pub struct CellBucket {
     bucket: Bucket,
-    /// B and Tp.
+    /// B, the fill level in octets, and Tp, the time of the last PDU.
     fill: f64,
     passed: Time,
-    /// Mobiles that wait, the next one first.
+    /// Waiting mobiles, the next one first.
     turns: VecDeque<u8>,
 }
 
@@ -202,8 +203,8 @@ impl CellBucket {
         CellBucket { bucket, fill: 0.0, passed: Time::ZERO, turns: VecDeque::new() }
     }
 
-    /// The instant at which a PDU of a mobile passes, no earlier than `from` and no later than `now`. If it cannot, the
-    /// mobile waits, and the error is when to ask again.
+    /// Time at which a mobile's PDU passes, between `from` and `now`. If it cannot pass, the mobile queues,
+    /// and the error is the time of the next attempt.
     ///
     /// # Errors
     /// The bucket is full, or another mobile waits before this one.
@@ -223,7 +224,7 @@ impl CellBucket {
             if waits.is_none() {
                 self.turns.push_back(mobile);
             }
-            // One that waits for another mobile's turn asks again with the next block period.
+            // Behind another mobile in the queue: the next attempt is one block period later.
             return Err(if first { at } else { at.max(now + crate::tdma::BLOCK) });
         }
         self.leave(mobile);
@@ -233,7 +234,7 @@ impl CellBucket {
         Ok(at)
     }
 
-    /// A mobile does not wait any more.
+    /// Removes a mobile from the queue.
     pub fn leave(&mut self, mobile: u8) {
         self.turns.retain(|m| *m != mobile);
     }
@@ -260,7 +261,7 @@ mod tests {
         assert!(passed[..2].iter().all(|(t, _)| *t == Time::ZERO), "two fit: {passed:?}");
         let order: Vec<u8> = passed[1..13].iter().map(|(_, m)| *m).collect();
         assert_eq!(order, [1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
-        // 6000 octets a second for 1.98 s beside what fits.
+        // 6000 octets per second for 1.98 s, plus the bucket size.
         let octets = 600 * passed.len();
         assert!((12_000..=13_200).contains(&octets), "{octets}");
         cell.leave(0);
@@ -279,7 +280,7 @@ mod tests {
         all
     }
 
-    /// GP-24: 6000 octets a second and 10 s make a bucket of 60 kB; what is beyond waits for the leak.
+    /// GP-24: 6000 octets per second and 10 s make a bucket of 60 kB; the excess waits for the leak.
     #[test]
     fn gp_24_bucket_and_leak() {
         let bucket = Bucket::of(Rate::from_bps(48_000), Span::from_secs(10));
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!((passed, expired), (3, 3));
     }
 
-    /// GP-46: the Gb interface serialises.
+    /// GP-46: the Gb interface transmits one PDU at a time.
     #[test]
     fn gp_46_gb_takes_its_time() {
         let config =
@@ -321,7 +322,7 @@ mod tests {
         assert_eq!(drain(&mut sgsn, Time::ZERO), [(0.075, 0), (0.15, 1)]);
     }
 
-    /// GP-25, GP-27: the queue drops what finds no room.
+    /// GP-25, GP-27: packets without room in the queue are dropped.
     #[test]
     fn gp_25_room_in_octets_and_pdus() {
         let mut sgsn =

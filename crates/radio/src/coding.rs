@@ -1,8 +1,8 @@
 //! Channel coding schemes of GPRS and EGPRS as data: payload, modulation, family, header type (3GPP TS 45.003,
 //! 43.064, 44.060 section 8.1.1).
 //!
-//! Rates per timeslot follow from the payload and the mean block period of 20 ms ([`crate::tdma`]). Code rates and
-//! block sizes are those of the specification; nothing here knows a link quality.
+//! Rates per timeslot follow from the payload and the mean block period of 20 ms ([`crate::tdma`]). Code
+//! rates and block sizes are those of the specification, independent of link quality.
 
 use base::Rate;
 
@@ -72,19 +72,19 @@ pub struct Properties {
     pub octets: [u16; 2],
     /// Modulation of all four bursts.
     pub modulation: Modulation,
-    /// None for GPRS.
+    /// Family; `None` for GPRS.
     pub family: Option<Family>,
     /// EGPRS RLC/MAC header type 1, 2 or 3; 0 for GPRS.
     pub header: u8,
     /// Code rate of the data part.
     pub code_rate: f64,
-    /// Code rate of the header; of GPRS the data's.
+    /// Code rate of the header; for GPRS that of the data.
     pub header_rate: f64,
     /// Puncturing versions, for incremental redundancy; 1 without it.
     pub puncturings: u8,
     /// Bursts over which one RLC block is interleaved.
     pub bursts: u8,
-    /// Rate that tables print: GPRS with the 3 octets of header and the spare bits, EGPRS without; bit/s.
+    /// Rate as published tables state it, bit/s: GPRS with 3 octets of header and spare bits, EGPRS without.
     pub line_bps: u32,
 }
 
@@ -196,7 +196,7 @@ impl Scheme {
         let p = self.properties();
         Rate::from_bps(u64::from(p.payload) * u64::from(p.rlc_blocks) * 8 * crate::tdma::BLOCKS_PER_SECOND)
     }
-    /// Its number within GPRS or EGPRS, from 1.
+    /// Number within GPRS or EGPRS, from 1.
     pub const fn number(self) -> u8 {
         if self.is_egprs() { self as u8 - Scheme::Mcs1 as u8 + 1 } else { self as u8 + 1 }
     }

@@ -1,13 +1,14 @@
-//! EGPRS families: which scheme repeats an RLC block, and resegmentation (3GPP TS 44.060 section 8.1.1, tables
-//! 8.1.1.1 and 8.1.1.2).
+//! EGPRS families: coding schemes for the retransmission of an RLC block, and resegmentation (3GPP TS 44.060
+//! section 8.1.1, tables 8.1.1.1 and 8.1.1.2).
 //!
-//! A block keeps its BSN and its content for life. Without resegmentation it is repeated with a scheme of equal
-//! payload, which incremental redundancy can combine with earlier receptions; with it a large block may be cut in
-//! two halves of the family's basic unit. GPRS repeats with the original scheme only.
+//! BSN and content of a block never change. Without resegmentation it is retransmitted with a scheme of equal
+//! payload, which incremental redundancy can combine with earlier receptions. With resegmentation a large
+//! block may be split into two halves of the family's basic unit. GPRS retransmits with the original scheme
+//! only.
 
 use crate::coding::Scheme;
 
-/// The scheme of the same payload that carries one RLC block only: MCS-7 to 5, MCS-8 and 9 to 6. MCS-8 pads.
+/// Scheme of equal payload with a single RLC block: MCS-7 to 5, MCS-8 and 9 to 6 (MCS-8 with padding).
 pub fn single(scheme: Scheme) -> Scheme {
     match scheme {
         Scheme::Mcs7 => Scheme::Mcs5,
@@ -16,7 +17,7 @@ pub fn single(scheme: Scheme) -> Scheme {
     }
 }
 
-/// The scheme that carries half of its block: MCS-6, 8, 9 to 3, MCS-5 and 7 to 2, MCS-4 to 1.
+/// Scheme that carries half of the block: MCS-6, 8, 9 to 3, MCS-5 and 7 to 2, MCS-4 to 1.
 pub fn half(scheme: Scheme) -> Option<Scheme> {
     match scheme {
         Scheme::Mcs4 => Some(Scheme::Mcs1),
@@ -26,7 +27,7 @@ pub fn half(scheme: Scheme) -> Option<Scheme> {
     }
 }
 
-/// How a block is sent again: with which scheme, and whether in two halves.
+/// Retransmission of a block: scheme, and whether in two halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Again {
     /// The scheme.
@@ -35,7 +36,7 @@ pub struct Again {
     pub split: bool,
 }
 
-/// How a block first sent with `first` is repeated when `wanted` is the scheme of the moment.
+/// Retransmission of a block first sent with `first`, if `wanted` is the present scheme.
 pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> Again {
     let whole = |scheme| Again { scheme, split: false };
     if !first.is_egprs() {
@@ -71,13 +72,13 @@ pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> Again {
     })
 }
 
-/// The most robust scheme that carries the whole block.
+/// Most robust scheme that carries the whole block.
 fn lowest_whole(first: Scheme) -> Scheme {
     single(first)
 }
 
-/// Whether two blocks can share one radio block of `scheme`: both payloads are its payload. A block of MCS-9 fits
-/// beside one of MCS-6, not beside one of MCS-8.
+/// Whether two blocks can share a radio block of `scheme`: both payloads equal its payload. A block of MCS-9
+/// can be paired with one of MCS-6, not with one of MCS-8.
 pub fn pairs(scheme: Scheme, first: Scheme) -> bool {
     scheme.is_dual() && scheme.payload() == first.payload()
 }

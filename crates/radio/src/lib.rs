@@ -1,29 +1,30 @@
 //! Radio bearers of GSM networks: channel coding, RLC, MAC, LLC, SNDCP, BSSGP, mobility (3GPP TS 44.060, 44.064,
 //! 44.065, 45.002, 45.003, 48.018).
 //!
-//! One engine serves a single bearer and a network of cells. What differs is the oracle that says which block
-//! arrives; it stays with the caller, and so do the clock and all randomness.
+//! One engine serves single bearers and networks of cells. They differ in the block error model, which
+//! belongs to the caller, as do the clock and all randomness.
 //!
-//! | part | type | what the caller does |
+//! | part | type | role of the caller |
 //! |---|---|---|
 //! | coding schemes | [`coding::Scheme`], [`coding::Properties`] | nothing: data |
 //! | repeats of EGPRS | [`family::again`], [`family::pairs`] | nothing: [`rlc::send::Sender::next`] applies them |
 //! | sending side of a TBF | [`rlc::send::Sender`] | `feed.push(octets, token)` for each LLC PDU; once a block period and timeslot `next(tick, scheme, preempt)` gives a [`rlc::send::RadioBlock`]; `on_report` when a report arrives |
 //! | receiving side | [`rlc::receive::Receiver`] | `take(bsn, part, last)` for each RLC block that arrived, then `sender.feed.deliver(taken.complete, ..)` hands over whole PDUs in order; `report()` when one is due |
 //! | when a report is due | [`rlc::poll::Poller`] | `block(gap, force)` for each block sent (downlink) or received (uplink) |
-//! | countdown, multislot classes, turns of a timeslot | [`mac`] | asks |
-//! | a PCU that is a program | [`pcu::Station`] | carries its messages to the program and back |
+//! | countdown, multislot classes, round robin of a timeslot | [`mac`] | queries |
+//! | a PCU that is a program | [`pcu::Station`] | exchanges messages with the program |
 //! | time base | [`tdma`] | steps each [`tdma::BLOCK`] of 20 ms; a [`tdma::Tick`] is their number |
 //! | timers, counters, limits | [`parameters`] | reads the table, or a preset |
 //!
-//! **Link quality.** A [`rlc::send::Unit`] says block number, part, attempt and the scheme that fixes its content;
-//! with the radio block's scheme that is all a link model needs. Incremental redundancy is the caller's: key the soft
-//! memory by `bsn`, forget it when [`rlc::receive::Receiver::has`] becomes true or the TBF ends;
-//! [`family::combines`] says whether two transmissions can be combined.
+//! **Link quality.** A [`rlc::send::Unit`] has block number, part, attempt and the scheme that fixes its
+//! content. With the radio block's scheme this is the whole input of a link model. Incremental redundancy
+//! belongs to the caller: key the soft memory by `bsn`, and clear it when [`rlc::receive::Receiver::has`]
+//! becomes true or the TBF ends. [`family::combines`] tests whether two transmissions can be combined.
 //!
-//! **One TBF after another.** The LLC queue lives in the sender and outlives TBFs: `restart(numbering, ..)` begins
-//! with block 0 and cuts again what was not acknowledged; the receiver is made anew. A PDU delivered before and cut
-//! again is not handed over twice; `restart` names it, which is the duplicate that LLC has to discard.
+//! **Consecutive TBFs.** The LLC queue belongs to the sender and outlives TBFs. `restart(numbering, ..)`
+//! begins with block 0 and segments unacknowledged PDUs again; the receiver is created anew. A PDU delivered
+//! before and segmented again is not delivered twice; `restart` names it, which is the duplicate that LLC has
+//! to discard.
 //!
 //! ```
 //! use radio::coding::Scheme;

@@ -1,21 +1,22 @@
 //! SNDCP segmentation and LLC framing of network packets (3GPP TS 44.065 sections 6.7 and 7, 44.064 section 6).
 //!
-//! What papers call LLC fragmentation is done by SNDCP: it cuts a packet so that each piece with its own header fits
-//! into N201 octets. SN-UNITDATA has 4 octets of header in the first segment and 3 in the others; SN-DATA has 3 and 1.
+//! The fragmentation that papers attribute to LLC is done by SNDCP: it cuts a packet so that each segment
+//! with its header fits into N201 octets. The header of SN-UNITDATA has 4 octets in the first segment and 3
+//! in the others; that of SN-DATA has 3 and 1.
 
-/// Octets that LLC puts around the information field: address 1, control 2 (UI) or 3 (I), check 3.
+/// Octets of LLC around the information field: address 1, control 2 (UI) or 3 (I), FCS 3.
 pub const UI_OVERHEAD: u32 = 6;
-/// The same for confirmed frames without bitmap.
+/// Octets of LLC around the information field of I frames without bitmap.
 pub const I_OVERHEAD: u32 = 7;
-/// SNDCP's segment number has 4 bits.
+/// Maximum segments of a packet: SNDCP's segment number has 4 bits.
 pub const MOST_SEGMENTS: u32 = 16;
 
 base::named! {
     /// Operation of LLC (44.064 section 4.5).
     pub enum LlcMode {
-        /// UI frames, SN-UNITDATA: nothing is repeated, and nothing is buffered for it.
+        /// UI frames, SN-UNITDATA: no retransmission and no buffering for it.
         Unacknowledged = "unacknowledged",
-        /// I frames in ABM, SN-DATA: frames are repeated after T200.
+        /// I frames in ABM, SN-DATA: frames are retransmitted after T200.
         Acknowledged = "acknowledged",
     }
 }
@@ -25,7 +26,7 @@ base::named! {
 pub struct Segmentation {
     /// N201: longest information field.
     pub n201: u32,
-    /// Which headers.
+    /// Mode, which determines the headers.
     pub mode: LlcMode,
 }
 
@@ -63,7 +64,7 @@ impl Segmentation {
         })
     }
 
-    /// Octets of each LLC frame, headers and check included.
+    /// Octets of each LLC frame, headers and FCS included.
     pub fn frames(self, packet: u32) -> impl Iterator<Item = u32> {
         let (first, later) = self.sndcp();
         let llc = self.llc();

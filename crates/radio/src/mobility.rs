@@ -1,36 +1,36 @@
 //! Cell reselection and other interruptions of a bearer: message sequences, durations, losses by direction (3GPP TS
 //! 45.008 section 6.6, 44.060 section 5.5.1, 48.018 section 8.1; Gurtov and others 2002, section IV.C).
 //!
-//! A change of cell is a row of instants: decision, synchronised with system information read, access, the SGSN knows
-//! (cell update), the routing area is updated, data flow. Downlink data of the old cell are deleted or moved by
-//! FLUSH-LL; uplink data stay with the mobile.
+//! A cell change is a sequence of instants: decision, synchronisation with system information read, access,
+//! cell update at the SGSN, routing area update, resumed data. Downlink data of the old cell are deleted or
+//! moved by FLUSH-LL; uplink data stay with the mobile.
 
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
 
 base::named! {
-    /// Who decides on a new cell, and what the network does to help.
+    /// Control of reselection, and assistance of the network.
     pub enum Control {
-        /// NC0: the mobile decides, standing or moving.
+        /// NC0: the mobile decides, whether it moves or not.
         Autonomous = "autonomous",
-        /// NC2 (network-controlled cell change): none while standing.
+        /// NC2 (network-controlled cell change): no changes of a stationary mobile.
         Network = "network-controlled",
-        /// NACC: the network sends the system information of the new cell beforehand.
+        /// NACC: the network sends the system information of the new cell in advance.
         Assisted = "network-assisted",
     }
 }
 
 base::named! {
-    /// Which nodes of the network a change involves.
+    /// Extent of a cell change in the network.
     pub enum Extent {
-        /// Both cells belong to one BSC, which handles it without the SGSN.
+        /// Both cells belong to one BSC, which handles the change without the SGSN.
         SameBsc = "same-bsc",
         /// Another cell of the routing area: cell update.
         CellUpdate = "cell-update",
         /// Another routing area of the same SGSN.
         RoutingArea = "routing-area",
-        /// Another SGSN: its context moves as well.
+        /// Another SGSN: the mobile's context moves too.
         InterSgsn = "inter-sgsn",
     }
 }
@@ -65,25 +65,25 @@ impl Place {
     }
 }
 
-/// Faults of implementations seen in a real network (section IV.C of the study).
+/// Implementation faults seen in a real network (section IV.C of the study).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// The mobile sends up to so many LLC frames again that the old cell had received.
+    /// Upper bound of LLC frames that the mobile sends again although the old cell had received them.
     pub resent_frames: u8,
     /// The SGSN sends FLUSH-LL to the new cell.
     pub flush_new_cell: bool,
-    /// Dummy LLC frames of the mobile stop LLC data for this long.
+    /// Outage of LLC data caused by the mobile's dummy LLC frames.
     pub dummy_outage: Span,
 }
 
-/// Components of a change of cell, nanoseconds.
+/// Durations of the components of a cell change, nanoseconds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parts {
     /// FCCH and SCH of the target.
     pub synchronise: Dist,
-    /// SI3 and SI13 of the target; with assistance [`Parts::assisted`].
+    /// SI3 and SI13 of the target; with NACC [`Parts::assisted`] applies.
     pub system_information: Dist,
-    /// What remains of it with NACC.
+    /// System information with NACC.
     pub assisted: Dist,
     /// Random access in the new cell.
     pub access: Dist,
@@ -91,9 +91,9 @@ pub struct Parts {
     pub cell_update: Dist,
     /// Exchange of a routing area update.
     pub routing_area: Dist,
-    /// What a change of SGSN adds.
+    /// Addition for a change of SGSN.
     pub inter_sgsn: Dist,
-    /// Exchange of a location update on a dedicated channel, before that of the routing area.
+    /// Location update on a dedicated channel, before the routing area update.
     pub location: Dist,
     /// Flush, and downlink assignment in the new cell.
     pub resume: Dist,
@@ -120,38 +120,38 @@ impl Default for Parts {
     }
 }
 
-/// When changes happen.
+/// Times of cell changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Instants {
-    /// Again and again, from start to start, nanoseconds; the first as if the process had always run.
+    /// Repeated, from start to start, nanoseconds; stationary from the beginning.
     Every(Dist),
-    /// At given times.
+    /// Listed times.
     Listed(Vec<Time>),
 }
 
 /// Mobility of one user.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MobilityConfig {
-    /// When cells change; none: only when triggered.
+    /// Times of cell changes; `None`: on triggers only.
     pub instants: Option<Instants>,
-    /// Who decides.
+    /// Control of reselection.
     pub control: Control,
-    /// The user stands: a network that decides leaves it alone.
+    /// The user is stationary; network control then causes no changes.
     pub standing: bool,
     /// Share of the extents, in the order of [`Extent`].
     pub extents: [f64; 4],
-    /// Share of changes of routing area that are changes of location area too, without a combined update (network mode of
-    /// operation II or III; 23.060 section 6.3.3.1): the mobile updates both, one after the other.
+    /// Share of routing area changes that are also location area changes, without a combined update (network
+    /// mode of operation II or III; 23.060 section 6.3.3.1): the mobile does both updates in sequence.
     pub location_area: f64,
     /// Durations of the components.
     pub parts: Parts,
-    /// In place of their sum: how long nothing flows, nanoseconds.
+    /// Outage in place of the sum of components, nanoseconds.
     pub outage: Option<Dist>,
-    /// Probability that the new cell is not reached.
+    /// Probability that access to the new cell fails.
     pub failure: f64,
-    /// How long a failed change lasts, nanoseconds.
+    /// Duration of a failed change, nanoseconds.
     pub failed: Dist,
-    /// Probability that downlink data of the old cell are deleted; else they are moved.
+    /// Probability that downlink data of the old cell are deleted; otherwise they are moved.
     pub deletes: f64,
     /// Implementation faults.
     pub faults: Faults,
@@ -178,29 +178,29 @@ impl Default for MobilityConfig {
 /// One change of cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// Which nodes it involves.
+    /// Extent in the network.
     pub extent: Extent,
     /// The mobile leaves the old cell.
     pub decision: Time,
     /// System information of the new cell is read.
     pub synchronised: Time,
-    /// The mobile has access; uplink data flow unless a routing area update comes first.
+    /// Access to the new cell; uplink data flow unless a routing area update comes first.
     pub access: Time,
     /// The SGSN knows the new cell.
     pub known: Time,
-    /// The location area is updated; the same as `known` without.
+    /// The location area is updated; equal to `known` without a location update.
     pub located: Time,
-    /// The routing area is updated; the same as `known` without.
+    /// The routing area is updated; equal to `known` without a routing area update.
     pub updated: Time,
     /// Downlink data flow.
     pub resumed: Time,
     /// Downlink data of the old cell are deleted.
     pub deletes: bool,
-    /// The new cell was not reached at first.
+    /// Access to the new cell failed at first.
     pub failed: bool,
 }
 
-/// The changes of cell of one user in one repetition: a function of seed and time, whatever the traffic.
+/// Cell changes of a user in a repetition: a function of seed and time, independent of traffic.
 #[derive(Debug)]
 pub struct Mobility {
     config: MobilityConfig,
@@ -220,7 +220,7 @@ fn span(sampler: &mut Sampler) -> Span {
 }
 
 impl Mobility {
-    /// The changes of the user called `name`.
+    /// Cell changes of the user `name`.
     pub fn new(config: &MobilityConfig, name: &str, seed: Seed) -> Self {
         let stream = |what: &str| seed.stream(name, what);
         let p = &config.parts;
@@ -265,12 +265,13 @@ impl Mobility {
         }
     }
 
-    /// When the next change begins.
+    /// Start of the next change.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// The change that begins at [`Mobility::next`]. Changes do not overlap: the next one begins after it.
+    /// Takes the change that begins at [`Mobility::next`]. Changes do not overlap: the next one begins after
+    /// its end.
     pub fn take(&mut self) -> Change {
         let change = self.change(self.next, None);
         self.next = match &mut self.every {
@@ -281,10 +282,10 @@ impl Mobility {
         change
     }
 
-    /// A change that begins at `t`: to a neighbour of this extent, else to one that is drawn.
+    /// A triggered change that begins at `t`: to a neighbour of this extent, else to a drawn one.
     pub fn change(&mut self, t: Time, neighbour: Option<Extent>) -> Change {
         let [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume] = &mut self.samplers;
-        // Every change takes one draw of each, so that variants of a scenario stay paired.
+        // Every change takes one draw from each distribution, so that variants of a scenario stay paired.
         let draws = [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume].map(span);
         let [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume] = draws;
         let (which, fails, deletes) = (self.chance.uniform(), self.chance.uniform(), self.chance.uniform());
@@ -343,7 +344,7 @@ impl Mobility {
 }
 
 impl Change {
-    /// The same sequence stretched to another length.
+    /// The sequence scaled to another duration.
     fn scaled(self, outage: Span) -> Change {
         let whole = self.resumed.since(self.decision).as_nanos().max(1);
         let at = |t: Time| {
@@ -361,7 +362,7 @@ impl Change {
         }
     }
 
-    /// The same sequence, begun anew after a failure.
+    /// The sequence delayed by a failure.
     fn delayed(self, by: Span) -> Change {
         Change {
             synchronised: self.synchronised + by,
@@ -419,8 +420,8 @@ mod tests {
         assert!(bsc < cell && cell + 1.0 < area && area + 1.5 < sgsn, "{bsc} {cell} {area} {sgsn}");
     }
 
-    /// GP-29: a location update comes before that of the routing area, in so many of the changes of routing area, and moves
-    /// nothing else.
+    /// GP-29: a location update precedes the routing area update in the configured share of routing area
+    /// changes, and shifts no other instant.
     #[test]
     fn gp_29_location_updates() {
         let of = |location_area| {
@@ -446,7 +447,7 @@ mod tests {
         assert!((share - 0.4).abs() < 0.04, "{share}");
     }
 
-    /// GP-33: a failed change lasts two minutes more.
+    /// GP-33: a failed change takes two minutes more.
     #[test]
     fn gp_33_failures() {
         let config = MobilityConfig { instants: every(300.0), failure: 0.1, ..MobilityConfig::default() };
@@ -456,7 +457,8 @@ mod tests {
         assert!(failed.iter().all(|c| c.resumed.since(c.decision) > Span::from_secs(120)));
     }
 
-    /// GP-34, GP-35, GP-50: a standing mobile reselects by itself and not under network control; assistance shortens.
+    /// GP-34, GP-35, GP-50: a stationary mobile reselects autonomously but not under network control; NACC
+    /// shortens the change.
     #[test]
     fn gp_34_gp_35_gp_50_control() {
         let of = |control, standing| {
@@ -473,7 +475,7 @@ mod tests {
         assert!(outage(of(Control::Assisted, false)) < outage(of(Control::Autonomous, false)));
     }
 
-    /// GP-45: a change that is asked for begins when it is asked for, toward the chosen neighbour, with the draws of any other.
+    /// GP-45: a triggered change begins at its trigger, toward the chosen neighbour, with the draws of any other.
     #[test]
     fn gp_45_forced_change() {
         let forced = |neighbour| {
@@ -504,7 +506,7 @@ mod tests {
         assert_eq!(places, [[2, 1, 1, 1], [2, 2, 1, 1], [2, 2, 2, 1], [2, 2, 2, 2]]);
     }
 
-    /// An outage given as a distribution stretches the sequence.
+    /// An outage distribution scales the sequence.
     #[test]
     fn outages_can_be_given() {
         let outage = Some(Dist::Uniform(3e9, 15e9));

@@ -1,7 +1,8 @@
 //! Timers, counters and limits of RLC/MAC, LLC, BSSGP and mobility as one table: 3GPP name, default, unit, range.
 //!
-//! Code, documentation and `williwaw presets` read the same lines. Defaults are osmo-pcu's where the specification
-//! leaves a range; [`OPENBTS`] and [`VENDOR`] hold what others use, since one vendor's values prove nothing.
+//! Code, documentation and `williwaw presets` read this table. Defaults are osmo-pcu's where the
+//! specification leaves a range. [`OPENBTS`] and [`VENDOR`] hold other networks' values, so that results do
+//! not rest on one vendor.
 
 base::named! {
     /// The unit of a parameter.
@@ -17,12 +18,12 @@ base::named! {
     }
 }
 
-/// One parameter.
+/// A parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name in the specification.
+    /// 3GPP name.
     pub name: &'static str,
-    /// Where it is defined.
+    /// Section of the definition.
     pub source: &'static str,
     /// Default.
     pub default: u32,
@@ -30,7 +31,7 @@ pub struct Parameter {
     pub unit: Unit,
     /// Least and largest value.
     pub range: (u32, u32),
-    /// What it is for, in one sentence.
+    /// Purpose, in one sentence.
     pub doc: &'static str,
 }
 
@@ -87,7 +88,7 @@ parameters! {
 }
 
 impl Id {
-    /// Its line of the table.
+    /// Entry in the table.
     pub fn parameter(self) -> &'static Parameter {
         &TABLE[self as usize]
     }
@@ -95,7 +96,7 @@ impl Id {
     pub fn default_value(self) -> u32 {
         self.parameter().default
     }
-    /// Its default as a length of time; of counts, nothing.
+    /// Default as a time span; zero for counts.
     pub fn span(self) -> base::Span {
         match self.parameter().unit {
             Unit::Millis => base::Span::from_millis(u64::from(self.parameter().default)),
@@ -104,7 +105,7 @@ impl Id {
     }
 }
 
-/// What another network uses in place of the defaults.
+/// Values that another network uses in place of the defaults.
 pub type Preset = &'static [(Id, u32)];
 
 /// OpenBTS of February 2021.
@@ -121,7 +122,7 @@ pub static OPENBTS: Preset = &[
     (Id::UlDelay, 300),
 ];
 
-/// A commercial network of 2002 as published parameter pages show it: release 97, TBFs released at once.
+/// A commercial network of 2002 by its published parameters: release 97, TBFs released immediately.
 pub static VENDOR: Preset = &[
     (Id::DlPoll, 10),
     (Id::UlAck, 10),
@@ -133,7 +134,7 @@ pub static VENDOR: Preset = &[
     (Id::UlDelay, 0),
 ];
 
-/// The value of a parameter with a preset.
+/// Value of a parameter in a preset.
 pub fn with(preset: Preset, id: Id) -> u32 {
     preset.iter().rev().find(|(i, _)| *i == id).map_or(id.default_value(), |(_, v)| *v)
 }

@@ -1,8 +1,9 @@
-//! Which radio block can be decoded: block error processes of one bearer direction.
+//! Link quality of a radio block: block error processes of one bearer direction.
 //!
-//! An error rate can be constant, alternate between two states over time, follow a file, or come from a C/I through
-//! the average curves of a coding scheme, with a fading process that correlates neighbouring blocks. Curves: own link
-//! simulation of typical urban profiles, moved to the reference performance of 3GPP TS 45.005 (about 1 dB).
+//! An error rate can be constant, alternate between two states over time, follow a file, or result from C/I
+//! through the average curves of a coding scheme. A fading process correlates neighbouring blocks. Curves:
+//! own link simulation of typical urban profiles, shifted to the reference performance of 3GPP TS 45.005
+//! (about 1 dB).
 
 use crate::coding::Scheme;
 use crate::tdma::Tick;
@@ -52,7 +53,7 @@ static CURVES: [[Curve; 3]; 13] = [
 ];
 
 impl Curve {
-    /// The curve of a scheme; `gain` is what the receiver is better than the minimum, dB.
+    /// Curve of a scheme; `gain` is the receiver's margin over the minimum, dB.
     pub fn of(scheme: Scheme, profile: Profile, gain: f64) -> Curve {
         let c = CURVES[scheme as usize][profile as usize];
         Curve { x50: c.x50 - gain, ..c }
@@ -68,24 +69,24 @@ impl Curve {
 pub struct Steps(pub Vec<(Tick, f64)>);
 
 impl Steps {
-    /// The value at a tick; the first one before it begins.
+    /// Value at a tick; before the first step, the first value.
     fn at(&self, now: Tick) -> f64 {
         let i = self.0.partition_point(|(t, _)| *t <= now);
         self.0.get(i.saturating_sub(1)).map_or(0.0, |(_, v)| *v)
     }
 }
 
-/// What decides over the blocks of a direction.
+/// Block error process of a direction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Source {
-    /// A constant rate for data blocks, another one for control blocks.
+    /// Constant error rates for data blocks and for control blocks.
     Constant {
         /// Error rate of data blocks.
         data: f64,
         /// Error rate of control blocks.
         control: f64,
     },
-    /// Two states that last for exponentially distributed times.
+    /// Two states with exponentially distributed durations.
     States {
         /// Error rate of all blocks in the good state.
         good: f64,
@@ -98,11 +99,11 @@ pub enum Source {
     },
     /// Error rates from a file, for all schemes.
     Recorded(Steps),
-    /// C/I, constant or from a file, through the curves of the schemes.
+    /// C/I, constant or from a file, mapped to error rates by the curves of the schemes.
     Interference {
         /// C/I in dB over time.
         c_over_i: Steps,
-        /// Which curves.
+        /// Channel profile of the curves.
         profile: Profile,
         /// Receiver gain over the minimum, dB.
         gain: f64,
@@ -116,25 +117,25 @@ pub enum Source {
 pub struct Quality {
     source: Source,
     stream: Stream,
-    /// Of two states: whether the bad one holds, and until which tick.
+    /// For two states: whether the present state is bad, and its last tick.
     bad: bool,
     until: Tick,
-    /// Of fading: the Gaussian and the tick for which it holds, with its quantile.
+    /// For fading: the Gaussian, the tick for which it was drawn, and its quantile.
     gauss: f64,
     drawn: Option<Tick>,
     level: f64,
-    /// Error rate of a scheme at the C/I for which it was computed last.
+    /// Cached error rate of each scheme, with its C/I.
     known: [(f64, f64); 13],
 }
 
 impl Quality {
-    /// A process that draws from `stream`.
+    /// An error process that draws from `stream`.
     pub fn new(source: Source, stream: Stream) -> Self {
         let known = [(f64::NAN, 0.0); 13];
         Quality { source, stream, bad: false, until: 0, gauss: 0.0, drawn: None, level: 0.0, known }
     }
 
-    /// Whether a block of `scheme` is decoded. `control` blocks are CS-1.
+    /// Draws whether a block of `scheme` is decoded. `control` blocks are CS-1.
     #[inline]
     pub fn decodes(&mut self, now: Tick, scheme: Scheme, control: bool) -> bool {
         match &self.source {
@@ -167,7 +168,7 @@ impl Quality {
         p <= 0.0 || self.stream.uniform() >= p
     }
 
-    /// C/I in dB, where that decides.
+    /// C/I in dB, for sources with C/I.
     pub fn c_over_i(&self, now: Tick) -> Option<f64> {
         match &self.source {
             Source::Interference { c_over_i, .. } => Some(c_over_i.at(now)),
@@ -175,7 +176,7 @@ impl Quality {
         }
     }
 
-    /// The error rate of data blocks now, as far as it is known without a draw.
+    /// Present error rate of data blocks, as far as it is known without a draw.
     pub fn rate(&mut self, now: Tick, scheme: Scheme) -> f64 {
         match &self.source {
             Source::Constant { data, .. } => *data,
@@ -202,7 +203,7 @@ impl Quality {
         known.1
     }
 
-    /// Lets the two states alternate up to `now`.
+    /// Advances the two states to `now`.
     fn advance(&mut self, now: Tick) {
         let Source::States { good_lasts, bad_lasts, .. } = self.source else { return };
         while self.until <= now {
@@ -214,7 +215,7 @@ impl Quality {
         }
     }
 
-    /// The quantile of an autoregressive Gaussian, one step for each tick.
+    /// Quantile of a first-order autoregressive Gaussian process, one step per tick.
     fn fade(&mut self, now: Tick, rho: f64) -> f64 {
         if self.drawn == Some(now) {
             return self.level;
@@ -228,7 +229,7 @@ impl Quality {
         self.level
     }
 
-    /// A standard Gaussian by the polar angle of two uniform draws.
+    /// Standard Gaussian from two uniform draws (Box-Muller).
     fn gaussian(&mut self) -> f64 {
         let (u, v) = (self.stream.uniform(), self.stream.uniform());
         libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * core::f64::consts::PI * v)
@@ -248,7 +249,7 @@ mod tests {
         (share, pairs / fates.iter().filter(|f| **f).count().max(1) as f64)
     }
 
-    /// The 10 % and 30 % points of the curves lie where logistic functions have them.
+    /// The curves pass through the 10 % and 30 % points of logistic functions.
     #[test]
     fn curves_have_their_points() {
         let cs2 = Curve::of(Scheme::Cs2, Profile::Hopping, 0.0);

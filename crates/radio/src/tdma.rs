@@ -1,8 +1,8 @@
 //! TDMA time base of GSM: frames, multiframes, radio blocks (3GPP TS 45.002).
 //!
-//! A radio block takes four TDMA frames on air, but twelve blocks share a multiframe of 52 frames, so a timeslot
-//! carries exactly 50 blocks a second. Everything above the physical layer steps with that mean period of 20 ms;
-//! the exact pattern of frames is used where frame numbers leave the model (captures, a real PCU).
+//! A radio block takes four TDMA frames on the air, and twelve blocks share a multiframe of 52 frames, so
+//! that a timeslot carries exactly 50 blocks per second. Layers above the physical layer use this mean period
+//! of 20 ms. The exact pattern of frames is used where frame numbers leave the model (captures, a real PCU).
 
 use base::{Span, Time};
 
@@ -10,13 +10,13 @@ use base::{Span, Time};
 pub const BLOCKS_PER_SECOND: u64 = 50;
 /// Mean spacing of radio blocks.
 pub const BLOCK: Span = Span::from_millis(20);
-/// Four TDMA frames of 60/13 ms: how long a radio block is on air.
+/// Time of a radio block on the air: four TDMA frames of 60/13 ms.
 pub const AIR: Span = Span::from_nanos(18_461_538);
 /// TDMA frames in a multiframe.
 pub const MULTIFRAME: u32 = 52;
 /// Radio blocks in a multiframe.
 pub const BLOCKS: u32 = 12;
-/// TDMA frame numbers wrap here (45.002 section 4.3.3).
+/// Modulus of TDMA frame numbers (45.002 section 4.3.3).
 pub const HYPERFRAME: u32 = 2_715_648;
 /// First frame of each radio block within the multiframe.
 pub const STARTS: [u32; 12] = [0, 4, 8, 13, 17, 21, 26, 30, 34, 39, 43, 47];

@@ -1,9 +1,9 @@
 //! Cell statistics over repetitions, per flow and for all flows.
 //!
-//! A cell is summed up per flow name, and once for all flows: there the flows of one repetition are first
-//! taken together by the column's [`Combine`](crate::Combine), then the repetitions are summed up. A flow
-//! without a value takes no part in its repetition, and a repetition without a value none in its cell; the
-//! `n` of each [`Summary`] says how many did.
+//! A cell is summarised per flow name, and once for all flows. There the flows of one repetition are first
+//! combined by the column's [`Combine`](crate::Combine), then the repetitions are summarised. A flow without
+//! a value is left out of its repetition, and a repetition without a value out of its cell. The `n` of each
+//! [`Summary`] counts the values.
 
 use crate::row::{self, Cell, Combine, Header, Row};
 use crate::stats::Summary;
@@ -15,13 +15,13 @@ pub struct CellSummary {
     pub cell: Cell,
     /// Finished repetitions.
     pub repetitions: u64,
-    /// All flows together, one summary per column of the header; none where nothing was measured.
+    /// All flows together, one summary per column of the header; `None` without any value.
     pub metrics: Vec<Option<Summary>>,
-    /// Each flow alone, by name.
+    /// Each flow separately, by name.
     pub flows: Vec<(String, Vec<Option<Summary>>)>,
 }
 
-/// Sums up the rows of one cell, which are in the table's order.
+/// Summarises the rows of one cell, which are in the table's order.
 pub(crate) fn summarise_cell(header: &Header, cell: Cell, rows: &[&Row]) -> CellSummary {
     let repetitions: Vec<&[&Row]> = rows.chunk_by(|a, b| a.repetition == b.repetition).collect();
     let metric = |(at, column): (usize, &row::Column)| {
@@ -29,7 +29,7 @@ pub(crate) fn summarise_cell(header: &Header, cell: Cell, rows: &[&Row]) -> Cell
     };
     let metrics = header.columns.iter().enumerate().map(metric).collect();
 
-    // A stable sort: within a flow the repetitions stay in order.
+    // Stable sort: within a flow the repetitions stay in order.
     let mut by_flow = rows.to_vec();
     by_flow.sort_by(|a, b| a.flow.cmp(&b.flow));
     let flows = by_flow
@@ -42,7 +42,7 @@ pub(crate) fn summarise_cell(header: &Header, cell: Cell, rows: &[&Row]) -> Cell
     CellSummary { cell, repetitions: repetitions.len() as u64, metrics, flows }
 }
 
-/// The summary of a metric over repetitions, each given by the values of its flows.
+/// Summary of a metric over repetitions, each given by the values of its flows.
 pub(crate) fn together<F: Iterator<Item = Option<f64>>>(
     combine: Combine,
     repetitions: impl Iterator<Item = F>,
@@ -76,7 +76,7 @@ mod tests {
             metrics.iter().map(|summary| summary.map(|summary| (summary.mean, summary.n))).collect()
         };
         assert_eq!(cells[0].repetitions, 2);
-        // Times (1 + 3) / 2 and 5; drops 3 and 4; done at 8 and 9.
+        // Times (1 + 3) / 2 and 5; drops 3 and 4; completion at 8 and 9.
         assert_eq!(means(&cells[0].metrics), [Some((3.5, 2)), Some((3.5, 2)), Some((8.5, 2))]);
         assert_eq!(cells[0].flows[0].0, "a");
         assert_eq!(means(&cells[0].flows[0].1), [Some((3.0, 2)), Some((0.5, 2)), Some((5.0, 1))]);

@@ -1,9 +1,8 @@
 //! CSV table of a run (RFC 4180).
 //!
-//! CSV after RFC 4180: a header line, CRLF at the ends of lines, fields in quotes where they need them. The
-//! columns and the order of lines are those of the Parquet table; a value that does not exist is an empty
-//! field. Numbers are the shortest decimals that read back to the same bits, grid values are as the
-//! scenario spells them.
+//! A header line, CRLF line endings, fields quoted where necessary. Columns and line order are those of the
+//! Parquet table; a missing value is an empty field. Numbers are the shortest decimals that read back to
+//! equal bits; grid values are spelled as in the scenario.
 
 use std::io;
 
@@ -11,19 +10,19 @@ use crate::error::{Error, Result};
 use crate::row::{Cell, Header, KEYS, Row};
 use crate::source::Source;
 
-/// Writes the table. Rows may come in any order; equal ones count once.
+/// Writes the table. Rows may be in any order; duplicates count once.
 ///
 /// # Errors
-/// [`Error::Header`], [`Error::Row`] and [`Error::Conflict`] for what makes no table, [`Error::Write`] when
-/// `out` refuses.
+/// [`Error::Header`], [`Error::Row`] and [`Error::Conflict`] for rows that form no table, [`Error::Write`]
+/// for errors of `out`.
 pub fn write_csv(out: impl io::Write, header: &Header, rows: &[Row]) -> Result<()> {
     write_source(out, &Source::Rows(header, rows))
 }
 
-/// [`write_csv`] of rows from anywhere.
+/// [`write_csv`] for any source of rows.
 ///
 /// # Errors
-/// As of [`write_csv`], and those of reading the rows.
+/// Errors of [`write_csv`], and those of reading the rows.
 pub fn write_source(out: impl io::Write, source: &Source<'_>) -> Result<()> {
     let header = source.header();
     header.check()?;
@@ -34,7 +33,7 @@ pub fn write_source(out: impl io::Write, source: &Source<'_>) -> Result<()> {
     csv.write_record(heads).map_err(written)?;
     let mut cell: Option<std::borrow::Cow<'_, Cell>> = None;
     source.each_row(&mut |row| {
-        // Rows of one cell stand together.
+        // The rows of a cell are consecutive.
         if cell.as_ref().is_none_or(|cell| cell.index != row.cell) {
             cell = header.cell(row.cell);
         }
@@ -51,7 +50,7 @@ pub fn write_source(out: impl io::Write, source: &Source<'_>) -> Result<()> {
     csv.flush().map_err(Error::Write)
 }
 
-/// What the system said, as it said it: a reader that went away is told apart by it.
+/// Keeps the system error, so that the caller recognises a closed pipe.
 fn written(error: ::csv::Error) -> Error {
     let text = error.to_string();
     Error::Write(match error.into_kind() {
@@ -60,12 +59,12 @@ fn written(error: ::csv::Error) -> Error {
     })
 }
 
-/// The shortest text that reads back to the same number; empty for what is not finite.
+/// Shortest text that reads back to an equal number; empty for non-finite values.
 fn decimal(value: f64) -> String {
     if !value.is_finite() {
         return String::new();
     }
-    // Debug, unlike Display, turns to exponents for the very large and the very small.
+    // Debug, unlike Display, uses exponents for very large and very small numbers.
     let mut text = format!("{value:?}");
     if text.ends_with(".0") {
         text.truncate(text.len() - 2);

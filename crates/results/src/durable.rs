@@ -1,7 +1,7 @@
 //! Durable file replacement: write, sync, rename, sync folder.
 //!
-//! A file is replaced in four steps: written under another name beside it, synchronised, renamed over it,
-//! and the folder synchronised. A kill between any two leaves the old file or the new one, never a part.
+//! A file is replaced in four steps: write it under another name beside the old file, sync it, rename it,
+//! sync the folder. A kill at any point leaves the old or the new file, never a part.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The name under which `path` is prepared: hidden, in the same folder, always the same, so that what a
-/// killed run left is overwritten by the next.
+/// Temporary name for `path`: hidden, in the same folder, and constant, so that the next run overwrites the
+/// remains of a killed run.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -18,11 +18,11 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Replaces `path` by what `write` puts into the file it is given. The result is durable: it survives the
-/// loss of power after this returns.
+/// Replaces `path` by the content that `write` produces. The result is durable: it survives power loss after
+/// the return.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(File) -> Result<File>) -> Result<()> {
     let temporary = temporary(path);
-    // Left by a killed run, or planted: a link is never followed.
+    // Remains of a killed run, or a planted link; a link is never followed.
     let _ = fs::remove_file(&temporary);
     let result = File::create_new(&temporary).map_err(Error::io("create", &temporary)).and_then(|file| {
         let file = write(file)?;
@@ -31,7 +31,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(File) -> Result<File>) -> 
         fs::rename(&temporary, path).map_err(Error::io("replace", path))
     });
     if result.is_err() {
-        // What is half written serves nobody; that it could not be removed adds nothing to the error.
+        // Removes the partial file; a failure to remove it adds nothing to the error.
         let _ = fs::remove_file(&temporary);
     }
     result?;
@@ -50,13 +50,13 @@ pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
-        // Some file systems do not offer it; theirs to answer for.
+        // Some file systems do not support syncing a folder.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result,
     }
 }
 
-/// Elsewhere a folder cannot be opened as a file; the system orders renames itself.
+/// On other systems a folder cannot be opened as a file; the system orders renames itself.
 #[cfg(not(unix))]
 fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

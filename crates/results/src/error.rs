@@ -3,52 +3,52 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of everything in this crate that can fail.
+/// Result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Every way to fail, with the path where there is one.
+/// Errors of this crate, with the path where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused an operation on a file.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb: `read`, `write`, `lock`.
+        /// Attempted operation, as a verb: `read`, `write`, `lock`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A writer that the caller gave refused to take the table.
+    /// The caller's writer failed.
     #[error("cannot write the table: {0}")]
     Write(#[source] io::Error),
-    /// The file does not begin as a journal does.
+    /// The file does not start with a journal's magic bytes.
     #[error("{} is not a journal of this program", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
     },
-    /// A record that is not the last one fails its check, or says something impossible.
+    /// A record before the last one fails its checksum or is inconsistent.
     #[error("{} is damaged at byte {offset}: {why}", path.display())]
     Damaged {
         /// The journal.
         path: PathBuf,
-        /// Bytes from the start of the file to the record that fails.
+        /// Offset of the record in the file, bytes.
         offset: u64,
-        /// What is wrong with it.
+        /// Cause.
         why: String,
     },
-    /// The file holds another run than the one that wants to go on.
+    /// The file belongs to another run.
     #[error("{} holds another run: {field} is {found} there and {wanted} here", path.display())]
     OtherRun {
-        /// The file with the older header.
+        /// File with the older header.
         path: PathBuf,
-        /// The part of the header that differs.
+        /// Differing field of the header.
         field: String,
-        /// What the file says.
+        /// Value in the file.
         found: String,
-        /// What the caller says.
+        /// Value of the caller.
         wanted: String,
     },
     /// A header that cannot be written as a table.
@@ -63,35 +63,35 @@ pub enum Error {
         repetition: u64,
         /// The row's flow.
         flow: String,
-        /// What does not fit.
+        /// Cause.
         why: String,
     },
-    /// Two rows with the same key and different values: the repetition was not repeatable.
+    /// Two rows with equal keys and different values: the repetition was not reproducible.
     #[error("cell {cell}, repetition {repetition}, flow {flow:?} is there twice with different values")]
     Conflict {
-        /// The cell of both.
+        /// Cell of both.
         cell: u32,
-        /// The repetition of both.
+        /// Repetition of both.
         repetition: u64,
-        /// The flow of both.
+        /// Flow of both.
         flow: String,
     },
-    /// The Parquet library refused to read or write.
+    /// The Parquet library failed to read or write.
     #[error("cannot {action} {}: {source}", path.display())]
     Parquet {
-        /// What was tried, as a verb.
+        /// Attempted operation, as a verb.
         action: &'static str,
         /// The table.
         path: PathBuf,
-        /// The library's answer.
+        /// Error of the library.
         source: ::parquet::errors::ParquetError,
     },
-    /// A Parquet file that is not a table of flows.
+    /// A Parquet file that is no table of flows.
     #[error("{} is not a table of flows: {why}", path.display())]
     NotFlows {
         /// The file.
         path: PathBuf,
-        /// What is missing or out of place.
+        /// Cause.
         why: String,
     },
     /// A JSON file that is not JSON.
@@ -99,38 +99,38 @@ pub enum Error {
     Json {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// Position and cause.
         source: serde_json::Error,
     },
-    /// A new run was to be put where one already is.
+    /// The folder for a new run holds a run already.
     #[error("{} already holds a run ({found}): resume it or choose another folder", path.display())]
     Occupied {
         /// The folder.
         path: PathBuf,
-        /// The file that gives it away.
+        /// File that shows the existing run.
         found: &'static str,
     },
-    /// Another process writes into the folder.
+    /// Another process is writing into the folder.
     #[error("{} is being written by another run", path.display())]
     Locked {
         /// The folder.
         path: PathBuf,
     },
-    /// No repetition has finished in the folder.
+    /// The folder has no finished repetition.
     #[error("{} holds no finished repetition", path.display())]
     Empty {
         /// The folder.
         path: PathBuf,
     },
-    /// The folder was asked for something that comes before or after its present step.
+    /// Operation out of order for the folder's present state.
     #[error("{}: {why}", path.display())]
     Order {
         /// The folder.
         path: PathBuf,
-        /// What should have happened first.
+        /// Operation that must come first.
         why: &'static str,
     },
-    /// A paired test of two series that do not pair.
+    /// A paired test of two series with different lengths.
     #[error("a paired test needs series of one length, not {left} and {right}")]
     Pairing {
         /// Length of the first series.
@@ -141,12 +141,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Io`] maker for `map_err`.
+    /// Returns a constructor of [`Error::Io`] for `map_err`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::Io { action, path: path.to_owned(), source }
     }
 
-    /// An [`Error::Parquet`] maker for `map_err`.
+    /// Returns a constructor of [`Error::Parquet`] for `map_err`.
     pub(crate) fn parquet(
         action: &'static str,
         path: &Path,
@@ -154,7 +154,7 @@ impl Error {
         move |source| Error::Parquet { action, path: path.to_owned(), source }
     }
 
-    /// An [`Error::NotFlows`].
+    /// Constructs [`Error::NotFlows`].
     pub(crate) fn not_flows(path: &Path, why: impl Into<String>) -> Error {
         Error::NotFlows { path: path.to_owned(), why: why.into() }
     }

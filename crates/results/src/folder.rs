@@ -2,20 +2,20 @@
 //!
 //! | file | when |
 //! |---|---|
-//! | `run.json` | from the start: what the caller tells about the run |
-//! | `flows.journal` | while repetitions are missing |
+//! | `run.json` | from the start: the caller's description of the run |
+//! | `flows.journal` | until the run is finished |
 //! | `flows.parquet` | once the run is finished |
 //! | `NAME.journal`, `NAME.parquet` | tables beside it, if the run has any ([`RunFolder::append_table`]) |
-//! | `.lock` | always; held by the process that writes, freed by the system when it dies |
+//! | `.lock` | always; locked by the writing process, released by the system when it dies |
 //!
 //! **The results of a folder are the rows of the table together with those of the journal**, each key once.
-//! Finishing writes the table beside its place, makes it durable, renames it there, and only then removes
-//! the journal; so at every moment one of the two is whole, and in between both say the same. A finished
-//! run that is resumed with more repetitions starts a new journal beside its table. A kill between any two
-//! steps leaves a folder that [`read`] reads and [`RunFolder::open`] continues.
+//! Finishing writes a temporary table, makes it durable, renames it, and only then removes the journal. So at
+//! every moment one of the two is complete, and in between both hold equal rows. A finished run that is
+//! resumed with more repetitions starts a new journal beside its table. A kill at any point leaves a folder
+//! that [`read`] reads and [`RunFolder::open`] continues.
 //!
-//! The lock is advisory (flock, LockFileEx) and bound to the open file: a killed run leaves the file
-//! but not the lock, so nothing ever has to be cleaned up. Readers need no lock.
+//! The lock is advisory (flock, LockFileEx) and bound to the open file. A killed run leaves the file without
+//! the lock, so that no clean-up is needed. Readers need no lock.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -31,16 +31,16 @@ use crate::merged::Merged;
 use crate::parquet::{Table, read_flows, write_rows, write_to};
 use crate::row::{self, Header, Row};
 
-/// What the run was: scenario, seed, version, host.
+/// Description of the run: scenario, seed, version, host.
 pub const RUN: &str = "run.json";
-/// The finished repetitions of an unfinished run.
+/// Finished repetitions of an unfinished run.
 pub const JOURNAL: &str = "flows.journal";
-/// The table of a finished run.
+/// Table of a finished run.
 pub const TABLE: &str = crate::parquet::FLOWS;
-/// The file whose lock says that a run is writing.
+/// File whose lock marks a writing process.
 const LOCK: &str = ".lock";
 
-/// A run's folder, locked for writing as long as this lives.
+/// Folder of a run, locked for writing during the lifetime of this object.
 ///
 /// Order of use: [`create`](RunFolder::create) and [`write_run`](RunFolder::write_run), or
 /// [`open`](RunFolder::open); then [`start`](RunFolder::start), any number of
@@ -49,17 +49,17 @@ const LOCK: &str = ".lock";
 pub struct RunFolder {
     path: PathBuf,
     journal: Option<Journal>,
-    /// Journals of the tables beside the main one, by name.
+    /// Journals of the further tables, by name.
     beside: BTreeMap<String, Journal>,
-    /// Held, never read: closing it frees the lock.
+    /// Keeps the lock; closing the file releases it.
     _lock: File,
 }
 
 impl RunFolder {
-    /// Makes a folder for a new run (with those above it), or takes one that holds no run.
+    /// Creates a folder (with its parents) for a new run, or takes a folder without a run.
     ///
     /// # Errors
-    /// [`Error::Occupied`] when a run is there, [`Error::Locked`] when another process is writing one,
+    /// [`Error::Occupied`] if it holds a run, [`Error::Locked`] if another process is writing one,
     /// [`Error::Io`].
     pub fn create(path: impl Into<PathBuf>) -> Result<RunFolder> {
         let path = path.into();
@@ -74,10 +74,10 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Opens the folder of a run that was begun, to continue it.
+    /// Opens the folder of an existing run to continue it.
     ///
     /// # Errors
-    /// [`Error::Locked`] when another process is writing into it, [`Error::Io`] when it is not there.
+    /// [`Error::Locked`] if another process is writing into it, [`Error::Io`] if it does not exist.
     pub fn open(path: impl Into<PathBuf>) -> Result<RunFolder> {
         let path = path.into();
         if !path.is_dir() {
@@ -102,7 +102,7 @@ impl RunFolder {
                 return Err(Error::Io { action: "lock", path: file, source });
             }
         }
-        // What a killed run was preparing, nobody is preparing any more.
+        // Removes temporary files of a killed run.
         for name in [RUN, TABLE] {
             let left = durable::temporary(&path.join(name));
             match fs::remove_file(&left) {
@@ -115,17 +115,17 @@ impl RunFolder {
         Ok(RunFolder { path, journal: None, beside: BTreeMap::new(), _lock: lock })
     }
 
-    /// The folder.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a file of that name lies, for what the caller adds: reports, captures, event tables.
+    /// Path of a file of that name, for files of the caller: reports, captures, event tables.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes `run.json`, or replaces it; durable when this returns, and whole at every moment.
+    /// Writes or replaces `run.json`; durable at return, and complete at every moment.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -138,15 +138,14 @@ impl RunFolder {
         })
     }
 
-    /// Begins or continues the run of that header: returns the rows that are already finished, in the
-    /// table's order. What remains to be done is what [`row::finished`] of them does not name.
+    /// Starts or continues the run of this header. Returns the finished rows in the table's order;
+    /// repetitions missing in [`row::finished`] of them remain to be run.
     ///
     /// # Errors
-    /// [`Error::OtherRun`] naming what differs when the folder holds results of another header;
-    /// [`Error::Damaged`] and all else of [`Journal::open_or_resume`] and
-    /// [`read_flows`].
+    /// [`Error::OtherRun`] with the differing field if the folder holds results of another header;
+    /// [`Error::Damaged`] and other errors of [`Journal::open_or_resume`] and [`read_flows`].
     pub fn start(&mut self, header: &Header) -> Result<Vec<Row>> {
-        // A journal that this object has open would be overtaken by a second one.
+        // Closes an open journal of this object, so that there is a single writer.
         self.journal = None;
         let old = self.read_table(header)?;
         let (journal, mut rows) = Journal::open_or_resume(self.file(JOURNAL), header)?;
@@ -156,11 +155,11 @@ impl RunFolder {
         Ok(rows)
     }
 
-    /// [`start`](RunFolder::start) without the rows in memory: `each` gets the cell and the number of every finished
-    /// repetition, in no particular order, and of one that is both in the table and in the journal twice.
+    /// [`start`](RunFolder::start) without rows in memory: `each` is called with cell and number of every
+    /// finished repetition, in no particular order, and twice for one in both table and journal.
     ///
     /// # Errors
-    /// As of [`RunFolder::start`]; disagreement of rows shows in [`RunFolder::close`].
+    /// Errors of [`RunFolder::start`]; conflicting rows are detected by [`RunFolder::close`].
     pub fn resume(&mut self, header: &Header, each: &mut dyn FnMut(u32, u64)) -> Result<()> {
         self.journal = None;
         if let Some(table) = self.open_table(header)? {
@@ -177,7 +176,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// The rows of the table, if there is one.
+    /// Rows of the table, if it exists.
     fn read_table(&self, header: &Header) -> Result<Vec<Row>> {
         let path = self.file(TABLE);
         if !exists(&path)? {
@@ -198,20 +197,20 @@ impl RunFolder {
         Ok(Some(table))
     }
 
-    /// Adds finished repetitions, all flows of one repetition together; see [`Journal::append`].
+    /// Appends finished repetitions, with all flows of a repetition in one call; see [`Journal::append`].
     ///
     /// # Errors
-    /// [`Error::Order`] before [`RunFolder::start`] and after [`RunFolder::finish`]; those of
+    /// [`Error::Order`] before [`RunFolder::start`] and after [`RunFolder::finish`]; errors of
     /// [`Journal::append`].
     pub fn append(&mut self, rows: &[Row]) -> Result<()> {
         self.writing()?.append(rows)
     }
 
-    /// Adds rows of finished repetitions to the table `name` beside the main one. They go first: a repetition counts as
-    /// finished by its rows in the main journal, and one that is run again brings equal rows.
+    /// Appends rows of finished repetitions to the table `name`, before those of the main journal. The main
+    /// journal marks a repetition as finished; a repetition that is run again yields equal rows.
     ///
     /// # Errors
-    /// [`Error::OtherRun`] when the folder holds such a table of another run; those of [`Journal::append`].
+    /// [`Error::OtherRun`] if the folder holds such a table of another run; errors of [`Journal::append`].
     pub fn append_table(&mut self, name: &str, header: &Header, rows: &[Row]) -> Result<()> {
         if !self.beside.contains_key(name) {
             let (journal, _) = Journal::open_or_resume(self.file(&journal_of(name)), header)?;
@@ -220,10 +219,11 @@ impl RunFolder {
         self.beside.get_mut(name).map_or(Ok(()), |journal| journal.append(rows))
     }
 
-    /// The rows of the table `name` in the table's order, finished or not; none if there is no such table.
+    /// Rows of the table `name` in the table's order, from a finished or unfinished run; empty without such a
+    /// table.
     ///
     /// # Errors
-    /// As of [`read`].
+    /// Errors of [`read`].
     pub fn table(&self, name: &str) -> Result<Vec<Row>> {
         match read_named(&self.path, name) {
             Ok((_, rows)) => Ok(rows),
@@ -232,10 +232,10 @@ impl RunFolder {
         }
     }
 
-    /// Writes the tables beside the main one and removes their journals.
+    /// Writes the further tables and removes their journals.
     fn finish_beside(&mut self) -> Result<()> {
         self.beside.clear();
-        // Those of an earlier process that was killed before its end too.
+        // Includes journals of an earlier, killed process.
         let here = fs::read_dir(&self.path).map_err(Error::io("read", &self.path))?;
         let files = here.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let names = files.filter_map(|file| Some(file.strip_suffix(".journal")?.to_owned()));
@@ -252,10 +252,10 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Waits until everything appended would survive the loss of power; a kill it survives without.
+    /// Makes all appended rows survive power loss; they survive a kill without this call.
     ///
     /// # Errors
-    /// [`Error::Order`] as for [`RunFolder::append`], [`Error::Io`].
+    /// [`Error::Order`] under the conditions of [`RunFolder::append`], [`Error::Io`].
     pub fn sync(&mut self) -> Result<()> {
         self.beside.values_mut().try_for_each(Journal::sync)?;
         self.writing()?.sync()
@@ -266,41 +266,42 @@ impl RunFolder {
         self.journal.as_mut().ok_or_else(|| not_started(path))
     }
 
-    /// [`close`](RunFolder::close), and all rows in the table's order, as they were read back from the disk.
+    /// [`close`](RunFolder::close), and returns all rows in the table's order, as read back from the disk.
     ///
     /// # Errors
-    /// As of [`RunFolder::close`].
+    /// Errors of [`RunFolder::close`].
     pub fn finish(&mut self) -> Result<Vec<Row>> {
         self.close()?;
         Ok(read_flows(&self.file(TABLE))?.1)
     }
 
-    /// Ends the run: writes the table, makes it durable and removes the journal. The folder stays locked until this
-    /// object is dropped.
+    /// Ends the run: writes the table, makes it durable and removes the journal. The folder stays locked
+    /// until this object is dropped.
     ///
     /// # Errors
-    /// [`Error::Order`] without [`RunFolder::start`], [`Error::Conflict`] when one repetition was appended
-    /// with different values, and whatever reading and writing brings. The journal is then still there, and
-    /// the run can be finished again.
+    /// [`Error::Order`] without [`RunFolder::start`], [`Error::Conflict`] if a repetition was appended with
+    /// different values, and errors of reading and writing. The journal then still exists, and the run can be
+    /// finished again.
     pub fn close(&mut self) -> Result<Table> {
         let path = self.file(JOURNAL);
         let header = self.writing()?.header().clone();
         self.finish_beside()?;
-        // Read back, not remembered: what becomes the table has passed its checks.
+        // The journal is read back, so that its checksums are verified.
         let mut merged = self.merged(&header)?;
         write_rows(&self.file(TABLE), &header, &mut |rows| merged.next(rows))?;
 
-        // The table is durable, so the journal has served.
+        // The table is durable; the journal is no longer needed.
         self.journal = None;
         fs::remove_file(&path).map_err(Error::io("remove", &path))?;
         durable::sync_folder_of(&path)?;
         Table::open(&self.file(TABLE))
     }
 
-    /// The table of what has finished so far, in a file without a name that goes with it. The run can go on.
+    /// Table of the finished repetitions so far, in an unnamed file that disappears with it. The run can
+    /// continue.
     ///
     /// # Errors
-    /// As of [`RunFolder::close`].
+    /// Errors of [`RunFolder::close`].
     pub fn so_far(&mut self) -> Result<Table> {
         let header = self.writing()?.header().clone();
         let mut merged = self.merged(&header)?;
@@ -319,7 +320,7 @@ impl RunFolder {
     }
 }
 
-/// Journal and table of this name in a folder, merged; `None` where neither is.
+/// Journal and table of this name in a folder, merged; `None` if neither exists.
 fn merged(folder: &Path, name: &str) -> Result<Option<Merged>> {
     let path = folder.join(journal_of(name));
     let journal = match File::open(&path) {
@@ -359,30 +360,30 @@ fn exists(path: &Path) -> Result<bool> {
     path.try_exists().map_err(Error::io("look for", path))
 }
 
-/// [`row::in_order`] of rows that are ours to move.
+/// [`row::in_order`] for owned rows.
 fn own_in_order(header: &Header, mut rows: Vec<Row>) -> Result<Vec<Row>> {
     rows.sort_by(|a, b| a.key().cmp(&b.key()));
-    // Finds the conflicts; what remains double is equal.
+    // Detects conflicts; remaining duplicates are equal.
     row::in_order(header, &rows)?;
     rows.dedup_by(|later, kept| later.key() == kept.key());
     Ok(rows)
 }
 
-/// The results in a run's folder, finished or not, in the table's order; also while a run is writing them.
+/// Results in a run's folder, finished or not, in the table's order; works while a run is writing.
 ///
 /// # Errors
-/// [`Error::Empty`] when no results are there, [`Error::OtherRun`] when table and journal belong to
-/// different runs, [`Error::Damaged`], [`Error::Io`] and [`Error::Parquet`] when they cannot be read.
+/// [`Error::Empty`] without results, [`Error::OtherRun`] if table and journal belong to different runs,
+/// [`Error::Damaged`], [`Error::Io`] and [`Error::Parquet`] if they cannot be read.
 pub fn read(path: &Path) -> Result<(Header, Vec<Row>)> {
     read_named(path, "flows")
 }
 
-/// [`read`] of a table beside the main one.
+/// [`read`] for a further table.
 ///
 /// # Errors
-/// As of [`read`].
+/// Errors of [`read`].
 pub fn read_named(path: &Path, name: &str) -> Result<(Header, Vec<Row>)> {
-    // The journal first: should the run finish meanwhile, the table is there when the journal is not.
+    // The journal is read first: if the run finishes meanwhile, the table exists when the journal does not.
     let journal = journal_rows(&path.join(journal_of(name)))?;
     let table_path = path.join(table_of(name));
     let table = if exists(&table_path)? { Some(read_flows(&table_path)?) } else { None };
@@ -408,10 +409,10 @@ fn journal_rows(path: &Path) -> Result<Option<(Header, Vec<Row>)>> {
     }
 }
 
-/// What `run.json` says.
+/// Content of `run.json`.
 ///
 /// # Errors
-/// [`Error::Io`] when it is not there, [`Error::Json`] when it is not JSON.
+/// [`Error::Io`] if it does not exist, [`Error::Json`] if it is not JSON.
 pub fn read_run(path: &Path) -> Result<Value> {
     let path = path.join(RUN);
     let text = fs::read(&path).map_err(Error::io("read", &path))?;

@@ -1,7 +1,7 @@
-//! Grid of a run: its cells, listed one by one or as the product of axes.
+//! Grid of a run: its cells as a list or as the product of axes.
 //!
-//! A list takes some hundred bytes a cell in memory and in every file. The product of axes takes as much as its values,
-//! so a grid of a million cells costs what its axes cost. Both say the same; the last axis turns fastest.
+//! A list takes some hundred bytes per cell in memory and in every file. The product of axes takes the size
+//! of its values, whatever the number of cells. Both are equivalent; the last axis varies fastest.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 /// One combination of grid values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The cell's place in the grid's order; rows refer to it.
+    /// Index of the cell in the grid's order; rows refer to it.
     pub index: u32,
-    /// Grid key and value as the scenario spells them, in the grid's order.
+    /// Grid keys and values as the scenario spells them, in the grid's order.
     pub params: Vec<(String, String)>,
 }
 
 impl Cell {
-    /// The cell with that index and those grid values.
+    /// A cell with this index and these grid values.
     pub fn new<K: Into<String>, V: Into<String>>(
         index: u32,
         params: impl IntoIterator<Item = (K, V)>,
@@ -25,21 +25,21 @@ impl Cell {
         Cell { index, params: params.into_iter().map(|(key, value)| (key.into(), value.into())).collect() }
     }
 
-    /// The value of grid key `key` in this cell.
+    /// Value of grid key `key` in this cell.
     pub fn param(&self, key: &str) -> Option<&str> {
         self.params.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
 
-/// The cells of a run. In JSON a list of cells, or an object with `axes`.
+/// Cells of a run. In JSON a list of cells, or an object with `axes`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Grid {
-    /// Cells by ascending index.
+    /// Cells in ascending order of index.
     Listed(Vec<Cell>),
-    /// Every combination of the values of these keys, numbered from 0.
+    /// All combinations of the values of these keys, numbered from 0.
     Product {
-        /// Grid key and values as the scenario spells them.
+        /// Grid keys with their values as the scenario spells them.
         axes: Vec<(String, Vec<String>)>,
     },
 }
@@ -51,7 +51,7 @@ impl From<Vec<Cell>> for Grid {
 }
 
 impl Grid {
-    /// How many cells there are; the largest number if more can be combined than counted.
+    /// Number of cells; saturates at the largest number.
     pub fn len(&self) -> usize {
         match self {
             Grid::Listed(cells) => cells.len(),
@@ -61,12 +61,12 @@ impl Grid {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The cell at this place of the order.
+    /// Cell at this position of the order.
     pub fn at(&self, place: usize) -> Option<Cow<'_, Cell>> {
         match self {
             Grid::Listed(cells) => cells.get(place).map(Cow::Borrowed),
@@ -88,10 +88,10 @@ impl Grid {
         }
     }
 
-    /// The cell with this index.
+    /// Cell with this index.
     pub fn get(&self, index: u32) -> Option<Cow<'_, Cell>> {
         match self {
-            // Almost always the cells are numbered from 0.
+            // Cells are almost always numbered from 0.
             Grid::Listed(cells) => match cells.get(index as usize) {
                 Some(cell) if cell.index == index => Some(Cow::Borrowed(cell)),
                 _ => {
@@ -103,7 +103,7 @@ impl Grid {
         }
     }
 
-    /// Whether a cell has this index.
+    /// Whether a cell with this index exists.
     pub fn has(&self, index: u32) -> bool {
         match self {
             Grid::Listed(_) => self.get(index).is_some(),
@@ -148,7 +148,7 @@ mod tests {
         }
         let axes = r#"{"axes":[["rate",["1","2","3"]],["loss",["0","0.1","0.2"]]]}"#;
         assert_eq!(serde_json::to_string(&product()).unwrap(), axes);
-        // Without axes there is one cell without values; an axis without values leaves none.
+        // Without axes there is one cell without values; an axis without values gives no cells.
         assert_eq!(Grid::Product { axes: Vec::new() }.len(), 1);
         assert!(Grid::Product { axes: vec![("rate".into(), Vec::new())] }.at(0).is_none());
     }

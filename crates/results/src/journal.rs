@@ -1,8 +1,7 @@
 //! Append-only, checksummed journal of finished repetitions.
 //!
-//! A journal is a file that only grows. It is binary rather than lines of JSON: no number is formatted or
-//! parsed, so a row of fourteen metrics takes some 140 bytes and a tenth of a microsecond
-//! (`benches/results.rs`), and its values come back to the bit.
+//! A journal only grows. It is binary, so that no number is formatted or parsed: a row of fourteen metrics
+//! takes about 140 bytes and 0.1 microseconds (`benches/results.rs`), and its values are restored to the bit.
 //!
 //! ```text
 //! file    := "williwaw journal 1\n" record(header as JSON) record(repetition)...
@@ -11,17 +10,16 @@
 //! flow    := length u32, name, which values are there (a bit each, from the lowest), those values as f64
 //! ```
 //!
-//! The first check is the CRC-32 of the record's offset in the file and of its length, the second that of
-//! the payload. So a length can be believed before what it announces has been read, and no record checks in
-//! another place.
+//! The first check is the CRC-32 of the record's offset and length, the second that of the payload. So a
+//! length can be trusted before its payload is read, and a record is valid only at its own offset.
 //!
-//! **One record is one repetition with all its flows**: it is there or it is not, never half. What a kill
-//! tears is the end of the file: a record that fails its check and has no good record after it is dropped,
-//! and the file is cut there. A record that fails with a good one after it is damage, which no kill does;
-//! it is reported with its offset and nothing is touched.
+//! **One record is one repetition with all its flows**, present as a whole or not at all. A kill can tear
+//! only the end of the file. A failing record without a good record after it is dropped, and the file is
+//! truncated there. A failing record with a good one after it is damage, which no kill causes; it is reported
+//! with its offset, and the file is left unchanged.
 //!
-//! Departure from the obvious: damage to the very last record looks like a torn tail and is treated as one.
-//! The repetition is then run again, and gives the same numbers.
+//! Limit: damage to the last record is indistinguishable from a torn tail and is treated as one. The
+//! repetition is then run again, with equal results.
 
 mod reader;
 
@@ -35,32 +33,31 @@ use crate::row::{Header, Row};
 
 pub use self::reader::Reader;
 
-/// The first bytes of every journal.
+/// Magic bytes of every journal.
 const MAGIC: &[u8] = b"williwaw journal 1\n";
 
-/// Bytes of a record before its payload.
+/// Size of a record's head, bytes.
 const HEAD: usize = 12;
 
-/// A journal open for writing. The caller sees to it that there is only one (the lock of a run folder).
+/// A journal open for writing. The caller ensures a single writer (lock of the run folder).
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
     header: Header,
-    /// Bytes of the file that are whole records.
+    /// Size of the complete records, bytes.
     length: u64,
-    /// Records not yet written; kept for its capacity.
+    /// Unwritten records; the buffer is kept for its capacity.
     buffer: Vec<u8>,
-    /// After a failed write that could not be taken back, nothing may follow.
+    /// Set after a failed write that could not be undone; then no further write is permitted.
     broken: bool,
 }
 
 impl Journal {
-    /// Starts a journal at `path`, where no file may be. The header is durable when this returns.
+    /// Creates a journal at `path`, where no file may exist. The header is durable at return.
     ///
     /// # Errors
-    /// [`Error::Header`] for a header that makes no table, [`Error::Io`] when the file is there already or
-    /// cannot be written.
+    /// [`Error::Header`] for an invalid header, [`Error::Io`] if the file exists or cannot be written.
     pub fn create(path: impl Into<PathBuf>, header: &Header) -> Result<Journal> {
         header.check()?;
         let path = path.into();
@@ -73,24 +70,24 @@ impl Journal {
         Journal::begin(path, file, header)
     }
 
-    /// Opens the journal at `path` to go on with it, or starts it. Returns the rows of the repetitions that
-    /// are in it, in the order in which they finished; a torn tail is cut off.
+    /// Opens the journal at `path`, or creates it. Returns the rows of its repetitions in the order in which
+    /// they finished; a torn tail is truncated.
     ///
     /// # Errors
-    /// As of [`Journal::open`].
+    /// Errors of [`Journal::open`].
     pub fn open_or_resume(path: impl Into<PathBuf>, header: &Header) -> Result<(Journal, Vec<Row>)> {
         let mut rows = Vec::new();
         let journal = Journal::open(path.into(), header, &mut |reader| reader.next(&mut rows))?;
         Ok((journal, rows))
     }
 
-    /// Opens the journal at `path` to go on with it, or starts it, and lets `each` read the repetitions that are in it,
-    /// one a call, until it says that there is none; a torn tail is cut off.
+    /// Opens the journal at `path`, or creates it. `each` reads the existing repetitions, one per call, until
+    /// it returns false; a torn tail is truncated.
     ///
     /// # Errors
-    /// [`Error::OtherRun`] naming what differs when the journal has another header, [`Error::Damaged`] with
-    /// the offset when a record in the middle fails, [`Error::NotAJournal`], [`Error::Header`],
-    /// [`Error::Io`]. The file is then as it was.
+    /// [`Error::OtherRun`] with the differing field if the journal has another header. [`Error::Damaged`]
+    /// with the offset if a record in the middle fails. [`Error::NotAJournal`], [`Error::Header`],
+    /// [`Error::Io`]. The file is then unchanged.
     pub(crate) fn open(
         path: PathBuf,
         header: &Header,
@@ -117,7 +114,7 @@ impl Journal {
         Ok(Journal { path, file, header, length, buffer: Vec::new(), broken: false })
     }
 
-    /// Writes the beginning of an empty file, over the torn beginning of an older one if need be.
+    /// Writes the header of an empty file, over the torn header of an older one if necessary.
     fn begin(path: PathBuf, mut file: File, header: &Header) -> Result<Journal> {
         file.set_len(0).map_err(Error::io("write", &path))?;
         file.rewind().map_err(Error::io("write", &path))?;
@@ -135,14 +132,14 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Adds finished repetitions: a batch of rows in which all flows of one repetition stand together. When
-    /// this returns the batch is with the operating system, in one write, and survives the kill of this
-    /// process (for the loss of power see [`Journal::sync`]). One call per batch of some tens of
-    /// repetitions costs nothing to speak of; one call per repetition costs a system call each.
+    /// Appends finished repetitions: a batch of rows in which all flows of a repetition are consecutive. At
+    /// return the batch is with the operating system, in a single write, and survives a kill of this process
+    /// (for power loss see [`Journal::sync`]). One call per batch of some tens of repetitions has negligible
+    /// cost; one call per repetition costs a system call each.
     ///
     /// # Errors
-    /// [`Error::Row`] for a row that does not fit the header, [`Error::Io`] when the disk is full or worse.
-    /// Nothing of the batch is then in the journal, and appending may be tried again.
+    /// [`Error::Row`] for a row that does not fit the header, [`Error::Io`] for a failed write, as on a full
+    /// disk. Nothing of the batch is then in the journal, and the call may be repeated.
     pub fn append(&mut self, rows: &[Row]) -> Result<()> {
         for row in rows {
             self.header.check_row(row)?;
@@ -180,7 +177,7 @@ impl Journal {
         }
     }
 
-    /// Waits until everything appended is on the disk, where it survives the loss of power.
+    /// Waits until all appended records are on the disk, where they survive power loss.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -188,23 +185,23 @@ impl Journal {
         self.file.sync_data().map_err(Error::io("write", &self.path))
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The header it was opened with.
+    /// Header with which it was opened.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Bytes of the file.
+    /// Size of the file, bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 }
 
-/// [`Error::OtherRun`] unless the header in the file is the one that is wanted.
+/// [`Error::OtherRun`] unless the header of the file equals the wanted one.
 pub(crate) fn same_run(path: &Path, found: &Header, wanted: &Header) -> Result<()> {
     match found.difference(wanted) {
         None => Ok(()),
@@ -212,31 +209,31 @@ pub(crate) fn same_run(path: &Path, found: &Header, wanted: &Header) -> Result<(
     }
 }
 
-/// What a journal holds.
+/// Contents of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
     /// The run's header.
     pub header: Header,
-    /// The rows of all finished repetitions, in the order in which they finished.
+    /// Rows of all finished repetitions, in the order in which they finished.
     pub rows: Vec<Row>,
-    /// Bytes of the file that are whole records; what follows is torn.
+    /// Size of the complete records, bytes; the rest is torn.
     pub length: u64,
 }
 
-/// Reads the journal at `path` without changing it; also while a run is writing it. `None` when the run was
+/// Reads the journal at `path` without changing it; works while a run is writing. `None` if the run was
 /// killed before the header was complete.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::NotAJournal`], [`Error::Damaged`], [`Error::Header`] for that of a later program.
+/// [`Error::Io`], [`Error::NotAJournal`], [`Error::Damaged`], [`Error::Header`] for a newer program's header.
 pub fn read(path: &Path) -> Result<Option<Contents>> {
     let file = File::open(path).map_err(Error::io("read", path))?;
     contents(Reader::new(path, buffered(file))?)
 }
 
-/// Reads the bytes of a journal; `path` is for messages.
+/// Parses the bytes of a journal; `path` is used in messages.
 ///
 /// # Errors
-/// As of [`read`].
+/// Errors of [`read`].
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Contents>> {
     contents(Reader::new(path, Cursor::new(bytes))?)
 }
@@ -249,7 +246,7 @@ fn contents<R: io::Read + Seek>(reader: Option<Reader<R>>) -> Result<Option<Cont
     Ok(Some(Contents { header: reader.into_header(), rows, length }))
 }
 
-/// A journal's file with room for some hundred repetitions, between which readers go back and forth.
+/// A journal file with a buffer for some hundred repetitions, between which readers seek.
 pub(crate) fn buffered(file: File) -> BufReader<File> {
     BufReader::with_capacity(1 << 18, file)
 }
@@ -258,7 +255,7 @@ fn damaged(path: &Path, offset: usize, why: String) -> Error {
     Error::Damaged { path: path.to_owned(), offset: offset as u64, why }
 }
 
-/// The payload of the record at `at` of bytes that begin at offset `base` of the file, if one is there and checks.
+/// Payload of the record at `at`, if it is valid. The bytes begin at offset `base` of the file.
 fn record_at(bytes: &[u8], base: u64, at: usize) -> Option<&[u8]> {
     let mut rest = bytes.get(at..)?;
     let length = take_u32(&mut rest)?;
@@ -278,15 +275,15 @@ fn check_head(offset: u64, length: u32) -> u32 {
     crc32fast::hash(&words)
 }
 
-/// Leaves room for the head of a record; returns where it starts in the buffer.
+/// Reserves the head of a record; returns its position in the buffer.
 fn open_record(buffer: &mut Vec<u8>) -> usize {
     let start = buffer.len();
     buffer.extend_from_slice(&[0; HEAD]);
     start
 }
 
-/// Fills in the head of the record that starts at `start`; `base` is the file offset of the buffer's first
-/// byte. `None` when the payload is too long.
+/// Fills in the head of the record at `start`; `base` is the file offset of the buffer's first byte. `None`
+/// if the payload is too long.
 fn close_record(buffer: &mut [u8], start: usize, base: u64) -> Option<()> {
     let (head, payload) = buffer[start..].split_at_mut(HEAD);
     let length = u32::try_from(payload.len()).ok()?;
@@ -296,7 +293,7 @@ fn close_record(buffer: &mut [u8], start: usize, base: u64) -> Option<()> {
     Some(())
 }
 
-/// The flows of one repetition. More than 2^32 of them, or a longer name, cannot be closed as a record.
+/// Encodes the flows of one repetition. More than 2^32 flows, or a longer name, cannot be closed as a record.
 fn encode(buffer: &mut Vec<u8>, flows: &[Row]) {
     let Some(first) = flows.first() else { return };
     buffer.extend_from_slice(&first.cell.to_le_bytes());
@@ -316,7 +313,7 @@ fn encode(buffer: &mut Vec<u8>, flows: &[Row]) {
     }
 }
 
-/// Undoes [`encode`]; `None` when the payload says something that `header` does not allow.
+/// Decodes a payload; `None` if it is inconsistent with `header`.
 fn decode(mut payload: &[u8], header: &Header, rows: &mut Vec<Row>) -> Option<()> {
     let payload = &mut payload;
     let cell = take_u32(payload)?;

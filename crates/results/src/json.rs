@@ -1,6 +1,6 @@
 //! JSON document of `run`.
 //!
-//! One document, which other programs rely on: keys may be added, never renamed.
+//! A document for other programs: keys may be added, never renamed.
 //!
 //! ```json
 //! {"schema": "williwaw-run/1", "scenario": "...", "seed": 1, "version": "...",
@@ -11,9 +11,9 @@
 //!             "flows": {"FLOW": {"NAME": {}}}}]}
 //! ```
 //!
-//! A grid value is a number where all values of its key are. `stddev` and `ci95` are null for a single
-//! value; of a metric that nobody measured everything is null and `n` is 0. How several flows make one
-//! `metrics` is told in [`cells`](crate::cells).
+//! A grid value is a number if all values of its key are. `stddev` and `ci95` are null for a single value.
+//! For a metric without values everything is null and `n` is 0. [`cells`](crate::cells) describes how several
+//! flows combine into one `metrics`.
 
 use std::cell::RefCell;
 
@@ -26,14 +26,14 @@ use crate::row::{self, Header, Row};
 use crate::source::Source;
 use crate::stats::Summary;
 
-/// The document's shape.
+/// Name and version of the document's schema.
 pub const SCHEMA: &str = "williwaw-run/1";
 
-/// The document of a run; `scenario` is the scenario's file name or title. It does not depend on the order
-/// of the rows and holds no number that JSON cannot.
+/// Document of a run; `scenario` is the scenario's file name or title. It does not depend on the order of
+/// rows and contains only numbers that JSON can represent.
 ///
 /// # Errors
-/// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
+/// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that form no
 /// table.
 pub fn run_document(scenario: &str, header: &Header, rows: &[Row]) -> Result<Value> {
     let numbers = numbers(header);
@@ -47,7 +47,7 @@ pub fn run_document(scenario: &str, header: &Header, rows: &[Row]) -> Result<Val
     Ok(document.into())
 }
 
-/// What the document says before its cells.
+/// Entries of the document before its cells.
 pub fn head(scenario: &str, header: &Header) -> Map<String, Value> {
     let entries = [
         ("schema", json!(SCHEMA)),
@@ -64,15 +64,15 @@ fn numbers(header: &Header) -> Vec<String> {
     header.param_columns().into_iter().filter(|param| param.is_number).map(|param| param.name).collect()
 }
 
-/// The list `cells` of the document, made while it is written: no more than one cell is in memory.
+/// List `cells` of the document, generated during writing with a single cell in memory.
 pub struct Cells<'a> {
     source: Source<'a>,
-    /// Sees each summary as well.
+    /// Called with each summary.
     seen: RefCell<&'a mut dyn FnMut(&CellSummary)>,
 }
 
 impl<'a> Cells<'a> {
-    /// The cells of a run; `seen` is called for each.
+    /// Cells of a run; `seen` is called for each.
     pub fn new(source: Source<'a>, seen: &'a mut dyn FnMut(&CellSummary)) -> Cells<'a> {
         Cells { source, seen: RefCell::new(seen) }
     }
@@ -123,7 +123,7 @@ fn param_document(value: &str, is_number: bool) -> Value {
     if !is_number {
         return value.into();
     }
-    // An integer stays one: 100, not 100.0.
+    // An integer stays an integer: 100, not 100.0.
     match value.parse::<i64>() {
         Ok(whole) => whole.into(),
         Err(_) => row::number(value).into(),
@@ -140,7 +140,7 @@ fn metrics_document(header: &Header, metrics: &[Option<Summary>]) -> Value {
         .into()
 }
 
-/// The keys of a metric; null where there is no number.
+/// Keys of a metric; null for missing numbers.
 pub fn summary_document(summary: Option<&Summary>) -> Value {
     json!({
         "mean": summary.map(|summary| summary.mean),

@@ -1,11 +1,11 @@
 //! Result store: rows, journal, Parquet, statistics.
 //!
-//! A run produces [`Row`]s: one per cell of the grid, repetition and flow, with a value per metric. They go
-//! first to an append-only [`journal`], so that a kill at any moment loses no finished repetition, and at
-//! the end to one Parquet table ([`parquet`]). [`folder`] keeps the two together, [`stats`] and [`cells`]
-//! boil the rows down, [`json`] and [`csv`] print them.
+//! A run produces [`Row`]s: one per cell of the grid, repetition and flow, with a value per metric. They are
+//! appended to a [`journal`], so that a kill at any moment loses no finished repetition, and finally written
+//! to one Parquet table ([`parquet`]). [`folder`] manages both files, [`stats`] and [`cells`] summarise the
+//! rows, [`json`] and [`csv`] write them.
 //!
-//! The crate knows neither engine nor scenario: rows, headers and the time of day are handed in.
+//! The crate knows neither engine nor scenario: the caller supplies rows, headers and the time of day.
 //!
 //! ```
 //! use results::{Cell, Column, Combine, Header, Row};

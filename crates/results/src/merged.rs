@@ -1,8 +1,8 @@
 //! Merge of a run's journal and tables into the order of the table, in the memory of some repetitions.
 //!
-//! Threads finish repetitions nearly in the order in which they were handed out, so a journal is a sequence of
-//! ascending stretches. Each is remembered by its first key and its place, some bytes for a batch of repetitions, and
-//! opened when its turn has come. A table ascends as a whole.
+//! Threads finish repetitions nearly in the order of their batches, so that a journal is a sequence of
+//! ascending runs. Each run is indexed by its first key and its offset, at some bytes per batch, and opened
+//! when its turn comes. A table is ascending as a whole.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use crate::row::{self, Header, Row};
 /// Cell and repetition.
 type Key = (u32, u64);
 
-/// Repetitions of the journal that ascend, from `at` to before `end`.
+/// An ascending run of repetitions in the journal, from offset `at` to before `end`.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     first: Key,
@@ -25,16 +25,16 @@ struct Stretch {
     end: u64,
 }
 
-/// The rows of several sources, repetition by repetition.
+/// Merged rows of several sources, by repetition.
 pub(crate) struct Merged {
     header: Header,
     journal: Option<Reader<BufReader<File>>>,
-    /// Stretches that are not yet open; the next one is last.
+    /// Runs not yet open; the next one is last.
     waiting: Vec<Stretch>,
-    /// The next repetition of each open source.
+    /// Next repetition of each open source.
     next: BinaryHeap<Reverse<(Key, usize)>>,
     open: Vec<Option<Source>>,
-    /// Places in `open` that are free.
+    /// Free indexes of `open`.
     free: Vec<usize>,
 }
 
@@ -45,16 +45,16 @@ struct Source {
 }
 
 enum Of {
-    /// The next record of the stretch, and its end.
+    /// Offset of the next record of the run, and the run's end.
     Journal(u64, u64),
     Table(Box<TableRows>),
 }
 
 impl Merged {
-    /// Merges a journal and tables, all of this header.
+    /// Merges a journal and tables with equal headers.
     ///
     /// # Errors
-    /// Whatever reading them brings.
+    /// Errors of reading them.
     pub(crate) fn new(
         header: Header,
         mut journal: Option<Reader<BufReader<File>>>,
@@ -78,11 +78,10 @@ impl Merged {
         &self.header
     }
 
-    /// Adds the rows of the next repetition to `rows`, each key once; false at the end.
+    /// Appends the rows of the next repetition to `rows`, each key once; false at the end.
     ///
-    /// # Errors
-    /// [`Conflict`](crate::Error::Conflict) when sources disagree about a repetition, [`Row`](crate::Error::Row) for a row that does not fit the
-    /// header, and whatever reading brings.
+    /// [`Conflict`](crate::Error::Conflict) if sources disagree about a repetition,
+    /// [`Row`](crate::Error::Row) for a row that does not fit the header, and errors of reading.
     pub(crate) fn next(&mut self, rows: &mut Vec<Row>) -> Result<bool> {
         while let Some(&stretch) = self.waiting.last()
             && self.next.peek().is_none_or(|Reverse((key, _))| stretch.first <= *key)
@@ -101,19 +100,19 @@ impl Merged {
             }
         }
         own.sort_by(|a, b| a.flow.cmp(&b.flow));
-        // Finds the conflicts; what remains double is equal.
+        // Detects conflicts; remaining duplicates are equal.
         row::in_order(&self.header, &own)?;
         own.dedup_by(|later, kept| later.flow == kept.flow);
         rows.append(&mut own);
         Ok(true)
     }
 
-    /// Reads the next repetition of a source and puts it among the open ones; one that is at its end is left out.
+    /// Reads the next repetition of a source and adds it to the open ones; an exhausted source is dropped.
     fn advance(&mut self, mut source: Source) -> Result<()> {
         match &mut source.of {
             Of::Table(table) => table.next_repetition(&mut source.rows)?,
             Of::Journal(at, end) => {
-                // A record without flows says nothing.
+                // Skips records without flows.
                 while let Some(journal) = self.journal.as_mut().filter(|_| *at < *end)
                     && source.rows.is_empty()
                 {
@@ -135,7 +134,7 @@ impl Merged {
     }
 }
 
-/// Where the repetitions of a journal ascend.
+/// Ascending runs of a journal.
 fn stretches(journal: &mut Reader<BufReader<File>>) -> Result<Vec<Stretch>> {
     let mut all: Vec<Stretch> = Vec::new();
     let mut before = None;

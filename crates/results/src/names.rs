@@ -1,9 +1,9 @@
-//! Short names of grid keys: the last parts of their paths, as many as tell them apart.
+//! Short names of grid keys: the shortest suffixes of their paths that are distinct.
 
-/// Words that say little without the part before them.
+/// Path components that need the component before them.
 const VAGUE: &[&str] = &["down", "up", "limit", "min", "max", "initial", "adapt"];
 
-/// Short names of the paths, in the same order.
+/// Short names of the paths, in order.
 pub fn short(paths: &[&str]) -> Vec<String> {
     let split: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
     let tail = |path: &[&str], n: usize| path[path.len().saturating_sub(n)..].join(".");

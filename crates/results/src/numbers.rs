@@ -1,9 +1,9 @@
-//! Metrics of a program's own: numbers that a command reports as one JSON object, and their columns.
+//! Metrics of a command: numbers that the program reports as one JSON object, and their columns.
 //!
-//! The object is the last line of the command's standard output that begins with `{`, or a file that it writes. Each
-//! key becomes a column beside the metrics of the flows. A key that names no usable number is left out and said; an
-//! object that cannot be read is an error. Names are not known before a run, so they are no part of the journal: rows
-//! get their columns afterwards ([`widen`]).
+//! The object is the last line of the command's standard output that begins with `{`, or a file that it
+//! writes. Each key becomes a column beside the metrics of the flows. A key without a usable number is left
+//! out and reported; an unreadable object is an error. Names are unknown before a run and so are not in the
+//! journal: rows get their columns afterwards ([`widen`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,22 +15,22 @@ use crate::row::{Column, Combine, Header, KEYS, Row};
 /// Name of the table beside the flows: `commands.parquet`.
 pub const TABLE: &str = "commands";
 
-/// Numbers that one command may report; further keys are left out.
+/// Maximum number of metrics of one command; further keys are left out.
 pub const MOST: usize = 256;
 
-/// Bytes of a name.
+/// Maximum length of a name, bytes.
 const LONGEST: usize = 64;
 
-/// What one command reported in one repetition.
+/// Metrics of one command in one repetition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Numbers {
-    /// By name; finite.
+    /// Finite values by name.
     pub values: BTreeMap<String, f64>,
-    /// A sentence for each key that was left out.
+    /// A sentence for each omitted key.
     pub left_out: Vec<String>,
 }
 
-/// Numbers of a command with the place of its row.
+/// Metrics of a command with the key of its row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reported {
     /// Index of the cell.
@@ -39,12 +39,12 @@ pub struct Reported {
     pub repetition: u64,
     /// Name of the command.
     pub command: String,
-    /// By name.
+    /// Values by name.
     pub values: BTreeMap<String, f64>,
 }
 
-/// Whether a text can be the name of such a number: a letter, then letters, digits and `_`, at most 64 bytes; no key
-/// column.
+/// Whether a text is a valid metric name: a letter, then letters, digits and `_`, at most 64 bytes; not the
+/// name of a key column.
 pub fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic());
@@ -52,7 +52,7 @@ pub fn is_name(name: &str) -> bool {
     first && rest && name.len() <= LONGEST && !KEYS.contains(&name)
 }
 
-/// The unit that the end of a name tells: `_s` seconds, `_bps` bit/s; empty for others.
+/// Unit by the suffix of the name: `_s` seconds, `_bps` bit/s; otherwise empty.
 pub fn unit(name: &str) -> &'static str {
     match name {
         _ if name.ends_with("_bps") => "bit/s",
@@ -61,7 +61,8 @@ pub fn unit(name: &str) -> &'static str {
     }
 }
 
-/// Whether more of it is better: true for rates, false for times and amounts, by the end of the name; none for others.
+/// Whether larger values are better, by the suffix of the name: true for rates, false for times and amounts,
+/// otherwise `None`.
 pub fn more_is_better(name: &str) -> Option<bool> {
     let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end));
     if ends(&["_bps", "_fps", "_hz"]) {
@@ -73,34 +74,34 @@ pub fn more_is_better(name: &str) -> Option<bool> {
     }
 }
 
-/// A text that is no object of numbers.
+/// Error of a text that is no object of numbers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// JSON of another kind.
+    /// JSON of another type.
     #[error("is JSON, but no object with names and numbers")]
     NoObject,
-    /// No JSON.
+    /// Invalid JSON.
     #[error("is no JSON: {0}")]
     Json(#[source] serde_json::Error),
-    /// No JSON, and it has this word for a number that is not finite.
+    /// Invalid JSON, with this word for a non-finite number.
     #[error("is no JSON: {0}; JSON has no {1}: null stands for a number that there is not")]
     NotFinite(#[source] serde_json::Error, &'static str),
 }
 
-/// A standard output without numbers.
+/// Error of a standard output without metrics.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
     /// No line begins with `{`.
     #[error("its standard output has no line of JSON; the last one has to be as {{\"page_load_s\": 1.2}}")]
     NoLine,
-    /// The line of this number, from 1, cannot be read.
+    /// The line of this number, from 1, is unreadable.
     #[error("line {0} of its standard output {1}")]
     Line(usize, #[source] ObjectError),
 }
 
-/// Reads the last line of an output that begins with `{`. `taken` are names of williwaw's own metrics.
+/// Reads the last line of an output that begins with `{`. `taken` are the names of williwaw's metrics.
 ///
 /// # Errors
 /// There is no such line, or it is no JSON object.
@@ -113,7 +114,7 @@ pub fn of_output(output: &[u8], taken: &[&str]) -> Result<Numbers, OutputError> 
     of_object(line).map(|object| chosen(object, taken)).map_err(|why| OutputError::Line(at + 1, why))
 }
 
-/// Reads a file that holds one object.
+/// Reads a file with a single object.
 ///
 /// # Errors
 /// It is no JSON object.
@@ -160,7 +161,7 @@ fn chosen(object: Map<String, Value>, taken: &[&str]) -> Numbers {
             Value::Array(_) | Value::Object(_) => "is nested; only numbers at the top are taken",
         };
         let shown: String = name.chars().take(40).collect();
-        // One sentence a key, and no flood of them.
+        // One sentence per key, up to ten.
         if numbers.left_out.len() < 10 {
             numbers.left_out.push(format!("`{shown}` {kind}"));
         }
@@ -168,7 +169,8 @@ fn chosen(object: Map<String, Value>, taken: &[&str]) -> Numbers {
     numbers
 }
 
-/// Adds a column for each name to header and rows, sorted by name. A command without a row, since it serves, gets one.
+/// Adds a column for each name to header and rows, sorted by name. A command without a row, such as a server,
+/// gets one.
 pub fn widen(header: &mut Header, rows: &mut Vec<Row>, reported: &[Reported]) {
     let names: BTreeSet<&str> = reported
         .iter()
@@ -197,10 +199,10 @@ pub fn widen(header: &mut Header, rows: &mut Vec<Row>, reported: &[Reported]) {
     rows.sort_by(|a, b| a.key().cmp(&b.key()));
 }
 
-/// The table `commands`: the keys of the flows' table, and a column for each name.
+/// Table `commands`: keys of the flows' table, and a column for each name.
 ///
 /// # Errors
-/// [`crate::Error::Header`] if the header makes no table.
+/// [`crate::Error::Header`] for an invalid header.
 pub fn table(header: &Header, reported: &[Reported]) -> Result<(Header, Vec<Row>)> {
     let mut own = Header { columns: Vec::new(), ..header.clone() };
     let mut rows = Vec::new();
@@ -299,7 +301,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Any bytes: numbers or a sentence, within the bounds.
+        /// Arbitrary bytes give metrics or an error, within the bounds.
         #[test]
         fn any_output_is_read_or_refused(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
             for text in [bytes.clone(), [b"{\"a\": ".as_slice(), &bytes, b"}"].concat()] {

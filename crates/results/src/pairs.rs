@@ -1,54 +1,54 @@
 //! Paired comparison of two runs by repetition.
 //!
-//! Two runs with one seed met the same weather in repetitions of the same number. So these are taken in pairs: what
-//! both have in common falls out of the difference, and its interval is that of the difference, which is far
-//! narrower than those of the two means (decision 0004).
+//! Two runs with one seed have equal weather in repetitions of equal number, which therefore form pairs.
+//! Effects common to both cancel in the difference, whose interval is far narrower than those of the two
+//! means (decision 0004).
 
 use crate::error::Result;
 use crate::row::{self, Header, Row};
 use crate::stats::{Summary, paired_difference};
 use std::collections::BTreeMap;
 
-/// One metric of two cells, over the repetitions in which both gave it.
+/// Comparison of one metric in two cells, over the repetitions in which both have a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Contrast {
-    /// The first run's values in these repetitions.
+    /// Values of the first run in these repetitions.
     pub a: Option<Summary>,
-    /// The second run's.
+    /// Values of the second run.
     pub b: Option<Summary>,
-    /// The second's less the first's, with the interval of that.
+    /// Second minus first, with the interval of the difference.
     pub difference: Option<Summary>,
-    /// Pairs in which the second's is smaller.
+    /// Pairs with a smaller second value.
     pub less: u64,
-    /// Pairs in which it is larger.
+    /// Pairs with a larger second value.
     pub more: u64,
-    /// Repetitions of both in which only the first gave the number.
+    /// Common repetitions with a value in the first run only.
     pub only_a: u64,
-    /// In which only the second did.
+    /// Common repetitions with a value in the second run only.
     pub only_b: u64,
-    /// The repetition in which they differ most, if they do in any; the first of equals.
+    /// Repetition with the largest difference, the first of equals; `None` without differences.
     pub furthest: Option<u64>,
 }
 
-/// What can be said of a difference.
+/// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// There is no pair.
+    /// No pair.
     Nothing,
-    /// One pair: a difference of which nobody knows how sure it is.
+    /// A single pair: the uncertainty of the difference is unknown.
     Once,
-    /// It is the same in every pair.
+    /// Equal in every pair.
     Same,
-    /// The interval is below zero: the second has less.
+    /// The interval is below zero: the second run has less.
     Less,
-    /// It is above: the second has more.
+    /// The interval is above zero: the second run has more.
     More,
-    /// Zero lies within the interval.
+    /// Zero is within the interval.
     Open,
 }
 
 impl Contrast {
-    /// What can be said of it, at 95 %.
+    /// Verdict at the 95 % level.
     pub fn told(&self) -> Told {
         let Some(difference) = self.difference else { return Told::Nothing };
         match difference.ci95 {
@@ -60,13 +60,13 @@ impl Contrast {
         }
     }
 
-    /// The difference as a share of the first run's mean; none where that is 0.
+    /// Difference relative to the first run's mean; `None` if that is 0.
     pub fn relative(&self) -> Option<f64> {
         let (difference, a) = (self.difference?, self.a?);
         (a.mean != 0.0).then(|| difference.mean / a.mean.abs())
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     pub fn pairs(&self) -> u64 {
         self.difference.map_or(0, |difference| difference.n)
     }
@@ -97,29 +97,29 @@ impl Contrast {
     }
 }
 
-/// A cell of one run beside a cell of another.
+/// A cell of one run compared with a cell of another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellContrast {
-    /// Numbers of the repetitions that both have.
+    /// Numbers of the common repetitions.
     pub repetitions: Vec<u64>,
-    /// All flows that both have together, in the order of the metrics that were asked for. A repetition in which a flow gave the
-    /// number on one side only makes no pair.
+    /// All common flows together, in the order of the requested metrics. A repetition in which a flow has a
+    /// value on one side only forms no pair.
     pub metrics: Vec<Contrast>,
-    /// Each flow that both have, by name; empty unless they were asked for.
+    /// Each common flow, by name; empty unless requested.
     pub flows: Vec<(String, Vec<Contrast>)>,
 }
 
-/// A run: what its rows mean, and the rows.
+/// A run: header and rows.
 pub type Run<'a> = (&'a Header, &'a [Row]);
 
-/// Places of the metrics that both runs have, in the order of the first.
+/// Column indexes of the common metrics, in the order of the first run.
 pub fn columns(a: &Header, b: &Header) -> Vec<(usize, usize)> {
     let places = a.columns.iter().enumerate();
     places.filter_map(|(at, column)| Some((at, b.column(&column.name)?))).collect()
 }
 
-/// Which cells go together, by index: those with the same grid values; where one run has a single cell and no
-/// other fits, that one and each of the other's. Empty where nothing goes together.
+/// Matching cells, by index: those with equal grid values. If one run has a single cell and none matches,
+/// that cell with each of the other run's. Empty without matches.
 pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
     let sorted = |cell: &row::Cell| {
         let mut params = cell.params.clone();
@@ -143,26 +143,26 @@ pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
     }
 }
 
-/// Two runs whose rows were put in order once, for all their cells.
+/// Two runs with sorted rows, for comparing all their cells.
 pub struct Pair<'a> {
     a: Sorted<'a>,
     b: Sorted<'a>,
 }
 
 impl<'a> Pair<'a> {
-    /// Puts their rows in order.
+    /// Sorts the rows of both runs.
     ///
     /// # Errors
-    /// As of [`row::in_order`].
+    /// Errors of [`row::in_order`].
     pub fn new(a: Run<'a>, b: Run<'a>) -> Result<Pair<'a>> {
         Ok(Pair { a: Sorted::new(a)?, b: Sorted::new(b)? })
     }
 
-    /// Sets a cell of one run beside a cell of the other, in these metrics (places in either header); each flow
-    /// beside the other's as well, if `flows`.
+    /// Compares a cell of one run with a cell of the other, in these metrics (column indexes in both
+    /// headers); with `flows`, each flow too.
     ///
     /// # Errors
-    /// As of [`paired_difference`].
+    /// Errors of [`paired_difference`].
     pub fn contrast(
         &self,
         cells: (u32, u32),
@@ -182,7 +182,7 @@ impl<'a> Pair<'a> {
                     values.each_ref().map(|flows| flows.iter().map(|(name, _)| *name).collect::<Vec<_>>());
                 let [mut value, mut other] =
                     values.map(|flows| combine.over(flows.into_iter().map(|(_, value)| Some(value))));
-                // A flow that gave nothing on one side, since it did not end say, must not make that side the better one.
+                // A flow without a value on one side, for example unfinished, must not favour that side.
                 if !common.is_empty() && mine != others {
                     value = value.filter(|_| others.iter().all(|name| mine.contains(name)));
                     other = other.filter(|_| mine.iter().all(|name| others.contains(name)));
@@ -208,7 +208,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The rows of a run, by cell, repetition and flow.
+/// Rows of a run by cell, repetition and flow.
 struct Sorted<'a> {
     header: &'a Header,
     rows: Vec<&'a Row>,
@@ -227,14 +227,14 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// The flows of a repetition that gave a number, of those in `common`; of all, if that is empty.
+/// Flows of a repetition with a value, among `common`; among all if that is empty.
 fn given<'a>(rows: &[&'a Row], at: usize, common: &[&str]) -> Vec<(&'a str, f64)> {
     let counts = |row: &&&Row| common.is_empty() || common.contains(&row.flow.as_str());
     let value = |row: &&'a Row| Some((row.flow.as_str(), row.values[at].filter(|value| value.is_finite())?));
     rows.iter().filter(counts).filter_map(value).collect()
 }
 
-/// Names of flows, each once, in alphabetical order.
+/// Names of flows, without duplicates, in alphabetical order.
 fn names<'a>(rows: &BTreeMap<u64, &[&'a Row]>) -> Vec<&'a str> {
     let mut names: Vec<&str> = rows.values().copied().flatten().map(|row| row.flow.as_str()).collect();
     names.sort_unstable();
@@ -257,7 +257,7 @@ mod tests {
         header(vec![Cell::new(0, [("n", "1")])])
     }
 
-    /// Times of one flow, a repetition each.
+    /// Times of one flow, one per repetition.
     fn rows(times: &[Option<f64>]) -> Vec<Row> {
         let row = |(at, time): (usize, &Option<f64>)| Row::new(0, at as u64, "a", [*time, Some(1.0)]);
         times.iter().enumerate().map(row).collect()
@@ -270,7 +270,7 @@ mod tests {
         pair.contrast((0, 0), &[(0, 0), (1, 1)], true).unwrap()
     }
 
-    /// The ten patients of Gosset (1908), as in [`crate::stats`]: two drugs, one patient each time.
+    /// The ten patients of Gosset (1908), as in [`crate::stats`]: two drugs, each patient a pair.
     #[test]
     fn the_sleep_of_ten_patients_is_a_pair_each() {
         let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0].map(Some);
@@ -282,10 +282,10 @@ mod tests {
         let [low, high] = difference.ci95.unwrap();
         assert!((low - 0.700_114_2).abs() < 1e-6 && (high - 2.459_885_8).abs() < 1e-6, "{low} {high}");
         assert_eq!((gain.told(), gain.less, gain.more), (Told::More, 0, 9));
-        // The ninth gained most.
+        // The ninth patient gained most.
         assert_eq!(gain.furthest, Some(8));
         assert_eq!(found.flows[0].1, found.metrics);
-        // Not paired, the two intervals overlap widely: 0.75 ± 1.28 and 2.33 ± 1.43.
+        // Unpaired, the two intervals overlap widely: 0.75 ± 1.28 and 2.33 ± 1.43.
         assert!(gain.a.unwrap().ci95.unwrap()[1] > gain.b.unwrap().ci95.unwrap()[0]);
         assert_eq!((found.metrics[1].told(), found.metrics[1].furthest), (Told::Same, None));
     }
@@ -314,7 +314,7 @@ mod tests {
         };
         let time = of(&a, &b)[0];
         assert_eq!((time.told(), time.only_a, time.only_b), (Told::Nothing, 1, 0));
-        // A flow that one side does not have is left out of both.
+        // A flow missing on one side is left out on both.
         let drops = of(&a, &b[..1])[1];
         assert_eq!((drops.a.unwrap().mean, drops.b.unwrap().mean), (1.0, 1.0));
     }
@@ -334,7 +334,8 @@ mod tests {
     }
 
     proptest! {
-        /// The difference of the means is the mean of the differences, and turning the sides turns the sign.
+        /// The difference of the means is the mean of the differences, and swapping the sides changes the
+        /// sign.
         #[test]
         fn sides_can_be_turned(pairs in proptest::collection::vec((any::<Option<i16>>(), any::<Option<i16>>()), 1..40)) {
             let (a, b): (Vec<_>, Vec<_>) =

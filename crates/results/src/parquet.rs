@@ -1,22 +1,22 @@
 //! Parquet table of a finished run.
 //!
-//! `flows.parquet` has one line per cell, repetition and flow, sorted by the three, so that its content does
-//! not depend on the order in which repetitions finished; the same rows give the same bytes.
+//! `flows.parquet` has one row per cell, repetition and flow, sorted by these keys. Its content does not
+//! depend on the order in which repetitions finished; equal rows give equal bytes.
 //!
 //! | column | type |
 //! |---|---|
 //! | `cell` | int32 |
 //! | `repetition` | int64 |
 //! | `flow` | text |
-//! | one per grid key | double when every value of the grid reads as a number, else text; null where a cell has no such key |
-//! | one per metric | double, null where there is no value |
+//! | one per grid key | double if every value of the grid is a number, else text; null where a cell has no
+//! such key |
+//! | one per metric | double, null without a value |
 //!
-//! Beside them stand as metadata `williwaw.schema`, `williwaw.version`, `williwaw.scenario_hash`,
-//! `williwaw.seed`, in `williwaw.short` a short name for each grid key as JSON, and in `williwaw.header` the whole
-//! header as JSON: units, ways to combine, and the grid
-//! as the scenario spells it. `williwaw.pages` is the length in bytes of all that precedes the footer and
-//! its CRC-32 in hexadecimal: Parquet checks nothing by itself, and a flipped bit in a page is another
-//! number or worse. Other readers pass over it.
+//! Metadata: `williwaw.schema`, `williwaw.version`, `williwaw.scenario_hash` and `williwaw.seed`.
+//! `williwaw.short` has a short name for each grid key as JSON, and `williwaw.header` the whole header as
+//! JSON: units, combinations, and the grid as the scenario spells it. `williwaw.pages` is the number of bytes
+//! before the footer and their CRC-32 in hexadecimal, because Parquet itself does not detect a flipped bit in
+//! a page. Other readers ignore it.
 
 pub mod long;
 mod table;
@@ -43,10 +43,9 @@ use crate::row::{self, Cell, Header, KEYS, ParamColumn, Row};
 pub(crate) use self::table::Keys;
 pub use self::table::{Table, TableRows, read_flows};
 
-/// Rows that are compressed together, and that a reader can skip together: what a writer and a reader hold at once.
+/// Rows per row group, the unit of compression and skipping; a writer or reader holds one group in memory.
 pub(crate) const GROUP: usize = 1 << 14;
 
-/// Metadata key of the whole header.
 /// File name of the flows' table.
 pub(crate) const FLOWS: &str = "flows.parquet";
 const HEADER_KEY: &str = "williwaw.header";
@@ -59,31 +58,31 @@ const PAGES_KEY: &str = "williwaw.pages";
 
 type Outcome<T> = std::result::Result<T, ParquetError>;
 
-/// Gives the rows of a table in its order, some at a time; false at the end.
+/// Appends further rows of a table in its order; returns false at the end.
 pub(crate) type More<'a> = &'a mut dyn FnMut(&mut Vec<Row>) -> Result<bool>;
 
-/// Writes the table to `path` by way of a file beside it, so that `path` is always whole; durable when this
-/// returns. Rows may come in any order; equal ones count once.
+/// Writes the table to `path` through a temporary file, so that `path` is complete at every moment; durable
+/// at return. Rows may be in any order; duplicates count once.
 ///
 /// # Errors
-/// [`Error::Header`], [`Error::Row`] and [`Error::Conflict`] for what makes no table, [`Error::Io`] and
-/// [`Error::Parquet`] when it cannot be written. A table that was there before is then untouched.
+/// [`Error::Header`], [`Error::Row`] and [`Error::Conflict`] for rows that form no table, [`Error::Io`] and
+/// [`Error::Parquet`] for failed writes. An existing table is then unchanged.
 pub fn write_flows(path: &Path, header: &Header, rows: &[Row]) -> Result<()> {
     header.check()?;
     write_rows(path, header, &mut some_of(row::in_order(header, rows)?.into_iter()))
 }
 
-/// The bytes that [`write_flows`] would write, where there are no files.
+/// Bytes of [`write_flows`], for targets without files.
 ///
 /// # Errors
-/// As of [`write_flows`], but for those of files.
+/// Errors of [`write_flows`], except those of files.
 pub fn flows_bytes(header: &Header, rows: &[Row]) -> Result<Vec<u8>> {
     header.check()?;
     let rows = row::in_order(header, rows)?.into_iter();
     write_to(Vec::new(), Path::new(FLOWS), header, &mut some_of(rows))
 }
 
-/// Rows that are in order, some at a time.
+/// Sorted rows, in portions.
 fn some_of<'a>(mut rest: std::vec::IntoIter<&'a Row>) -> impl FnMut(&mut Vec<Row>) -> Result<bool> + use<'a> {
     move |rows| {
         rows.extend(rest.by_ref().take(GROUP).cloned());
@@ -91,18 +90,18 @@ fn some_of<'a>(mut rest: std::vec::IntoIter<&'a Row>) -> impl FnMut(&mut Vec<Row
     }
 }
 
-/// [`write_flows`] of rows that come in the table's order, in the memory of some thousand of them.
+/// [`write_flows`] for sorted rows, with some thousand of them in memory.
 ///
 /// # Errors
-/// As of [`write_flows`], and those of `more`.
+/// Errors of [`write_flows`], and those of `more`.
 pub(crate) fn write_rows(path: &Path, header: &Header, more: More<'_>) -> Result<()> {
     durable::replace(path, |file| write_to(file, path, header, more))
 }
 
-/// Writes the table into a file or a memory; `path` is for messages.
+/// Writes the table to a file or to memory; `path` is used in messages.
 ///
 /// # Errors
-/// As of [`write_rows`].
+/// Errors of [`write_rows`].
 pub(crate) fn write_to<W: Write + Send>(out: W, path: &Path, header: &Header, more: More<'_>) -> Result<W> {
     header.check()?;
     let mut failed = None;
@@ -123,7 +122,7 @@ fn write_table<W: Write + Send>(
     header: &Header,
     more: &mut dyn FnMut(&mut Vec<Row>) -> Outcome<bool>,
 ) -> Outcome<W> {
-    // Plain structures always become JSON.
+    // Serialisation of a plain structure cannot fail.
     let text = serde_json::to_string(header).map_err(|error| ParquetError::External(Box::new(error)))?;
     let params = header.param_columns();
     let keys: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
@@ -146,7 +145,7 @@ fn write_table<W: Write + Send>(
         .collect();
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
-        // Nothing of the machine or the hour: the same rows are the same bytes.
+        // No machine name or time: equal rows give equal bytes.
         .set_created_by(format!("williwaw version {}", header.version))
         .set_key_value_metadata(Some(key_values))
         .set_sorting_columns(Some(sorted_by))
@@ -171,7 +170,7 @@ fn write_table<W: Write + Send>(
     Ok(writer.into_inner()?.out)
 }
 
-/// An output that knows what went into it.
+/// A writer that counts and checksums its bytes.
 struct Checked<W> {
     out: W,
     length: u64,
@@ -179,7 +178,7 @@ struct Checked<W> {
 }
 
 impl<W> Checked<W> {
-    /// Length and check of everything written so far, as it stands in the metadata.
+    /// Length and checksum of all bytes so far, in the format of the metadata.
     fn seal(&self) -> String {
         format!("{} {:08x}", self.length, self.check.clone().finalize())
     }
@@ -228,7 +227,7 @@ fn write_group<W: std::io::Write + Send>(
     params: &[ParamColumn],
     rows: &[Row],
 ) -> Outcome<()> {
-    // Both fit: the rows were checked against the header.
+    // Both conversions are lossless: the rows were checked against the header.
     let cells: Vec<i32> = rows.iter().map(|row| row.cell as i32).collect();
     write_column::<Int32Type>(group, &cells, None)?;
     let repetitions: Vec<i64> = rows.iter().map(|row| row.repetition as i64).collect();
@@ -239,7 +238,7 @@ fn write_group<W: std::io::Write + Send>(
     let flows: Vec<ByteArray> = rows.iter().map(|row| shared(&row.flow)).collect();
     write_column::<ByteArrayType>(group, &flows, None)?;
 
-    // Rows of one cell stand together.
+    // The rows of a cell are consecutive.
     let stretches: Vec<(Option<Cow<'_, Cell>>, usize)> =
         rows.chunk_by(|a, b| a.cell == b.cell).map(|rows| (header.cell(rows[0].cell), rows.len())).collect();
     for param in params {

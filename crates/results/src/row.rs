@@ -1,8 +1,8 @@
 //! Result row and header of a run.
 //!
-//! A [`Row`] holds the metrics of one flow in one repetition of one cell of the grid; the [`Header`] says
-//! once what the cells and the columns are. A value that does not exist (the download time of a download
-//! that never ended) is `None`; a value that is not finite is treated as one that does not exist.
+//! A [`Row`] holds the metrics of one flow in one repetition of one cell of the grid; the [`Header`]
+//! describes cells and columns. A missing value (the download time of an unfinished download) is `None`; a
+//! non-finite value counts as missing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,27 +13,27 @@ use crate::error::{Error, Result};
 pub use crate::grid::Cell;
 use crate::grid::Grid;
 
-/// The shape of what this crate writes; it changes when an older reader would go wrong.
+/// Schema version of written files; it changes when older readers would misread them.
 pub const SCHEMA: &str = "williwaw-flows/1";
 
-/// The names of the key columns in every table, in order.
+/// Names of the key columns in every table, in order.
 pub const KEYS: [&str; 3] = ["cell", "repetition", "flow"];
 
-/// How the values of several flows in one repetition become the value of the repetition. A flow without a
-/// value takes no part; when none has one, neither has the repetition.
+/// Combination of the values of several flows into the value of a repetition. Flows without a value are left
+/// out; if none has one, the repetition has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combine {
-    /// The mean over flows: ratios and times.
+    /// Mean over flows: ratios and times.
     Mean,
-    /// The sum over flows: counts, and rates that share a link.
+    /// Sum over flows: counts, and rates that share a link.
     Sum,
-    /// The largest of the flows: the time at which everything is done.
+    /// Maximum over flows: time of completion.
     Max,
 }
 
 impl Combine {
-    /// The value of a repetition from those of its flows; not finite and absent are the same.
+    /// Value of a repetition from those of its flows; non-finite values count as missing.
     pub fn over(self, values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
         let (mut n, mut sum, mut max) = (0.0_f64, 0.0_f64, f64::NEG_INFINITY);
         for value in values.into_iter().flatten().filter(|value| value.is_finite()) {
@@ -60,39 +60,39 @@ impl fmt::Display for Combine {
     }
 }
 
-/// One metric of the table.
+/// A metric of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// The metric's name, as in the scenario's expectations: `download_time_s`.
+    /// Name of the metric, as in the scenario's expectations: `download_time_s`.
     pub name: String,
-    /// The unit of its values (`s`, `bit/s`); empty for counts and ratios.
+    /// Unit of the values (`s`, `bit/s`); empty for counts and ratios.
     pub unit: String,
-    /// How flows are taken together.
+    /// Combination over flows.
     pub combine: Combine,
 }
 
 impl Column {
-    /// A column of that name, unit and combination.
+    /// A column with this name, unit and combination.
     pub fn new(name: impl Into<String>, unit: impl Into<String>, combine: Combine) -> Column {
         Column { name: name.into(), unit: unit.into(), combine }
     }
 }
 
-/// What makes a run this run and no other: the number of repetitions is not part of it, so that a run can
-/// be continued with more of them.
+/// Identity of a run. The number of repetitions is not a part of it, so that a run can be continued with more
+/// of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`SCHEMA`] of the program that wrote it.
+    /// [`SCHEMA`] of the writing program.
     pub schema: String,
-    /// Hash of the scenario's text and of what was set from outside.
+    /// Hash of the scenario's text and overrides.
     pub scenario_hash: String,
-    /// The seed of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// The version of the program: another version may give other numbers.
+    /// Version of the program; results may differ between versions.
     pub version: String,
-    /// The grid, by ascending index.
+    /// Grid, in ascending order of index.
     pub cells: Grid,
-    /// The metrics, in the order of [`Row::values`].
+    /// Metrics, in the order of [`Row::values`].
     pub columns: Vec<Column>,
 }
 
@@ -101,12 +101,12 @@ pub struct Header {
 pub struct ParamColumn {
     /// The grid key.
     pub name: String,
-    /// Whether every value in the grid reads as a finite number.
+    /// Whether every value of the grid is a finite number.
     pub is_number: bool,
 }
 
 impl Header {
-    /// The header of a run with the present [`SCHEMA`].
+    /// A header of a run with the present [`SCHEMA`].
     ///
     /// # Errors
     /// [`Error::Header`], see [`Header::check`].
@@ -132,8 +132,8 @@ impl Header {
     /// Whether the header can be written as a table.
     ///
     /// # Errors
-    /// [`Error::Header`] when the schema is not ours, indices do not ascend or exceed 2^31 - 1, a key
-    /// appears twice in a cell, or two columns of the table would have the same name.
+    /// [`Error::Header`] for another schema, for indexes that do not ascend or exceed 2^31 - 1, for a
+    /// duplicate key in a cell, or for two columns of equal name.
     pub fn check(&self) -> Result<()> {
         let fail = |why: String| Err(Error::Header(why));
         if self.schema != SCHEMA {
@@ -172,17 +172,17 @@ impl Header {
         }
     }
 
-    /// The cell with that index.
+    /// Cell with this index.
     pub fn cell(&self, index: u32) -> Option<Cow<'_, Cell>> {
         self.cells.get(index)
     }
 
-    /// The place of a metric in [`Row::values`].
+    /// Index of a metric in [`Row::values`].
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// The grid keys of all cells in order of first appearance.
+    /// Grid keys of all cells, in order of first appearance.
     pub fn param_columns(&self) -> Vec<ParamColumn> {
         let cells = match &self.cells {
             Grid::Listed(cells) => cells,
@@ -198,7 +198,7 @@ impl Header {
         for cell in cells {
             for (at, (name, value)) in cell.params.iter().enumerate() {
                 let is_number = number(value).is_some();
-                // In a grid every cell has the same keys in the same order.
+                // In a grid every cell has equal keys in equal order.
                 let known = match found.get(at) {
                     Some(param) if param.name == *name => Some(at),
                     _ => found.iter().position(|param| param.name == *name),
@@ -212,7 +212,7 @@ impl Header {
         found
     }
 
-    /// The first part in which two headers differ: its name, here, there.
+    /// First difference of two headers: field name, value here, value there.
     pub fn difference(&self, other: &Header) -> Option<(String, String, String)> {
         let found = |field: &str, here: &dyn fmt::Display, there: &dyn fmt::Display| {
             Some((field.to_owned(), here.to_string(), there.to_string()))
@@ -232,7 +232,7 @@ impl Header {
         if self.cells.len() != other.cells.len() {
             return found("the number of cells", &self.cells.len(), &other.cells.len());
         }
-        // Equal axes need not be multiplied.
+        // Equal axes need no comparison of cells.
         if self.cells != other.cells
             && let Some((here, there)) =
                 self.cells.iter().zip(other.cells.iter()).find(|(here, there)| here != there)
@@ -247,10 +247,10 @@ impl Header {
         found(&format!("metric {}", at + 1), &describe_column(here), &describe_column(there))
     }
 
-    /// Whether a row has a cell of this header and a value per column.
+    /// Checks that a row has a cell of this header and a value per column.
     ///
     /// # Errors
-    /// [`Error::Row`] when not, or when its repetition exceeds 2^63 - 1.
+    /// [`Error::Row`] if not, or if its repetition exceeds 2^63 - 1.
     pub fn check_row(&self, row: &Row) -> Result<()> {
         let why = if !self.cells.has(row.cell) {
             format!("the grid has no cell {}", row.cell)
@@ -265,7 +265,7 @@ impl Header {
     }
 }
 
-/// A name that occurs twice.
+/// A duplicate name.
 fn twice(mut names: Vec<&str>) -> Option<String> {
     names.sort_unstable();
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_owned())
@@ -280,12 +280,12 @@ fn describe_column(column: &Column) -> String {
     format!("{} in {:?} by {}", column.name, column.unit, column.combine)
 }
 
-/// A grid value as a finite number, if it is one.
+/// Grid value as a number, if it is a finite one.
 pub(crate) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The metrics of one flow in one repetition.
+/// Metrics of one flow in one repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Index of the cell.
@@ -299,7 +299,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row of those values (of `f64` or of `Option<f64>`).
+    /// A row with these values (of `f64` or of `Option<f64>`).
     pub fn new<T: Into<Option<f64>>>(
         cell: u32,
         repetition: u64,
@@ -309,14 +309,14 @@ impl Row {
         Row { cell, repetition, flow: flow.into(), values: values.into_iter().map(Into::into).collect() }
     }
 
-    /// The key by which tables are sorted.
+    /// Sort key of tables.
     pub fn key(&self) -> (u32, u64, &str) {
         (self.cell, self.repetition, &self.flow)
     }
 }
 
-/// The rows in the order of every table, by cell, repetition and flow, each key once. Rows that are the
-/// same in key and values (a repetition that was run again) count once.
+/// Rows sorted by cell, repetition and flow, each key once. Rows with equal key and values (a repetition that
+/// was run again) count once.
 ///
 /// # Errors
 /// [`Error::Row`] for a row that does not fit the header, [`Error::Conflict`] for one key with two values.
@@ -338,14 +338,14 @@ pub fn in_order<'a>(header: &Header, rows: &'a [Row]) -> Result<Vec<&'a Row>> {
     Ok(sorted)
 }
 
-/// Equal as the table will show them: to the bit, and what is not finite is absent.
+/// Equality as in the table: equal bits, and non-finite values count as missing.
 fn same_values(a: &Row, b: &Row) -> bool {
     let bits = |value: &Option<f64>| value.filter(|value| value.is_finite()).map(f64::to_bits);
     a.values.iter().map(bits).eq(b.values.iter().map(bits))
 }
 
-/// The repetitions that `rows` hold, as `(cell, repetition)`, ascending, each once: what a resumed run need
-/// not do again.
+/// Finished repetitions in `rows`, as `(cell, repetition)`, ascending and without duplicates; a resumed run
+/// skips them.
 pub fn finished(rows: &[Row]) -> Vec<(u32, u64)> {
     let mut keys: Vec<(u32, u64)> = rows.iter().map(|row| (row.cell, row.repetition)).collect();
     keys.sort_unstable();

@@ -1,7 +1,7 @@
-//! Source of a run's metrics by repetition: rows in memory, or a table that is read by parts.
+//! Source of a run's metrics by repetition: rows in memory, or a table that is read in parts.
 //!
-//! What is told of a run is told cell by cell, so a table of any length is summed up in the memory of a group of rows.
-//! Of a cell that is longer than that, one metric at a time is in memory: some 30 bytes a repetition.
+//! Results are summarised cell by cell, so that a table of any length needs the memory of one row group. A
+//! longer cell is read one metric at a time, at about 30 bytes per repetition.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::parquet::{GROUP, Keys, Table};
 use crate::row::{self, Cell, Header, Row};
 use crate::stats::Summary;
 
-/// Where the rows of a run come from.
+/// Source of a run's rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// Rows in any order with their header.
+    /// Rows in any order, with their header.
     Rows(&'a Header, &'a [Row]),
-    /// A table on the disk.
+    /// A table on disk.
     Table(&'a Table),
 }
 
-/// Sums up every cell of the header, in its order; also those of which nothing has finished. The result does
-/// not depend on the order of the rows.
+/// Summarises every cell of the header in order, including cells without finished repetitions. The result
+/// does not depend on the order of rows.
 ///
 /// # Errors
-/// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
+/// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that form no
 /// table.
 pub fn summarise(header: &Header, rows: &[Row]) -> Result<Vec<CellSummary>> {
     let mut cells = Vec::with_capacity(header.cells.len());
@@ -44,11 +44,11 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Sums up every cell of the header in its order, also those of which nothing has finished.
+    /// Summarises every cell of the header in order, including cells without finished repetitions.
     ///
     /// # Errors
-    /// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that make no
-    /// table, those of reading one, and those of `each`.
+    /// [`Error::Row`](crate::Error::Row) and [`Error::Conflict`](crate::Error::Conflict) for rows that form
+    /// no table, errors of reading, and those of `each`.
     pub fn each_cell(&self, each: &mut dyn FnMut(CellSummary) -> Result<()>) -> Result<()> {
         match self {
             Source::Rows(header, rows) => {
@@ -68,10 +68,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// All rows in the table's order.
+    /// Passes all rows to `each` in the table's order.
     ///
     /// # Errors
-    /// As of [`Source::each_cell`].
+    /// Errors of [`Source::each_cell`].
     pub fn each_row(&self, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
         match self {
             Source::Rows(header, rows) => row::in_order(header, rows)?.into_iter().try_for_each(each),
@@ -88,17 +88,17 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A way through a table, cell by cell.
+/// Traversal of a table, cell by cell.
 struct Walk<'a> {
     table: &'a Table,
-    /// Rows that were read, of which those before `used` are behind us.
+    /// Rows in memory; those before `used` are processed.
     held: Vec<Row>,
     used: usize,
-    /// Number in the table of the first row that is held.
+    /// Number of the first row of `held` in the table.
     first: usize,
-    /// The group that is read next.
+    /// Next row group.
     group: usize,
-    /// Number of the first row of each group, and of all rows.
+    /// Number of the first row of each row group, and the total number of rows.
     starts: Vec<usize>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         Walk { table, held: Vec::new(), used: 0, first: 0, group: 0, starts: vec![0] }
     }
 
-    /// Reads one more group behind what is held; false at the end.
+    /// Reads the next row group; false at the end.
     fn read(&mut self) -> Result<bool> {
         if self.group == self.table.groups() {
             return Ok(false);
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// The summary of the cell, which follows the last one.
+    /// Summary of `cell`, the successor of the previous one.
     fn cell(&mut self, cell: Cell) -> Result<CellSummary> {
         loop {
             let ahead = &self.held[self.used..];
@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The summary of a cell that is too long to be held: one column after another.
+    /// Summary of a cell too long for memory, one column at a time.
     fn long(&mut self, cell: Cell) -> Result<CellSummary> {
         let from = self.first + self.used;
         self.held = Vec::new();
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
             Ok(values)
         };
         let summary = layout.summary(self.table.header(), cell, &column)?;
-        // On with the group in which the next cell begins.
+        // Continues with the row group in which the next cell begins.
         self.group = self.starts.partition_point(|start| *start <= until) - 1;
         self.first = self.starts[self.group];
         self.used = 0;
@@ -183,13 +183,13 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Flow and repetition of the rows of a cell.
+/// Flow and repetition of each row of a cell.
 #[derive(Default)]
 struct Layout {
     names: BTreeMap<String, u32>,
-    /// Number of each row's flow by `names`.
+    /// Index in `names` of each row's flow.
     flows: Vec<u32>,
-    /// Whether a repetition begins with the row.
+    /// Whether a row is the first of its repetition.
     begins: Vec<bool>,
     repetitions: u64,
     last: Option<u64>,
@@ -236,7 +236,8 @@ impl Layout {
                     }
                 });
             }
-            // A single flow is all flows, but for the sign of a zero, which a sum does not keep.
+            // With a single flow its summary equals that of all flows, except for the sign of zero, which a
+            // sum does not keep.
             let negative = |value: &Option<f64>| value.is_some_and(|x| x == 0.0 && x.is_sign_negative());
             metrics.push(match flows.as_slice() {
                 [(_, summaries)] if alone && !values.iter().any(negative) => summaries[at],

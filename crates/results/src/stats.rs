@@ -1,7 +1,7 @@
 //! Statistics over repetitions: mean, quantiles, confidence interval, paired tests.
 //!
-//! A value that is absent (`None`) or not finite is skipped, and `n` says how many were left. Sums run over
-//! the sorted values, so the result does not depend on the order in which repetitions finished.
+//! Missing (`None`) and non-finite values are skipped; `n` is the number of remaining values. Sums run over
+//! sorted values, so that the result does not depend on the order in which repetitions finished.
 //!
 //! Percentiles are of type 7 in Hyndman and Fan's list, the default of R and NumPy: with the values sorted
 //! as v₀ … v₍ₙ₋₁₎, percentile p lies at h = (n - 1) p, linearly between its two neighbours.
@@ -20,8 +20,8 @@ pub struct Summary {
     pub mean: f64,
     /// Standard deviation of the sample (divisor n - 1); none for a single value.
     pub stddev: Option<f64>,
-    /// `[low, high]`: the 95 % interval of the mean, by Student's t. A single value has none: it says
-    /// nothing about the spread, and a null interval cannot be mistaken for a certain mean.
+    /// `[low, high]`: 95 % interval of the mean, by Student's t. `None` for a single value, which carries no
+    /// information about the spread.
     pub ci95: Option<[f64; 2]>,
     /// 50th percentile.
     pub median: f64,
@@ -33,17 +33,17 @@ pub struct Summary {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// The smallest value.
+    /// Minimum.
     pub min: f64,
-    /// The largest value.
+    /// Maximum.
     pub max: f64,
-    /// How many values there were.
+    /// Number of values.
     pub n: u64,
 }
 
 impl Summary {
-    /// The summary of `values` (of `f64` or of `Option<f64>`); `None` when no value is left, or when the
-    /// values are so large that their mean or spread is not a finite number.
+    /// Summary of `values` (of `f64` or of `Option<f64>`); `None` without values, or if mean or spread
+    /// overflows.
     pub fn of<T: Copy + Into<Option<f64>>>(values: &[T]) -> Option<Summary> {
         let mut sorted: Vec<f64> =
             values.iter().filter_map(|&value| value.into()).filter(|value| value.is_finite()).collect();
@@ -56,7 +56,7 @@ impl Summary {
         if !sum.is_finite() {
             return None;
         }
-        // Clamped, since rounding may carry a mean of equal values past them.
+        // Clamped, because rounding may move a mean of equal values beyond them.
         let mean = (sum / n).clamp(first, last);
         let stddev = (count > 1).then(|| {
             let squares: f64 = sorted.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -82,8 +82,8 @@ impl Summary {
         summary.is_finite().then_some(summary)
     }
 
-    /// `[low, high]`: the interval of the mean that leaves out `alpha`, by Student's t; [`Summary::ci95`] is that of
-    /// 0.05. None for a single value.
+    /// `[low, high]`: confidence interval of the mean at level 1 - `alpha`, by Student's t; [`Summary::ci95`]
+    /// has `alpha` 0.05. `None` for a single value.
     pub fn interval(&self, alpha: f64) -> Option<[f64; 2]> {
         let reach =
             student::quantile(alpha / 2.0, self.n.checked_sub(1)?) * self.stddev? / (self.n as f64).sqrt();
@@ -106,15 +106,15 @@ fn percentile(sorted: &[f64], p: f64) -> f64 {
     let below = (h as usize).min(last);
     let above = (below + 1).min(last);
     let value = sorted[below] + (h - below as f64) * (sorted[above] - sorted[below]);
-    // Clamped against rounding; a difference that overflows stays what it is and is refused above.
+    // Clamped against rounding; an overflowed difference stays non-finite and is rejected above.
     if value.is_finite() { value.clamp(sorted[below], sorted[above]) } else { value }
 }
 
-/// The summary of `a[i] - b[i]` over all pairs of which both values are there; its `ci95` is the paired
-/// interval of the difference, in the unit of the values. `None` when no pair is left.
+/// Summary of `a[i] - b[i]` over all pairs with both values; its `ci95` is the paired interval of the
+/// difference, in the unit of the values. `None` without pairs.
 ///
 /// # Errors
-/// [`Error::Pairing`] when the two series differ in length.
+/// [`Error::Pairing`] if the series differ in length.
 pub fn paired_difference<T: Copy + Into<Option<f64>>>(a: &[T], b: &[T]) -> Result<Option<Summary>> {
     if a.len() != b.len() {
         return Err(Error::Pairing { left: a.len(), right: b.len() });
@@ -123,17 +123,17 @@ pub fn paired_difference<T: Copy + Into<Option<f64>>>(a: &[T], b: &[T]) -> Resul
     Ok(Summary::of(&differences))
 }
 
-/// The p-value of the paired one-sided t test that the mean of `a - b` is above zero: the probability of a
-/// t at least as large were the mean zero. Small means: `a` is larger than `b`.
+/// P-value of the paired one-sided t-test that the mean of `a - b` is above zero: the probability of a t at
+/// least as large if the mean is zero. A small value means that `a` is larger than `b`.
 ///
-/// When all differences are equal there is no spread to weigh them with: the answer is 0 for a positive
-/// difference, 1 for a negative one and 0.5 for none. `None` with fewer than two pairs.
+/// With equal differences there is no spread: the result is 0 for a positive difference, 1 for a negative one
+/// and 0.5 for zero. `None` with fewer than two pairs.
 ///
 /// # Errors
-/// [`Error::Pairing`] when the two series differ in length.
+/// [`Error::Pairing`] if the series differ in length.
 pub fn paired_one_sided<T: Copy + Into<Option<f64>>>(a: &[T], b: &[T]) -> Result<Option<f64>> {
     let Some(summary) = paired_difference(a, b)? else { return Ok(None) };
-    // Zero over zero is NaN, which the tail reads as 0.5; anything else over zero is infinite.
+    // 0 / 0 is NaN, for which the tail is 0.5; other values over zero are infinite.
     Ok(summary.stddev.map(|stddev| {
         let t = summary.mean / (stddev / (summary.n as f64).sqrt());
         student::upper_tail(t, summary.n - 1)
@@ -149,8 +149,8 @@ mod tests {
         assert!((got - want).abs() <= 1e-9 * want.abs().max(1.0), "got {got}, want {want}");
     }
 
-    /// Gosset's own example (1908): hours of sleep gained by ten patients under two drugs. He gives a mean
-    /// difference of 1.58 h; the t of the differences, 4.06 on 9 degrees, is in every textbook since.
+    /// Gosset's example (1908): hours of sleep gained by ten patients under two drugs. He gives a mean
+    /// difference of 1.58 h; textbooks give t = 4.06 with 9 degrees of freedom.
     #[test]
     fn the_sleep_of_ten_patients() {
         let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
@@ -160,7 +160,7 @@ mod tests {
         assert!((gain.stddev.unwrap() - 1.229_995).abs() < 1e-6);
         let [low, high] = gain.ci95.unwrap();
         assert!((low - 0.700_114_2).abs() < 1e-6 && (high - 2.459_885_8).abs() < 1e-6, "{low} {high}");
-        // R prints a two-sided p of 0.002833 for these numbers.
+        // R gives a two-sided p of 0.002833 for these numbers.
         let p = paired_one_sided(&second, &first).unwrap().unwrap();
         assert!((2.0 * p - 0.002_833).abs() < 5e-7, "{p}");
         close(p + paired_one_sided(&first, &second).unwrap().unwrap(), 1.0);

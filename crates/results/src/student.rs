@@ -1,23 +1,22 @@
 //! Student's t distribution: quantiles and tail probability.
 //!
 //! The upper tail is half of the regularised incomplete beta function I_x(n/2, 1/2) with x = n / (n + t²),
-//! from the continued fraction DLMF 8.17.22. With whole degrees of freedom n, both x^(n/2) and the ratio of
-//! gamma functions in front of it come out of + - × / and square roots alone, so the numbers are the same
-//! bits on every machine. The ratio Γ(a + ½) / Γ(a) is the asymptotic series of the central binomial
-//! coefficient (divided by 4^a) above a = 64, and the recurrence of Γ below.
+//! from the continued fraction DLMF 8.17.22. For integer degrees of freedom n, x^(n/2) and the ratio of gamma
+//! functions before it need only + - × / and square roots, so that results have equal bits on all machines.
+//! The ratio Γ(a + ½) / Γ(a) is the asymptotic series of the central binomial coefficient (divided by 4^a)
+//! above a = 64, and the recurrence of Γ below.
 //!
-//! Accuracy, against 40-digit arithmetic over n from 1 to 10^6: relative error of a tail below 1e-12 up to
-//! n = 1 000 and below 1e-9 beyond; a quantile is as good. Above ten million degrees the curve is taken at
-//! ten million, where it is the normal curve to seven digits.
+//! Accuracy, against 40-digit arithmetic over n from 1 to 10^6: the relative error of a tail is below 1e-12
+//! up to n = 1 000 and below 1e-9 beyond; that of a quantile is similar. Above ten million degrees of
+//! freedom, ten million are used; there the curve is normal to seven digits.
 
-/// Degrees of freedom above which the curve no longer changes.
+/// Degrees of freedom above which the curve is constant.
 const MAX_DF: u64 = 10_000_000;
 
 /// Square root of pi.
 const SQRT_PI: f64 = 1.772_453_850_905_516;
 
-/// Probability that Student's t with `df` degrees of freedom exceeds `t`. `df` 0 is read as 1; a `t` that
-/// is not a number gives one half, as no evidence either way.
+/// Probability that Student's t with `df` degrees of freedom exceeds `t`. `df` 0 counts as 1; NaN gives 0.5.
 pub(crate) fn upper_tail(t: f64, df: u64) -> f64 {
     if t.is_nan() {
         return 0.5;
@@ -43,13 +42,13 @@ pub(crate) fn upper_tail(t: f64, df: u64) -> f64 {
     (0.5 * both).clamp(0.0, 0.5)
 }
 
-/// The value that Student's t with `df` degrees of freedom exceeds with probability `tail`, 0 < `tail` <=
-/// 0.5. Newton's method from 0: the tail is convex there, so every step stays below the root.
+/// Value that Student's t with `df` degrees of freedom exceeds with probability `tail`, 0 < `tail` <= 0.5.
+/// Newton's method from 0: the tail is convex there, so that every step stays below the root.
 pub(crate) fn quantile(tail: f64, df: u64) -> f64 {
     let mut t = 0.0;
     for _ in 0..500 {
         let next = t + (upper_tail(t, df) - tail) / density(t, df);
-        // The first step that does not climb is rounding: the root is reached.
+        // A step that does not increase `t` is rounding: the root is reached.
         if next.is_nan() || next <= t {
             break;
         }
@@ -66,7 +65,7 @@ fn density(t: f64, df: u64) -> f64 {
     power(x.sqrt(), df + 1) * gamma_ratio(0.5 * n) / (n.sqrt() * SQRT_PI)
 }
 
-/// `base` to a whole power, by squaring.
+/// `base` to an integer power, by repeated squaring.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
@@ -100,7 +99,7 @@ fn gamma_ratio(mut a: f64) -> f64 {
     scale * a.sqrt() * sum
 }
 
-/// The continued fraction of I_x(a, b) without its front factor, by Lentz's method.
+/// Continued fraction of I_x(a, b) without its prefactor, by Lentz's method.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |v: f64| if v.abs() < TINY { TINY } else { v };
@@ -132,7 +131,7 @@ mod tests {
         assert!((got - want).abs() <= relative * want.abs(), "got {got}, want {want}");
     }
 
-    /// The printed table that every textbook carries: three decimals.
+    /// Printed table of textbooks, three decimals.
     #[test]
     fn the_textbook_table() {
         let table: [(u64, [f64; 3]); 12] = [
@@ -155,7 +154,7 @@ mod tests {
                 assert!((got - want).abs() < 0.000_51, "df {df}, tail {tail}: {got} against {want}");
             }
         }
-        // The row of infinity.
+        // Row for infinite degrees of freedom.
         for (tail, want) in [(0.05, 1.644_853_6), (0.025, 1.959_964_0), (0.005, 2.575_829_3)] {
             close(quantile(tail, u64::MAX), want, 3e-7);
         }

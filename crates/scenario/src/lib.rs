@@ -1,7 +1,7 @@
 //! Scenario files: grammar, model, network builder.
 //!
-//! Text becomes a checked [`Model`] for every cell of the grid, or every mistake at once, each with its place and its
-//! mend. Nothing here opens a file, asks the time or runs a network.
+//! Reads text into a checked [`Model`] for every cell of the grid, or reports all mistakes, each with place
+//! and remedy. This crate opens no files, reads no clock and runs no network.
 //!
 //! | part | what it holds |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | [`describe`] | a model in text, and an estimate of its cost |
 //! | [`preset`], [`import`] | links with a name, links of other tools |
 //!
-//! The grammar is declared once, in static tables beside the code that reads them ([`shape`]); the reader, the JSON
-//! Schema, the reference page and the paths of overrides all follow them.
+//! Static tables beside the reading code declare the grammar once ([`shape`]). The reader, the JSON Schema,
+//! the reference page and the override paths are derived from them.
 
 pub mod build;
 pub mod describe;

@@ -1,5 +1,5 @@
-//! From text to cells: read, override, check everything at once, and then hand out one
-//! [`Model`] per cell of the grid.
+//! Scenario reader: parses text, applies overrides, checks everything at once, and yields one [`Model`] per
+//! cell of the grid.
 
 use crate::diagnostic::source::{Place, Sources};
 use crate::diagnostic::{Collector, Diagnostic, Diagnostics, Severity};
@@ -17,10 +17,9 @@ use crate::tables::run::{expect, trigger};
 use crate::tables::system;
 use crate::{preset, topology};
 
-/// Grids up to this many cells are checked cell by cell when they are read. In larger ones every
-/// value is checked beside the first values of the other axes, and a combination that is impossible
-/// shows when its cell is asked for. In files of more than 10 kB the number is smaller: 20 MB over
-/// the size of the file.
+/// Largest grid whose cells are all checked on reading. In larger grids every value is checked with the first
+/// values of the other axes; an impossible combination is reported when its cell is built. For files above 10
+/// kB the bound is 20 MB divided by the size of the file.
 pub const CHECKED_CELLS: u64 = 2000;
 
 /// A checked scenario.
@@ -29,7 +28,7 @@ pub struct Scenario {
     name: String,
     text: String,
     title: String,
-    /// The tree with the first cell's values in it, and all `--set` overrides.
+    /// Value tree with the first cell's values and all `--set` overrides.
     tree: Tree,
     axes: Vec<Axis>,
     overrides: Vec<(String, String)>,
@@ -42,21 +41,21 @@ pub struct Scenario {
 /// One combination of the grid's values.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its number, from 0; the last axis turns fastest.
+    /// Number of the cell, from 0; the last axis varies fastest.
     pub index: u64,
     /// Path and value of each axis, in the order of the file.
     pub params: Vec<(String, serde_json::Value)>,
-    /// What to run.
+    /// Model to run.
     pub model: Model,
 }
 
-/// Reads a scenario. `name` is what messages call it; `files` loads what it names.
+/// Reads a scenario. `name` is its name in messages; `files` loads the files that it names.
 pub fn read(name: &str, text: &[u8], files: &dyn Files) -> Result<Scenario, Diagnostics> {
     read_with(name, text, files, &[])
 }
 
-/// Reads a scenario and changes it by `KEY=VALUE` overrides, as `--set` gives them. An override of
-/// a path that the grid varies fixes it.
+/// Reads a scenario and applies `KEY=VALUE` overrides, as `--set` passes them. An override of a grid path
+/// fixes that path.
 pub fn read_with(
     name: &str,
     text: &[u8],
@@ -68,7 +67,8 @@ pub fn read_with(
     let mut diagnostics = cx.collector.borrow_mut().take(&cx.sources.borrow());
     let varied = |s: &Scenario, what: &str| s.axes.iter().any(|axis| axis.key.contains(what));
     if scenario.as_ref().is_some_and(|s| varied(s, ".transport.") || varied(s, ".error.")) {
-        // A choice without effect in some cells is what a grid over the other choices compares.
+        // Grids over a transport or an error may vary an option without effect in some cells; that is no
+        // mistake.
         diagnostics.list.retain(|d| d.code != "no-effect");
     }
     match scenario {
@@ -77,8 +77,8 @@ pub fn read_with(
     }
 }
 
-/// The mobile and the fixed end of a file's path, whatever else is in it or missing: the node where ways down end,
-/// and the one where they begin. None if there are not both.
+/// Mobile and fixed end of a file's path, even if the rest of the file is incomplete. They are the node at
+/// which downlinks end, and the node at which they begin. `None` without both.
 pub fn ends(name: &str, text: &[u8], files: &dyn Files) -> Option<[String; 2]> {
     let cx = Cx::new(files);
     let source = tree::decode(name, text, &mut cx.sources.borrow_mut(), &mut cx.collector.borrow_mut())?;
@@ -99,8 +99,8 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
     let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
     let mut root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
     if cx.errors() > 0 {
-        // The broken statements are blank now; whatever else is wrong is still said, but nothing
-        // that may only seem to be missing.
+        // Broken statements are blanked. Other mistakes are reported, except missing keys, which a blanked
+        // statement may have held.
         structure(&root, &["missing-key", "conflict"], cx);
         return None;
     }
@@ -122,11 +122,11 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
             cx.push(*diagnostic);
         }
     }
-    // What is wrong in the file counts even where the grid replaces it; what is missing there may
-    // be given by the grid.
+    // Mistakes in the file are reported even where the grid replaces the value. Missing keys are not, because
+    // the grid may supply them.
     structure(&root, &["missing-key", "conflict"], cx);
     let mut first = root;
-    // The axes hold the grid now; the tree is cloned for every cell.
+    // The axes hold the grid; it is removed from the tree, which is cloned for every cell.
     take_grid(&mut first);
     for axis in &axes {
         apply_all(&mut first, &axis.overrides(0), cx);
@@ -181,12 +181,12 @@ fn take_grid(root: &mut Tree) {
     }
 }
 
-/// How many cells may be looked at while reading a file of so many bytes: fewer in huge files.
+/// Number of cells checked on reading a file of this size.
 fn budget(bytes: usize) -> usize {
     (20_000_000 / (bytes + 1)).clamp(1, CHECKED_CELLS as usize)
 }
 
-/// Checks the shape alone, leaving out complaints with these codes.
+/// Checks shapes only, without diagnostics of these codes.
 fn structure(root: &Tree, without: &[&str], cx: &Cx<'_>) {
     let root = &*preset::expand(root, cx);
     let before = cx.collector.take();
@@ -207,7 +207,7 @@ fn apply_all(tree: &mut Tree, changes: &[Override], cx: &Cx<'_>) {
     }
 }
 
-/// Everything that one cell says; complaints go to `cx`.
+/// Builds the model of one cell; diagnostics go to `cx`.
 fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let before = cx.errors();
     let root = &*preset::expand(root, cx);
@@ -287,27 +287,27 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
 }
 
 impl Scenario {
-    /// The name it was read under.
+    /// Name under which it was read.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Its text, exactly as read.
+    /// Text as read.
     pub fn text(&self) -> &str {
         &self.text
     }
-    /// Its title; may be empty.
+    /// Title; may be empty.
     pub fn title(&self) -> &str {
         &self.title
     }
-    /// The overrides it was read with: path and value as given.
+    /// Overrides with which it was read: path and value as given.
     pub fn overrides(&self) -> &[(String, String)] {
         &self.overrides
     }
-    /// What is not wrong but probably not meant.
+    /// Warnings.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
-    /// The first cell, which every scenario has.
+    /// Model of the first cell, which every scenario has.
     pub fn first(&self) -> &Model {
         &self.first
     }
@@ -316,8 +316,8 @@ impl Scenario {
         self.axes.iter().map(|axis| (axis.key.as_str(), axis.values.iter().map(Tree::to_json).collect()))
     }
 
-    /// A name for exactly this text and these overrides: 128 bits (FNV-1a), 32 hexadecimal digits,
-    /// the same on every machine and in every version.
+    /// Hash of text and overrides: FNV-1a of 128 bits, as 32 hexadecimal digits. Equal on all machines and in
+    /// all versions.
     pub fn hash(&self) -> String {
         let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         let mut eat = |bytes: &[u8]| {
@@ -335,18 +335,18 @@ impl Scenario {
         format!("{hash:032x}")
     }
 
-    /// How many cells there are; none if more than can be counted.
+    /// Number of cells; `None` on overflow.
     pub fn cell_count(&self) -> Option<u64> {
         self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.values.len() as u64))
     }
 
-    /// All cells in order, each made when asked for.
+    /// Iterator over all cells in order, each built on demand.
     pub fn cells(&self) -> impl Iterator<Item = Result<Cell, Diagnostics>> {
         (0..self.cell_count().unwrap_or(u64::MAX)).map(|index| self.cell(index))
     }
 
-    /// One cell. It can be wrong only in a grid of more than [`CHECKED_CELLS`] cells, by a
-    /// combination that is impossible.
+    /// Builds one cell. An error is possible only in a grid of more than [`CHECKED_CELLS`] cells, for an
+    /// impossible combination.
     pub fn cell(&self, index: u64) -> Result<Cell, Diagnostics> {
         let choice = self.choice(index);
         let params = self
@@ -365,7 +365,7 @@ impl Scenario {
         }
     }
 
-    /// The index of each axis' value in a cell.
+    /// Index of each axis value in a cell.
     fn choice(&self, index: u64) -> Vec<usize> {
         let mut rest = index;
         let mut choice = vec![0; self.axes.len()];
@@ -380,7 +380,7 @@ impl Scenario {
         let mut tree = self.tree.clone();
         for (axis, i) in self.axes.iter().zip(self.choice(index)) {
             for change in axis.overrides(i) {
-                // Every path was found good when the scenario was read.
+                // Every path was checked when the scenario was read.
                 let _ = overrides::apply(&mut tree, &change);
             }
         }
@@ -399,7 +399,7 @@ impl Scenario {
         }
     }
 
-    /// For messages about the grid: place and number of values of every axis, largest first.
+    /// Span and number of values of every axis, largest first, for messages about the grid.
     pub(crate) fn axis_sizes(&self) -> Vec<(Place, usize)> {
         let mut sizes: Vec<_> = self.axes.iter().map(|axis| (axis.place, axis.values.len())).collect();
         sizes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));

@@ -23,7 +23,7 @@ const TAGS: usize = 4;
 const PPP_IP: [u16; 2] = [0x0021, 0x0057];
 
 impl Framing {
-    /// Offset of the IP packet in a frame; none if the frame carries something else.
+    /// Offset of the IP packet in a frame; `None` if the frame carries another protocol.
     pub fn packet(self, frame: &[u8]) -> Option<usize> {
         let at = match self {
             Framing::Ethernet => ethernet(frame)?,
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(at(&ethernet_of(&[0x88, 0xa8, 0, 1, 0x81, 0, 0, 5, 8, 0], &[0x45])), Some(22));
         let session = [0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21];
         assert_eq!(at(&ethernet_of(&session, &[0x45])), Some(22));
-        // ARP, spanning tree, and what only says that it is IP.
+        // ARP, spanning tree, and frames with the type of IP but without an IP packet.
         for other in [&[8, 6][..], &[0, 38, 0x42, 0x42, 3], &[8, 0, 0x15], &[]] {
             assert_eq!(at(&ethernet_of(other, &[])), None);
         }

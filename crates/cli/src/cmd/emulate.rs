@@ -11,6 +11,7 @@ use crate::input::{agents_file, nesting};
 use crate::output::VERSION;
 use crate::player::artefacts::Store;
 use crate::player::captures;
+use crate::player::link_processes;
 use crate::player::local_player::{self, Here};
 use crate::player::numbers;
 use crate::player::remote_player::Ordering;
@@ -528,6 +529,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         if let Error::Stopped = error {
             return Failure { end: End::Interrupted, why: Why::Sentence(error.to_string(), String::new()) };
+        }
+        if let Error::LinkProcess(why) = error {
+            return Failure::usage(why, link_processes::MEND);
         }
         let mend = match &error {
             Error::Kernel(netns::Error::Rights { .. }) => {

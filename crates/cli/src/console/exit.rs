@@ -94,6 +94,14 @@ impl Failure {
         )
     }
 
+    /// An output for which a repetition is played again, where a hop is served by a program.
+    pub(crate) fn twice(output: &str, hop: &str) -> Failure {
+        Failure::usage(
+            format!("`{output}` plays a repetition again, and the program of hop `{hop}` is not run twice"),
+            "`williwaw emulate --captures` records while it plays, and `plot` draws what it recorded",
+        )
+    }
+
     /// A node at which a wire ends, for a verb that has none.
     pub(crate) fn wire(node: &str) -> Failure {
         Failure::usage(

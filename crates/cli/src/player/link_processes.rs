@@ -9,6 +9,9 @@ use scenario::Model;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// How to mend a program that failed.
+pub(crate) const MEND: &str = "docs/link-process.md says what it is asked and how it answers";
+
 /// Plays them.
 pub(crate) struct LinkProcesses {
     shuffle_ties: Option<u64>,
@@ -25,12 +28,7 @@ impl LinkProcesses {
         let models = || sweep.cells.held().iter().map(|cell| &cell.model);
         let Some(hop) = models().find_map(sweep::process) else { return Ok(None) };
         if let Some(output) = asked {
-            return Err(Failure::usage(
-                format!(
-                    "`{output}` runs a repetition again, and the program of hop `{hop}` is not run twice"
-                ),
-                format!("leave {output} out; `williwaw emulate` captures while it plays"),
-            ));
+            return Err(Failure::twice(output, hop));
         }
         Ok(Some(LinkProcesses { shuffle_ties }))
     }
@@ -44,11 +42,7 @@ impl Player for LinkProcesses {
         repetition: u64,
         stop: &AtomicBool,
     ) -> Result<Option<Played>, Refused> {
-        let refused = |message| Refused {
-            message,
-            mend: "docs/link-process.md says what it is asked and how it answers".to_owned(),
-            asked: true,
-        };
+        let refused = |message| Refused { message, mend: MEND.to_owned(), asked: true };
         let (sender, faults) = link_process::faults();
         let first = RefCell::new(None);
         let goes_on = || {

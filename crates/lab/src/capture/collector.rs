@@ -1,6 +1,4 @@
 //! Join of door crossings, host sightings and path events by packet number.
-//!
-//! Crossings of doors, sightings of hosts and events of the path are joined by the packets' numbers.
 
 use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
 use ::capture::Tap;
@@ -25,47 +23,47 @@ use transport::tcp::config::{Handshake, PathMtu};
 
 /// The first node's address; the others follow.
 const FIRST_ADDRESS: u32 = 0x0a00_0001;
-/// Where the waiting end of a flow listens.
+/// Port of the listening end.
 const LISTENS: u16 = 5001;
-/// Ports from which the opening ends of flows come.
+/// First port of the connecting ends.
 const OPENS: u16 = 49_152;
 
-/// Goes through what was recorded, in its order.
+/// Processes records in order of time.
 pub(super) struct Collector<'m, 'a> {
     model: &'m Model,
-    /// Packets that may still be shown or change, in the order in which they were sent.
+    /// Packets whose fate is open or which are not yet written, in the order of sending.
     packets: VecDeque<Sent<'a>>,
-    /// The place of the first of them among all packets.
+    /// Index of the first of `packets` among all packets.
     first: u32,
-    /// Numbers of packets that were given out with all their sightings, a bit each.
+    /// Bit set of packet numbers that were written with all their sightings.
     gone: Vec<u64>,
-    /// Something happened to such a packet.
+    /// True if an event named a packet of `gone`.
     late: bool,
-    /// Packet by its number.
+    /// Index by packet number.
     by_id: BTreeMap<u64, u32>,
     glimpses: Vec<Glimpse<'a>>,
-    /// Tap of each host, by its element.
+    /// Tap of each host, by element.
     host_taps: BTreeMap<u32, u32>,
-    /// Tap before each link, by its element; the one behind it follows.
+    /// Tap at the entrance of each link, by element; the tap at its exit has the next number.
     link_taps: BTreeMap<u32, u32>,
     taps: Vec<Tap>,
     hosts: usize,
-    /// For each direction of each flow, what became of its retransmissions, in the order they were sent.
+    /// Verdicts on retransmissions in the order of sending, for each direction of each flow.
     verdicts: Vec<std::vec::IntoIter<Retransmission>>,
-    /// For each direction of each flow, the identification given last.
+    /// Last IP identification, for each direction of each flow.
     numbers: Vec<u16>,
-    /// Why the packet is sent that is seen next.
+    /// Packet number and cause of transmission, for the next packet to be sighted.
     cause: Option<(u64, Cause)>,
-    /// How many ranges of that packet were sent before.
+    /// Number of retransmitted byte ranges in that packet.
     again: usize,
-    /// For each flow, whether its waiting end has got data.
+    /// Whether the listening end has received data, for each flow.
     got_data: Vec<bool>,
     windows: Windows,
     framing: Option<Framing>,
 }
 
 impl<'m, 'a> Collector<'m, 'a> {
-    /// With the taps of the model, where nothing has passed yet.
+    /// A collector with the taps of the model and no packets.
     pub(super) fn new(model: &'m Model, world: &World, framing: Option<Framing>) -> Self {
         let mut taps = Vec::new();
         let link = super::link(framing);
@@ -84,7 +82,7 @@ impl<'m, 'a> Collector<'m, 'a> {
                 taps.push(tap(node.name.clone(), "what this host sends and receives".into()));
             }
         }
-        // What waits for reassembly has come to the host.
+        // A reassembly element belongs to its host: packets that wait there have reached the host.
         for (element, name) in world.names.iter().enumerate() {
             if let Some(host) = name.strip_suffix(".reassembly")
                 && let Some(host) = world.names.iter().position(|other| other == host)
@@ -124,12 +122,12 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
     }
 
-    /// The taps, and how many of them are hosts; these are the first.
+    /// All taps, and the number of host taps, which come first.
     pub(super) fn taps(&self) -> (Vec<Tap>, usize) {
         (self.taps.clone(), self.hosts)
     }
 
-    /// Records from the place `from` on, and the sightings among and behind them.
+    /// Processes records from index `from` on, with the sightings among and after them.
     pub(super) fn part(&mut self, from: usize, records: &[Record], sightings: &[Sighting]) {
         let mut next = sightings.iter().peekable();
         for (i, record) in (from..).zip(records) {
@@ -141,7 +139,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         next.for_each(|sighting| self.sight(sighting));
     }
 
-    /// A packet of a real stack comes in or leaves. What came in is to be told before anything that happened to it.
+    /// A packet of a real stack enters or leaves. An ingress must be processed before all events of its
+    /// packet.
     pub(super) fn cross(&mut self, crossing: &Crossing<'a>) {
         let Crossing { door, t, after, packet: number, bytes, late } = *crossing;
         let framing = self.framing;
@@ -162,7 +161,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
 
-    /// A router made a packet of another one, or its fragments have come together.
+    /// A router derived a packet from another one, or reassembled fragments.
     fn derive(&mut self, head: &Packet, how: Derived) {
         let of = match how {
             Derived::Part { of, .. } | Derived::TooBig { of, .. } => of,
@@ -171,7 +170,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let first = self.first;
         let place = self.find(of).map(|packet| (packet - first) as usize);
         let Some(source) = place.and_then(|place| self.packets.get_mut(place)) else { return };
-        // What does not fit is dropped, which is an event.
+        // A packet above the MTU ends with a drop event.
         source.ended |= !matches!(how, Derived::TooBig { .. });
         if how == Derived::Joined || self.by_id.contains_key(&head.id) {
             return;
@@ -184,7 +183,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.packets.push_back(Sent::new(Some(head.id), Body::Derived(Box::new(whole), how), head.ecn));
     }
 
-    /// Whether routers may cut up what is sent in a direction of a flow.
+    /// Whether routers may fragment the packets of one direction of a flow.
     fn divisible(&self, ledger: usize) -> bool {
         let role = if ledger.is_multiple_of(2) { Role::Active } else { Role::Passive };
         match self.model.flows[ledger / 2].transport.at(role) {
@@ -194,13 +193,13 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
     }
 
-    /// A host sends or takes in.
+    /// A host sends or receives a packet.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         let head = sighting.packet;
         if let Some(how) = sighting.derived {
             return self.derive(&head, how);
         }
-        // By the element: a packet on another network path has a number of its own.
+        // Index by element: a packet on another network path has a number of its own.
         let own = self.windows.ledgers.get(&sighting.source.0).copied();
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
         let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
@@ -217,11 +216,12 @@ impl<'m, 'a> Collector<'m, 'a> {
             let cause = self.cause.take().filter(|(id, _)| *id == head.id).map(|(_, cause)| cause);
             let again = std::mem::take(&mut self.again);
             self.by_id.insert(head.id, self.first + self.packets.len() as u32);
-            // From 1 on in each direction of each flow; 0 says nothing to some.
+            // Identifications start at 1 in each direction of each flow, because some stacks treat 0 as
+            // absent.
             let number = &mut self.numbers[ledger];
             *number = *number % u16::MAX + 1;
             let number = *number;
-            // Of several ranges that were sent again, the verdict on the first is shown.
+            // The comment shows the verdict on the first of the retransmitted ranges.
             let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
             let verdict = verdicts.next();
             verdicts.for_each(drop);
@@ -235,7 +235,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
         let Some(packet) = self.find(head.id) else { return };
         if !sent && let Some(taken) = self.packets.get_mut((packet - self.first) as usize) {
-            // A fragment still waits for the others.
+            // A fragment waits for reassembly.
             taken.ended = !matches!(taken.body, Body::Derived(_, Derived::Part { .. }));
         }
         let Some(&tap) = self.host_taps.get(&sighting.source.0) else { return };
@@ -243,7 +243,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.show(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
     }
 
-    /// A packet of another protocol, from the head of IP on. Each network path of a node has an address of its own.
+    /// Encodes a packet of another protocol, IP header included. Each network path of a node has its own
+    /// address.
     fn packet(&self, flow: usize, head: &Packet, id: u16, encoded: &Encoded) -> Vec<u8> {
         let f = &self.model.flows[flow];
         let ends = if head.flags.has(base::Flags::REPLY) { [f.to, f.from] } else { [f.from, f.to] };
@@ -258,7 +259,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         } else {
             segment::around(&mut bytes, from, to, encoded.protocol, &encoded.bytes, outside);
         }
-        // A deadline is an IP option for whoever reads the capture, as it would be for routers.
+        // A deadline is encoded as an IP option, as it would be for routers.
         if !head.deadline().is_never() {
             let lifetime = head.deadline().since(head.born);
             wire::deadline::write(&mut bytes, wire::deadline::Encoding::Expiration, head.born, lifetime);
@@ -266,8 +267,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         bytes
     }
 
-    /// What a one-way model leaves out because it has no wire: that the answer to a SYN is a SYN too, and that
-    /// whoever sends data also acknowledges that one.
+    /// Completes a segment of a one-way model for the wire: the answer to a SYN carries SYN too, and the data
+    /// sender acknowledges that SYN-ACK.
     fn as_on_a_wire(&self, flow: usize, head: &Packet, mut segment: Segment) -> Segment {
         let transport = self.model.flows[flow].transport.at(Role::Active);
         let Transport::Tcp { config, .. } = transport else { return segment };
@@ -286,7 +287,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         segment
     }
 
-    /// An event; `order` is its place among all that happened.
+    /// Processes an event; `order` is its index in the order of recording.
     pub(super) fn note(&mut self, record: &Record, order: usize) {
         let (t, source) = (record.t, record.source.0);
         let id = match record.event {
@@ -302,7 +303,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         if let Event::DataSent { cause, .. } = record.event {
             let first = self.first;
             match packet.and_then(|packet| self.packets.get_mut((packet - first) as usize)) {
-                // It came in at a door, which follows it.
+                // A packet of a real stack, whose door follows the connection and records `DataSent`.
                 Some(sent) => {
                     let ledger = self.windows.ledgers.get(&source).filter(|_| cause == Cause::Resent);
                     sent.verdict = ledger.and_then(|&ledger| self.verdicts.get_mut(ledger)?.next());
@@ -312,7 +313,8 @@ impl<'m, 'a> Collector<'m, 'a> {
                     let same = self.cause.is_some_and(|(known, _)| known == id);
                     let again = usize::from(!matches!(cause, Cause::New | Cause::WindowProbe));
                     self.again = if same { self.again + again } else { again };
-                    // A bundle is sent for what it repeats, if it repeats anything.
+                    // Cause and verdict of a packet with several ranges are those of its retransmitted
+                    // ranges, if it has any.
                     if !same || again > 0 {
                         self.cause = Some((id, cause));
                     }
@@ -343,7 +345,7 @@ impl<'m, 'a> Collector<'m, 'a> {
                 None
             }
             Event::Dropped { reason, .. } => {
-                // Refused at the entrance: it has come all the same.
+                // A packet refused at the queue's entrance has still arrived there.
                 let refused =
                     matches!(reason, DropReason::QueueFull | DropReason::Early) && sent.joined.is_none();
                 let shown = tap.filter(|_| refused).map(|tap| glimpse(tap, ecn(before)));
@@ -358,7 +360,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
     }
 
-    /// The place of a packet that may still change. One that was given out is late.
+    /// Index of a packet whose fate is open. Sets `late` for a packet that was written already.
     fn find(&mut self, id: u64) -> Option<u32> {
         let packet = self.by_id.get(&id).copied();
         let word = self.gone.get((id / 64) as usize).copied().unwrap_or(0);
@@ -373,9 +375,9 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.glimpses.push(glimpse);
     }
 
-    /// Gives out what was seen before `now` (or all of it), in order, up to the first packet whose end is not known,
-    /// and forgets packets that are over. False if something happened to a packet that was given out before: then
-    /// what was said of it is wrong.
+    /// Passes sightings before `now` (or all) to `give` in time order, up to the first packet whose end is
+    /// unknown, and drops finished packets from memory. False if an event named a packet that was written
+    /// before: its comment is then wrong.
     ///
     /// # Errors
     /// Those of `give`.
@@ -409,7 +411,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         Ok(!self.late)
     }
 
-    /// The capture that this is.
+    /// Completes the capture.
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let ends = self.windows.ends(model);
@@ -432,11 +434,11 @@ impl<'m, 'a> Collector<'m, 'a> {
     }
 }
 
-/// The largest window that each end of each flow offered.
+/// Largest advertised window of each end of each flow.
 pub(super) struct Windows {
-    /// The ledger of what each end of a flow sends, by its element.
+    /// Ledger of the data that each end of a flow sends, by element.
     ledgers: BTreeMap<u32, usize>,
-    /// For each flow and end.
+    /// By flow and end.
     largest: Vec<[u32; 2]>,
 }
 
@@ -447,7 +449,7 @@ impl Windows {
         Windows { ledgers, largest: vec![[0; 2]; world.flows.len()] }
     }
 
-    /// A host sends or takes in.
+    /// A host sends or receives a packet.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         if let Some(segment) = &sighting.sent {
             let own = self.ledgers.get(&sighting.source.0).copied();
@@ -460,24 +462,24 @@ impl Windows {
         *largest = (*largest).max(window);
     }
 
-    /// How the ends of each flow show on the wire.
+    /// Addresses, ports and options of the ends of each flow.
     pub(super) fn ends(&self, model: &Model) -> Vec<[End; 2]> {
         self.largest.iter().enumerate().map(|(flow, windows)| ends(model, flow, *windows)).collect()
     }
 }
 
-/// The address of a node on one of its network paths: 10.path.x.y.
+/// IPv4 address of a node on one of its network paths: 10.path.x.y.
 fn address(node: usize, path: u16) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST_ADDRESS + (u32::from(path) << 16) + node as u32)
 }
 
-/// The ECN codepoint of the packet in a frame; 0 where it is none.
+/// ECN codepoint of the packet in a frame; 0 without an IP packet.
 fn ecn_of(frame: &[u8], framing: Option<Framing>) -> u8 {
     let packet = inner(frame, framing).and_then(|at| frame.get(at..));
     packet.and_then(|packet| wire::read(packet).ok()).map_or(0, |digest| digest.ecn)
 }
 
-/// Whether more is different in a frame than a mark and what stood behind the packet.
+/// True if a frame changed otherwise than by an ECN mark or in the octets after the packet.
 fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
     let came = came.get(..left.len()).unwrap_or(came);
     if came == left {
@@ -488,12 +490,12 @@ fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
     marked != left
 }
 
-/// The port of one side of a flow.
+/// Port of one end of a flow.
 fn port(flow: usize, side: usize) -> u16 {
     if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 }
 }
 
-/// A datagram of a model with ports, length and checksum (RFC 768) in its header.
+/// UDP datagram of a model: ports, length and checksum (RFC 768).
 fn datagram(flow: usize, [from, to]: [IpAddr; 2], zeros: &[u8]) -> Vec<u8> {
     let mut bytes = zeros.to_vec();
     let length = bytes.len().min(usize::from(u16::MAX)) as u16;
@@ -501,16 +503,16 @@ fn datagram(flow: usize, [from, to]: [IpAddr; 2], zeros: &[u8]) -> Vec<u8> {
         bytes[2 * at..2 * at + 2].copy_from_slice(&word.to_be_bytes());
     }
     let sum = Sum::ZERO.and(&bytes).and_pseudo(from, to, wire::UDP, u32::from(length)).finish();
-    // Zero says that there is none.
+    // Checksum 0 means that none was computed (RFC 768).
     bytes[6..8].copy_from_slice(&(if sum == 0 { u16::MAX } else { sum }).to_be_bytes());
     bytes
 }
 
-/// How the two ends of a flow show on the wire.
+/// Addresses, ports and options of the two ends of a flow.
 fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
     let f = &model.flows[flow];
     let Some(config) = f.transport.tcp() else { return [End::NOBODY; 2] };
-    // An option counts against the segment size that is told (RFC 6691), and two ends may tell different ones.
+    // Options count against the announced MSS (RFC 6691); the two ends may announce different values.
     let agreed = config.mss + if config.timestamps { 12 } else { 0 };
     let told = |side: usize| {
         let role = if side == 0 { Role::Active } else { Role::Passive };
@@ -523,7 +525,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
         End {
             address: IpAddr::V4(address(node, 0)),
             port: port(flow, side),
-            // Far apart, and not those of another run's flow by chance.
+            // A multiplicative hash, so that initial sequence numbers of flows lie far apart.
             first: number.wrapping_mul(0x9e37_79b9),
             clock: number.wrapping_mul(0x0100_0193),
             mss: told(side).min(u32::from(u16::MAX)) as u16,

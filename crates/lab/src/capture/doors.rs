@@ -1,8 +1,8 @@
 //! Packet capture at the doors to real stacks, joined with the path's events after the run.
 //!
-//! Every packet that came in and every one that went out, kept in memory while the run goes on. Afterwards it is
-//! joined with what the path has recorded, so that every tap of the path has its packets too ([`super`]), or
-//! written as it is, an interface a door. Times are counted from t = 0 of the run.
+//! Packets in both directions are kept in memory during the run. Afterwards they are joined with the path's
+//! events, so that every tap has its packets ([`super`]), or written as one interface per door. Times count
+//! from t = 0 of the run.
 
 use super::{Crossing, Recorded};
 use ::capture::{PcapngWriter, Shot, Tap};
@@ -15,27 +15,27 @@ use scenario::Model;
 use scenario::build::World;
 use std::io::{self, Write};
 
-/// A door at which packets are kept.
+/// A door whose packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// What it is called.
+    /// Name of the door.
     pub name: String,
     /// The element.
     pub element: ElementId,
-    /// What frames cross it; bare packets where there are none.
+    /// Framing of the door; `None` for bare IP packets.
     pub framing: Option<Framing>,
 }
 
-/// What is to be noted of a packet beside its bytes.
+/// Metadata of a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// When it crossed the door.
     pub t: Time,
-    /// Its number in the network, if it has one there.
+    /// Packet number in the network; `None` for a packet that did not enter it.
     pub number: Option<u64>,
-    /// How many events the network had recorded before.
+    /// Number of events that the network had recorded before.
     pub after: usize,
-    /// It left, so much later than it was due; none: it came in.
+    /// Egress: lateness against the due time. `None`: ingress.
     pub late: Option<Span>,
 }
 
@@ -43,41 +43,41 @@ pub struct Note {
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Capture {
     doors: Vec<Spot>,
-    /// Door, what was noted, and where its bytes begin.
+    /// Door, metadata, and offset of the packet in `bytes`.
     packets: Vec<(u32, Note, usize)>,
     bytes: Vec<u8>,
-    /// How many events and sightings there were when the run ended.
+    /// Number of events and sightings at the end of the run.
     ended: Option<(usize, usize)>,
 }
 
-/// Kept free for packets to come, so that the run need not wait for memory.
+/// Bytes reserved before the run, so that no allocation delays a packet.
 const ROOM: usize = 4 << 20;
-/// The same for events of the path.
+/// Events reserved before the run.
 const EVENTS: usize = 1 << 17;
 
-/// What the network must record beside the packets.
+/// Event categories that [`Capture::at_all_taps`] needs.
 pub const RECORDED: [Category; 3] = [Category::Path, Category::Transport, Category::Packets];
 
 impl Capture {
-    /// Of these doors, with no packet yet.
+    /// An empty capture of these doors.
     pub fn new(doors: Vec<Spot>) -> Capture {
         let (packets, bytes) = (Vec::with_capacity(ROOM / 512), Vec::with_capacity(ROOM));
         Capture { doors, packets, bytes, ended: None }
     }
-    /// Begins: makes room for what the network will record.
+    /// Reserves memory for the events of the network.
     pub fn begin(&self, network: &mut Network) {
         network.tracer().reserve(EVENTS);
     }
-    /// A packet crossed a door.
+    /// Adds a packet that crossed a door.
     pub fn add(&mut self, door: usize, note: Note, packet: &[u8]) {
         self.packets.push((door as u32, note, self.bytes.len()));
-        // Readers of captures expect no check sequence.
+        // Readers of captures expect no FCS (link type PPP).
         let framing = self.doors.get(door).and_then(|spot| spot.framing);
         let check = if framing == Some(Framing::Ppp) { hdlc::CHECK } else { 0 };
         let packet = packet.get(..packet.len().saturating_sub(check)).unwrap_or_default();
         self.bytes.extend_from_slice(packet);
     }
-    /// They as they came: the door's number, the instant, the bytes.
+    /// Packets in order of capture: door index, time, bytes.
     pub fn packets(&self) -> impl Iterator<Item = (usize, Time, &[u8])> {
         (0..self.packets.len()).map(|i| {
             let (door, note, from) = self.packets[i];
@@ -88,12 +88,12 @@ impl Capture {
         let until = self.packets.get(i + 1).map_or(self.bytes.len(), |next| next.2);
         self.bytes.get(from..until).unwrap_or_default()
     }
-    /// The run is over: what the network records from now on, nobody has seen.
+    /// Ends the capture: events that the network records later are ignored.
     pub fn end(&mut self, network: &Network) {
         self.ended = Some((network.records().len(), network.sightings().len()));
     }
 
-    /// What was seen at every tap of the path, with what `world` has recorded ([`RECORDED`]).
+    /// Capture at every tap of the path, from the crossings and the events of `world` ([`RECORDED`]).
     pub fn at_all_taps(&self, model: &Model, world: &World) -> super::Capture<'_> {
         let crossing = |(i, (door, note, from)): (usize, &(u32, Note, usize))| {
             let Note { t, number: packet, after, late } = *note;
@@ -111,24 +111,24 @@ impl Capture {
         };
         super::Capture::of(model, world, recorded)
     }
-    /// How many packets there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
-    /// True if there is none.
+    /// True without packets.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Writes what crossed the doors as pcapng (draft-ietf-opsawg-pcapng).
+    /// Writes the door crossings as pcapng (draft-ietf-opsawg-pcapng).
     ///
     /// # Errors
-    /// The writer's.
+    /// Errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let tap = |spot: &Spot| Tap { link: super::link(spot.framing), ..Tap::ip(&spot.name) };
         let taps = self.doors.iter().map(tap).collect();
         let mut writer = PcapngWriter::new(out, taps, concat!("williwaw ", env!("CARGO_PKG_VERSION")))?;
-        // Doors are emptied one after the other; readers want one order.
+        // Doors are polled in turn, so that packets of several doors are not in time order.
         let mut order: Vec<usize> = (0..self.packets.len()).collect();
         order.sort_by_key(|&i| self.packets[i].1.t);
         for i in order {

@@ -1,9 +1,10 @@
 //! Radio taps of a capture: RLC/MAC blocks and LLC frames as GSMTAP, Gb as NS over UDP (3GPP TS 44.060, 44.064,
 //! 44.065, 48.018).
 //!
-//! Each cell has two interfaces, `CELL air` and `CELL gb`, and each of its mobiles one, `HOP llc`. Identities that the
-//! model has no need of are made here: a mobile's number is its TFI in both directions, its USF, and the end of its
-//! TLLI. The PCU grants an uplink block by the USF of the downlink block before it on the timeslot, if there is one.
+//! Each cell has two interfaces, `CELL air` and `CELL gb`; each of its mobiles has one, `HOP llc`. Identities
+//! that the model does not need are assigned here. A mobile's number is its TFI in both directions, its USF,
+//! and the low bits of its TLLI. The PCU grants an uplink block by the USF of the preceding downlink block on
+//! the timeslot, if there is one.
 
 use super::{Capture, TTL, inner};
 use ::capture::{Link, Tap};
@@ -34,10 +35,10 @@ pub(super) struct Octets {
     pub(super) comment: String,
 }
 
-/// Local TLLIs have both high bits set (23.003 section 2.6); the mobile's number follows.
+/// Local TLLI: both high bits set (3GPP TS 23.003 section 2.6); the mobile's number is added.
 const TLLI: u32 = 0xc000_0001;
 
-/// The taps of all cells of a run, and what passed there in the order of time; taps are numbered from `first` on.
+/// Radio taps of all cells and their frames in time order; tap numbers start at `first`.
 pub(super) fn frames(
     capture: &Capture<'_>,
     by_id: &BTreeMap<u64, u32>,
@@ -93,29 +94,29 @@ pub(super) fn frames(
     (taps, all)
 }
 
-/// Makes the octets of one cell.
+/// Encoder for the frames of one cell.
 struct CellWriter<'a> {
     capture: &'a Capture<'a>,
     by_id: &'a BTreeMap<u64, u32>,
     content: &'a Content,
-    /// The cell's number, from 1.
+    /// Cell number, from 1.
     cell: u16,
     first: u32,
     lifetime: Option<base::Span>,
-    /// Names of the hops of its mobiles.
+    /// Hop name of each mobile.
     hops: Vec<String>,
     frames: Vec<Option<Vec<u8>>>,
     packets: BTreeMap<u64, Vec<u8>>,
-    /// Octets of each packet in the model.
+    /// Packet size in octets, by packet number.
     sizes: BTreeMap<u64, u32>,
-    /// IP identification of each pair of addresses, given last.
+    /// Last IP identification of each pair of addresses.
     sources: Vec<((Ipv4Addr, Ipv4Addr), u16)>,
 }
 
 impl CellWriter<'_> {
     fn write(&mut self, all: &mut Vec<Octets>) {
         let content = self.content;
-        // Uplink blocks that were granted by USF, by block period and timeslot.
+        // Users whose uplink blocks are granted by USF, by block period and timeslot.
         let mut granted = BTreeMap::new();
         for entry in content.entries().iter().filter(|e| e.up) {
             if matches!(entry.what, What::Data { .. } | What::Dummy) {
@@ -179,10 +180,10 @@ impl CellWriter<'_> {
         }
     }
 
-    /// The octets of a block on the air.
+    /// Octets of a radio block.
     fn block(&mut self, entry: &Entry, usf: u8, tlli: u32, comment: &mut String) -> Vec<u8> {
         let tfi = entry.user % 32;
-        // Answers come 3 to 6 block periods later (RRBP 0 to 3).
+        // The polled answer comes 3 to 6 block periods later (RRBP 0 to 3).
         let poll = entry.poll.and_then(|after| after.checked_sub(3)).map(|code| code as u8 & 3);
         match &entry.what {
             What::Data { scheme, blocks, cv } => {
@@ -210,7 +211,7 @@ impl CellWriter<'_> {
         }
     }
 
-    /// A data block.
+    /// Octets of a data block.
     fn data(&mut self, scheme: ::radio::coding::Scheme, header: &Header, blocks: &[RlcBlock]) -> Vec<u8> {
         let space = if scheme.is_egprs() { 2048 } else { Numbering::GPRS.space };
         let carried: Vec<Vec<(Vec<u8>, bool)>> = blocks
@@ -250,7 +251,7 @@ impl CellWriter<'_> {
         }
     }
 
-    /// The octets of an LLC frame.
+    /// Octets of an LLC frame.
     fn frame(&mut self, serial: u32) -> Vec<u8> {
         let Some(frame) = self.content.frames().get(serial as usize).copied() else { return Vec::new() };
         if let Some(known) = self.frames.get(serial as usize).and_then(Option::as_ref) {
@@ -261,7 +262,7 @@ impl CellWriter<'_> {
         bytes
     }
 
-    /// The octets of a packet in a frame; zeros where the capture does not know them.
+    /// Octets of the IP packet in a frame; zeros for a packet outside of the capture.
     fn segment(&mut self, frame: &Frame) -> Vec<u8> {
         let capture = self.capture;
         let size = self.sizes.get(&frame.packet).copied().unwrap_or(0) as usize;
@@ -284,7 +285,7 @@ impl CellWriter<'_> {
         segment
     }
 
-    /// A datagram on Gb, up or down.
+    /// IP datagram on Gb, uplink or downlink.
     fn on_gb(&mut self, up: bool, datagram: &[u8]) -> Vec<u8> {
         let sgsn = Ipv4Addr::new(10, 254, 0, 1);
         let pcu = Ipv4Addr::new(10, 254, 1, self.cell as u8);
@@ -292,7 +293,7 @@ impl CellWriter<'_> {
         self.udp(from, to, gb::PORT, datagram)
     }
 
-    /// A datagram of GSMTAP, from the end that sends.
+    /// GSMTAP datagram from the PCU or the mobile.
     fn datagram(&mut self, up: bool, payload: &[u8]) -> Vec<u8> {
         let pcu = Ipv4Addr::new(10, 254, 1, self.cell as u8);
         let mobiles = Ipv4Addr::new(10, 254, 2, self.cell as u8);
@@ -326,7 +327,7 @@ impl CellWriter<'_> {
     }
 }
 
-/// What a block's comment says about its RLC blocks.
+/// Comment of a data block: its RLC blocks.
 fn tell_blocks(blocks: &[RlcBlock], comment: &mut String) {
     let Some(first) = blocks.first() else { return };
     let _ = write!(comment, " block={}", first.bsn);
@@ -339,13 +340,13 @@ fn tell_blocks(blocks: &[RlcBlock], comment: &mut String) {
     }
 }
 
-/// What a report's comment says.
+/// Comment of an Ack/Nack report.
 fn report_words(report: &Report, comment: &mut String) {
     let _ = write!(comment, " complete={} end={}", report.complete, report.end);
 }
 
-/// Brings a packet to the size that the model gave it: a model that counts fewer header octets than the options in
-/// the file has a header without the last of these options.
+/// Fits a packet to its size in the model. If the model counts fewer header octets than the encoded options
+/// need, the last options are left out.
 fn fit(bytes: &mut Vec<u8>, size: usize) {
     let head = usize::from(bytes.first().map_or(0, |b| b & 15)) * 4;
     if bytes.len() <= size || bytes.first().is_none_or(|b| b >> 4 != 4) || size < head {
@@ -379,7 +380,7 @@ fn fit(bytes: &mut Vec<u8>, size: usize) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Octets of the whole options at the start of `options` that fit into `room`.
+/// Length in octets of the leading options that fit whole into `room`.
 fn whole_options(options: &[u8], room: usize) -> usize {
     let mut at = 0;
     while let Some(kind) = options.get(at) {

@@ -1,8 +1,9 @@
 //! Packet capture streamed to disk while the repetition runs.
 //!
-//! The repetition runs twice. The first pass learns what the file says of the future: verdicts of the ledgers, and the
-//! largest window of each end, which fixes its window scale. The second pass writes each packet once its end is known,
-//! so that memory holds packets in flight only ([decision 0058](../../../docs/adr/0058-captures-streamed.md)).
+//! The repetition runs twice. The first pass collects facts about the future that packet comments and headers
+//! need: the ledgers' verdicts, and the largest window of each end, which fixes its window scale. The second
+//! pass writes each packet once its end is known, so that memory holds packets in flight only ([decision
+//! 0058](../../../docs/adr/0058-captures-streamed.md)).
 
 use super::collector::{Collector, Windows};
 use super::{EPOCH_S, Format, snapped};
@@ -15,24 +16,25 @@ use scenario::Model;
 use scenario::model::radio::BearerKind;
 use std::io::{self, Write};
 
-/// Records and sightings that are kept before they are worked through.
+/// Records and sightings per batch.
 const PART: usize = 1 << 14;
 
 /// Result of [`stream`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Streamed {
-    /// The files are whole: their number.
+    /// Number of complete files.
     Whole(usize),
-    /// The files are wrong or were not begun: the network made a copy of a packet that outlived it, or there are radio
-    /// taps of a GPRS cell, which are joined with packets at the end. [`super::capture`] keeps all packets until then.
+    /// No file is valid. Either the network made a copy of a packet that outlived it, or a GPRS cell has
+    /// radio taps, which are joined with packets at the end. [`super::capture`] keeps all packets until the
+    /// end.
     AtEnd,
 }
 
-/// Runs a repetition and writes its captures: one for each host tap, then one of all taps. `open` makes the file of a
-/// host, or that of all taps. Of every packet `snap` bytes are kept; 0 keeps all.
+/// Runs a repetition and writes its captures: one for each host tap, then one of all taps. `open` creates the
+/// file of a host, or of all taps. `snap` is the snap length in bytes; 0 keeps whole packets.
 ///
 /// # Errors
-/// Those of `open` and of the files.
+/// Errors of `open` and of the files.
 pub fn stream<W: Write>(
     model: &Model,
     repetition: u64,

@@ -1,7 +1,7 @@
 //! Radio rows and panels under a picture: changes of cell, TBF set-up, release and loss, closed RLC windows, dummy blocks, LLC
 //! interruptions; RLC blocks over their numbers with repeats and acknowledgements (catalogue TA-06).
 //!
-//! Of each GPRS bearer on the flow's way, from the trace of the cell ([`Event::Tbf`] and others).
+//! Input: the trace of the cell ([`Event::Tbf`] and others), for each GPRS bearer of the flow.
 
 use base::Time;
 use base::event::{BlockUse, CellStep, Event, FrameFate, Record, TbfStep};
@@ -9,31 +9,31 @@ use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
 use scenario::Model;
 use scenario::build::World;
 
-/// A time without an LLC frame is shown from this length on: several round trips of such a bearer, s.
+/// Least interruption of LLC frames that is shown, s: several round trips of such a bearer.
 const BREAK: f64 = 2.0;
-/// Dummy blocks that follow each other within this time are one event: five block periods, s.
+/// Maximum gap between dummy blocks of one event, s: five block periods.
 const DUMMY_GAP: f64 = 0.1;
-/// What is drawn over RLC block numbers: the name and the colour.
+/// Series over RLC block numbers: name and colour.
 const DOTS: [(&str, Ink); 3] =
     [("first sent", Ink::Main), ("acknowledged: all before", Ink::Other), ("sent again", Ink::Limit)];
 
-/// One direction of a bearer while its trace is read.
+/// State of one bearer direction while its trace is read.
 #[derive(Default)]
 struct Way {
     requested: Option<f64>,
     stalled: Option<f64>,
-    /// LLC frames queued that have not arrived, and since when none has.
+    /// LLC frames outstanding, and the time of the last arrival.
     outstanding: u64,
     quiet_since: f64,
-    /// The last of them that was discarded, and how many.
+    /// Time of the last discarded LLC frame, and the number of discarded frames.
     discarded: Option<(f64, u64)>,
-    /// Dummy blocks in a row: from, until, how many.
+    /// Run of dummy blocks: from, until, count.
     dummies: Option<(f64, f64, u64)>,
     /// Time (s) and RLC block number, in the order of [`DOTS`].
     dots: [Vec<[f64; 2]>; 3],
 }
 
-/// A change of cell under way.
+/// A cell change in progress.
 struct Change {
     since: f64,
     steps: Vec<String>,
@@ -136,7 +136,7 @@ impl Bearer<'_> {
             }
             FrameFate::Discarded => {
                 w.outstanding = w.outstanding.saturating_sub(1);
-                // Frames that are discarded together are one event.
+                // Frames discarded within 20 ms are one event.
                 match &mut w.discarded {
                     Some((last, count)) if t - *last < 0.02 => *count += 1,
                     _ => {
@@ -174,7 +174,8 @@ impl Bearer<'_> {
         }
     }
 
-    /// A panel of each direction in which RLC blocks were sent; `alone`: there is no other bearer to be told from.
+    /// One panel for each direction with RLC blocks. `alone`: the flow has a single bearer, whose name is
+    /// left out.
     fn panels(&mut self, alone: bool) -> Vec<Panel> {
         let name = if alone { String::new() } else { format!("{} ", self.name) };
         let mut all = Vec::new();
@@ -195,7 +196,7 @@ impl Bearer<'_> {
         all
     }
 
-    /// What is under way when the trace ends.
+    /// Closes the intervals that are open at the end of the trace.
     fn finish(mut self, end: f64) -> Vec<Layer> {
         if let Some(change) = self.change.take() {
             self.add("cell", change.since, Some(end), "cell reselection", change.steps.join(", "));
@@ -218,7 +219,7 @@ fn direction(way: usize) -> &'static str {
     if way == 1 { "up" } else { "down" }
 }
 
-/// The rows and panels of all bearers on a flow's way.
+/// Rows and panels of all bearers of a flow.
 pub(super) fn layers(
     model: &Model,
     flow: usize,

@@ -1,13 +1,11 @@
-//! State intervals of state machines under a picture.
-//!
-//! All but the one that a machine begins in, as intervals.
+//! State intervals of state machines under a picture, without each machine's initial state.
 
 use base::event::{Event, Record};
 use report::Interval;
 use scenario::Model;
 use std::collections::BTreeSet;
 
-/// The intervals of all machines up to `last`, seconds; several links that follow one machine say the same.
+/// Intervals of all machines up to `last`, seconds. A machine that several links follow appears once.
 pub(crate) fn intervals(model: &Model, records: &[Record], last: f64) -> Vec<Interval> {
     let changes: BTreeSet<(u32, _, u32)> = records
         .iter()

@@ -9,14 +9,14 @@ use scenario::model::Model;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Points of the ground along each side of the area.
+/// Grid points along each side of the area.
 const POINTS: usize = 120;
-/// Upper bound of moments.
+/// Upper bound of time steps.
 const MOMENTS: usize = 120;
-/// Upper bound of mobiles that are drawn.
+/// Upper bound of mobiles drawn.
 const MOBILES: usize = 600;
 
-/// The model with what its systems record changed.
+/// Copy of the model with other recording options of a system.
 fn observing(model: &Model, system: usize, observe: Observe) -> Model {
     let mut model = model.clone();
     if let Some(system) = model.systems.get_mut(system) {
@@ -25,7 +25,7 @@ fn observing(model: &Model, system: usize, observe: Observe) -> Model {
     model
 }
 
-/// The model that records the radio events of the mobile of this flow, if it is a member of a population.
+/// Model that records the radio events of the flow's mobile, if the flow belongs to a population.
 pub(crate) fn watching(model: &Model, flow: usize) -> Cow<'_, Model> {
     let Some((system, mobile)) = place(model, flow) else { return Cow::Borrowed(model) };
     Cow::Owned(observing(model, system, Observe { mobile: Some(mobile as u32), trails: false }))
@@ -38,7 +38,7 @@ fn place(model: &Model, flow: usize) -> Option<(usize, usize)> {
     Some((at, mobile))
 }
 
-/// Adds the radio events of a flow's mobile under its picture.
+/// Adds the radio events of the flow's mobile below its picture.
 pub(crate) fn add(model: &Model, flow: usize, outcome: &Outcome, picture: &mut Picture) {
     let Some((system, mobile)) = place(model, flow) else { return };
     let id = outcome.world.systems[system];
@@ -48,7 +48,7 @@ pub(crate) fn add(model: &Model, flow: usize, outcome: &Outcome, picture: &mut P
     picture.panels.extend(panels);
 }
 
-/// An event that lasts, open until its end is met.
+/// Adds an event with a duration, whose end is set later.
 fn band(events: &mut Vec<LayerEvent>, t: f64, event: String) {
     events.push(LayerEvent { t, until: Some(f64::INFINITY), event, ..LayerEvent::default() });
 }
@@ -59,7 +59,7 @@ fn close(events: &mut [LayerEvent], t: f64) {
     }
 }
 
-/// Rows of the cell, of changes and TBFs; panels of C/I, coding scheme, block losses and the SGSN queue.
+/// Rows: serving cell, cell changes, TBFs. Panels: C/I, coding scheme, block losses, SGSN queue.
 fn below(element: &Cells, mobile: usize, end: f64) -> (Vec<Layer>, Vec<Panel>) {
     let (mut cell, mut tbfs, mut drops) = (Vec::new(), [Vec::new(), Vec::new()], Vec::new());
     let (mut ci, mut scheme, mut queue) = (Vec::new(), Vec::<[f64; 2]>::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Losses before and after the first state change on a flow's path.
 //!
-//! "The change" is the first one of a machine of states that a link on the flow's way noticed.
+//! "The change" is the first state change of a state machine that a link of the flow follows.
 
 use super::Readings;
 use base::Time;
@@ -17,7 +17,8 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("first_queue_drop_s", "when a queue first dropped a data packet"),
 ];
 
-/// Takes them from the trace of one repetition; `from` is the data's sender. Nothing without a change.
+/// Measures the probes in the trace of one repetition; `from` is the data's sender. Without a change there
+/// are none.
 pub(super) fn take(records: &[Record], from: u32, out: &mut Readings) {
     let entered = |r: &&Record| matches!(r.event, Event::StateEntered { .. });
     let Some(change) = records.iter().find(entered).map(|r| r.t) else { return };

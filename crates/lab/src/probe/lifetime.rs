@@ -1,11 +1,10 @@
-//! Probes of the packet-lifetime study, for any transport: how sending comes back after an outage, how acknowledgements
-//! queue.
+//! Probes of the packet-lifetime study, for any transport: sending rate after an outage, queueing of ACKs.
 
 use super::Readings;
 use base::event::{Event, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The probes, with what each is.
+/// Name and definition of each probe.
 pub(super) const PROBES: &[(&str, &str)] = &[
     (
         "rate_recovery_s",
@@ -16,12 +15,12 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("acks_at_end", "packets without data that left within 100 ms after the end of the event and arrived"),
 ];
 
-/// Seconds over which a rate is taken, before and after.
+/// Intervals of rate measurement before and after the event, seconds.
 const BEFORE: f64 = 10.0;
 const AFTER: f64 = 4.0;
 
-/// Takes the probes of the flow whose sender is element `from`; `gate` is the event, `back_s` the propagation of the way
-/// back in seconds.
+/// Measures the probes of the flow whose sender is element `from`. `gate` is the event; `back_s` is the
+/// propagation delay of the reverse path, seconds.
 pub(super) fn take(records: &[Record], from: u32, gate: Option<(f64, f64)>, back_s: f64, out: &mut Readings) {
     let mut sent: Vec<f64> = Vec::new();
     let mut data: BTreeSet<u64> = BTreeSet::new();

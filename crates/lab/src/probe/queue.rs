@@ -1,8 +1,8 @@
-//! Queue of the slowest link on a flow's way: start-up losses, length, what is delivered after an abort, bursts after a
-//! handover.
+//! Queue of the slowest link of a flow: losses during start-up, queue length, stale packets after an abort,
+//! bursts after a handover.
 //!
-//! Start-up lasts until the flow's first recovery ends. What is stale was delivered on the way to the reader after the reader
-//! took in its last data.
+//! Start-up lasts until the flow's first recovery ends. A packet is stale if the link delivers it after the
+//! flow's receiver has received its last data.
 
 use super::Readings;
 use crate::once::Outcome;
@@ -26,7 +26,7 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What waits at the link, followed from event to event.
+/// Packets in the link's queue.
 #[derive(Default)]
 struct Waiting {
     sizes: BTreeMap<u64, u32>,
@@ -45,7 +45,7 @@ impl Waiting {
     }
 }
 
-/// Takes them from the trace of one repetition.
+/// Measures the probes in the trace of one repetition.
 pub(super) fn take(
     model: &Model,
     outcome: &Outcome,
@@ -62,7 +62,7 @@ pub(super) fn take(
     let slowest = route.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let name = &model.links[*slowest].name;
     let link = outcome.world.names.iter().position(|known| known == name)? as u32;
-    // Links record their past when they are next looked at.
+    // A link records past events when it is next polled, so that records are not in time order.
     let mut ordered: Vec<&Record> = records.iter().collect();
     ordered.sort_by_key(|r| r.t);
     let t = |r: &Record| r.t.as_secs_f64();
@@ -74,7 +74,7 @@ pub(super) fn take(
     let stopped = ordered.iter().rfind(takes).map(|r| t(r));
     let change = ordered.iter().find(|r| matches!(r.event, Event::StateEntered { .. })).map(|r| t(r));
     let (mut lost, mut peak) = (0u32, 0usize);
-    // What one acknowledgement lets out is no burst.
+    // Segments released by a single ACK are no burst.
     let (mut burst, mut at_once, mut instant) = (0i32, 0i32, f64::NEG_INFINITY);
     let (mut stale, mut last, mut queued) = ((0u32, 0.0), 0.0, None);
     let (mut waiting, mut sizes) = (Waiting::default(), BTreeMap::new());

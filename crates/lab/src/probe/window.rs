@@ -1,7 +1,7 @@
-//! Probes of the congestion window, the timer second by second, and of which timeout hit what: numbers for claims that
-//! speak of slow start, of new data beyond the window, or of the first segment.
+//! Probes of the congestion window, of the RTO second by second, and of the segments that timeouts resend.
+//! They serve claims about slow start, new data beyond the window, and the first segment.
 //!
-//! "The event" is as in the parent module.
+//! "The event" is defined in the parent module.
 
 use super::Readings;
 use base::event::{Event, Record};
@@ -36,7 +36,7 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("first_sample_s", "from the event until the first new sample of the round trip"),
 ];
 
-/// The seconds after the event at which the timer is read, beside those of the parent module.
+/// Seconds after the event at which the RTO is read, beside those of the parent module.
 const SECONDS: [(&str, f64); 8] = [
     ("rto_after_1s_s", 1.0),
     ("rto_after_2s_s", 2.0),
@@ -48,7 +48,7 @@ const SECONDS: [(&str, f64); 8] = [
     ("rto_after_9s_s", 9.0),
 ];
 
-/// Whose trace is read.
+/// Flow under observation.
 pub(super) struct Sight {
     /// Element of the data's sender.
     pub(super) from: u32,
@@ -56,11 +56,11 @@ pub(super) struct Sight {
     pub(super) flow: u32,
     /// Segment size, bytes.
     pub(super) mss: f64,
-    /// The first closed gate: from, until, s.
+    /// First gate closure: from, until, s.
     pub(super) gate: Option<(f64, f64)>,
 }
 
-/// Takes the probes from the records of one repetition.
+/// Measures the probes in the records of one repetition.
 pub(super) fn take(records: &[Record], sight: &Sight, verdicts: &[Retransmission], out: &mut Readings) {
     let own: Vec<&Record> = records.iter().filter(|r| r.source.0 == sight.from).collect();
     timeouts(&own, verdicts, out);
@@ -76,7 +76,7 @@ pub(super) fn take(records: &[Record], sight: &Sight, verdicts: &[Retransmission
     }
 }
 
-/// Which segments timeouts resent, whether without need, and when going back began.
+/// Segments that timeouts resent, whether without need, and the start of go-back-N.
 fn timeouts(own: &[&Record], verdicts: &[Retransmission], out: &mut Readings) {
     let mut verdicts = verdicts.iter();
     let (mut first, mut spurious, mut later) = (0.0, 0.0, 0.0);
@@ -107,7 +107,7 @@ fn timeouts(own: &[&Record], verdicts: &[Retransmission], out: &mut Readings) {
     ]);
 }
 
-/// How long the first fast retransmit took to repair all that had been sent by then.
+/// Time in which the first fast retransmit repairs all data sent before it.
 fn repair(own: &[&Record], out: &mut Readings) {
     let mut highest = 0;
     let mut began: Option<(f64, u64)> = None;
@@ -127,7 +127,7 @@ fn repair(own: &[&Record], out: &mut Readings) {
     }
 }
 
-/// How far slow start goes after the event, and what is lost in it.
+/// Largest cwnd of slow start after the event, and the losses until its end.
 fn slow_start(records: &[Record], sight: &Sight, event: f64, out: &mut Readings) {
     let (mut largest, mut lost) = (0.0f64, 0.0);
     for r in records.iter().filter(|r| r.t.as_secs_f64() > event) {
@@ -146,7 +146,7 @@ fn slow_start(records: &[Record], sight: &Sight, event: f64, out: &mut Readings)
     out.insert("losses_in_slow_start", lost);
 }
 
-/// The timer at whole seconds after the event, and its first new sample.
+/// RTO at whole seconds after the event, and the first RTT sample after it.
 fn timer(own: &[&Record], event: f64, out: &mut Readings) {
     let samples = own.iter().filter_map(|r| match r.event {
         Event::Timer { rto, srtt, rttvar } => {
@@ -160,14 +160,14 @@ fn timer(own: &[&Record], event: f64, out: &mut Readings) {
             out.insert(name, sample.1);
         }
     }
-    // A sample shows as a change of the estimate.
+    // A new RTT sample shows as a change of SRTT or RTTVAR.
     let before = samples.iter().rfind(|sample| sample.0 < event).map(|sample| sample.2);
     if let Some(first) = samples.iter().find(|sample| sample.0 >= event && Some(sample.2) != before) {
         out.insert("first_sample_s", first.0 - event);
     }
 }
 
-/// Least round trip before the first timeout, and how soon the next acknowledgement came.
+/// Least SRTT before the first timeout, and the time from the timeout to the next ACK that advances.
 fn round_trips(own: &[&Record], timeout: f64, out: &mut Readings) {
     let mut una = 0;
     for r in own {
@@ -190,8 +190,8 @@ fn round_trips(own: &[&Record], timeout: f64, out: &mut Readings) {
     }
 }
 
-/// New segments sent after the timeout while more was in flight than the window allowed. The window is the one that was
-/// last traced before the segment.
+/// Number of new segments sent after the timeout with more in flight than cwnd allows. The window is the last
+/// one traced before the segment.
 fn over_window(own: &[&Record], timeout: f64) -> f64 {
     let mut over = false;
     let mut count = 0.0;

@@ -1,4 +1,5 @@
-//! Catalogue of claims, `experiments/catalogue.toml`: what each claim states, beside the test of it that runs here.
+//! Catalogue of claims, `experiments/catalogue.toml`: the statement of each claim, and the claim's test in
+//! this program.
 
 use super::ReproduceError;
 use super::experiment::{Claim, GROUPS};
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stated {
-    /// The experiment that tests it.
+    /// Experiment that tests it.
     pub experiment: String,
     /// `hard`, `statistical` or `inferred`.
     pub kind: String,
@@ -17,19 +18,19 @@ pub struct Stated {
     pub test: String,
 }
 
-/// A claim and its test here, if there is one.
+/// A claim, with its test if there is one.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// `C001`.
     pub id: String,
-    /// What the catalogue states.
+    /// Statement of the catalogue.
     pub stated: Stated,
-    /// The test that runs.
+    /// Test that this program runs.
     pub test: Option<Claim>,
 }
 
 impl Listed {
-    /// `equal`, how the test differs, or that there is none.
+    /// `equal`, the departure of the test from the statement, or that there is no test.
     pub fn letter(&self) -> String {
         match self.test.as_ref().map(|claim| claim.letter.as_deref()) {
             None => "not tested here".to_owned(),
@@ -40,7 +41,7 @@ impl Listed {
     }
 }
 
-/// Every claim of the catalogue, in its order.
+/// All claims of the catalogue, in its order.
 pub fn claims() -> Result<Vec<Listed>, ReproduceError> {
     let text = include_str!("../../../../experiments/catalogue.toml");
     let stated: BTreeMap<String, Stated> =

@@ -1,29 +1,31 @@
-//! Claims: inequalities between measured quantities over some labels, judged on the same weather for both sides.
+//! Claims: inequalities between measured quantities over labels, tested on repetitions with equal weather on
+//! both sides.
 //!
-//! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` makes one comparison for every combination. A
-//! name before parentheses is a quantity (an alias of a metric, or a metric); its arguments are the labels of a cell, in
-//! the order of the experiment's axes. `min`, `max` and `abs` take expressions. `least`, `greatest`, `median`, `deviation`
-//! (the standard deviation of the sample) and percentiles (`p05`, `p90`) take one and look at its repetitions.
+//! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` makes one comparison per combination.
+//! A name before parentheses is a quantity: a metric or an alias of one. Its arguments are the labels of a
+//! cell, in the order of the experiment's axes. `min`, `max` and `abs` take expressions. `least`, `greatest`,
+//! `median`, `deviation` (standard deviation of the sample) and percentiles (`p05`, `p90`) take one
+//! expression and apply to its repetitions.
 //!
-//! `<` and `>` ask for a paired one-sided t-test at 5 % where a side has repetitions; `<=` and `>=` compare the means,
-//! and the significance stands beside.
+//! `<` and `>` are paired one-sided t-tests at 5 % where a side has repetitions. `<=` and `>=` compare means;
+//! their significance is reported.
 
 use results::stats::{Summary, paired_one_sided};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An expression of a published value or a claim that cannot be evaluated: the reason.
+/// Reason why the expression of a published value or a claim cannot be evaluated.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ExpressionError(pub(super) String);
 
-/// What a claim's expressions can ask for.
+/// Source of the quantities in a claim's expressions.
 pub trait Cells {
-    /// The values of a quantity by repetition in the cell with these labels; the error is a sentence.
+    /// Values of a quantity by repetition in the cell with these labels. The error is a sentence.
     fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String>;
 }
 
-/// An expression's value: its mean, and its values by repetition where they mean something.
+/// Value of an expression: its mean, and its values by repetition if it has any.
 #[derive(Clone, Debug)]
 struct Value {
     mean: f64,
@@ -33,33 +35,33 @@ struct Value {
 /// One side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Side {
-    /// Mean of the repetitions, or the one value.
+    /// Mean of the repetitions, or the only value.
     pub mean: f64,
-    /// Standard deviation of the repetitions and their number.
+    /// Standard deviation and number of the repetitions.
     pub spread: Option<(f64, u64)>,
 }
 
-/// One comparison that was made.
+/// A comparison and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Values of the claim's variables joined with slashes; empty without variables.
+    /// Values of the claim's variables, joined by slashes; empty without variables.
     pub labels: String,
-    /// Which comparison of the test it is, counted from 1.
+    /// Number of the comparison within the test, from 1.
     pub number: usize,
-    /// Left of the sign.
+    /// Left side.
     pub left: Side,
     /// `<`, `<=`, `>`, `>=` or `==`.
     pub sign: &'static str,
-    /// Right of the sign.
+    /// Right side.
     pub right: Side,
-    /// It holds.
+    /// True if the inequality holds.
     pub holds: bool,
-    /// Probability of a difference like this one if the larger side were not larger.
+    /// P-value: probability of such a difference if the larger side were not larger.
     pub p: Option<f64>,
 }
 
 impl Comparison {
-    /// The former judgement, in which `<=` and `>=` held unless the opposite was significant.
+    /// Result by the rule before ADR 0036, in which `<=` and `>=` held unless the opposite was significant.
     pub fn former(&self) -> bool {
         let weak = matches!(self.sign, "<=" | ">=");
         self.holds || (weak && self.p.is_some_and(|p| p >= LEVEL))
@@ -94,7 +96,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             rest = rest[sign.len()..].trim_start();
             continue;
         }
-        // A hyphen between letters belongs to the word.
+        // A hyphen between letters is a part of the word.
         let bytes = rest.as_bytes();
         let end = (0..bytes.len())
             .find(|&i| {
@@ -121,7 +123,7 @@ struct Parser<'a> {
     at: usize,
     cells: &'a dyn Cells,
     bound: &'a BTreeMap<&'a str, &'a str>,
-    /// One repetition only.
+    /// Repetition to evaluate; `None` for all.
     only: Option<usize>,
 }
 
@@ -158,7 +160,7 @@ impl Parser<'_> {
                 let right = self.atom()?;
                 left = combine(left, right, |a, b| a * b);
             } else if self.eat("/") {
-                // A ratio of means, not a mean of ratios.
+                // The ratio of the means, not the mean of the ratios.
                 let right = self.atom()?;
                 left = Value { mean: left.mean / right.mean, each: None };
             } else {
@@ -185,7 +187,7 @@ impl Parser<'_> {
             Some(Token::Word(word)) => {
                 self.at += 1;
                 if !self.eat("(") {
-                    // A label that is a number.
+                    // A label that is a number is a constant.
                     if let Some(n) = self.bound.get(word.as_str()).and_then(|label| label.parse().ok()) {
                         return Ok(number(n));
                     }
@@ -218,7 +220,7 @@ impl Parser<'_> {
         Ok(best)
     }
 
-    /// A statistic of the repetitions of an expression.
+    /// Statistic over the repetitions of an expression.
     fn statistic(&mut self, name: &str) -> Result<Value, String> {
         let value = self.sum()?;
         self.need(")")?;
@@ -258,12 +260,12 @@ impl Parser<'_> {
     }
 }
 
-/// A statistic of the repetitions.
+/// A statistic over repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Statistic {
-    /// From 0, the least, to 1, the greatest; linear between neighbours.
+    /// Quantile from 0 (minimum) to 1 (maximum), interpolated linearly.
     Percentile(f64),
-    /// Of the sample, divisor n - 1.
+    /// Standard deviation of the sample, divisor n - 1.
     Deviation,
 }
 
@@ -302,10 +304,11 @@ fn combine(a: Value, b: Value, f: impl Fn(f64, f64) -> f64) -> Value {
     Value { mean, each }
 }
 
-/// The level of the tests.
+/// Significance level of the tests.
 const LEVEL: f64 = 0.05;
 
-/// Probability of the measured difference if the larger side were not larger; none without repetitions.
+/// P-value: probability of the measured difference if the larger side were not larger. `None` without
+/// repetitions.
 fn significance(left: &Value, right: &Value) -> Option<f64> {
     let n = left.each.as_ref().or(right.each.as_ref()).map_or(0, Vec::len);
     if n < 2 {
@@ -341,7 +344,7 @@ fn show(x: f64) -> String {
     if x.abs() >= 100.0 || x == x.round() { format!("{x:.1}") } else { format!("{x:.3}") }
 }
 
-/// What an expression gives: by repetition where that means something, otherwise once.
+/// Evaluates an expression: by repetition where its quantities have repetitions, otherwise once.
 pub fn value(
     expression: &str,
     bound: &BTreeMap<&str, &str>,
@@ -356,7 +359,7 @@ pub fn value(
     Ok(value.each.unwrap_or_else(|| vec![Some(value.mean)]))
 }
 
-/// Makes the comparisons of one test for one binding of its labels, over all repetitions or in one of them.
+/// Makes the comparisons of one test with one binding of its labels, over all repetitions or in a single one.
 fn evaluate(
     test: &str,
     bound: &BTreeMap<&str, &str>,
@@ -383,7 +386,7 @@ fn parts(test: &str) -> impl Iterator<Item = &str> {
     test.split(';').map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// Makes all comparisons of `;`-separated tests, for every combination of labels.
+/// Makes all comparisons of semicolon-separated tests, for every combination of labels.
 pub fn judge(
     test: &str,
     over: &[(String, Vec<String>)],
@@ -403,7 +406,7 @@ pub fn judge(
     Ok(all)
 }
 
-/// The repetitions in which all `;`-separated tests hold at once.
+/// Repetitions in which all semicolon-separated tests hold.
 pub fn witnesses(test: &str, repetitions: usize, cells: &dyn Cells) -> Result<Vec<usize>, ExpressionError> {
     let none = BTreeMap::new();
     let mut found = Vec::new();
@@ -446,7 +449,7 @@ mod tests {
         let of = |expression: &str| value(expression, &BTreeMap::new(), &Table).unwrap()[0].unwrap();
         assert_eq!((of("least(D(a,on))"), of("greatest(D(a,on))"), of("median(D(a,on))")), (1.0, 4.1, 2.5));
         assert!((of("p50(D(a,on))") - 2.5).abs() < 1e-12 && (of("p10(D(a,on))") - 1.3).abs() < 1e-12);
-        // 1, 2, 3, 4.1 about 2.525: squares 2.3256, 0.2756, 0.2256, 2.4806.
+        // Squared deviations of 1, 2, 3, 4.1 from 2.525: 2.3256, 0.2756, 0.2256, 2.4806.
         assert!((of("deviation(D(a,on))") - (5.3075f64 / 3.0).sqrt()).abs() < 1e-9);
         assert!(value("least(3)", &BTreeMap::new(), &Table).is_err());
     }

@@ -11,51 +11,51 @@ use std::collections::BTreeMap;
 pub struct Experiment {
     /// `gprs-eifel/table2`.
     pub id: String,
-    /// What it shows, in a few words.
+    /// Title.
     pub title: String,
-    /// Where it was published.
+    /// Publication.
     pub source: String,
-    /// What to look for, in a paragraph.
+    /// Paragraph for the reader: the points to look for.
     #[serde(default)]
     pub text: String,
-    /// Name of the scenario file in the same folder, without its ending. Without one nothing is run: a description,
-    /// or values that follow from the labels of their keys.
+    /// Scenario file in the same folder, without extension. Without a scenario nothing is run: the experiment
+    /// is a description, or its values follow from the labels of their keys.
     pub scenario: Option<String>,
-    /// Repetitions it is judged with.
+    /// Default number of repetitions.
     #[serde(default = "one")]
     pub repetitions: u32,
-    /// What it sets in the scenario, for all of its cells.
+    /// Scenario settings of all cells, `path=value`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Variants that the grid does not make; their labels come first in keys.
+    /// Variants beside the grid; their labels come first in keys.
     #[serde(default)]
     pub case: Vec<Case>,
-    /// The axes of the scenario's grid, in the order of labels in keys.
+    /// Axes of the scenario's grid, in the order of labels in keys.
     #[serde(default)]
     pub axis: Vec<Axis>,
     /// Published values.
     pub table: Option<Published>,
-    /// Published values of further metrics; their names come last in keys.
+    /// Published values of further metrics; the metrics' names come last in keys.
     #[serde(default)]
     pub column: Vec<Published>,
     /// Pictures of single repetitions.
     #[serde(default)]
     pub picture: Vec<PictureSpec>,
-    /// Figures drawn anew, with published statements under the curves.
+    /// Redrawn figures, with published statements below the curves.
     #[serde(default)]
     pub figure: Vec<FigureSpec>,
     /// Draw the table as bars.
     #[serde(default)]
     pub bars: bool,
-    /// Rules that the source leaves open.
+    /// Readings of rules that the source leaves open.
     #[serde(default)]
     pub reading: Vec<Reading>,
-    /// What holds for all readings: the part of the grid in which they differ.
+    /// Settings for all readings, which select the part of the grid in which the readings differ.
     #[serde(default)]
     pub reading_fixes: Vec<String>,
-    /// Repetitions of each reading, where the usual number takes too long.
+    /// Repetitions of each reading, if the default number takes too long.
     pub reading_repetitions: Option<u32>,
-    /// Most seeds over which the share of values inside is counted, likewise.
+    /// Upper bound of seeds for the share of values inside, if the default number takes too long.
     pub seeds: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl Experiment {
         self.table.iter().chain(&self.column)
     }
 
-    /// What the parts of a value's key are.
+    /// Column heads of the parts of a value's key.
     pub fn heads(&self) -> Vec<String> {
         if let Some(table) = self.tables().find(|t| t.value.is_some()) {
             let parts = table.values.keys().next().map_or(1, |k| k.split('/').count());
@@ -81,7 +81,7 @@ impl Experiment {
         heads
     }
 
-    /// What the labels of a cell are.
+    /// Column heads of a cell's labels.
     pub fn cell_heads(&self) -> Vec<String> {
         let parts = self.case.first().map_or(0, |case| case.label.split('/').count());
         let cases = (0..parts).map(|i| if i == 0 { "case".to_owned() } else { String::new() });
@@ -93,12 +93,12 @@ impl Experiment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What it is called in keys; several labels are joined with slashes.
+    /// Name in keys; several labels are joined by slashes.
     pub label: String,
-    /// What it sets: `path=value`.
+    /// Scenario settings, `path=value`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Another scenario file than the experiment's.
+    /// Scenario file, if it is not the experiment's.
     pub scenario: Option<String>,
 }
 
@@ -110,11 +110,11 @@ fn one() -> u32 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What it is called.
+    /// Name of the axis.
     pub name: String,
-    /// The grid's path.
+    /// Path of the grid's axis.
     pub path: String,
-    /// Label by value, as the value stands in the scenario.
+    /// Label by value, as the scenario spells the value.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -122,44 +122,44 @@ pub struct Axis {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// What it is called in keys, if there are several.
+    /// Name in keys, used if there are several tables.
     #[serde(default)]
     pub name: String,
-    /// Which metric or probe, of the first flow or of the one named before a dot.
+    /// Metric or probe, of the first flow or of the flow named before a dot.
     #[serde(default)]
     pub metric: String,
-    /// Instead: an expression as in claims, in which `a`, `b`, ... are the parts of the key; a part that is a number
-    /// can stand for itself (`a * b / 8`).
+    /// In place of a metric: an expression as in claims, in which `a`, `b`, ... are the parts of the key. A
+    /// part that is a number is a constant (`a * b / 8`).
     pub value: Option<String>,
-    /// Its unit, for tables.
+    /// Unit in tables.
     #[serde(default)]
     pub unit: String,
-    /// How far a measured value may be off.
+    /// Fixed part of the tolerance.
     pub band: Band,
-    /// Repetitions that the published values are means of.
+    /// Number of repetitions behind the published values.
     pub repetitions: u32,
-    /// Instead of means: they are this percentile of the repetitions, from 0 to 1.
+    /// The published values are this quantile of the repetitions, from 0 to 1; `None` for means.
     pub percentile: Option<f64>,
-    /// Value by labels joined with slashes.
+    /// Value by labels, joined by slashes.
     pub values: BTreeMap<String, f64>,
     /// Known differences, by key.
     #[serde(default)]
     pub differs: BTreeMap<String, Difference>,
 }
 
-/// A known difference of one cell. It explains the value that it names and no other: a value that leaves its
-/// neighbourhood is unexplained again.
+/// A known difference of one cell. It explains one value: a measured value farther from it than the tolerance
+/// is unexplained.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The value that is explained: measured with seed 1 and the experiment's own repetitions.
+    /// Explained value, measured with seed 1 and the experiment's own repetitions.
     pub is: f64,
-    /// Why it is not the published one.
+    /// Reason for the difference.
     pub why: String,
 }
 
 impl Published {
-    /// What the expression gives for one key, by repetition.
+    /// Value of the expression for a key, by repetition.
     pub fn computed(
         &self,
         key: &str,
@@ -172,7 +172,7 @@ impl Published {
     }
 }
 
-/// The part of the band that does not come from chance.
+/// Fixed part of a tolerance, without the part that chance explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
@@ -189,12 +189,12 @@ pub enum Band {
 }
 
 impl Band {
-    /// The band until ADR 0036, which gave every count 0.5.
+    /// Tolerance before ADR 0036, with 0.5 for every count.
     pub fn former(self, published: f64) -> f64 {
         if self == Band::Count { 0.5 } else { self.of(published) }
     }
 
-    /// In the metric's unit.
+    /// Tolerance in the metric's unit.
     pub fn of(self, published: f64) -> f64 {
         match self {
             Band::Time => 0.05 * published.abs(),
@@ -214,36 +214,36 @@ impl Band {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PictureSpec {
-    /// Labels of the cell joined with slashes; empty where there is no grid.
+    /// Labels of the cell, joined by slashes; empty without a grid.
     #[serde(default)]
     pub cell: String,
-    /// Which repetition.
+    /// Repetition to draw.
     #[serde(default)]
     pub repetition: u64,
-    /// Instead: the repetition in which this claim was found to hold.
+    /// In place of a repetition: the first repetition in which this claim holds.
     pub witness: Option<String>,
-    /// Of which flow; without it, of the first.
+    /// Flow to draw; the first by default.
     pub flow: Option<String>,
-    /// Its heading.
+    /// Heading.
     pub title: String,
 }
 
-/// A figure, in the words of an experiment's file.
+/// A figure as an experiment's file describes it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
-    /// Its heading.
+    /// Heading.
     pub title: String,
-    /// What the abscissa counts, with its unit.
+    /// Label of the abscissa, with its unit.
     pub x: String,
-    /// What the ordinate counts, with its unit.
+    /// Label of the ordinate, with its unit.
     pub y: String,
-    /// The abscissa is logarithmic.
+    /// Logarithmic abscissa.
     #[serde(default)]
     pub logarithmic: bool,
-    /// What is measured.
+    /// Measured curves.
     pub curve: Vec<CurveSpec>,
-    /// What was published.
+    /// Published statements.
     #[serde(default)]
     pub published: Vec<StatementSpec>,
 }
@@ -252,7 +252,7 @@ pub struct FigureSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurveSpec {
-    /// What it is.
+    /// Legend.
     pub name: String,
     /// Expressions for abscissa and ordinate of each point.
     pub points: Vec<[String; 2]>,
@@ -262,7 +262,7 @@ pub struct CurveSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatementSpec {
-    /// What it says.
+    /// Legend.
     pub name: String,
     /// Expressions for the abscissa and the two bounds at each point.
     pub points: Vec<[String; 3]>,
@@ -272,11 +272,11 @@ pub struct StatementSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// In a few words.
+    /// Short name.
     pub name: String,
-    /// What it sets.
+    /// Scenario settings, `path=value`.
     pub set: Vec<String>,
-    /// It is the one the scenario uses.
+    /// True for the reading that the scenario uses.
     #[serde(default)]
     pub chosen: bool,
 }
@@ -299,29 +299,29 @@ pub struct Claims {
 pub struct Claim {
     /// `C001`.
     pub id: String,
-    /// Of which experiment.
+    /// Experiment that tests it.
     pub experiment: String,
-    /// In words.
+    /// Statement in words.
     pub text: String,
-    /// Labels to go through, by variable.
+    /// Labels of each variable.
     #[serde(default, rename = "for")]
     pub over: BTreeMap<String, Vec<String>>,
-    /// The inequality; several are separated by semicolons.
+    /// Inequality; several are separated by semicolons.
     #[serde(default)]
     pub test: String,
-    /// Instead: why it cannot be tested here.
+    /// In place of a test: the reason why the claim cannot be tested.
     pub untestable: Option<String>,
-    /// Comparisons that do not hold, each with the values of its sides and the reason.
+    /// Comparisons that do not hold, with the values of both sides and the reason.
     #[serde(default)]
     pub differs: Vec<Failure>,
-    /// How the test departs from that of the catalogue; `equal` if it does not.
+    /// Departure of the test from that of the catalogue; `equal` without one.
     pub letter: Option<String>,
-    /// It is enough that one repetition satisfies it.
+    /// The claim holds if a single repetition satisfies the test.
     #[serde(default)]
     pub exists: bool,
-    /// It is enough that this share of the repetitions satisfies it.
+    /// The claim holds if this share of the repetitions satisfies the test.
     pub share: Option<f64>,
-    /// It is enough that this many combinations of the labels satisfy it.
+    /// The claim holds if this number of label combinations satisfies the test.
     pub combinations: Option<usize>,
 }
 
@@ -329,17 +329,17 @@ pub struct Claim {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Values of the claim's variables joined with slashes.
+    /// Values of the claim's variables, joined by slashes.
     #[serde(default)]
     pub labels: String,
-    /// Which comparison of the test, counted from 1.
+    /// Number of the comparison within the test, from 1.
     #[serde(default = "first")]
     pub comparison: usize,
-    /// Left of the sign, measured with seed 1 and the experiment's own repetitions.
+    /// Left side, measured with seed 1 and the experiment's own repetitions.
     pub left: f64,
-    /// Right of the sign.
+    /// Right side.
     pub right: f64,
-    /// Why it does not hold.
+    /// Reason why the comparison does not hold.
     pub why: String,
 }
 
@@ -354,11 +354,11 @@ struct Panels {
     experiment: Vec<Experiment>,
 }
 
-/// A group: the files of its folder.
+/// A folder of experiments and its files.
 pub struct Group {
-    /// The folder's name.
+    /// Name of the folder.
     pub name: &'static str,
-    /// File name and text.
+    /// Name and text of each file.
     pub files: &'static [(&'static str, &'static str)],
 }
 
@@ -375,12 +375,12 @@ pub struct DataError {
 }
 
 impl Group {
-    /// A file's text.
+    /// Text of a file.
     pub fn file(&self, name: &str) -> Option<&'static str> {
         self.files.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
     }
 
-    /// Its experiments: tables, figures, the rest.
+    /// Experiments: tables, figures, others.
     pub fn experiments(&self) -> Result<Vec<Experiment>, DataError> {
         let files = self.files.iter();
         files
@@ -399,7 +399,7 @@ impl Group {
             .map(|all| all.into_iter().flatten().collect())
     }
 
-    /// Its claims.
+    /// Claims of the group.
     pub fn claims(&self) -> Result<Claims, DataError> {
         let text = self.file("claims.toml").unwrap_or_default();
         toml::from_str(text).map_err(|error| DataError { file: format!("{}/claims.toml", self.name), error })

@@ -1,4 +1,4 @@
-//! Figures of a study drawn anew: measured curves with published statements laid under them, from expressions over the
+//! Redrawn figures of a study: measured curves with published statements below them, as expressions over the
 //! cells of an experiment.
 
 use super::ReproduceError;
@@ -9,7 +9,7 @@ use report::{Curve, Figure, Statement};
 use results::stats::Summary;
 use std::collections::BTreeMap;
 
-/// The figures of one experiment.
+/// Figures of an experiment.
 pub(super) fn figures(
     experiment: &Experiment,
     claims: &Claims,
@@ -59,7 +59,7 @@ mod tests {
     use super::super::experiment::GROUPS;
     use super::*;
 
-    /// Two repetitions of one quantity, whose labels say where it is.
+    /// Two repetitions of one quantity, whose labels give its values.
     struct Plain;
     impl Cells for Plain {
         fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {
@@ -90,7 +90,7 @@ mod tests {
         assert!(draw(&spec("[[\"1\", \"thr(c)\"]]"), &Plain).unwrap_err().contains("no thr"));
     }
 
-    /// Any quantity of any cell that the experiment has.
+    /// Constant values for every cell of the experiment.
     struct Known<'a>(&'a Experiment);
     impl Cells for Known<'_> {
         fn values(&self, _: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {

@@ -1,5 +1,5 @@
-//! Measured values of an experiment by cell and flow. A cell's labels are those of its case, then those of its place in
-//! the scenario's grid. What only a trace shows is taken when a claim asks for it.
+//! Measured values of an experiment by cell and flow. The labels of a cell are those of its case, then those
+//! of its position in the scenario's grid. Probes are measured when a claim asks for one.
 
 use super::ReproduceError;
 use super::claim::Cells;
@@ -12,33 +12,33 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What traces showed, by repetition, for a cell and a flow.
+/// Probe readings by repetition, for a cell and a flow.
 type Traces = RefCell<BTreeMap<(usize, usize), Rc<Vec<Readings>>>>;
 
 /// The results of one scenario with its grid.
 pub(super) struct Measured {
     pub(super) sweep: Sweep,
-    /// What was set from outside.
+    /// Settings that replace values of the scenario.
     overrides: Vec<(String, String)>,
     /// Values by cell, flow, metric, repetition.
     values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
     metrics: Vec<String>,
     flows: Vec<String>,
     traces: Traces,
-    /// What kernels counted, by cell, repetition and flow; empty without any.
+    /// Counters of the kernels, by cell, repetition and flow; empty without kernels.
     counted: Vec<Vec<Vec<Counters>>>,
-    /// Threads that take traces.
+    /// Threads that measure probes.
     jobs: usize,
 }
 
 impl Measured {
-    /// Sorts the rows of a sweep.
+    /// Sorts the rows of a sweep by cell, flow, metric and repetition.
     pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row], jobs: usize) -> Self {
         let flows = scenario.first().subjects();
         Measured { jobs, ..Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows) }
     }
 
-    /// The same cells with other results.
+    /// Equal cells with the results of another sweep.
     pub(super) fn again(&self, sweep: Sweep, rows: &[Row], counted: Vec<Vec<Vec<Counters>>>) -> Self {
         let again = Measured::sorted(sweep, self.flows.clone(), self.overrides.clone(), rows);
         Measured { counted, jobs: self.jobs, ..again }
@@ -58,7 +58,7 @@ impl Measured {
         Measured { sweep, overrides, values, metrics, flows, traces, counted, jobs: 1 }
     }
 
-    /// A metric or probe of a cell, of the first flow or of the one named before a dot.
+    /// Values of a metric or probe of a cell, of the first flow or of the flow named before a dot.
     fn of(&self, cell: usize, name: &str) -> Result<Vec<Option<f64>>, String> {
         let (flow, name) = name.split_once('.').map_or((None, name), |(flow, name)| (Some(flow), name));
         let flow = match flow {
@@ -72,7 +72,7 @@ impl Measured {
             return Err(format!("{name} is not measured"));
         }
         if real(&self.sweep.cells.held()[cell].model).is_some() {
-            // A kernel leaves no trace of what it thinks.
+            // A kernel records no trace of its internal state.
             return Ok(vec![None; self.sweep.repetitions as usize]);
         }
         Ok(self.trace(cell, flow).iter().map(|r| r.get(name).copied()).collect())
@@ -106,12 +106,12 @@ impl Measured {
 /// All cells of an experiment.
 pub(super) struct Grid {
     parts: Vec<Rc<Measured>>,
-    /// Labels, part and cell there.
+    /// Labels, index of the part, and cell within the part.
     cells: Vec<(Vec<String>, usize, usize)>,
 }
 
 impl Grid {
-    /// Puts the cases of an experiment together; without cases there is one part.
+    /// Joins the cases of an experiment; without cases there is one part.
     pub(super) fn new(experiment: &Experiment, parts: Vec<Rc<Measured>>) -> Result<Self, ReproduceError> {
         let mut cells = Vec::new();
         for (i, part) in parts.iter().enumerate() {
@@ -125,29 +125,29 @@ impl Grid {
         Ok(Grid { parts, cells })
     }
 
-    /// The labels of every cell.
+    /// Labels of every cell.
     pub(super) fn labels(&self) -> impl Iterator<Item = &Vec<String>> {
         self.cells.iter().map(|c| &c.0)
     }
 
-    /// Its cases.
+    /// Results of the cases.
     pub(super) fn parts(&self) -> &[Rc<Measured>] {
         &self.parts
     }
 
-    /// What kernels counted in the cell with these labels, by repetition and flow.
+    /// Counters of the kernels in the cell with these labels, by repetition and flow.
     pub(super) fn counted(&self, labels: &[&str]) -> &[Vec<Counters>] {
         let found = self.find(labels).and_then(|(part, cell)| self.parts[part].counted.get(cell));
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// Repetitions of each cell.
+    /// Repetitions per cell.
     pub(super) fn repetitions(&self) -> usize {
         self.parts.first().map_or(0, |p| p.sweep.repetitions as usize)
     }
 
-    /// The experiment's own repetitions, of which its reasons are written, where these are others: another number, or with
-    /// another seed than 1. None where they are the same.
+    /// The experiment's own number of repetitions, if this run has another number or another seed than 1.
+    /// Reasons for differences were written for the former. `None` if they agree.
     pub(super) fn others(&self, experiment: &Experiment) -> Option<u32> {
         let cells = self.parts.iter().flat_map(|part| part.sweep.cells.held());
         let same = self.repetitions() == experiment.repetitions as usize
@@ -155,18 +155,18 @@ impl Grid {
         (!same).then_some(experiment.repetitions)
     }
 
-    /// Repetitions in all.
+    /// Total number of repetitions.
     pub(super) fn total(&self) -> u64 {
         self.parts.iter().map(|p| p.sweep.total()).sum()
     }
 
-    /// What is run in the cell with these labels.
+    /// Model of the cell with these labels.
     pub(super) fn model(&self, labels: &[&str]) -> Option<&Model> {
         let (part, cell) = self.find(labels)?;
         Some(&self.parts[part].sweep.cells.held()[cell].model)
     }
 
-    /// A metric or probe in the cell with these labels, by repetition.
+    /// Values of a metric or probe in the cell with these labels, by repetition.
     pub(super) fn values(&self, name: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {
         let (part, cell) =
             self.find(labels).ok_or_else(|| format!("there is no cell {}", labels.join("/")))?;
@@ -179,7 +179,7 @@ impl Grid {
     }
 }
 
-/// A grid through the short names of a paper.
+/// A grid with a paper's short names of quantities.
 pub(super) struct View<'a> {
     pub(super) grid: &'a Grid,
     pub(super) quantity: &'a BTreeMap<String, String>,
@@ -191,7 +191,7 @@ impl Cells for View<'_> {
     }
 }
 
-/// The cases of an experiment; one that sets nothing if it names none.
+/// Cases of an experiment; a single case without settings if it has none.
 pub(super) fn cases(experiment: &Experiment) -> Vec<Case> {
     if experiment.case.is_empty() {
         vec![Case { label: String::new(), set: Vec::new(), scenario: None }]

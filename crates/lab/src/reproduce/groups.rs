@@ -1,4 +1,5 @@
-//! Groups of published experiments: the folders of `experiments/`, found by the build script and compiled in.
+//! Groups of published experiments: the folders of `experiments/`, which the build script finds and compiles
+//! in.
 
 use super::experiment::Group;
 

@@ -5,10 +5,10 @@ use super::{Reproduced, Totals};
 use results::stats::Summary;
 use serde_json::{Value, json};
 
-/// Name and version of the document's shape.
+/// Name and version of the document's schema.
 pub const SCHEMA: &str = "williwaw-reproduce/1";
 
-/// The document.
+/// JSON document of these experiments.
 pub fn document(all: &[Reproduced], seed: u64, version: &str) -> Value {
     let experiments: Vec<Value> = all.iter().map(experiment).collect();
     let t = Totals::of(all);

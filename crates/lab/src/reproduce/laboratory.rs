@@ -1,4 +1,4 @@
-//! Laboratory: runs experiments one after the other and shares runs between those that have the same scenario.
+//! Laboratory: runs experiments and shares runs between experiments with equal scenarios.
 
 use super::experiment::{Claims, Experiment, Group};
 use super::grid::{Grid, Measured, cases};
@@ -14,7 +14,7 @@ use scenario::{Model, NoFiles, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Runs experiments, sharing runs between those that have the same scenario.
+/// Runs experiments and shares runs between experiments with equal scenarios.
 pub struct Laboratory<'a> {
     pub(super) settings: Settings,
     pub(super) control: &'a Control<'a>,
@@ -32,7 +32,7 @@ struct Run {
 }
 
 impl<'a> Laboratory<'a> {
-    /// A laboratory in which nothing has been run yet.
+    /// A laboratory without runs.
     pub fn new(settings: Settings, control: &'a Control<'a>, version: &'a str) -> Self {
         Laboratory {
             settings,
@@ -83,7 +83,8 @@ impl<'a> Laboratory<'a> {
         })
     }
 
-    /// What is drawn of the study's senders, of kernels; what is the same path and repetition, once.
+    /// Pictures of a kernel in place of the study's senders; scenes with equal path and repetition are drawn
+    /// once.
     fn pictures_today(
         &self,
         experiment: &Experiment,
@@ -103,8 +104,8 @@ impl<'a> Laboratory<'a> {
         Ok(all)
     }
 
-    /// The cells of an experiment; runs that were made already are not made again. Those of all its cases are made
-    /// together, so that no thread waits for the last repetition of each case.
+    /// Cells of an experiment; existing runs are reused. The runs of all cases share one thread pool, so that
+    /// no thread idles at the end of each case.
     fn grid(
         &mut self,
         group: &Group,
@@ -134,13 +135,13 @@ impl<'a> Laboratory<'a> {
         Grid::new(experiment, keys.iter().filter_map(|key| self.measured.get(key)).map(Rc::clone).collect())
     }
 
-    /// The run of a model with at least so many repetitions.
+    /// Run of a model with at least this number of repetitions.
     fn known(&self, model: &Model, repetitions: u32) -> Option<usize> {
         self.runs.iter().position(|run| run.repetitions >= repetitions && run.model == *model)
     }
 
-    /// Runs the cells of sweeps with equal repetitions. A cell whose model was run already with at least as many is not
-    /// run again, whichever scenario file it came from.
+    /// Runs the cells of sweeps with equal repetitions. A cell whose model has a run with enough repetitions
+    /// is not run again, even from another scenario file.
     fn run<'s>(&mut self, sweeps: impl Iterator<Item = &'s Sweep>) -> Result<(), ReproduceError> {
         let mut new: Vec<Prepared> = Vec::new();
         let mut like = None;
@@ -176,7 +177,7 @@ impl<'a> Laboratory<'a> {
         Ok(())
     }
 
-    /// The rows of a sweep whose cells were run.
+    /// Rows of a sweep whose cells have runs.
     fn rows(&self, sweep: &Sweep) -> Vec<Row> {
         let n = sweep.repetitions;
         let mut all = Vec::new();
@@ -238,7 +239,7 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// What tells one sweep from another.
+/// Identity of a sweep.
 fn key(group: &Group, scenario: &str, set: &[String], seed: u64, repetitions: u32) -> String {
     format!("{}/{scenario} {seed} {repetitions} {}", group.name, set.join(" "))
 }
@@ -251,8 +252,8 @@ fn read(group: &Group, scenario: &str, set: &[String]) -> Result<Scenario, Repro
         .map_err(|d| ReproduceError::Sweep(SweepError::Scenario(d)))
 }
 
-/// How long each of these experiments will take, in parts of their sum: by the estimate of packets and hops, runs that
-/// two experiments share counted with the first.
+/// Expected time of each experiment as a share of the total, from estimates of packets and hops. A run that
+/// two experiments share counts with the first.
 pub fn weights(ids: &[String], settings: &Settings) -> Result<Vec<f64>, ReproduceError> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
@@ -275,13 +276,13 @@ pub fn weights(ids: &[String], settings: &Settings) -> Result<Vec<f64>, Reproduc
     Ok(all.into_iter().map(|weight| weight / sum.max(f64::MIN_POSITIVE)).collect())
 }
 
-/// Repetitions of all readings together.
+/// Total repetitions of all readings.
 fn readings(experiment: &Experiment, settings: &Settings) -> f64 {
     let each = experiment.reading_repetitions.unwrap_or(u32::MAX).min(settings.reading_repetitions);
     f64::from(each) * experiment.reading.len() as f64
 }
 
-/// Repetitions of all seeds together.
+/// Total repetitions of all seeds.
 fn seeds(experiment: &Experiment, settings: &Settings) -> f64 {
     let table = experiment.tables().find(|table| table.repetitions > 1);
     let seeds = experiment.seeds.unwrap_or(u32::MAX).min(settings.seeds);

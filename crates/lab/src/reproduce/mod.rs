@@ -1,11 +1,11 @@
 //! Reproduction of published experiments: every published value beside the measured one, every claim as a test.
 //!
-//! A value is inside if it is off by at most max(a fixed part, 1.96 s sqrt(1/n + 1/m)): s the measured standard
-//! deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for times and counts, 0.1 for
-//! counts below 2, 1 % for numbers of segments, 0.02 for ratios. A published percentile p is inside if it is off by no
-//! more than the fixed part, or lies between our percentiles p -+ 1.96 sqrt(p (1 - p) (1/n + 1/m)), where 19 of 20
-//! samples of n have theirs. A value outside is explained if its cell has a reason and still has the value that the
-//! reason names (ADR 0036).
+//! A value is inside if it differs by at most max(fixed part, 1.96 s sqrt(1/n + 1/m)). Here s is the measured
+//! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for times
+//! and counts, 0.1 for counts below 2, 1 % for numbers of segments, 0.02 for ratios. A published percentile p
+//! is inside within the fixed part, or between our percentiles p -+ 1.96 sqrt(p (1 - p) (1/n + 1/m)): 19 of
+//! 20 samples of n have theirs there. A value outside is explained if its cell has a reason and still has the
+//! value for which the reason was written (ADR 0036).
 
 pub mod catalogue;
 pub mod claim;
@@ -27,53 +27,54 @@ use crate::sweep::{Progress, SweepError};
 use experiment::{Claim, Experiment, GROUPS, Group};
 use report::{Figure, Picture};
 
-/// One published value beside what was measured.
+/// A published value and the measured one.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// Labels joined with slashes.
+    /// Labels, joined by slashes.
     pub key: String,
-    /// As printed in the group.
+    /// Published value.
     pub published: f64,
-    /// Mean of our repetitions.
+    /// Mean of the repetitions.
     pub measured: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the mean.
     pub ci95: Option<[f64; 2]>,
     /// Unit, empty for counts and ratios.
     pub unit: String,
-    /// How far off it may be.
+    /// Largest difference that counts as inside.
     pub tolerance: f64,
-    /// It is no farther off.
+    /// True if the value is inside.
     pub within: bool,
-    /// It is no farther off than the band until ADR 0036 allowed.
+    /// True if the value is inside by the band before ADR 0036.
     pub former: bool,
-    /// Outside, and the value that a reason explains.
+    /// Reason, for a value outside that a reason explains.
     pub why: Option<String>,
-    /// Outside, and no longer the value that a reason explains, which is this one.
+    /// Explained value, if the measured one is outside and has left it.
     pub moved: Option<f64>,
-    /// Inside, and there is a reason for a difference.
+    /// True for a value inside that has a reason for a difference.
     pub needless: bool,
-    /// What kernels of today make of the same path, if they were asked: mean and its 95 % interval.
+    /// Value with current Linux kernels on this path, if measured: mean and 95 % interval.
     pub linux: Option<(f64, Option<[f64; 2]>)>,
 }
 
-/// A claim and what came of it.
+/// A claim and its result.
 #[derive(Clone, Debug)]
 pub struct ClaimResult {
     /// `C001`.
     pub id: String,
-    /// In words.
+    /// Statement in words.
     pub text: String,
-    /// It holds.
+    /// True if the claim holds.
     pub holds: bool,
-    /// It held by the judgement until ADR 0036, in which `<=` failed only where the opposite was significant.
+    /// Result by the rule before ADR 0036, in which `<=` failed only if the opposite was significant.
     pub former: bool,
-    /// How the test departs from the catalogue's; `equal` if it does not, nothing if they were not compared.
+    /// Departure of the test from that of the catalogue; `equal` without one, `None` if they were not
+    /// compared.
     pub letter: Option<String>,
-    /// What was compared.
+    /// The comparisons, as text.
     pub detail: String,
-    /// It does not hold, and each comparison that fails has the values that a reason explains.
+    /// Reason, for a claim that fails with values that reasons explain in every failing comparison.
     pub why: Option<String>,
-    /// For a claim that something exists: the first repetition in which it does.
+    /// First repetition in which an existence claim holds.
     pub witness: Option<u64>,
 }
 
@@ -91,7 +92,7 @@ impl ClaimResult {
         }
     }
 
-    /// Its test is the catalogue's.
+    /// True if its test equals that of the catalogue.
     pub fn is_literal(&self) -> bool {
         self.letter.as_deref() == Some("equal")
     }
@@ -102,61 +103,62 @@ impl ClaimResult {
 pub struct Untested {
     /// `C091`.
     pub id: String,
-    /// In words.
+    /// Statement in words.
     pub text: String,
-    /// Why not.
+    /// Reason.
     pub why: String,
 }
 
-/// How many values one reading of an open rule puts inside.
+/// Results with one reading of an open rule.
 #[derive(Clone, Debug)]
 pub struct ReadingResult {
-    /// In a few words.
+    /// Short name.
     pub name: String,
-    /// It is the one the scenario uses.
+    /// True for the reading that the scenario uses.
     pub chosen: bool,
-    /// Values by key, measured.
+    /// Measured values by key.
     pub measured: Vec<(String, f64)>,
-    /// How many are inside.
+    /// Number of values inside.
     pub within: usize,
-    /// The experiment's claims: id, whether it holds, and the comparisons.
+    /// Claims of the experiment: id, whether it holds, and its comparisons.
     pub claims: Vec<(String, bool, String)>,
 }
 
-/// How robust the verdicts are: the share inside over several seeds at the paper's own repetitions.
+/// Robustness of the verdicts: share of values inside over several seeds, with the paper's number of
+/// repetitions.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Seeds tried.
+    /// Number of seeds.
     pub seeds: u32,
-    /// Repetitions each.
+    /// Repetitions per seed.
     pub repetitions: u32,
     /// Values inside, over all seeds.
     pub within: usize,
-    /// Values in all.
+    /// Number of values, over all seeds.
     pub of: usize,
 }
 
-/// An experiment that was run.
+/// An experiment with its results.
 pub struct Reproduced {
-    /// What it is.
+    /// Description of the experiment.
     pub experiment: Experiment,
-    /// Published beside measured.
+    /// Published and measured values.
     pub values: Vec<Value>,
-    /// Claims.
+    /// Results of its claims.
     pub claims: Vec<ClaimResult>,
-    /// Claims that cannot be tested here, with the reason.
+    /// Claims that cannot be tested here, with reasons.
     pub untested: Vec<Untested>,
-    /// Readings of open rules.
+    /// Results of the readings of open rules.
     pub readings: Vec<ReadingResult>,
-    /// Over several seeds.
+    /// Share of values inside over several seeds.
     pub share: Option<Share>,
-    /// Figures drawn anew.
+    /// Redrawn figures.
     pub figures: Vec<Figure>,
     /// Pictures with their headings.
     pub pictures: Vec<(String, Picture)>,
-    /// Runs that were made for it alone or shared with others.
+    /// Number of its runs, shared ones included.
     pub runs: u64,
-    /// Beside kernels of today, if they were asked and can.
+    /// Comparison with current Linux kernels, if requested and possible.
     pub today: Option<today::Today>,
 }
 
@@ -164,13 +166,13 @@ pub struct Reproduced {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReproduceError {
-    /// There is no such experiment.
+    /// No experiment has this id.
     Unknown(String),
-    /// Its data are not right: a fault of ours.
+    /// Fault in the experiment's data, which are compiled in.
     Data(String),
-    /// It could not be run.
+    /// The sweep failed.
     Sweep(SweepError),
-    /// It was interrupted.
+    /// The caller stopped it.
     Stopped,
 }
 
@@ -186,20 +188,20 @@ impl From<SweepError> for ReproduceError {
     }
 }
 
-/// Which seeds and how many repetitions.
+/// Seeds, repetitions and optional parts of a reproduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The seed of the judged runs; the rules say 1.
+    /// Seed of the evaluated runs; the rules prescribe 1.
     pub seed: u64,
-    /// Repetitions instead of each experiment's own.
+    /// Number of repetitions in place of each experiment's own.
     pub repetitions: Option<u32>,
-    /// Seeds for the share inside; 0: none.
+    /// Number of seeds for the share inside; 0 for none.
     pub seeds: u32,
-    /// Repetitions for each reading of an open rule; 0: none.
+    /// Repetitions for each reading of an open rule; 0 for none.
     pub reading_repetitions: u32,
     /// Draw pictures.
     pub pictures: bool,
-    /// Most repetitions that kernels of today play beside the study's senders; 0: none.
+    /// Upper bound of repetitions with current kernels; 0 for none.
     pub today: u32,
 }
 
@@ -210,7 +212,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Repetitions of an experiment. Single runs stay single, and what was made small because it takes long stays small.
+    /// Number of repetitions of an experiment. Single runs stay single; experiments reduced for their
+    /// duration stay reduced.
     pub fn of(&self, experiment: &Experiment) -> u32 {
         match (self.repetitions, experiment.repetitions) {
             (Some(n), own) if own >= 100 || n < own => n,
@@ -219,7 +222,7 @@ impl Settings {
     }
 }
 
-/// Every experiment's id and title, by group.
+/// Id and title of every experiment, by group.
 pub fn list() -> Result<Vec<(String, String)>, ReproduceError> {
     let mut all = Vec::new();
     for group in GROUPS {
@@ -230,7 +233,7 @@ pub fn list() -> Result<Vec<(String, String)>, ReproduceError> {
     Ok(all)
 }
 
-/// The scenario file behind an experiment.
+/// Scenario file of an experiment.
 pub fn scenario_text(id: &str) -> Option<&'static str> {
     let (group, experiment) = find(id).ok()?;
     group.file(&format!("{}.scenario.toml", experiment.scenario?))
@@ -246,35 +249,35 @@ fn find(id: &str) -> Result<(&'static Group, Experiment), ReproduceError> {
     Err(ReproduceError::Unknown(id.to_owned()))
 }
 
-/// Adds up several experiments.
+/// Totals over several experiments.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Published values.
     pub values: usize,
-    /// Those inside.
+    /// Values inside.
     pub within: usize,
-    /// Those outside that a reason explains.
+    /// Values outside that a reason explains.
     pub explained: usize,
-    /// Those inside by the band until ADR 0036.
+    /// Values inside by the band before ADR 0036.
     pub former_within: usize,
-    /// Claims.
+    /// Number of claims.
     pub claims: usize,
-    /// Those that hold.
+    /// Claims that hold.
     pub hold: usize,
-    /// Those that do not, and whose failing comparisons are explained.
+    /// Claims that fail, with reasons for all failing comparisons.
     pub claims_explained: usize,
-    /// Those that held by the judgement until ADR 0036.
+    /// Claims that held by the rule before ADR 0036.
     pub former_hold: usize,
-    /// Claims whose test is the catalogue's.
+    /// Claims whose test equals the catalogue's.
     pub literal: usize,
-    /// Those of them that hold.
+    /// Claims of these that hold.
     pub literal_hold: usize,
-    /// Claims that cannot be tested here, not counted above.
+    /// Claims that cannot be tested here, not included above.
     pub untested: usize,
 }
 
 impl Totals {
-    /// Over experiments that were run.
+    /// Totals over these experiments.
     pub fn of(all: &[Reproduced]) -> Totals {
         let mut t = Totals::default();
         for r in all {
@@ -295,11 +298,11 @@ impl Totals {
         t
     }
 
-    /// Everything is as published, or explained.
+    /// True if every value is inside or explained, and every claim holds or is explained.
     pub fn good(&self) -> bool {
         self.within + self.explained == self.values && self.hold + self.claims_explained == self.claims
     }
 }
 
-/// A progress report that says nothing.
+/// Progress callback that does nothing.
 pub fn quiet(_: Progress) {}

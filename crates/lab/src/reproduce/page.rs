@@ -1,11 +1,11 @@
-//! HTML page of reproduced experiments: published beside measured, verdicts, claims, pictures.
+//! HTML page of reproduced experiments: published and measured values, verdicts, claims, pictures.
 
 use super::today::{COUNTERS, Today};
 use super::{Reproduced, Totals, Value};
 use report::{Bar, BarGroup, Bars, Cell, Item, Page, Section, State, Strip, Table};
 use results::stats::Summary;
 
-/// The page of experiments that were run. `provenance` says how they were.
+/// Page of these experiments. `provenance` holds the label and text pairs of its head.
 pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
     let t = Totals::of(all);
     let mut sections = vec![Section {
@@ -23,7 +23,7 @@ pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
     Page { title: "Published beside measured".to_owned(), provenance, sections }
 }
 
-/// The totals in a sentence or two, by the judgement of today and by the former one.
+/// Totals in one or two sentences, by the current rule and by the rule before ADR 0036.
 pub fn short(t: &Totals) -> String {
     let former =
         format!("by the judgement until ADR 0036: {} values, {} claims", t.former_within, t.former_hold);
@@ -34,7 +34,7 @@ pub fn short(t: &Totals) -> String {
     )
 }
 
-/// What stands beside a value that is outside, or was by the former band.
+/// Remark for a value that is outside, or was outside by the former band.
 pub fn remark(v: &Value) -> String {
     match (&v.why, v.moved) {
         (Some(why), _) => why.clone(),
@@ -76,17 +76,17 @@ fn section(r: &Reproduced) -> Section {
     Section { heading: format!("{}: {}", e.id, e.title), text: format!("{}\n\n{}", e.source, e.text), items }
 }
 
-/// The head of the column with the kernels' values.
+/// Head of the column with the kernels' values.
 pub const TODAY: &str = "Linux today";
-/// The heading of the table of all cells.
+/// Heading of the table of all cells.
 pub const BESIDE: &str = "The study's senders beside Linux of today";
 
-/// What kernels of today make of a published value's path.
+/// Value with current kernels on the path of a published value.
 pub fn linux(v: &Value, decimals: usize) -> String {
     v.linux.map_or_else(String::new, |(mean, _)| format!("{mean:.decimals$}"))
 }
 
-/// What the table of all cells is of.
+/// Description of the table of all cells.
 pub fn about(today: &Today) -> String {
     let of = match today.repetitions {
         1 => "one repetition of each".to_owned(),
@@ -99,7 +99,7 @@ pub fn about(today: &Today) -> String {
     )
 }
 
-/// Every cell by the study's sender and by kernels: heads and rows.
+/// Table of all cells with the study's sender and with kernels: heads and rows.
 pub fn beside(r: &Reproduced, today: &Today) -> (Vec<String>, Vec<Vec<String>>) {
     let mut columns = r.experiment.cell_heads();
     let flows = today.rows.iter().any(|row| row.flow.is_some());
@@ -130,7 +130,7 @@ pub fn beside(r: &Reproduced, today: &Today) -> (Vec<String>, Vec<Vec<String>>) 
     (columns, rows.collect())
 }
 
-/// As many decimals as the published numbers have.
+/// Number of decimals: that of the published values.
 pub fn decimals(values: &[Value]) -> usize {
     if values.iter().all(|v| v.published.fract() == 0.0) { 1 } else { 3 }
 }

@@ -8,10 +8,10 @@ use crate::sweep::on_all_threads;
 use report::Picture;
 use scenario::Model;
 
-/// What an experiment draws: heading, model, repetition, flow.
+/// Picture of an experiment: heading, model, repetition, flow.
 pub(super) type Scene<'a> = (&'a str, &'a Model, u64, usize);
 
-/// Every picture of an experiment.
+/// All pictures of an experiment.
 pub(super) fn scenes<'a>(
     experiment: &'a Experiment,
     grid: &'a Grid,

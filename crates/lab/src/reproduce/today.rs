@@ -1,10 +1,8 @@
-//! Experiments with real Linux kernels in place of the study's senders.
+//! Experiments with real Linux kernels in place of the study's senders, on equal paths, weather and data,
+//! compared repetition by repetition.
 //!
-//! The paths, the weather and the data of an experiment with real kernels at their ends in place of the study's
-//! senders, beside them repetition by repetition.
-//!
-//! A kernel has its own defaults: what a study sets in its senders and receivers means nothing to it, so cells that differ
-//! in nothing else share one run. Only the bytes in a segment are kept.
+//! Kernels keep their own defaults: a study's TCP options do not apply to them, so that cells which differ
+//! only in those options share one run. The segment size is the only option that applies.
 
 use super::experiment::Experiment;
 use super::grid::{Grid, Measured};
@@ -19,56 +17,56 @@ use scenario::metric::Metric;
 use scenario::model::{Linux, Transport};
 use std::rc::Rc;
 
-/// What is told of each sender.
+/// Metrics of the comparison, for each sender.
 pub const METRICS: [Metric; 4] = [
     Metric::CompletionTime,
     Metric::SegmentsSent,
     Metric::SegmentsRetransmitted,
     Metric::UnneededRetransmissions,
 ];
-/// What is told of what kernels counted.
+/// Counters of the sending kernel that are reported.
 pub const COUNTERS: [&str; 4] = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPDSACKUndo"];
-/// Headers of IP and TCP with timestamps, which every segment of a kernel carries, bytes.
+/// IP and TCP headers with timestamps, which all segments of a kernel carry, bytes.
 const HEADERS: u32 = 52;
-/// The largest packet of a kernel in virtual time, bytes.
+/// MTU of a kernel in virtual time, bytes.
 const MTU: u32 = 1500;
 
-/// An experiment beside kernels.
+/// Comparison of an experiment with kernels.
 #[derive(Clone, Debug)]
 pub struct Today {
-    /// Which kernels.
+    /// Kernel release.
     pub release: String,
-    /// Repetitions of each cell, the first of the experiment's.
+    /// Repetitions of each cell, the first ones of the experiment.
     pub repetitions: u32,
-    /// A row for every cell and flow.
+    /// One row per cell and flow.
     pub rows: Vec<Beside>,
 }
 
-/// One flow of one cell, by the study's sender and by a kernel, over the same repetitions.
+/// One flow of one cell with the study's sender and with a kernel, over equal repetitions.
 #[derive(Clone, Debug)]
 pub struct Beside {
-    /// The cell's labels.
+    /// Labels of the cell.
     pub labels: Vec<String>,
-    /// The flow, where there are several.
+    /// Name of the flow, if there are several.
     pub flow: Option<String>,
-    /// The study's sender, by [`METRICS`].
+    /// Summaries with the study's sender, by [`METRICS`].
     pub study: Vec<Option<Summary>>,
-    /// The kernel, likewise.
+    /// Summaries with the kernel, by [`METRICS`].
     pub linux: Vec<Option<Summary>>,
-    /// Means of what the sending kernel counted, by [`COUNTERS`].
+    /// Means of the sending kernel's counters, by [`COUNTERS`].
     pub counted: Vec<f64>,
 }
 
-/// A path that kernels have been sent over.
+/// A model that was run with kernels.
 pub(super) struct Played {
     model: Model,
     repetitions: u32,
     rows: Vec<Row>,
-    /// By repetition, of each flow.
+    /// Counters by repetition and flow.
     counted: Vec<Vec<Counters>>,
 }
 
-/// The same with kernels at the ends of every flow; nothing, where a workload is none of theirs.
+/// The model with kernels at the ends of every flow; `None` if kernels cannot run one of its workloads.
 pub fn with_kernels(model: &Model) -> Option<Model> {
     let mut model = model.clone();
     for flow in &mut model.flows {
@@ -78,7 +76,7 @@ pub fn with_kernels(model: &Model) -> Option<Model> {
         }
         let mss = flow.transport.tcp()?.mss;
         let linux = Linux {
-            // Distributions differ in theirs; this is the kernel's own.
+            // The kernel's own default; distributions choose different ones.
             cc: Some("cubic".to_owned()),
             mtu: (mss + HEADERS).min(MTU),
             ..Linux::default()
@@ -89,7 +87,7 @@ pub fn with_kernels(model: &Model) -> Option<Model> {
 }
 
 impl Laboratory<'_> {
-    /// The cells of an experiment, played by kernels; nothing, if that was not asked for or kernels cannot.
+    /// Cells of an experiment, run with kernels; `None` if not requested or not possible.
     pub(super) fn grid_today(
         &mut self,
         experiment: &Experiment,
@@ -151,7 +149,7 @@ impl Laboratory<'_> {
         self.played.iter().find(|p| p.repetitions >= repetitions && p.model == *model)
     }
 
-    /// Plays each of these cells, and keeps what came out.
+    /// Runs these cells and keeps their results.
     fn play(&mut self, sweep: Sweep) -> Result<(), ReproduceError> {
         let (rows, complete) = sweep.run(None, self.control)?;
         if !complete {
@@ -172,7 +170,7 @@ impl Laboratory<'_> {
         Ok(())
     }
 
-    /// Every cell by the study's sender and by kernels.
+    /// Table of all cells with the study's sender and with kernels.
     pub(super) fn today(&self, grid: &Grid, today: &Grid) -> Result<Today, ReproduceError> {
         let release = self.control.player.map(|player| player.release()).unwrap_or_default();
         let repetitions = today.repetitions();
@@ -207,7 +205,7 @@ impl Laboratory<'_> {
     }
 }
 
-/// The same picture of a kernel; nothing, if nobody draws one.
+/// Picture of a kernel on this path and repetition; `None` if the player cannot draw.
 pub(super) fn picture(
     control: &Control<'_>,
     model: &Model,

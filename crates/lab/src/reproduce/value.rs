@@ -1,13 +1,13 @@
-//! Judgement of published values: the band is a fixed part, or what chance explains with the repetitions behind both
-//! means, whichever is wider.
+//! Judgement of published values. The tolerance is the larger of a fixed part and the difference that chance
+//! explains with the repetitions behind both means.
 
 use super::experiment::{Claims, Experiment, Published};
 use super::grid::{Grid, View};
 use super::{ReproduceError, Value, claim};
 use results::stats::Summary;
 
-/// Puts beside values what kernels make of the same cells. What is computed from several cells has no such thing: they
-/// differ in the study's senders, and a kernel is no such sender.
+/// Adds the kernels' values of equal cells to published values. Computed values get none: their cells differ
+/// in the study's senders, which do not apply to a kernel.
 pub(super) fn beside(
     values: &mut [Value],
     experiment: &Experiment,
@@ -25,7 +25,7 @@ pub(super) fn beside(
     Ok(())
 }
 
-/// Published values beside the measured ones.
+/// Compares published values with measured ones.
 pub(super) fn values(
     experiment: &Experiment,
     claims: &Claims,
@@ -53,7 +53,7 @@ pub(super) fn values(
     Ok(all)
 }
 
-/// A percentile of the repetitions, from 0 to 1, linear between neighbours; none without a value.
+/// Quantile of the repetitions, from 0 to 1, interpolated linearly; `None` without a value.
 pub(super) fn percentile(each: &[Option<f64>], p: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = each.iter().flatten().copied().filter(|x| x.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -63,7 +63,7 @@ pub(super) fn percentile(each: &[Option<f64>], p: f64) -> Option<f64> {
     Some(sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below]))
 }
 
-/// A percentile of the repetitions, and how far chance alone takes it from the published one.
+/// Quantile of the repetitions, and its largest difference from the published one that chance explains.
 fn with_chance(table: &Published, published: f64, p: f64, each: &[Option<f64>]) -> Option<(f64, f64)> {
     let m = each.iter().flatten().filter(|x| x.is_finite()).count() as f64;
     let reach = 1.96 * (p * (1.0 - p) * (1.0 / f64::from(table.repetitions) + 1.0 / m)).sqrt();
@@ -76,7 +76,7 @@ fn with_chance(table: &Published, published: f64, p: f64, each: &[Option<f64>]) 
     Some((measured, chance))
 }
 
-/// One published value beside the repetitions of its cell; `others` as of [`Grid::others`].
+/// Compares a published value with the repetitions of its cell; `others` is the result of [`Grid::others`].
 fn value(
     table: &Published,
     key: &str,
@@ -114,8 +114,8 @@ fn value(
     })
 }
 
-/// True if a measured value is the one that a known difference explains: off by no more than the fixed part, or, where the
-/// reason was written of `others` repetitions, than what chance makes of those and these.
+/// True if a measured value is still the explained one. Their difference is within the fixed part. If the
+/// reason was written for `others` repetitions, it is within the difference that chance explains.
 pub(super) fn near(
     explained: f64,
     measured: f64,
@@ -140,7 +140,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Repetitions that are all equal leave the fixed part of the band alone.
+    /// Equal repetitions leave only the fixed part of the tolerance.
     fn judged(table: &Published, key: &str, published: f64, measured: f64) -> Value {
         value(table, key, published, &[Some(measured); 10], None).unwrap()
     }

@@ -1,5 +1,5 @@
-//! Verdicts on claims. A claim that fails is explained if every comparison that fails has a reason, and if both of its
-//! sides still are what the reason says.
+//! Verdicts on claims. A failing claim is explained if every failing comparison has a reason and both of its
+//! sides still have the values of that reason.
 
 use super::claim::{self, Cells, Comparison, Side};
 use super::experiment::{Claim, Claims, Experiment};
@@ -7,9 +7,9 @@ use super::grid::{Grid, View};
 use super::value::near;
 use super::{ClaimResult, ReproduceError, Untested};
 
-/// Failing comparisons that are printed.
+/// Upper bound of failing comparisons in a text.
 const SHOWN: usize = 4;
-/// Share of a side's value by which it may be off the explained one.
+/// Relative tolerance of a side around its explained value.
 const NEAR: f64 = 0.01;
 
 /// Judges the claims of one experiment.
@@ -53,7 +53,7 @@ fn by_mean(c: &Claim, others: Option<u32>, cells: &dyn Cells) -> Result<ClaimRes
     })
 }
 
-/// Of how many combinations of labels all comparisons hold.
+/// Number of label combinations for which all comparisons hold.
 fn combinations_that_hold(made: &[Comparison], holds: &dyn Fn(&Comparison) -> bool) -> usize {
     made.chunk_by(|a, b| a.labels == b.labels).filter(|group| group.iter().all(holds)).count()
 }
@@ -71,7 +71,7 @@ fn by_repetition(
     let first = found.first().map_or_else(String::new, |i| format!(", the first of them {i}"));
     let least = if needed > 0.0 { format!(" (at least {needed} of them)") } else { String::new() };
     let side = |mean: f64, spread| Side { mean, spread };
-    // The spread of a share is that of a binomial.
+    // Standard deviation of a binomial share.
     let spread = Some(((share * (1.0 - share)).sqrt(), repetitions as u64));
     let made = Comparison {
         labels: String::new(),
@@ -91,7 +91,7 @@ fn by_repetition(
     })
 }
 
-/// The reasons of all failing comparisons; none if one of them has no reason, or another value than the reason names.
+/// Reasons of all failing comparisons; `None` if a comparison has no reason or has left its explained values.
 fn reasons(c: &Claim, failing: &[&Comparison], others: Option<u32>) -> Option<String> {
     let mut all: Vec<&str> = Vec::new();
     for comparison in failing {
@@ -137,7 +137,7 @@ fn detail(c: &Claim, made: &[Comparison], failing: &[&Comparison], holds: bool) 
 mod tests {
     use super::*;
 
-    /// One quantity, whose labels say its value.
+    /// A quantity whose labels give its values.
     struct Plain;
     impl Cells for Plain {
         fn values(&self, _: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {

@@ -1,4 +1,4 @@
-//! Cells of a sweep: at hand in small grids, made when their turn comes in large ones.
+//! Cells of a sweep: all built at once for small grids, built on demand for large grids.
 
 use super::{Prepared, plain};
 use results::Grid;
@@ -6,18 +6,19 @@ use results::row::Cell;
 use scenario::{Diagnostics, Model, Scenario};
 use std::borrow::Cow;
 
-/// Grids up to this many cells are held; a cell takes some 30 kB.
+/// Largest grid whose cells are all held in memory; a cell takes about 30 kB.
 pub const HELD: u64 = 1000;
 
-/// The cells of a grid in its order.
+/// Cells of a grid, in its order.
 pub struct Cells {
-    /// All of them; of a larger grid the first, and each value of each axis beside the first values of the others.
+    /// All cells. For a larger grid: the first cell, and each value of each axis with the first values of the
+    /// other axes.
     held: Vec<Prepared>,
-    /// What larger grids are made from.
+    /// Source of the cells of a larger grid.
     grid: Option<Grown>,
 }
 
-/// A grid that is larger than what is held.
+/// A grid with more than [`HELD`] cells.
 struct Grown {
     scenario: Scenario,
     seed: Option<u64>,
@@ -31,10 +32,11 @@ impl From<Vec<Prepared>> for Cells {
 }
 
 impl Cells {
-    /// Reads the cells of a scenario; `seed` replaces the scenario's own.
+    /// Builds the cells of a scenario; `seed` replaces the scenario's own.
     ///
     /// # Errors
-    /// A cell that was made is impossible. Of a large grid others show when they are made.
+    /// A cell that was built is impossible. In a large grid, errors of other cells appear when those are
+    /// built.
     pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Cells, Diagnostics> {
         let count = scenario.cell_count().unwrap_or(u64::MAX);
         if count <= HELD {
@@ -45,7 +47,7 @@ impl Cells {
         Ok(Cells { held, grid: Some(Grown { scenario: scenario.clone(), seed, cells }) })
     }
 
-    /// Reads every cell of a scenario, however many there are.
+    /// Builds all cells of a scenario, in any number.
     ///
     /// # Errors
     /// A cell is impossible.
@@ -55,30 +57,30 @@ impl Cells {
         Ok(Cells { held, grid: None })
     }
 
-    /// Cells at hand: all of them, or of a large grid those that show what occurs in it.
+    /// Cells in memory: all, or a sample of a large grid that covers each value of each axis.
     pub fn held(&self) -> &[Prepared] {
         &self.held
     }
 
-    /// [`Cells::held`], to keep.
+    /// [`Cells::held`] by value.
     pub fn into_held(self) -> Vec<Prepared> {
         self.held
     }
 
-    /// How many cells the grid has.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         self.grid.as_ref().map_or(self.held.len(), |grid| grid.cells)
     }
 
-    /// Whether there is none.
+    /// True for an empty grid.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A cell by its number, from 0; `None` beyond the grid.
+    /// Cell by number, from 0; `None` beyond the grid.
     ///
     /// # Errors
-    /// In a large grid: this combination of values is impossible.
+    /// In a large grid: the combination of values is impossible.
     pub fn get(&self, index: usize) -> Result<Option<Cow<'_, Prepared>>, Diagnostics> {
         match &self.grid {
             None => Ok(self.held.get(index).map(Cow::Borrowed)),
@@ -89,12 +91,12 @@ impl Cells {
         }
     }
 
-    /// A cell that can be made, if there is one with this number.
+    /// Cell by number, if it exists and is possible.
     pub fn good(&self, index: usize) -> Option<Cow<'_, Prepared>> {
         self.get(index).ok().flatten()
     }
 
-    /// What tables say of the cells.
+    /// Description of the cells for tables.
     pub(super) fn grid(&self, scenario: &Scenario) -> Grid {
         if self.grid.is_some() {
             let axis = |(key, values): (&str, Vec<serde_json::Value>)| {
@@ -117,7 +119,8 @@ fn prepared(scenario: &Scenario, seed: Option<u64>, index: u64) -> Result<Prepar
     Ok(Prepared { params, model })
 }
 
-/// The first cell, and each value of each axis beside the first values of the others, at most [`HELD`] in all.
+/// The first cell, and each value of each axis with the first values of the other axes; at most [`HELD`]
+/// cells.
 fn looks(scenario: &Scenario) -> impl Iterator<Item = u64> {
     let mut stride = scenario.cell_count().unwrap_or(u64::MAX);
     let mut all = vec![0];

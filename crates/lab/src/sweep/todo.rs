@@ -1,8 +1,8 @@
-//! Repetitions that remain to be done, handed out in the order of the table.
+//! Unfinished repetitions of a sweep, in the order of the table.
 
 use crate::part::Part;
 
-/// Which repetitions are finished: a bit each, once one is.
+/// Bit set of finished repetitions.
 #[derive(Debug)]
 pub(super) struct Done {
     repetitions: u64,
@@ -11,12 +11,12 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// None is finished, of so many of each cell.
+    /// An empty set, for this number of repetitions per cell.
     pub(super) fn none(repetitions: u32) -> Done {
         Done { repetitions: u64::from(repetitions), bits: Vec::new(), count: 0 }
     }
 
-    /// This one is finished; once more changes nothing.
+    /// Marks a repetition as finished; idempotent.
     pub(super) fn add(&mut self, cell: u32, repetition: u64) {
         let number = u64::from(cell) * self.repetitions + repetition;
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
@@ -27,7 +27,7 @@ impl Done {
         self.bits[word] |= bit;
     }
 
-    /// How many are finished.
+    /// Number of finished repetitions.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -38,7 +38,7 @@ impl Done {
     }
 }
 
-/// What is left of a part of a sweep, by cell and repetition.
+/// Iterator over the unfinished repetitions of a part, as (cell, repetition).
 pub(super) struct Todo {
     next: (u32, u64),
     cells: u32,
@@ -47,7 +47,7 @@ pub(super) struct Todo {
 }
 
 impl Todo {
-    /// What is not finished of `part` in a grid of so many cells.
+    /// Unfinished repetitions of `part` in a grid of `cells` cells.
     pub(super) fn new(cells: u32, part: Part, done: Done) -> Todo {
         Todo { next: (0, 0), cells, part, done }
     }

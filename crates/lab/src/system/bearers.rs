@@ -1,6 +1,6 @@
-//! Rows of GPRS bearers in the tables of users, cells and timeslots: a mobile, a cell, a timeslot of it.
+//! Rows of GPRS bearers in the tables of users, cells and timeslots.
 //!
-//! What a bearer does not know stays empty: places, serving cells, C/I, round trips.
+//! Columns without a meaning for a bearer stay empty: position, serving cell, C/I, round trip.
 
 use super::tables::Rows;
 use ::radio::cell::Cell;
@@ -14,13 +14,13 @@ fn some(x: u64) -> Option<f64> {
     Some(x as f64)
 }
 
-/// Share of blocks with data or control that could not be decoded.
+/// Block error rate: share of blocks with data or control that could not be decoded.
 fn errors(c: &DirectionCounts) -> Option<f64> {
     let blocks = c.new + c.missing + c.idle;
     (blocks > 0).then(|| c.errors as f64 / blocks as f64)
 }
 
-/// The rows of users, cells and timeslots after a run of so many seconds.
+/// Rows of users, cells and timeslots after a run of `seconds`.
 pub(super) fn rows(model: &Model, world: &World, seconds: f64) -> [Rows; 3] {
     let mut all: [Rows; 3] = Default::default();
     let mut cells: Vec<(&str, usize)> = Vec::new();

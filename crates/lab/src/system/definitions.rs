@@ -2,7 +2,7 @@
 
 use super::tables;
 
-/// Table, column, what it is. `mcs_K` stands for every coding scheme.
+/// Table, column, definition. `mcs_K` stands for every coding scheme.
 const COLUMNS: &[(&str, &str, &str)] = &[
     (
         "users",
@@ -89,10 +89,10 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ("radio", "mcs_K_lost", "those of them that could not be decoded"),
 ];
 
-/// The tables of networks for docs/results.md. Links have a section of their own.
+/// Section of docs/results.md about the tables of networks. Links have a section of their own.
 ///
 /// # Errors
-/// A column that has no definition here, or a definition that no table has.
+/// A column without a definition, or a definition without a column.
 pub(crate) fn section() -> Result<String, String> {
     let mut out = String::from(
         "\n## Tables of networks\n\nA run with a network of cells fills five more tables ([egprs.md](egprs.md)); GPRS bearers fill the first three \

@@ -1,8 +1,9 @@
-//! Segments by link: what each link carried, and the share of it that was sent without need (catalogue TA-12).
+//! Segments by link: the number that each link carried, and the share of unneeded ones (catalogue TA-12).
 //!
-//! A data segment reaches a link unless a queue or a loss ended it before. A link carries what reaches it and is not dropped
-//! by its queue; what is lost on the air has been carried. Both directions of a flow count. Segments that are under way
-//! when the run ends count as passed on. Flows with several network paths are left out: their segments take turns.
+//! A data segment reaches a link unless a queue drop or a loss ended it before. A link carries all segments
+//! that reach it, except those that its queue drops; a segment lost on the air was carried. Both directions
+//! of a flow count. Segments in flight at the end of the run count as delivered. Flows with several network
+//! paths are left out, because their segments alternate between paths.
 
 use super::tables::{Rows, Table};
 use base::truth::{DataDrop, Ledger};
@@ -12,12 +13,12 @@ use scenario::build::World;
 use scenario::model::Model;
 use std::collections::BTreeMap;
 
-/// Whether a run of the model tells of its links.
+/// Whether a run of the model fills the table of links.
 pub(super) fn wanted(model: &Model) -> bool {
     model.run.links
 }
 
-/// The table.
+/// Name and columns of the table.
 pub(super) fn table() -> Table {
     let count = |name: &str| Column::new(name, "", Combine::Sum);
     let columns = vec![
@@ -31,7 +32,7 @@ pub(super) fn table() -> Table {
     Table { name: "links", row: "a link in one direction", columns, wanted }
 }
 
-/// Counts of one link.
+/// Segment counts of one link.
 #[derive(Clone, Copy, Default)]
 struct Carried {
     reached: u64,
@@ -40,7 +41,7 @@ struct Carried {
     unneeded: u64,
 }
 
-/// The rows of the links that flows cross, in the order of the model.
+/// Rows of the links that flows cross, in the order of the model.
 pub(super) fn rows(model: &Model, world: &World) -> Rows {
     let mut all: Vec<Option<Carried>> = vec![None; model.links.len()];
     for (i, flow) in model.flows.iter().enumerate().filter(|(_, flow)| flow.other_paths.is_empty()) {
@@ -58,7 +59,7 @@ pub(super) fn rows(model: &Model, world: &World) -> Rows {
     named.filter_map(|(link, carried)| carried.map(|c| (link.name.clone(), c.values()))).collect()
 }
 
-/// Adds the `sent` segments of one direction of a flow to the links on its way.
+/// Adds the `sent` segments of one direction of a flow to the links of its path.
 fn direction(
     way: &[usize],
     links: &[Vec<ElementId>],
@@ -66,7 +67,7 @@ fn direction(
     sent: u64,
     all: &mut [Option<Carried>],
 ) {
-    // Of a segment in fragments the end that comes first on the way counts; elsewhere its rest is of no use.
+    // A fragmented segment ends at its first lost fragment along the path; other fragments do not count.
     let place = |drop: &DataDrop| way.iter().position(|l| links[*l].contains(&ElementId(drop.element)));
     let mut ended: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for drop in &ledger.drops {
@@ -93,7 +94,7 @@ fn direction(
 }
 
 impl Carried {
-    /// In the order of the columns.
+    /// Values in the order of the columns.
     fn values(self) -> Vec<Option<f64>> {
         let carried = self.reached.saturating_sub(self.queue_dropped);
         let counts = [self.reached, self.queue_dropped, self.lost, carried, self.unneeded];

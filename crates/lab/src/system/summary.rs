@@ -17,13 +17,13 @@ pub struct Summary {
     pub system: String,
     /// By direction and C/I in dB: radio blocks, and RLC blocks sent and lost by scheme.
     radio: [BTreeMap<i64, Blocks>; 2],
-    /// By second: sums of the columns of the table `system`, and how many rows have a value.
+    /// By second: sums of the columns of the table `system`, and the number of rows with a value.
     seconds: BTreeMap<i64, Vec<(f64, f64)>>,
-    /// Largest queue of a mobile.
+    /// Largest queue of any mobile.
     largest: f64,
 }
 
-/// The systems of one cell of the grid, in the order of their names.
+/// Summaries of the systems in one cell of the grid, ordered by name.
 pub fn of(tables: &Tables, repetitions: u32, cell: u32) -> Vec<Summary> {
     let mut all: BTreeMap<String, Summary> = BTreeMap::new();
     let known = tables::all();
@@ -73,13 +73,13 @@ impl Summary {
         all
     }
 
-    /// Share of RLC blocks lost.
+    /// Block error rate of RLC.
     pub fn block_error_rate(&self, way: usize) -> Option<f64> {
         let (sent, lost) = self.schemes(way).iter().fold((0.0, 0.0), |(s, l), [a, b]| (s + a, l + b));
         (sent > 0.0).then(|| lost / sent)
     }
 
-    /// A column of the table `system` over time: mean over repetitions.
+    /// Time series of a column of the table `system`: mean over repetitions.
     fn over_time(&self, column: &str) -> Vec<[f64; 2]> {
         let known = tables::all();
         let table = known.iter().find(|t| t.name == "system");
@@ -93,7 +93,7 @@ impl Summary {
         self.seconds.iter().filter_map(mean).collect()
     }
 
-    /// The summary as a part of a document.
+    /// The summary as JSON.
     pub fn document(&self) -> Value {
         let way = |way: usize| {
             let ci: Vec<Value> = self.radio[way].iter().map(|(db, (n, _))| json!([db, n])).collect();
@@ -116,7 +116,7 @@ impl Summary {
         })
     }
 
-    /// C/I distribution and coding schemes as bars, in percent of downlink blocks.
+    /// Bar charts of C/I distribution and coding schemes, in percent of downlink blocks.
     pub fn bars(&self) -> Vec<Bars> {
         let radio = &self.radio[0];
         let total: f64 = radio.values().map(|(n, _)| n).sum();
@@ -152,7 +152,7 @@ impl Summary {
         ]
     }
 
-    /// Slot use and the queue at the SGSN over time.
+    /// Charts of slot use and SGSN queue over time.
     pub fn charts(&self) -> Vec<Chart> {
         let until = self.seconds.keys().next_back().map_or(1.0, |t| *t as f64);
         let line =

@@ -1,5 +1,6 @@
-//! Tables of networks of cells beside the rows of flows: users, cells, timeslots, the load second by second, and the
-//! blocks by C/I and coding scheme. GPRS bearers fill the first three. The last table is that of links, of any model.
+//! Tables of networks of cells beside the rows of flows: users, cells, timeslots, load by second, and blocks
+//! by C/I and coding scheme. GPRS bearers fill the first three. The last table is that of links, for any
+//! model.
 
 use super::{bearers, links, round_trip, transfers};
 use base::Time;
@@ -15,23 +16,23 @@ use scenario::model::{Model, System};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// Rows of a table: subject and values in the order of its columns.
+/// Rows of a table: subject, and values in the order of its columns.
 pub type Rows = Vec<(String, Vec<Option<f64>>)>;
 
-/// A table beside the rows of flows: its file name without ending, and its columns.
+/// A table beside the rows of flows.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// File name without ending.
     pub name: &'static str,
-    /// What a row is.
+    /// Subject of a row.
     pub row: &'static str,
-    /// The columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
     /// Whether a run of a model fills it.
     pub wanted: fn(&Model) -> bool,
 }
 
-/// A system and its element after a repetition.
+/// A system with its element after a repetition.
 struct Ran<'a> {
     system: &'a System,
     element: &'a Cells,
@@ -93,7 +94,7 @@ const SYSTEM: &[(&str, &str, Combine)] = &[
     ("mobiles_with_tbf", "", Combine::Mean),
 ];
 
-/// The tables, in the order in which [`rows`] gives them.
+/// All tables, in the order of [`rows`].
 pub fn all() -> Vec<Table> {
     let fixed = |columns: &[(&str, &str, Combine)]| -> Vec<Column> {
         columns.iter().map(|(name, unit, combine)| Column::new(*name, *unit, *combine)).collect()
@@ -127,25 +128,25 @@ pub fn all() -> Vec<Table> {
     ]
 }
 
-/// The headers of the tables of a run.
+/// Headers of the tables of a run.
 ///
 /// # Errors
-/// Tables beside the rows of flows.
+/// Tables of a run beside the rows of flows.
 pub struct Tables {
     /// Headers in the order of [`all`].
     pub headers: Vec<Header>,
-    /// Which of them some cell of the grid fills; the rest are not written.
+    /// Whether any cell of the grid fills the table; other tables are not written.
     pub wanted: Vec<bool>,
-    /// The rows of those that are small: of each second and of each decibel.
+    /// Rows of the small tables: by second, and by decibel of C/I.
     pub(crate) kept: Mutex<BTreeMap<&'static str, Vec<Row>>>,
 }
 
 impl Tables {
-    /// Tables whose rows are kept for documents and pages.
+    /// Tables whose rows stay in memory for documents and pages.
     pub(crate) const KEPT: [&'static str; 2] = ["system", "radio"];
 
-    /// The rows so far of a small table, in the table's order: sums over them do not depend on which repetition ended
-    /// first.
+    /// Rows of a small table in the table's order, so that sums over them do not depend on the order in which
+    /// repetitions ended.
     pub fn rows(&self, name: &str) -> Vec<Row> {
         let mut rows =
             self.kept.lock().map(|kept| kept.get(name).cloned().unwrap_or_default()).unwrap_or_default();
@@ -153,7 +154,7 @@ impl Tables {
         rows
     }
 
-    /// Adds rows of a table; those of the large tables are not kept.
+    /// Adds rows to a small table; rows of large tables are ignored.
     pub fn keep(&self, name: &'static str, rows: &[Row]) {
         if Tables::KEPT.contains(&name)
             && let Ok(mut kept) = self.kept.lock()
@@ -163,12 +164,12 @@ impl Tables {
     }
 }
 
-/// As of [`Header::new`].
+/// Headers of all tables; arguments as for [`Header::new`].
 pub fn headers(hash: &str, seed: u64, version: &str, cells: &Grid) -> results::Result<Vec<Header>> {
     all().into_iter().map(|table| Header::new(hash, seed, version, cells.clone(), table.columns)).collect()
 }
 
-/// Whether a run of the model has tables.
+/// Whether a run of the model fills any table.
 pub fn wanted(model: &Model) -> bool {
     radio_network(model) || links::wanted(model)
 }
@@ -179,7 +180,7 @@ fn radio_network(model: &Model) -> bool {
     !model.systems.is_empty() || model.bearers.iter().any(gprs)
 }
 
-/// The rows of all tables of a repetition, in the order of [`all`].
+/// Rows of all tables after a repetition, in the order of [`all`].
 pub fn rows(model: &Model, world: &World, limit: Time) -> Vec<Rows> {
     let mut tables = vec![Rows::new(); all().len()];
     let seconds = limit.min(world.network.now()).since(Time::ZERO).as_secs_f64().max(1e-9);
@@ -292,7 +293,7 @@ impl Ran<'_> {
         (0..meter.slots[0].len()).map(row).collect()
     }
 
-    /// What happened between one instant and the one before, a cell's share for load.
+    /// Differences of the counters between consecutive instants; load as a mean per cell.
     fn series(&self) -> Rows {
         let cells = self.element.layout().cells().max(1) as f64;
         let mut before = Second::default();

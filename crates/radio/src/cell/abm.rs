@@ -1,7 +1,7 @@
 //! Acknowledged LLC (ABM): window, T200, repeats of frames (3GPP TS 44.064 section 8.5, 8.9), one direction.
 //!
-//! The acknowledgement of a frame arrives a fixed time after the frame did. A repeat puts another copy of the frame
-//! into the RLC queue, whether RLC still holds the first one or not: the competing recovery that the machine can show.
+//! The acknowledgement of a frame arrives a fixed time after the frame. A retransmission puts another copy
+//! into the RLC queue, even if RLC still holds the first copy: competing recovery of two layers.
 
 use super::config::LlcConfig;
 use super::frames::FrameId;
@@ -13,20 +13,20 @@ struct Sent {
     frame: FrameId,
     expires: Time,
     tries: u32,
-    /// When its acknowledgement arrives.
+    /// Arrival of its acknowledgement.
     heard: Time,
 }
 
-/// What LLC wants.
+/// Actions requested by LLC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Act {
-    /// This frame goes to RLC, for the first time.
+    /// First transmission of this frame.
     Send(FrameId),
-    /// This frame goes to RLC again.
+    /// Retransmission of this frame.
     Repeat(FrameId),
-    /// This frame is given up after N200 repeats.
+    /// This frame is abandoned after N200 retransmissions.
     GiveUp(FrameId),
-    /// This frame is acknowledged and no longer held.
+    /// This frame is acknowledged and released.
     Done(FrameId),
 }
 
@@ -58,7 +58,7 @@ impl Abm {
         }
     }
 
-    /// The next thing to do up to `now`.
+    /// The next action due by `now`.
     pub(crate) fn act(&mut self, now: Time) -> Option<Act> {
         if let Some(i) = self.sent.iter().position(|s| s.heard <= now) {
             return self.sent.remove(i).map(|s| Act::Done(s.frame));
@@ -81,11 +81,11 @@ impl Abm {
         None
     }
 
-    /// When something is due next.
+    /// Time of the next action.
     pub(crate) fn next(&self) -> Time {
         self.sent.iter().map(|s| s.heard.min(s.expires)).min().unwrap_or(Time::NEVER)
     }
-    /// Whether it holds no frame.
+    /// Whether it holds no frames.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.sent.is_empty()

@@ -1,4 +1,4 @@
-//! Changes of cell and voice calls of a mobile.
+//! Cell changes and voice calls of a mobile.
 
 use super::display::Camped;
 use super::user::User;
@@ -10,16 +10,16 @@ use base::event::{CellStep, Event};
 use base::packet::DropReason;
 use base::{Span, Time};
 
-/// FLUSH-LL that goes to the new cell arrives there this long after data flow.
+/// Delay between resumed data and a FLUSH-LL sent to the new cell by mistake.
 const WRONG_FLUSH: Span = Span::from_millis(300);
 
-/// A direction without a frame for this long before a change did not flow.
+/// A direction without frames for this long before a change counts as idle.
 const QUIET: Span = Span::from_secs(1);
 
-/// A mobile counts as in use this long after the last LLC frame.
+/// A mobile counts as in use until this long after its last LLC frame.
 const IN_USE: Span = Span::from_secs(30);
 
-/// The next instant after `seen` at which a change of cell does something.
+/// Next step of a cell change after `seen`.
 pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
     let wrong = change.resumed + WRONG_FLUSH;
     let all = [
@@ -35,7 +35,7 @@ pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
 }
 
 impl User {
-    /// Whether a step of a change has become due between the last look and `t`.
+    /// Whether a step became due within the block period that ends at `t`.
     fn reached(&self, at: Time, t: Time) -> bool {
         at <= t && at + tdma::BLOCK > t
     }
@@ -45,7 +45,7 @@ impl User {
         side.note(t, || Event::Mobility { user, step });
     }
 
-    /// Changes of cell, steps of one under way, voice calls.
+    /// Cell changes, steps of a change in progress, voice calls.
     pub(super) fn move_about(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.mobility.next() <= t {
             let change = self.mobility.take();
@@ -59,7 +59,7 @@ impl User {
         }
     }
 
-    /// A change that is asked for from outside begins now: to a neighbour of this extent, else to one that is drawn.
+    /// Begins a cell change that a trigger requests: to a neighbour of this extent, else to a drawn one.
     pub(super) fn force(&mut self, neighbour: Option<Extent>, now: Time, air: &mut Air, side: &mut Side) {
         let change = self.mobility.change(now, neighbour);
         self.leave(change, tdma::next_tick(now), now, air, side);
@@ -73,12 +73,12 @@ impl User {
             self.changes[1] += 1;
             self.say(side, change.decision, CellStep::Failed);
         }
-        // What happens to a mobile that is not in use is not counted.
+        // Only changes of a mobile in use are counted.
         let used =
             self.inside() > 0 || change.decision.since(self.down.last_frame.max(self.up.last_frame)) < IN_USE;
         self.changes[0] += u64::from(used);
         for flow in [&mut self.down, &mut self.up] {
-            // Where nothing flowed just before, the gap begins with the decision.
+            // For an idle direction the gap begins with the decision.
             let idle = change.decision.since(flow.last_frame) > QUIET;
             flow.gap_from = Some(if idle { change.decision } else { flow.last_frame });
         }
@@ -94,7 +94,7 @@ impl User {
         self.change = Some(change);
     }
 
-    /// What a change of cell does at `t`.
+    /// Steps of a cell change at `t`.
     fn step_of(&mut self, change: Change, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.reached(change.synchronised, t) {
             self.say(side, change.synchronised, CellStep::Synchronised);
@@ -104,7 +104,7 @@ impl User {
             self.in_new_cell(change, t);
         }
         if self.reached(change.known, t) {
-            // The uplink LLC frame by which the SGSN learns the cell.
+            // Cell update: the uplink LLC frame by which the SGSN learns the new cell.
             self.up.counts.control += 1;
             self.say(side, change.known, CellStep::CellUpdate);
             if change.deletes {
@@ -126,7 +126,7 @@ impl User {
         let change = self.change.unwrap_or(change);
         if self.reached(change.resumed, t) {
             self.say(side, change.resumed, CellStep::Resumed);
-            // The downlink assignment is part of the change.
+            // The downlink assignment belongs to the change.
             if self.down.sender.feed.has_data() && self.down.step(DOWNLINK, TbfEvent::Data) {
                 (self.down.until, self.down.full_at) = (n, 1);
             }
@@ -152,14 +152,14 @@ impl User {
         }
         let silent = !self.up.sender.feed.has_data() && self.backlog.is_empty();
         if silent && !faults.dummy_outage.is_zero() {
-            // The dummy frame that tells the new cell stops the data behind it.
+            // A fault: the dummy LLC frame in the new cell stops the data behind it.
             let by = faults.dummy_outage;
             self.suspended = [self.suspended[0].max(t) + by, self.suspended[1].max(t) + by];
             self.change = Some(Change { resumed: change.resumed + by, ..change });
         }
     }
 
-    /// Deletes what the PCU holds for the mobile.
+    /// Deletes the PCU's queue for the mobile.
     fn flush(&mut self, t: Time, side: &mut Side) {
         let mut gone = Vec::new();
         let octets = self.down.sender.feed.pdus().filter(|p| !p.delivered).map(|p| p.size).sum();
@@ -172,7 +172,7 @@ impl User {
         }
     }
 
-    /// A voice call takes the mobile: both TBFs end, and the SGSN holds its data.
+    /// A voice call starts: both TBFs end, and the SGSN holds the mobile's data.
     fn answer(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         let Some(gate) = &mut self.voice else { return };
         let over = gate.open_from(t, t);

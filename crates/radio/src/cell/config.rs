@@ -1,4 +1,4 @@
-//! What a cell and its mobiles are made of: plain data, one value for each switch of the vendors.
+//! Configuration of a cell and its mobiles as plain data, one value for each vendor option.
 
 use crate::bssgp::{Bucket, SgsnConfig};
 use crate::coding::Scheme;
@@ -15,13 +15,13 @@ use base::{Rate, Span};
 use path::channel::class::Rule;
 
 base::named! {
-    /// When blocks that are not acknowledged are repeated without having been reported missing.
+    /// Retransmission of unacknowledged blocks that no report has named missing.
     pub enum IdleRepeat {
         /// Never.
         Never = "never",
         /// When no other mobile of the timeslot has data.
         WhenFree = "when-free",
-        /// In turn with the data of others.
+        /// In turn with the data of other mobiles.
         Always = "always",
     }
 }
@@ -31,23 +31,23 @@ base::named! {
 pub struct DirectionConfig {
     /// Timeslots wanted.
     pub slots: u8,
-    /// Coding scheme; link adaptation is off.
+    /// Coding scheme; there is no link adaptation.
     pub scheme: Scheme,
     /// RLC mode.
     pub mode: Mode,
-    /// Window and numbers.
+    /// Window and sequence number space.
     pub numbering: Numbering,
-    /// When reports are due.
+    /// Policy of reports.
     pub policy: Policy,
     /// Idle retransmission.
     pub idle: IdleRepeat,
-    /// Repeats of one block are at least so far apart.
+    /// Least time between transmissions of one block.
     pub hold_off: Span,
-    /// EGPRS: repeats in halves.
+    /// EGPRS resegmentation: retransmission in halves.
     pub resegment: bool,
-    /// RLC gives up a PDU, and the TBF with it, after this time; none: never.
+    /// Time after which RLC abandons a PDU, and with it the TBF; `None`: never.
     pub persistence: Option<Span>,
-    /// Which blocks arrive.
+    /// Block error process.
     pub quality: Source,
 }
 
@@ -72,7 +72,7 @@ impl DirectionConfig {
 /// LLC of one mobile, both directions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LlcConfig {
-    /// Acknowledged or not.
+    /// Mode.
     pub mode: LlcMode,
     /// N201.
     pub n201: u32,
@@ -82,9 +82,9 @@ pub struct LlcConfig {
     pub n200: u32,
     /// Window of acknowledged frames.
     pub k: u32,
-    /// From the arrival of a frame to that of its acknowledgement.
+    /// Time from the arrival of a frame to the arrival of its acknowledgement.
     pub feedback: Span,
-    /// T200 also flushes the copies that RLC still holds.
+    /// Expiry of T200 also flushes copies in the RLC queue.
     pub flush: bool,
 }
 
@@ -102,14 +102,14 @@ impl Default for LlcConfig {
     }
 }
 
-/// Slots by demand: start with one, grow when all are used, shrink when they are not.
+/// Timeslots on demand: a TBF starts with one, gains one at high use, loses one at low use.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Demand {
-    /// Use is judged over this time.
+    /// Averaging period.
     pub period: Span,
-    /// Share of used blocks above which a slot is added.
+    /// Share of used blocks above which a timeslot is added.
     pub grow: f64,
-    /// Share below which one is taken away.
+    /// Share of used blocks below which a timeslot is removed.
     pub shrink: f64,
 }
 
@@ -122,42 +122,42 @@ impl Default for Demand {
 /// Delays outside of the radio interface, one way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delays {
-    /// GGSN to SGSN with GTP, and what lies before.
+    /// From the server side to the SGSN, with GTP from the GGSN.
     pub core: Span,
     /// Abis and PCU processing between radio interface and PCU.
     pub abis: Span,
     /// Processing in the terminal.
     pub terminal: Span,
-    /// Rate of the cable between terminal and computer; none: unlimited.
+    /// Rate of the cable between terminal and computer; `None`: unlimited.
     pub cable: Option<Rate>,
 }
 
-/// What may wait in the terminal for the uplink.
+/// Limits of the terminal's uplink buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Room {
     /// Octets of packets not yet acknowledged by RLC.
     pub octets: Option<u64>,
-    /// Packets likewise.
+    /// Packets not yet acknowledged by RLC.
     pub packets: Option<u32>,
 }
 
-/// Voice calls that take the mobile away.
+/// Voice calls, during which the mobile has no packet service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Voice {
-    /// From the end of one to the next, nanoseconds.
+    /// Time from the end of a call to the next one, nanoseconds.
     pub every: Dist,
-    /// How long each lasts, nanoseconds.
+    /// Duration of a call, nanoseconds.
     pub lasts: Dist,
 }
 
-/// How the bearer treats packets of a traffic class.
+/// Treatment of a traffic class by the bearer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Traffic {
-    /// Which packets; one that fits several belongs to the first.
+    /// Match rule; a packet belongs to the first class that matches.
     pub rule: Rule,
-    /// How long TBFs are kept after them, downlink and uplink; none: as long as after others.
+    /// Time for which TBFs are kept after its packets, downlink and uplink; `None`: the default.
     pub hold: [Option<Span>; 2],
-    /// RLC repeats their blocks. If not, a block reported missing that carries nothing else is given up.
+    /// Whether RLC retransmits its blocks. If not, a missing block without other data is abandoned.
     pub repeats: bool,
 }
 
@@ -168,33 +168,33 @@ pub struct UserConfig {
     pub name: String,
     /// Multislot class.
     pub class: Class,
-    /// Downlink and uplink.
+    /// Downlink.
     pub down: DirectionConfig,
     /// Uplink.
     pub up: DirectionConfig,
-    /// Slots by demand; none: all the class grants.
+    /// Timeslots on demand; `None`: all that the class permits.
     pub demand: Option<Demand>,
-    /// TBFs.
+    /// Set-up and release of TBFs.
     pub tbf: TbfConfig,
-    /// Traffic classes with a treatment of their own.
+    /// Traffic classes with special treatment.
     pub traffic: Vec<Traffic>,
     /// LLC.
     pub llc: LlcConfig,
     /// SGSN buffer, flow control, Gb.
     pub sgsn: SgsnConfig,
-    /// PDUs that RLC takes from LLC beyond its window, octets; what is beyond waits in the SGSN.
+    /// Octets that RLC takes from LLC beyond its window; further PDUs wait in the SGSN.
     pub rlc_buffer: Option<u64>,
-    /// Terminal buffer.
+    /// Limits of the terminal's buffer.
     pub terminal: Room,
     /// Delays.
     pub delays: Delays,
-    /// Changes of cell.
+    /// Cell reselection.
     pub mobility: MobilityConfig,
     /// Voice calls.
     pub voice: Option<Voice>,
-    /// Weight in the turns of a timeslot.
+    /// Weight in the round robin of a timeslot.
     pub weight: u32,
-    /// Polls without an answer after which the downlink TBF is lost.
+    /// N3105: consecutive unanswered polls after which the downlink TBF is lost.
     pub n3105: u32,
 }
 
@@ -223,19 +223,19 @@ impl UserConfig {
     }
 }
 
-/// Circuit-switched calls on the timeslots of a cell, and other packet users of it. Both arrive as a Poisson process and
-/// stay for exponentially distributed times.
+/// Load of a cell: circuit-switched calls, and further packet users. Both arrive as Poisson processes with
+/// exponentially distributed durations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CellLoad {
     /// Offered voice traffic, Erlang.
     pub calls: f64,
     /// Mean length of a call.
     pub call_lasts: Span,
-    /// Timeslots, from the lowest, that calls do not take.
+    /// Number of timeslots, from the lowest, that calls cannot take.
     pub reserved: u8,
-    /// Mean number of other packet users with data.
+    /// Mean number of further packet users with data.
     pub users: f64,
-    /// Mean time for which one has data.
+    /// Mean time for which such a user has data.
     pub user_stays: Span,
 }
 
@@ -244,11 +244,11 @@ pub struct CellLoad {
 pub struct CellConfig {
     /// Timeslots for packet data (PDCHs).
     pub slots: u8,
-    /// Block periods for which a timeslot stays with one mobile before the next one's turn.
+    /// Block periods for which a timeslot stays with one mobile.
     pub turn: u32,
-    /// BSSGP flow control of the cell, beside that of each mobile.
+    /// BSSGP flow control of the cell, in addition to that of each mobile.
     pub bucket: Option<Bucket>,
-    /// Calls and packet users of the cell beside its mobiles.
+    /// Calls and further packet users of the cell.
     pub load: Option<CellLoad>,
     /// Its mobiles, at most 32.
     pub users: Vec<UserConfig>,

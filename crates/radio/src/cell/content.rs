@@ -1,8 +1,8 @@
 //! Log of what radio blocks and LLC frames carry, for captures (3GPP TS 44.060, 44.064, 44.065, 48.018).
 //!
-//! The model moves sizes and tokens. With this log whoever has the packets' octets can write each block and frame as
-//! it would have been on the air, on Gb and at the mobile: [`Content::frames`] says which octets of which packet an
-//! LLC frame carries, [`Content::entries`] says which octets of which frames a block carries.
+//! The model moves sizes and tokens. With this log and the octets of the packets, a capture can encode each
+//! block and frame as on the air, on Gb and at the mobile. [`Content::frames`] maps octets of packets to LLC
+//! frames, [`Content::entries`] maps octets of frames to blocks.
 
 use super::frames::{FrameId, Frames};
 use crate::coding::Scheme;
@@ -20,13 +20,13 @@ use base::packet::Packet;
 pub struct Frame {
     /// Its mobile.
     pub user: u8,
-    /// Its packet's number in the run.
+    /// Packet number in the run.
     pub packet: u64,
-    /// Octets of the packet before it, and in it.
+    /// Offset of its first octet in the packet.
     pub from: u32,
-    /// Octets of the packet in it.
+    /// Number of octets of the packet.
     pub octets: u32,
-    /// Its headers.
+    /// Header fields.
     pub numbers: Numbers,
 }
 
@@ -35,11 +35,11 @@ pub struct Frame {
 pub struct Piece {
     /// Index of [`Content::frames`].
     pub frame: u32,
-    /// Octets of the frame before.
+    /// Offset of the first octet in the frame.
     pub from: u32,
-    /// Octets here.
+    /// Number of octets.
     pub octets: u32,
-    /// The frame ends with them.
+    /// True for the last octets of the frame.
     pub ends: bool,
 }
 
@@ -48,23 +48,23 @@ pub struct Piece {
 pub struct RlcBlock {
     /// Its number from the start of the TBF.
     pub bsn: Bsn,
-    /// Which part of it.
+    /// Whole block or half.
     pub part: Part,
-    /// Why it is sent.
+    /// Reason of the transmission.
     pub reason: Reason,
-    /// The scheme that fixed its content.
+    /// Coding scheme of the first transmission, which fixed the content.
     pub first_scheme: Scheme,
-    /// Transmissions before.
+    /// Number of earlier transmissions.
     pub attempt: u8,
     /// The final block indicator.
     pub last: bool,
-    /// A length indicator of value 0.
+    /// True with a length indicator of value 0.
     pub zero: bool,
-    /// What it carries.
+    /// Octets of LLC frames in the block.
     pub pieces: Vec<Piece>,
 }
 
-/// Where an LLC frame was seen.
+/// Observation point of an LLC frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// At the PCU's end of Gb.
@@ -73,57 +73,57 @@ pub enum Place {
     Mobile,
 }
 
-/// What was seen.
+/// Content of a log entry.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A block with data.
     Data {
         /// Its coding scheme.
         scheme: Scheme,
-        /// One RLC block, or two.
+        /// One or two RLC blocks.
         blocks: Vec<RlcBlock>,
         /// Uplink: countdown value.
         cv: u8,
     },
-    /// A block without data.
+    /// A dummy block.
     Dummy,
     /// A report.
     Report {
-        /// The data that it is about are EGPRS blocks.
+        /// Whether the report is about EGPRS blocks.
         egprs: bool,
-        /// Scheme of the data.
+        /// Coding scheme of the reported data.
         scheme: Scheme,
-        /// What it says.
+        /// Content of the report.
         report: Box<Report>,
-        /// Downlink report with a channel request for so many octets.
+        /// Channel request in a downlink report: octets waiting for the uplink.
         wants: Option<u16>,
     },
     /// An LLC frame, by its index in [`Content::frames`].
     Frame(Place, u32),
-    /// FLUSH-LL and its answer: octets that the PCU deleted.
+    /// FLUSH-LL and its acknowledgement: octets that the PCU deleted.
     Flush(u32),
 }
 
-/// Something on the air, on Gb or at a mobile.
+/// Log entry: a block on the air, or a frame on Gb or at a mobile.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// When: of blocks the start of their block period.
+    /// Time; for blocks, the start of the block period.
     pub t: Time,
     /// The mobile.
     pub user: u8,
-    /// Sent by the mobile.
+    /// True for uplink.
     pub up: bool,
-    /// Timeslot of a block.
+    /// Timeslot, for blocks.
     pub slot: u8,
-    /// A block that could be decoded.
+    /// Whether the block was decoded.
     pub arrived: bool,
-    /// A downlink block polls: the answer is so many block periods later.
+    /// For a downlink block with a poll: block periods until the answer.
     pub poll: Option<u32>,
-    /// What.
+    /// Content.
     pub what: What,
 }
 
-/// Where and when a block is sent, and whether it arrives.
+/// Transmission of a block: mobile, time, timeslot, and whether it is decoded.
 #[derive(Clone, Copy)]
 pub(super) struct Sent {
     pub(super) user: u8,
@@ -133,7 +133,7 @@ pub(super) struct Sent {
     pub(super) arrived: bool,
 }
 
-/// Numbers given last in one direction of a mobile.
+/// Last numbers assigned in one direction of a mobile.
 #[derive(Clone, Copy, Default, Debug)]
 struct Given {
     frames: u32,
@@ -153,11 +153,11 @@ impl Content {
         Content { frames: Vec::new(), entries: Vec::new(), given: vec![[Given::default(); 2]; users] }
     }
 
-    /// All LLC frames, in the order in which they were made.
+    /// All LLC frames in the order of creation.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
-    /// What was seen, in the order in which it was executed; times of LLC frames can lie ahead.
+    /// Log entries in the order of execution; times of LLC frames can lie ahead.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -192,7 +192,7 @@ impl Content {
         self.entries.push(Entry { t, user, up, slot: slot as u8, arrived, poll: None, what });
     }
 
-    /// A block with data. `keeps`: the TBF is not ended by its last block.
+    /// Logs a data block. `keeps`: the TBF continues after its last block.
     pub(super) fn block(
         &mut self,
         sent: Sent,
@@ -215,7 +215,7 @@ impl Content {
         self.push(sent, What::Report { egprs, scheme, report: Box::new(*report), wants });
     }
 
-    /// The block that was logged last polls.
+    /// Adds a poll to the last logged block.
     pub(super) fn polled(&mut self, after: Option<u32>) {
         if let Some(entry) = self.entries.last_mut() {
             entry.poll = after;

@@ -1,64 +1,64 @@
-//! Counters of radio use: blocks by purpose, air time, what a mobile decodes for nothing, signalling, slot use.
+//! Counters of radio use: blocks by purpose, air time, unneeded decoding, signalling, timeslot use.
 
 /// Counters of one direction of one mobile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirectionCounts {
     /// Radio blocks with new data.
     pub new: u64,
-    /// Radio blocks repeated because they were reported missing.
+    /// Radio blocks retransmitted because they were reported missing.
     pub missing: u64,
-    /// Radio blocks repeated because nothing else could be sent.
+    /// Radio blocks retransmitted for lack of other blocks.
     pub idle: u64,
-    /// Radio blocks without user data that keep a TBF: dummy blocks, USFs without an answer.
+    /// Radio blocks without user data that keep a TBF: dummy blocks, unanswered USFs.
     pub dummy: u64,
     /// Radio blocks with reports and assignments.
     pub control: u64,
     /// Radio blocks that could not be decoded.
     pub errors: u64,
-    /// Radio blocks that carried only what had come before.
+    /// Radio blocks with duplicate data only.
     pub duplicates: u64,
-    /// Block periods with the window closed and data waiting, for each timeslot that was scheduled.
+    /// Block periods with a closed window and data waiting, summed over scheduled timeslots.
     pub stalled: u64,
-    /// Block periods with the window closed and data waiting.
+    /// Block periods with a closed window and data waiting.
     pub stalled_ticks: u64,
-    /// Times that it closed.
+    /// Number of window stalls.
     pub stalls: u64,
     /// TBFs set up.
     pub tbfs: u64,
     /// TBFs lost.
     pub lost_tbfs: u64,
-    /// Timeslots times block periods assigned to the direction while a TBF was there.
+    /// Assigned timeslots summed over block periods with a TBF.
     pub assigned: u64,
-    /// LLC frames that arrived whole.
+    /// LLC frames delivered.
     pub frames: u64,
-    /// Octets of packets that came to the bearer.
+    /// Octets of packets that entered the bearer.
     pub offered: u64,
-    /// Octets of packets that arrived whole.
+    /// Octets of packets delivered.
     pub octets: u64,
-    /// Packets discarded with a cell.
+    /// Packets discarded at cell changes.
     pub flushed: u64,
-    /// Packets discarded for their age.
+    /// Packets discarded at the end of their lifetime.
     pub expired: u64,
     /// Packets discarded because a buffer was full.
     pub full: u64,
-    /// LLC frames that arrived twice and were discarded.
+    /// Duplicate LLC frames that were discarded.
     pub twice: u64,
-    /// LLC frames sent again by acknowledged LLC.
+    /// LLC frames that acknowledged-mode LLC retransmitted.
     pub repeated: u64,
-    /// Octets of them.
+    /// Octets of retransmitted LLC frames.
     pub repeated_octets: u64,
     /// Block periods from the first report of a missing block to its arrival, summed.
     pub repair: u64,
-    /// Blocks that were repaired.
+    /// Blocks delivered after having been missing.
     pub repaired: u64,
-    /// Longest time between two frames that arrived before and after a change of cell, ns.
+    /// Longest time between the last frame before a cell change and the first one after it, ns.
     pub gap: u64,
-    /// Reports sent about this direction's data.
+    /// Reports about this direction's data.
     pub reports: u64,
 }
 
 impl DirectionCounts {
-    /// Radio blocks on the air, all purposes.
+    /// Radio blocks on the air, for all purposes.
     pub fn blocks(&self) -> u64 {
         self.new + self.missing + self.idle + self.dummy + self.control
     }
@@ -71,20 +71,20 @@ pub struct UserCounts {
     pub down: DirectionCounts,
     /// Uplink.
     pub up: DirectionCounts,
-    /// Downlink radio blocks that the mobile had to decode, since a TBF was there.
+    /// Downlink radio blocks that the mobile decoded during its TBFs.
     pub decoded: u64,
-    /// Of them, those that held nothing new for it.
+    /// Decoded blocks without new data for the mobile.
     pub decoded_for_nothing: u64,
-    /// Changes of cell while the mobile was in use.
+    /// Cell changes while the mobile was in use.
     pub changes: u64,
-    /// Of them, failed ones.
+    /// Failed cell changes.
     pub failed_changes: u64,
     /// Voice calls.
     pub calls: u64,
 }
 
 impl UserCounts {
-    /// Messages of set-up and mobility: two for each TBF (request, assignment), those of changes of cell; no reports.
+    /// Signalling messages without reports: two per TBF (request, assignment), and those of cell changes.
     pub fn signalling(&self) -> u64 {
         let reports = self.down.reports + self.up.reports;
         (self.down.control + self.up.control).saturating_sub(reports) + 2 * (self.down.tbfs + self.up.tbfs)
@@ -95,7 +95,7 @@ impl UserCounts {
     }
 }
 
-/// Use of a cell's timeslots, in blocks.
+/// Use of a cell's timeslots, blocks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SlotCounts {
     /// Downlink blocks sent on each timeslot.

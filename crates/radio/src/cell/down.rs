@@ -13,12 +13,12 @@ use base::Time;
 use base::event::{BlockUse, Event};
 use base::packet::DropReason;
 
-/// What events call a scheme: CS-n as n, MCS-n as 10 + n.
+/// Number of a coding scheme in events: CS-n as n, MCS-n as 10 + n.
 pub(super) fn scheme_number(scheme: Scheme) -> u8 {
     scheme.number() + if scheme.is_egprs() { 10 } else { 0 }
 }
 
-/// What events call a reason.
+/// Purpose of a block in events.
 pub(super) fn purpose(reason: Reason) -> BlockUse {
     match reason {
         Reason::New => BlockUse::New,
@@ -28,13 +28,13 @@ pub(super) fn purpose(reason: Reason) -> BlockUse {
 }
 
 impl User {
-    /// How urgently the mobile needs a downlink block; none if it has nothing to send.
+    /// Priority of the mobile for a downlink block; `None` without anything to send.
     #[inline]
     pub(super) fn down_priority(&self, n: Tick, slot: usize) -> Option<u8> {
         let d = &self.down;
         match d.state {
             State::Active if d.sender.has_work() => Some(3),
-            // A poll that waits for a timeslot on which it can be answered needs a block to ride on.
+            // A pending poll needs a block on a timeslot where the mobile can answer.
             State::Active if self.poll_due && d.sender.is_pending() && self.answers_on(slot) => Some(3),
             State::Active if d.sender.is_pending() => match d.idle {
                 IdleRepeat::Never => (self.polls == 0 && d.may_repeat(n)).then_some(2),
@@ -46,14 +46,15 @@ impl User {
         }
     }
 
-    /// Whether the mobile can answer a poll on this timeslot: its class lets it send there (44.060 section 10.4.5).
+    /// Whether the mobile can answer a poll on this timeslot: its multislot class permits transmission there
+    /// (44.060 section 10.4.5).
     #[inline]
     fn answers_on(&self, slot: usize) -> bool {
         let first = usize::from(self.up.first);
         (first..first + usize::from(self.up.granted)).contains(&slot)
     }
 
-    /// Hands over frames whose blocks have all come.
+    /// Delivers frames whose blocks are complete.
     #[inline]
     pub(super) fn deliver(&mut self, direction: Direction, complete: u32, t: Time, side: &mut Side) {
         let flow = if direction == Direction::Up { &self.up } else { &self.down };
@@ -87,7 +88,7 @@ impl User {
     }
 }
 
-/// Records a block.
+/// Records the event of a block.
 pub(super) fn note(
     side: &mut Side,
     user: u8,
@@ -109,7 +110,7 @@ pub(super) fn note(
     });
 }
 
-/// Records a block without data.
+/// Records the event of a block without data.
 pub(super) fn note_empty(
     side: &mut Side,
     user: u8,
@@ -194,7 +195,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
 }
 
-/// A TBF without data is kept by a block without any, and asked for a report, so that the mobile can ask for uplink.
+/// Sends a dummy block, which keeps a TBF, with a poll, so that the mobile can request an uplink TBF.
 fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     let d = &mut user.down;
     d.counts.dummy += 1;
@@ -207,8 +208,8 @@ fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) 
     side.content(|log| log.polled(reserved));
 }
 
-/// Reserves an uplink block for a report; how many block periods later it is. `heard` if the mobile decoded the poll.
-/// Where all are reserved, the poll waits for the next block.
+/// Reserves an uplink block for a report and returns its delay in block periods. `heard`: the mobile decoded
+/// the poll. Without a free block the poll waits for the next downlink block.
 fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick, heard: bool) -> Option<u32> {
     let at = air.reserve(slot, n, Reservation { of: user.me + 1, heard })?;
     user.polls += 1;
@@ -216,7 +217,7 @@ fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick, heard: bool) -> Op
     Some(at - n)
 }
 
-/// Sends the first control block that waits on a timeslot: an uplink report.
+/// Sends the first waiting control block of a timeslot: an uplink report.
 pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     let Some(control) = air.dequeue(slot) else { return };
     air.down[slot].used += 1;
@@ -237,7 +238,7 @@ pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: 
     if arrived {
         user.up.reports.push_back((n + 1, report));
     } else if report.last {
-        // The final report is sent again until the mobile answers it (N3103).
+        // The final report is repeated until the mobile acknowledges it (N3103).
         user.ask_report(air, n + 5);
     }
 }

@@ -1,4 +1,4 @@
-//! The cell as a network element: two ports for each mobile, downlink even, uplink odd.
+//! Network element of a cell: two ports for each mobile, downlink even, uplink odd.
 
 use super::content::Content;
 use super::{Cell, Direction, tdma};
@@ -8,20 +8,21 @@ use base::packet::Packet;
 use base::{Span, Time};
 use path::{Cx, Element, Port, Signal};
 
-/// A tick is executed so long after its instant, that everything that comes at the instant takes part in it.
+/// Delay of a tick's execution after its nominal time, so that packets that arrive at this time take part in
+/// it.
 const AFTER: Span = Span::from_nanos(1);
 
-/// The port by which packets for a mobile enter, and those that reached it leave.
+/// Port of packets to a mobile: entry at the core side, exit at the mobile.
 pub const fn down(user: u16) -> Port {
     Port(2 * user)
 }
-/// The port by which packets from a mobile enter, and those that left the core leave.
+/// Port of packets from a mobile: entry at the mobile, exit at the core side.
 pub const fn up(user: u16) -> Port {
     Port(2 * user + 1)
 }
 
 impl Cell {
-    /// Learns what is recorded.
+    /// Reads which event categories are recorded.
     #[inline]
     fn listen(&mut self, cx: &Cx<'_>) {
         self.side.log = cx.records(Category::Radio);
@@ -34,11 +35,11 @@ impl Cell {
         }
     }
 
-    /// Sends on what has come to its end, records events, ends packets.
+    /// Emits packets that have left the bearer, records events, ends dropped packets.
     #[inline]
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        // Most ticks leave nothing here, and to drain nothing has its cost.
+        // Most ticks leave these lists empty; the test is cheaper than draining.
         if !self.side.drops.is_empty() {
             self.side.drops.drain(..).for_each(|(packet, reason)| cx.drop(packet, reason));
         }
@@ -88,12 +89,13 @@ impl Element for Cell {
     }
 
     fn next_exit(&self) -> Time {
-        // A block that starts now takes its time on the air.
+        // A block that starts now is complete after its air time.
         let tick = self.next.map_or(Time::NEVER, |n| tdma::start_of(n) + tdma::AIR);
         tick.min(self.side.out_at)
     }
 
-    /// A reselection of the mobile with this number: state 0 draws the neighbour, state n chooses the nth [`Extent`].
+    /// Triggers a reselection of the mobile with this number: state 0 draws the neighbour, state n chooses the nth
+    /// [`Extent`].
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         let Signal::State { machine, state } = signal else { return };
         self.listen(cx);
@@ -115,7 +117,7 @@ impl Element for Cell {
 }
 
 impl Cell {
-    /// Executes the ticks before `now`; a packet that comes at the instant of a tick takes part in it.
+    /// Executes the ticks before `now`; a packet that arrives at the time of a tick takes part in it.
     fn catch_up_before(&mut self, now: Time) {
         while let Some(n) = self.next.filter(|n| tdma::start_of(*n) < now) {
             self.tick(n);

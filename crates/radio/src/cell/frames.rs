@@ -1,7 +1,7 @@
 //! Packets inside a bearer and the LLC frames that carry them: a slab each, reassembly, fates.
 //!
-//! A packet leaves the bearer when all its frames have arrived, and ends in it with the first frame that is lost. A
-//! frame lives while a queue, or acknowledged LLC, holds it.
+//! A packet leaves the bearer when all its frames have arrived, and ends with its first lost frame. A frame
+//! exists while a queue or acknowledged LLC holds it.
 
 use base::Time;
 use base::packet::Packet;
@@ -12,11 +12,11 @@ pub(crate) type FrameId = u32;
 #[derive(Clone, Copy)]
 struct Held {
     packet: Packet,
-    /// Frames that have not arrived.
+    /// Number of frames that have not arrived.
     missing: u16,
-    /// Frames that live.
+    /// Number of frames that exist.
     frames: u16,
-    /// One of its frames was lost: the packet ended.
+    /// The packet ended, by the loss of a frame.
     ended: bool,
 }
 
@@ -24,25 +24,25 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     held: u32,
-    /// Octets with headers.
+    /// Octets, headers included.
     pub(crate) octets: u32,
-    /// It has arrived.
+    /// True once it has arrived.
     pub(crate) delivered: bool,
-    /// Queues and machines that hold it.
+    /// Number of queues and state machines that hold it.
     holders: u8,
-    /// When RLC got it.
+    /// Time of its entry into RLC.
     pub(crate) since: Time,
-    /// It carries user data, not a repeat by a faulty mobile.
+    /// It carries user data; false for a retransmission by a faulty mobile.
     pub(crate) genuine: bool,
-    /// Its number in the log of contents.
+    /// Its index in the content log.
     pub(crate) serial: u32,
-    /// Index of its traffic class; beyond the last: none.
+    /// Index of its traffic class; an index beyond the last class means no class.
     pub(crate) traffic: u8,
-    /// RLC gave up one of its blocks.
+    /// RLC abandoned one of its blocks.
     pub(crate) spoiled: bool,
 }
 
-/// A slab with a list of free places.
+/// A slab with a free list.
 struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,
@@ -63,7 +63,7 @@ impl<T: Copy> Slab<T> {
 pub(crate) struct Frames {
     held: Slab<Held>,
     frames: Slab<Frame>,
-    /// Packets inside that have not ended.
+    /// Number of packets inside that have not ended.
     inside: usize,
 }
 
@@ -76,12 +76,13 @@ impl Frames {
         }
     }
 
-    /// Packets inside.
+    /// Number of packets inside.
     pub(crate) fn inside(&self) -> usize {
         self.inside
     }
 
-    /// Takes a packet in and makes its frames; each gets one holder. Their numbers in the log count from `serial`.
+    /// Adds a packet and creates its frames with one holder each. Their indexes in the content log start at
+    /// `serial`.
     pub(crate) fn take(
         &mut self,
         packet: Packet,
@@ -109,7 +110,7 @@ impl Frames {
     pub(crate) fn get(&self, id: FrameId) -> &Frame {
         &self.frames.all[id as usize]
     }
-    /// A frame, to be changed.
+    /// A frame, mutable.
     pub(crate) fn get_mut(&mut self, id: FrameId) -> &mut Frame {
         &mut self.frames.all[id as usize]
     }
@@ -118,12 +119,12 @@ impl Frames {
         &self.held.all[self.frames.all[id as usize].held as usize].packet
     }
 
-    /// One more holder.
+    /// Adds a holder to a frame.
     pub(crate) fn hold(&mut self, id: FrameId) {
         self.frames.all[id as usize].holders += 1;
     }
 
-    /// A holder is done with a frame.
+    /// Removes a holder from a frame.
     pub(crate) fn release(&mut self, id: FrameId) {
         let frame = &mut self.frames.all[id as usize];
         frame.holders -= 1;
@@ -139,7 +140,7 @@ impl Frames {
         }
     }
 
-    /// A frame has arrived. The packet, if it is whole with it.
+    /// A frame has arrived; returns its packet if the packet is complete.
     pub(crate) fn arrived(&mut self, id: FrameId) -> Option<Packet> {
         let frame = &mut self.frames.all[id as usize];
         frame.delivered = true;
@@ -153,7 +154,7 @@ impl Frames {
         Some(h.packet)
     }
 
-    /// A frame is lost. The packet, if it ends with it.
+    /// A frame is lost; returns its packet if the packet ends with it.
     pub(crate) fn lost(&mut self, id: FrameId) -> Option<Packet> {
         let frame = &self.frames.all[id as usize];
         if frame.delivered || !frame.genuine {
@@ -168,7 +169,7 @@ impl Frames {
         Some(h.packet)
     }
 
-    /// A copy of an arrived frame that only uses the air.
+    /// A duplicate of an arrived frame, which only uses air time.
     pub(crate) fn copy(&mut self, octets: u32, packet: Packet, serial: u32) -> FrameId {
         let held = self.held.put(Held { packet, missing: 0, frames: 1, ended: true });
         let since = Time::ZERO;

@@ -1,4 +1,4 @@
-//! The way of packets outside of the radio interface: core network, SGSN queue, Gb, terminal, cable.
+//! Path of packets outside of the radio interface: core network, SGSN queue, Gb, terminal, cable.
 
 use super::content::Place;
 use super::user::{User, llc};
@@ -9,7 +9,7 @@ use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 
 impl User {
-    /// A packet for the mobile; when it is at the SGSN.
+    /// A packet for the mobile enters; returns its arrival time at the SGSN.
     pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
         self.down.counts.offered += u64::from(packet.size);
         let at = now + self.delays.core;
@@ -18,7 +18,7 @@ impl User {
         at
     }
 
-    /// A packet from the terminal; when it can be sent.
+    /// A packet from the terminal enters; returns the time at which it can be sent.
     pub(super) fn enter_up(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
         let octets = u64::from(packet.size);
         self.up.counts.offered += octets;
@@ -45,7 +45,7 @@ impl User {
         now
     }
 
-    /// Core, SGSN and Gb up to `now`.
+    /// Advances core, SGSN and Gb to `now`.
     #[inline]
     pub(super) fn advance_down(&mut self, now: Time, side: &mut Side) {
         let front = [self.core.front().map(|(t, _)| *t), self.sgsn_next, self.pcu.front().map(|(t, _)| *t)];
@@ -64,7 +64,7 @@ impl User {
         self.pass(now, side);
     }
 
-    /// A packet is at the SGSN.
+    /// A packet reaches the SGSN.
     fn admit(&mut self, at: Time, packet: Packet, side: &mut Side) {
         let (mut pdus, mut octets) = (0, 0);
         self.segmentation
@@ -85,7 +85,7 @@ impl User {
         self.sgsn_next = self.sgsn.next_pass();
     }
 
-    /// Lets the SGSN pass what it may up to `now`, and the PCU take what is there.
+    /// Lets the SGSN pass PDUs up to `now`, and the PCU accept them.
     pub(super) fn pass(&mut self, now: Time, side: &mut Side) {
         if self.sgsn_held > now {
             self.leave_turn(side);
@@ -93,7 +93,7 @@ impl User {
         }
         while self.sgsn_next.is_some_and(|t| t <= now) {
             let queued = self.down.sender.feed.waiting();
-            // The SGSN goes on at the leak rate for a cell that the mobile has left, until it knows.
+            // Until the SGSN learns of a cell change it keeps sending at the leak rate to the old cell.
             let left = self.change.is_some_and(|c| now < c.known);
             if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
                 self.gated = true;
@@ -131,14 +131,14 @@ impl User {
         self.take_from_gb(now, side);
     }
 
-    /// The mobile does not wait for the bucket of the cell.
+    /// Removes the mobile from the queue of the cell's bucket.
     fn leave_turn(&self, side: &mut Side) {
         if let Some(cell) = &mut side.bucket {
             cell.leave(self.me);
         }
     }
 
-    /// Frames that have come over Gb join the PCU's queue.
+    /// Frames that have crossed Gb join the PCU's queue.
     fn take_from_gb(&mut self, now: Time, side: &mut Side) {
         while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
             self.pcu.pop_front();
@@ -153,7 +153,7 @@ impl User {
         }
     }
 
-    /// When an uplink packet that is whole at the PCU at `t` leaves the core.
+    /// Time at which an uplink packet, complete at the PCU at `t`, leaves the core.
     pub(super) fn beyond_gb(&mut self, packet: &Packet, t: Time) -> Time {
         let start = t.max(self.gb_up_free);
         let octets = u64::from(packet.size + self.gb.gb_overhead);
@@ -161,7 +161,7 @@ impl User {
         self.gb_up_free + self.gb.gb_delay + self.delays.core
     }
 
-    /// When a downlink packet that is whole at the mobile at `t` leaves the terminal.
+    /// Time at which a downlink packet, complete at the mobile at `t`, leaves the terminal.
     pub(super) fn beyond_cable(&mut self, packet: &Packet, t: Time) -> Time {
         let start = (t + self.delays.terminal).max(self.cable_free);
         let cable = self.delays.cable;

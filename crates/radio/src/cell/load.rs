@@ -1,8 +1,8 @@
-//! Load of a cell beside its mobiles: circuit-switched calls that take timeslots (M/M/n without waiting), other packet
-//! users that take turns on them (M/M/infinity).
+//! Load of a cell beside its mobiles: circuit-switched calls on timeslots (M/M/n loss system), and further
+//! packet users that share the timeslots (M/M/infinity).
 //!
-//! A call takes the highest free timeslot that is not reserved for packet data; without one it is lost. Packet users
-//! spread evenly over the timeslots that calls leave, and each sends a block in its turn.
+//! A call takes the highest free timeslot that is not reserved for packet data; without one it is blocked.
+//! Packet users spread evenly over the timeslots without a call, and each sends one block in its turn.
 
 use super::Air;
 use super::config::CellLoad;
@@ -11,10 +11,10 @@ use crate::tdma::{BLOCKS_PER_SECOND, Tick};
 use base::Span;
 use base::rng::{Seed, Stream};
 
-/// Arrivals of a Poisson process and exponential stays.
+/// Poisson arrivals with exponential durations.
 struct Crowd {
     stream: Stream,
-    /// Means, ticks; the first is infinite where nobody comes.
+    /// Mean interarrival time in ticks, infinite without arrivals; below, mean duration in ticks.
     between: f64,
     stay: f64,
     next: Tick,
@@ -33,7 +33,7 @@ impl Crowd {
         ticks.min(f64::from(Tick::MAX / 4)) as Tick + 1
     }
 
-    /// Arrivals up to `now`: when each comes, and when it would leave.
+    /// The next arrival up to `now`: its time and its departure.
     fn arrival(&mut self, now: Tick) -> Option<(Tick, Tick)> {
         let at = self.next;
         if at > now {
@@ -45,16 +45,16 @@ impl Crowd {
     }
 }
 
-/// The load of a cell as it stands.
+/// State of the cell's load.
 pub(super) struct Load {
     calls: Crowd,
     /// End of the call on each timeslot.
     until: Vec<Tick>,
     reserved: usize,
     others: Crowd,
-    /// When each other user leaves.
+    /// Departure time of each further packet user.
     stays: Vec<Tick>,
-    /// By direction and timeslot: blocks that others have had since one of ours.
+    /// By direction and timeslot: blocks of other users since the last block of our mobiles.
     turns: [Vec<u32>; 2],
 }
 
@@ -62,7 +62,7 @@ impl Load {
     pub(super) fn new(config: &CellLoad, slots: usize, name: &str, seed: Seed) -> Load {
         let stream = |what: &str| seed.stream(name, what);
         let mut others = Crowd::new(config.users, config.user_stays, stream("load.users"));
-        // As many as there are on average are there at the start.
+        // The initial number of users is the mean.
         let stays = (0..config.users.round() as usize).map(|_| others.draw(others.stay)).collect();
         Load {
             calls: Crowd::new(config.calls, config.call_lasts, stream("load.calls")),
@@ -74,7 +74,7 @@ impl Load {
         }
     }
 
-    /// Arrivals and departures up to a tick.
+    /// Processes arrivals and departures up to a tick.
     pub(super) fn advance(&mut self, now: Tick) {
         while let Some((at, end)) = self.calls.arrival(now) {
             let free = self.until[self.reserved..].iter_mut().rev().find(|until| **until <= at);
@@ -88,18 +88,19 @@ impl Load {
         self.stays.retain(|end| *end > now);
     }
 
-    /// Timeslots from the lowest on which a mobile can always be reached.
+    /// Number of timeslots, from the lowest, that calls cannot take.
     pub(super) fn reserved(&self) -> usize {
         self.reserved
     }
 
-    /// A call holds the timeslot.
+    /// Whether a call holds the timeslot.
     pub(super) fn calls_on(&self, slot: usize, now: Tick) -> bool {
         self.until[slot] > now
     }
 
-    /// The block of this tick on a timeslot is not for our mobiles: a call holds the timeslot, or it is another user's turn.
-    /// With a `control` block, a report or what a poll reserved, it is the mobile's.
+    /// Whether the block of this tick is unavailable to our mobiles: a call holds the timeslot, or another
+    /// user has its turn. A `control` block (report, or reserved by a poll) is available if no call holds the
+    /// timeslot.
     pub(super) fn withholds(
         &mut self,
         air: &mut Air,
@@ -122,8 +123,8 @@ impl Load {
         false
     }
 
-    /// Another user has the block of this tick on a timeslot that no call holds. Where `wanted`, ours get their turn after
-    /// one block of each other user there.
+    /// Whether another user takes the block of this tick on a timeslot without a call. If `wanted`, our
+    /// mobiles get a turn after one block of each other user there.
     pub(super) fn takes(&mut self, up: bool, slot: usize, now: Tick, wanted: bool) -> bool {
         let free: Vec<usize> = (0..self.until.len()).filter(|s| self.until[*s] <= now).collect();
         let Some(place) = free.iter().position(|s| *s == slot) else { return false };
@@ -158,7 +159,7 @@ mod tests {
         Load::new(&config, 8, "cell", Seed { seed: 4, repetition: 0 })
     }
 
-    /// MO-11: calls hold as many timeslots as Erlang's loss formula says, and none of the reserved ones.
+    /// MO-11: the number of timeslots with calls follows Erlang's loss formula; reserved timeslots have none.
     #[test]
     fn mo_11_calls_follow_the_erlang_formula() {
         let mut load = load(3.0, 0.0);
@@ -168,13 +169,14 @@ mod tests {
             busy += (2..8).filter(|s| load.calls_on(*s, n)).count() as u64;
             reserved += (0..2).filter(|s| load.calls_on(*s, n)).count() as u64;
         }
-        // Erlang B for 3 Erlang on 6 timeslots: 0.0522 of the calls are lost.
+        // Erlang B for 3 Erlang on 6 timeslots: blocking probability 0.0522.
         let mean = busy as f64 / f64::from(ticks / 50);
         assert!((mean - 3.0 * (1.0 - 0.0522)).abs() < 0.06, "{mean}");
         assert_eq!(reserved, 0);
     }
 
-    /// MO-11: other users come and go about their mean, and a mobile among k of them on a timeslot has one block in k + 1.
+    /// MO-11: the number of other users varies about its mean; a mobile among k of them on a timeslot gets
+    /// one block in k + 1.
     #[test]
     fn mo_11_other_users_take_turns() {
         let mut load = load(0.0, 16.0);

@@ -1,8 +1,9 @@
 //! One cell with its timeslots and mobiles: GPRS and EGPRS bearers from GGSN to terminal, in both directions.
 //!
-//! The cell steps once each block period in which something can happen ([`Cell::tick`]); between ticks packets only
-//! join queues, whose departures are computed in logical time. Downlink: core, SGSN queue with BSSGP flow control
-//! ([`crate::bssgp`]), Gb, PCU queue, TBF, blocks, terminal. Uplink: terminal buffer, TBF, blocks, Gb, core.
+//! The cell executes a tick in each block period with activity ([`Cell::tick`]). Between ticks packets only
+//! join queues, whose departures are computed in logical time. Downlink: core, SGSN queue with BSSGP flow
+//! control ([`crate::bssgp`]), Gb, PCU queue, TBF, blocks, terminal. Uplink: terminal buffer, TBF, blocks,
+//! Gb, core.
 //!
 //! | file | subject |
 //! |---|---|
@@ -63,13 +64,13 @@ pub enum Direction {
 #[derive(Default)]
 struct Slot {
     ring: Ring,
-    /// Whose turn it is, and for how many more blocks.
+    /// Mobile whose turn it is, and its remaining blocks.
     holder: Option<(u8, u32)>,
     used: u64,
 }
 
 impl Slot {
-    /// Who sends next: the holder while its turn lasts, else the next one of the highest priority.
+    /// Next sender: the holder during its turn, otherwise the next mobile of highest priority.
     #[inline]
     fn next(&mut self, users: &[User], turn: u32, priority: impl Fn(&User) -> Option<u8>) -> Option<u8> {
         if turn <= 1 && users.len() == 1 {
@@ -99,21 +100,21 @@ struct Control {
 struct Air {
     down: Vec<Slot>,
     up: Vec<Slot>,
-    /// Mobiles that may use each timeslot.
+    /// Number of mobiles that may use each timeslot.
     load: Vec<u32>,
-    /// Control blocks for each timeslot, in order.
+    /// Queue of control blocks for each timeslot.
     control: Vec<VecDeque<Control>>,
-    /// Uplink blocks reserved by polls, by tick modulo the length and timeslot.
+    /// Uplink blocks reserved by polls, by tick (modulo the length) and timeslot.
     reserved: [[Reservation; 8]; RESERVED],
-    /// Sets of timeslots, a bit each: those with a TBF down, with one up, with a control block that waits.
+    /// Bit sets of timeslots: with a downlink and with an uplink TBF; below, with a waiting control block.
     in_use: [u8; 2],
     controlled: u8,
-    /// Those with a reservation, by tick modulo the length.
+    /// Bit sets of timeslots with a reservation, by tick modulo the length.
     polled: [u8; RESERVED],
 }
 
 impl Air {
-    /// Nobody uses the timeslots (1 to 8).
+    /// Timeslots (1 to 8) without users.
     fn new(slots: usize) -> Air {
         let slot = |_| Slot::default();
         Air {
@@ -128,7 +129,7 @@ impl Air {
         }
     }
 
-    /// A TBF of the mobile has these timeslots from now on, and no others of its direction.
+    /// Moves the mobile's TBF of this direction to these timeslots.
     fn occupy(&mut self, direction: Direction, user: u8, slots: std::ops::Range<usize>) {
         let way = usize::from(direction == Direction::Up);
         let rings = if direction == Direction::Up { &mut self.up } else { &mut self.down };
@@ -143,20 +144,20 @@ impl Air {
         }
     }
 
-    /// A control block waits on a timeslot.
+    /// Queues a control block on a timeslot.
     fn queue(&mut self, slot: usize, control: Control) {
         self.control[slot].push_back(control);
         self.controlled |= 1 << slot;
     }
 
-    /// The control block whose turn it is on a timeslot.
+    /// The next control block of a timeslot.
     fn dequeue(&mut self, slot: usize) -> Option<Control> {
         let control = self.control[slot].pop_front();
         self.controlled &= !(u8::from(self.control[slot].is_empty()) << slot);
         control
     }
 
-    /// Reserves the first free one of the uplink blocks that a poll may name; its tick.
+    /// Reserves the first free uplink block that a poll can name; returns its tick.
     fn reserve(&mut self, slot: usize, n: Tick, reservation: Reservation) -> Option<Tick> {
         let free = |t: &Tick| self.polled[*t as usize % RESERVED] >> slot & 1 == 0;
         let at = RRBP.map(|k| n + k).find(free)?;
@@ -165,14 +166,14 @@ impl Air {
         Some(at)
     }
 
-    /// The reservation of an uplink block, which is used up with it.
+    /// Takes the reservation of an uplink block.
     fn take_reservation(&mut self, slot: usize, n: Tick) -> Reservation {
         let at = n as usize % RESERVED;
         self.polled[at] &= !(1 << slot);
         std::mem::take(&mut self.reserved[at][slot])
     }
 
-    /// A downlink TBF is gone, and the uplink blocks that its polls reserved.
+    /// Removes the reservations of a released downlink TBF.
     fn forget_polls(&mut self, user: u8) {
         for (row, polled) in self.reserved.iter_mut().zip(&mut self.polled) {
             for (s, at) in row.iter_mut().enumerate().filter(|(_, at)| at.of == user + 1) {
@@ -183,7 +184,7 @@ impl Air {
     }
 }
 
-/// The timeslots of a set, in order.
+/// Timeslots of a bit set, in order.
 fn timeslots(mut set: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let slot = set.trailing_zeros() as usize;
@@ -195,23 +196,23 @@ fn timeslots(mut set: u8) -> impl Iterator<Item = usize> {
 /// An uplink block that a poll reserved for a report.
 #[derive(Clone, Copy, Default)]
 struct Reservation {
-    /// The mobile plus one; 0: nobody.
+    /// Number of the mobile plus 1; 0: none.
     of: u8,
-    /// The mobile decoded the poll. If not, it sends nothing in the reserved block.
+    /// The mobile decoded the poll; otherwise it sends nothing in the reserved block.
     heard: bool,
 }
 
-/// Ticks over which reservations reach.
+/// Length of the reservation table, ticks.
 const RESERVED: usize = 8;
-/// A poll reserves the uplink block three to six block periods later (RRBP; 44.060 section 10.4.5).
+/// A poll reserves the uplink block 3 to 6 block periods later (RRBP; 44.060 section 10.4.5).
 const RRBP: std::ops::RangeInclusive<u32> = 3..=6;
 
-/// What mobiles do beside their own state: events, ends of packets, the flow control that they share.
+/// Effects of mobiles outside of their own state: events, packet ends, and the cell's flow control.
 struct Side {
     /// BSSGP flow control of the cell.
     bucket: Option<CellBucket>,
     log: bool,
-    /// What blocks and frames carry; none unless captured.
+    /// Content log, if the run is captured.
     content: Option<Box<Content>>,
     events: Vec<(Time, Event)>,
     drops: Vec<(Packet, DropReason)>,
@@ -227,7 +228,7 @@ impl Side {
         }
     }
 
-    /// Writes into the log of contents, if there is one.
+    /// Writes to the content log, if there is one.
     #[inline]
     fn content(&mut self, write: impl FnOnce(&mut Content)) {
         if let Some(content) = &mut self.content {
@@ -235,7 +236,7 @@ impl Side {
         }
     }
 
-    /// Describes the frames of a packet in that log. Its number there of the first one.
+    /// Adds the frames of a packet to the content log; returns the index of the first one.
     fn describe(&mut self, user: u8, up: bool, packet: &Packet, segmentation: Segmentation) -> u32 {
         self.content.as_mut().map_or(0, |log| log.describe(user, up, packet, segmentation))
     }
@@ -248,14 +249,14 @@ pub struct Cell {
     air: Air,
     side: Side,
     load: Option<Load>,
-    /// The next tick at which something can happen.
+    /// Next tick with possible activity.
     next: Option<Tick>,
-    /// The first tick that was not executed.
+    /// First tick that was not executed.
     done: Tick,
 }
 
 impl Cell {
-    /// A cell in which nothing has happened yet.
+    /// A cell in its initial state.
     pub fn new(config: &CellConfig, seed: Seed) -> Self {
         let slots = usize::from(config.slots.clamp(1, 8));
         let mut air = Air::new(slots);
@@ -276,7 +277,7 @@ impl Cell {
         Cell { turn: config.turn.max(1), users, air, side, load, next, done: 0 }
     }
 
-    /// A packet comes in for a mobile, or from it.
+    /// A packet enters, to a mobile or from it.
     fn take(&mut self, user: usize, direction: Direction, packet: Packet, now: Time) {
         let Some(u) = self.users.get_mut(user) else {
             self.side.drops.push((packet, DropReason::NoRoute));
@@ -302,7 +303,7 @@ impl Cell {
         for user in users.iter_mut().filter(|u| u.due <= n) {
             user.prepare(n, t, air, side);
         }
-        // Calls and other users take blocks of every timeslot.
+        // Calls and other users consume blocks of every timeslot.
         let all = if load.is_some() { u8::MAX >> (8 - air.down.len()) } else { 0 };
         for s in timeslots(all | air.in_use[0] | air.controlled) {
             let control = air.control[s].front().is_some_and(|c| c.ready <= n);
@@ -363,17 +364,17 @@ impl Cell {
         let used = |slots: &[Slot]| slots.iter().map(|s| s.used).collect();
         SlotCounts { down: used(&self.air.down), up: used(&self.air.up) }
     }
-    /// What its blocks and frames carried, if that was captured.
+    /// Content log, if the run was captured.
     pub fn content(&self) -> Option<&Content> {
         self.side.content.as_deref()
     }
-    /// How many mobiles it has.
+    /// Number of mobiles.
     pub fn users(&self) -> usize {
         self.users.len()
     }
 }
 
-/// Ticks that a delay adds to the reaction to a block: at least one.
+/// Reaction time to a block in ticks, with this delay added: at least one.
 fn reaction(delay: Span) -> u32 {
     tdma::ticks(tdma::AIR + delay).max(1)
 }

@@ -1,4 +1,4 @@
-//! Access, assignment and release of TBFs, and reports that arrive at senders.
+//! Access, assignment and release of TBFs; reports received by senders.
 
 use super::user::{User, tbf_event};
 use super::{Air, Direction, Side};
@@ -11,7 +11,7 @@ use base::packet::DropReason;
 use base::rng::Seed;
 use base::{Span, Time};
 
-/// Draws of set-up times, one stream for each way.
+/// Set-up times, one random stream for each procedure.
 pub(super) struct Draws(Vec<Sampler>);
 
 impl Draws {
@@ -20,7 +20,7 @@ impl Draws {
         Draws(Setup::ALL.iter().map(sampler).collect())
     }
 
-    /// Block periods that a way of set-up takes this time.
+    /// Duration of a set-up procedure, block periods.
     fn ticks(&mut self, setup: Setup) -> u32 {
         let ns = self.0.get_mut(setup as usize).map_or(0.0, Sampler::draw);
         tdma::ticks(Span::from_nanos(ns as u64))
@@ -28,7 +28,7 @@ impl Draws {
 }
 
 impl User {
-    /// TBFs that are there from the start.
+    /// Sets up permanent TBFs at the start.
     pub(super) fn begin(&mut self, safe: usize, air: &mut Air, side: &mut Side) {
         self.place(safe, air);
         if self.tbf.permanent {
@@ -42,8 +42,8 @@ impl User {
         }
     }
 
-    /// Chooses the timeslots: those with the fewest mobiles, the first of them one of the `safe` ones from the lowest, which
-    /// calls do not take.
+    /// Chooses the least used timeslots. The first one is among the lowest `safe` timeslots, which calls
+    /// cannot take.
     fn place(&mut self, safe: usize, air: &mut Air) {
         let width = usize::from(self.down.granted.max(self.up.granted));
         let within = (safe + width - 1).min(air.load.len());
@@ -52,7 +52,7 @@ impl User {
         air.load.iter_mut().skip(at).take(width).for_each(|load| *load += 1);
     }
 
-    /// A TBF has `slots` timeslots from now on.
+    /// Gives a TBF this number of timeslots.
     fn occupy(&mut self, direction: Direction, slots: u8, n: Tick, air: &mut Air) {
         let me = self.me;
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
@@ -82,7 +82,7 @@ impl User {
         side.note(tdma::start_of(n), || tbf_event(self.me, up, TbfStep::Assigned));
     }
 
-    /// Moves both TBFs as far as data, timers and answers say.
+    /// Advances both TBFs by data, timers and reports.
     #[inline]
     pub(super) fn advance_tbfs(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         self.advance_down_tbf(n, air, side);
@@ -91,7 +91,7 @@ impl User {
 
     fn advance_down_tbf(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         let t = tdma::start_of(n);
-        // N3105 counts to its limit: the poll that reaches it is the last one. A permanent TBF stays.
+        // At N3105 consecutive unanswered polls the TBF is lost, except for a permanent TBF.
         if self.unanswered >= self.n3105 && !self.tbf.permanent {
             self.abort(Direction::Down, n, air, side);
         }
@@ -133,7 +133,7 @@ impl User {
         }
     }
 
-    /// How long a downlink assignment takes, and whether it is for all timeslots at once.
+    /// Duration of a downlink assignment, and whether it assigns all timeslots at once.
     fn way_down(&mut self, n: Tick) -> (u32, bool) {
         if self.up.is_up() || n < self.t3192 {
             return (self.draws.ticks(Setup::DownlinkOnPacch), true);
@@ -148,7 +148,7 @@ impl User {
         (agch + self.draws.ticks(Setup::Paging), false)
     }
 
-    /// Everything is acknowledged: the TBF is kept or released.
+    /// All data are acknowledged: the TBF is kept or released.
     fn drain_down(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         let hold = tdma::ticks(std::mem::take(&mut self.hold[0]));
         let t = tdma::start_of(n);
@@ -189,13 +189,13 @@ impl User {
                 }
             }
             State::Requested if self.up.until == Tick::MAX && !self.down.is_up() => {
-                // The downlink TBF that was to carry the request is gone.
+                // The downlink TBF that would have carried the channel request was released.
                 self.wants_channel = false;
                 self.ask_up(n);
             }
             State::Requested if self.up.until <= n => {
                 self.up.step(UPLINK, Event::Assigned);
-                // One-phase access assigns one timeslot; what a second phase or PACCH assigns is whole.
+                // One-phase access assigns one timeslot; a second phase or PACCH assigns all.
                 let whole = self.up.full_at > 0;
                 self.activate(Direction::Up, n, whole, air, side);
                 self.ready = n + tdma::ticks(self.tbf.ready);
@@ -209,7 +209,7 @@ impl User {
                     self.drain_up(n, side);
                 }
             }
-            // The mobile speaks at its next USF; with a permanent TBF each block is its own.
+            // The mobile sends at its next USF; with a permanent TBF it can use each block.
             State::Kept if data && (self.tbf.permanent || self.up.keep_at <= n) => {
                 self.up.step(UPLINK, Event::Data);
             }
@@ -221,7 +221,7 @@ impl User {
         }
     }
 
-    /// Chooses the way to an uplink TBF.
+    /// Chooses the access procedure for an uplink TBF.
     fn ask_up(&mut self, n: Tick) {
         if self.down.is_up() && !self.tbf.permanent {
             self.wants_channel = true;
@@ -237,7 +237,7 @@ impl User {
         self.up.full_at = u32::from(self.tbf.two_phases || ticks == 0);
     }
 
-    /// The network has the channel request that came with a downlink report.
+    /// The network has received a channel request in a downlink report.
     pub(super) fn requested_on_pacch(&mut self, n: Tick) {
         self.wants_channel = false;
         if self.up.state == State::Requested && self.up.until == Tick::MAX {
@@ -245,7 +245,7 @@ impl User {
         }
     }
 
-    /// A TBF of unacknowledged mode ends: frames with blocks missing at its end are lost.
+    /// End of a TBF in unacknowledged mode: frames with missing blocks are lost.
     fn settle_rest(&mut self, direction: Direction, n: Tick, side: &mut Side) {
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         if flow.mode == Mode::Acknowledged {
@@ -278,7 +278,7 @@ impl User {
         side.note(tdma::start_of(n), || tbf_event(self.me, true, TbfStep::Released));
     }
 
-    /// Reports that arrive at the senders by tick `n`.
+    /// Processes the reports that senders receive by tick `n`.
     #[inline]
     pub(super) fn hear(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         while let Some(report) = self.down.report_at(n) {
@@ -295,19 +295,19 @@ impl User {
             self.up.was_stalled &= self.up.sender.is_stalled();
             if heard.all && report.last && self.up.step(UPLINK, Event::Acknowledged) {
                 self.release_up(n, air, side);
-                // What the countdown left over begins the next TBF.
+                // Frames that the countdown excluded join the next TBF.
                 self.admit_up(t, side);
             }
         }
     }
 
-    /// No poll of the downlink TBF is under way any more.
+    /// Clears the polls of the downlink TBF.
     fn forget_polls(&mut self, air: &mut Air) {
         (self.polls, self.unanswered, self.poll_due) = (0, 0, false);
         air.forget_polls(self.me);
     }
 
-    /// The TBF of a direction is lost; its LLC frames wait for the next one.
+    /// Loses the TBF of a direction; its LLC frames wait for the next TBF.
     pub(super) fn abort(&mut self, direction: Direction, n: Tick, air: &mut Air, side: &mut Side) {
         let up = direction == Direction::Up;
         self.unspoil(direction);
@@ -333,7 +333,7 @@ impl User {
         }
     }
 
-    /// Slots by demand (GP-39): one more when nearly all blocks are used, one less when few are.
+    /// Timeslots on demand (GP-39): one more at high use, one less at low use.
     fn judge_demand(&mut self, direction: Direction, n: Tick, air: &mut Air) {
         let Some(demand) = self.demand else { return };
         let (most, flow) = match direction {
@@ -358,7 +358,7 @@ impl User {
         }
     }
 
-    /// RLC gives up what it has tried for too long.
+    /// RLC abandons PDUs that have exceeded their time.
     pub(super) fn give_up_old(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         for direction in [Direction::Down, Direction::Up] {
             let flow = if direction == Direction::Up { &self.up } else { &self.down };
@@ -382,7 +382,7 @@ impl User {
         }
     }
 
-    /// Acknowledged LLC flushes what RLC still holds of a frame.
+    /// Acknowledged LLC flushes a frame's copies from the RLC queue.
     pub(super) fn drop_copies(
         &mut self,
         direction: Direction,

@@ -1,8 +1,8 @@
-//! Traffic classes of a mobile: TBFs kept by class, RLC blocks that are repeated by class (non-persistent mode).
+//! Traffic classes of a mobile: TBFs kept by class, RLC retransmission by class (non-persistent mode).
 //!
-//! A packet belongs to the first class whose rule it fits. A TBF is kept as long as the most demanding class asks of
-//! those it carried since it last had nothing to send. A block is given up when it is reported missing and carries only
-//! frames of classes that are not repeated; both ends then go on as if it had come, and its frames are lost.
+//! A packet belongs to the first class whose rule matches. A TBF is kept for the longest time that any class
+//! asks of those carried since it was last idle. A missing block with frames of unretransmitted classes only
+//! is abandoned: both ends treat it as received, and its frames are lost.
 
 use super::config::UserConfig;
 use super::frames::FrameId;
@@ -28,7 +28,7 @@ impl User {
         class.map_or(u8::MAX, |i| i as u8)
     }
 
-    /// A frame joins RLC: its TBF is kept as long as its class asks.
+    /// A frame joins RLC: its class sets the time for which the TBF is kept.
     pub(super) fn ask_hold(&mut self, direction: Direction, id: FrameId) {
         let way = usize::from(direction == Direction::Up);
         let class = self.traffic.get(usize::from(self.frames.get(id).traffic));
@@ -40,8 +40,8 @@ impl User {
         if direction == Direction::Up { self.tbf.hold_up } else { self.tbf.hold_down }
     }
 
-    /// Gives up blocks reported missing that carry nothing which is to be repeated. The last block of all is repeated, since
-    /// it carries the end of the TBF.
+    /// Abandons missing blocks without frames to be retransmitted. The last block of all is retransmitted,
+    /// because it carries the end of the TBF.
     pub(super) fn forgive(&mut self, direction: Direction, t: Time, side: &mut Side) {
         if !self.forgives {
             return;
@@ -75,7 +75,7 @@ impl User {
         flow.sender.feed.release(flow.sender.va());
     }
 
-    /// Frames of a lost TBF that are sent again begin anew.
+    /// Frames of a lost TBF that are sent again have all their blocks again.
     pub(super) fn unspoil(&mut self, direction: Direction) {
         if !self.forgives {
             return;

@@ -14,7 +14,7 @@ use crate::tdma::{self, Tick};
 use base::event::{BlockUse, Event};
 
 impl User {
-    /// How urgently the mobile needs an uplink block; none if the network knows of nothing to send.
+    /// Priority of the mobile for an uplink block; `None` if the network knows of no data.
     #[inline]
     pub(super) fn up_priority(&self, n: Tick) -> Option<u8> {
         let d = &self.up;
@@ -31,7 +31,7 @@ impl User {
         }
     }
 
-    /// An uplink report is to be sent on the first downlink timeslot that the mobile hears.
+    /// Schedules an uplink report on the mobile's first downlink timeslot.
     pub(super) fn ask_report(&mut self, air: &mut Air, ready: Tick) {
         if std::mem::replace(&mut self.ack_due, true) {
             return;
@@ -51,7 +51,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     let repeat = d.may_repeat(n);
     d.sent_at = n;
     let Some(block) = d.sender.next(n, d.scheme, repeat) else {
-        // A USF that the mobile answers without data.
+        // A USF answered without data.
         d.counts.dummy += 1;
         d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
         side.content(|log| log.dummy(Sent { user: me, up: true, slot, tick: n, arrived: true }));
@@ -92,7 +92,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
     note(side, me, true, slot, n, &block, arrived);
     side.content(|log| {
-        // Blocks that remain after this one (TBC - BSN' - 1).
+        // Number of blocks after this one (TBC - BSN' - 1).
         let behind = d.sender.vs().saturating_sub(block.first.bsn + 1);
         let left = d.sender.feed.blocks_left(d.scheme.payload()) + behind;
         let cv = if extended { 15 } else { countdown::value(left, u32::from(d.used), user.tbf.bs_cv_max) };
@@ -130,7 +130,8 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
 }
 
-/// An uplink block that a poll reserved: a downlink report, or nothing if the mobile did not decode the poll.
+/// Sends an uplink block that a poll reserved: a downlink report, or nothing if the mobile did not decode the
+/// poll.
 pub(super) fn polled(user: &mut User, side: &mut Side, slot: usize, n: Tick, heard: bool) {
     user.polls = user.polls.saturating_sub(1);
     if !user.down.is_up() {

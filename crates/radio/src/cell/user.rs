@@ -1,4 +1,4 @@
-//! One mobile and its queues on both sides: packets in, reports, TBF states, what is due next.
+//! State of one mobile and its queues on both sides: entering packets, reports, TBF states, next due time.
 
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
@@ -27,13 +27,14 @@ use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Block periods without a report after which the last blocks are sent again where idle retransmission is off.
+/// Block periods without a report after which the last blocks are retransmitted, if idle retransmission is
+/// off.
 const SILENCE: u32 = 25;
 
-/// Of a block that was not lost.
+/// Mark of a block that was not lost.
 const NOT_LOST: Tick = Tick::MAX;
 
-/// One direction: RLC on both ends and the state of its TBF.
+/// One direction: RLC at both ends, and TBF state.
 pub(super) struct Flow {
     pub(super) sender: Sender<FrameId>,
     pub(super) receiver: Receiver,
@@ -47,37 +48,37 @@ pub(super) struct Flow {
     halves: bool,
     policy: crate::rlc::poll::Policy,
     pub(super) state: State,
-    /// Requested: when it is assigned. Kept: when it is released.
+    /// In `Requested`, the time of assignment; in `Kept`, the time of release.
     pub(super) until: Tick,
-    /// Timeslots granted, now in use, the first of them, and when all can be used.
+    /// Timeslots granted, timeslots in use, the first of them, and the time at which all are usable.
     pub(super) granted: u8,
     pub(super) used: u8,
     pub(super) first: u8,
     pub(super) full_at: Tick,
-    /// While kept: the next dummy block or USF.
+    /// In `Kept`, the time of the next dummy block or USF.
     pub(super) keep_at: Tick,
-    /// Reports on their way to the sender.
+    /// Reports in flight to the sender.
     pub(super) reports: VecDeque<(Tick, Report)>,
-    /// The window was closed when last looked at.
+    /// The window was closed at the previous check.
     pub(super) was_stalled: bool,
     pub(super) counts: DirectionCounts,
-    /// Blocks sent in the current period of slots by demand.
+    /// Blocks sent in the current period of slots on demand.
     pub(super) busy: u32,
     pub(super) judged: Tick,
     assigned_at: Tick,
-    /// By ring index: when a block was first lost; `NOT_LOST` if it was not.
+    /// By ring index: time of a block's first loss, or `NOT_LOST`.
     lost_at: Vec<Tick>,
-    /// When an LLC frame last arrived, and the one before a change of cell.
+    /// Time of the last LLC frame; below, of the last one before a cell change.
     pub(super) last_frame: Time,
     pub(super) gap_from: Option<Time>,
-    /// When a block was last sent.
+    /// Time of the last block.
     pub(super) sent_at: Tick,
 }
 
 impl Flow {
     fn new(config: &DirectionConfig, granted: u8, first: u8, quality: Quality) -> Self {
         let rules = Rules {
-            // When it may is for the scheduler to say.
+            // The scheduler decides when idle retransmission is permitted.
             preemptive: true,
             hold_off: tdma::ticks(config.hold_off),
             resegment: config.resegment,
@@ -114,7 +115,7 @@ impl Flow {
         }
     }
 
-    /// Moves by the machine; true if it moved.
+    /// Steps the TBF state machine; true if the state changed.
     pub(super) fn step(&mut self, machine: &[tbf::Line], event: tbf::Event) -> bool {
         match tbf::next(machine, self.state, event) {
             Some(next) => {
@@ -125,7 +126,7 @@ impl Flow {
         }
     }
 
-    /// A TBF ends: RLC begins with block 0 next time.
+    /// End of a TBF: the next one starts with block 0.
     pub(super) fn restart(&mut self, n: Tick) {
         self.account(n);
         self.sender.restart(self.numbering, |_| ());
@@ -136,13 +137,13 @@ impl Flow {
         (self.used, self.was_stalled) = (0, false);
     }
 
-    /// Adds the air time since the last change of the number of slots.
+    /// Adds air time since the last change of the number of timeslots.
     pub(super) fn account(&mut self, n: Tick) {
         self.counts.assigned += u64::from(self.used) * u64::from(n.saturating_sub(self.assigned_at));
         self.assigned_at = n;
     }
 
-    /// Counts how long a block that was lost once was missing.
+    /// Counts the time for which a lost block was missing.
     #[inline]
     pub(super) fn repair(&mut self, bsn: u32, attempt: u8, arrived: bool, n: Tick) {
         if arrived && attempt == 0 {
@@ -170,20 +171,20 @@ impl Flow {
         self.last_frame = t;
     }
 
-    /// The next report that has arrived by tick `n`.
+    /// The next report received by tick `n`.
     pub(super) fn report_at(&mut self, n: Tick) -> Option<Report> {
         self.reports.front().filter(|(at, _)| *at <= n)?;
         self.reports.pop_front().map(|(_, report)| report)
     }
 
-    /// Blocks that are not acknowledged may be sent again now. Where idle retransmission is off, one goes out all the
-    /// same when nothing has been heard for long (T3182 in the mobile, a poll of the network).
+    /// Whether unacknowledged blocks may be retransmitted now. Without idle retransmission, one is sent after
+    /// a long time without reports (T3182 in the mobile, a poll by the network).
     #[inline]
     pub(super) fn may_repeat(&self, n: Tick) -> bool {
         self.idle != IdleRepeat::Never || n.saturating_sub(self.sent_at) > SILENCE
     }
 
-    /// The TBF exists.
+    /// Whether the TBF exists.
     pub(super) fn is_up(&self) -> bool {
         matches!(self.state, State::Active | State::Kept | State::Final)
     }
@@ -197,12 +198,12 @@ pub(super) struct User {
     pub(super) down: Flow,
     pub(super) up: Flow,
     pub(super) tbf: TbfConfig,
-    /// Traffic classes, and whether RLC gives up blocks of some of them.
+    /// Traffic classes; below, whether RLC abandons blocks of some of them.
     pub(super) traffic: Vec<Traffic>,
     pub(super) forgives: bool,
-    /// How long each TBF is kept when what it carries now is acknowledged.
+    /// Time for which each TBF is kept once its present data are acknowledged.
     pub(super) hold: [Span; 2],
-    /// TBFs of each direction may be kept: delayed release, extended uplink TBF.
+    /// Whether TBFs of each direction may be kept: delayed release, extended uplink TBF.
     pub(super) keeps: [bool; 2],
     pub(super) demand: Option<Demand>,
     pub(super) n3105: u32,
@@ -222,15 +223,15 @@ pub(super) struct User {
     pub(super) terminal: Room,
     pub(super) terminal_octets: u64,
     pub(super) terminal_packets: u32,
-    /// Uplink frames that the TBF's countdown leaves to the next one.
+    /// Uplink frames that the TBF's countdown excludes; they wait for the next TBF.
     pub(super) backlog: VecDeque<FrameId>,
     pub(super) committed: bool,
-    /// The mobile asks for an uplink TBF in its next downlink report.
+    /// The next downlink report carries a channel request for an uplink TBF.
     pub(super) wants_channel: bool,
-    /// Downlink polls on their way, polls without an answer in a row.
+    /// Downlink polls in flight; below, consecutive unanswered polls.
     pub(super) polls: u32,
     pub(super) unanswered: u32,
-    /// A poll is due and waits for a block on a timeslot on which the mobile can answer.
+    /// A pending poll, which needs a block on a timeslot where the mobile can answer.
     pub(super) poll_due: bool,
     /// An uplink report is scheduled.
     pub(super) ack_due: bool,
@@ -244,9 +245,9 @@ pub(super) struct User {
     pub(super) camped: Camped,
     pub(super) voice: Option<path::gate::Gate>,
     pub(super) call: Time,
-    /// Octets and packets of the last uplink frames that arrived, for a mobile that resends them.
+    /// Octets and packets of the last uplink frames received, for a mobile that resends them.
     pub(super) recent: [Option<(u32, Packet, u32)>; 2],
-    /// Packets that leave the bearer, by direction: when, and which.
+    /// Packets that leave the bearer, by direction, with times.
     pub(super) out: [VecDeque<(Time, Packet)>; 2],
     pub(super) cable_free: Time,
     pub(super) gb_up_free: Time,
@@ -254,9 +255,9 @@ pub(super) struct User {
     pub(super) changes: [u64; 3],
     pub(super) useful: u64,
     pub(super) due: Tick,
-    /// The RLC buffer was full when last looked at.
+    /// The RLC buffer was full at the previous check.
     pub(super) gated: bool,
-    /// Room for frames that are handed over together.
+    /// Buffer for frames that are delivered together.
     pub(super) arriving: Vec<(FrameId, bool)>,
 }
 
@@ -341,7 +342,7 @@ impl User {
         user
     }
 
-    /// When the next voice call begins, seen from `from`.
+    /// Start of the next voice call after `from`.
     pub(super) fn next_call(&mut self, from: Time) {
         if let Some(gate) = &mut self.voice {
             let (closed, until) = gate.phase(from, from);
@@ -349,7 +350,7 @@ impl User {
         }
     }
 
-    /// A frame that RLC or a queue held is lost.
+    /// A frame of RLC or of a queue is lost.
     pub(super) fn end(
         &mut self,
         direction: Direction,
@@ -362,7 +363,7 @@ impl User {
         let packet = *self.frames.packet(id);
         let up = direction == Direction::Up;
         side.note(t, || llc(u32::from(self.me), up, packet.id, octets, FrameFate::Discarded));
-        // Acknowledged LLC holds the frame and will send it again.
+        // Acknowledged LLC holds the frame and will retransmit it.
         let ended = if self.abm.is_some() { None } else { self.frames.lost(id) };
         if let Some(packet) = ended {
             self.ended(direction, packet, reason, side);
@@ -394,7 +395,7 @@ impl User {
         self.terminal_packets -= 1;
     }
 
-    /// A frame has arrived whole at `t`: at the mobile, or at the PCU.
+    /// A frame is complete at `t`, at the mobile or at the PCU.
     pub(super) fn arrived(&mut self, direction: Direction, id: FrameId, t: Time, side: &mut Side) {
         let up = direction == Direction::Up;
         let frame = *self.frames.get(id);
@@ -433,7 +434,7 @@ impl User {
         }
     }
 
-    /// Everything due before the blocks of tick `n`.
+    /// Executes everything due before the blocks of tick `n`.
     pub(super) fn prepare(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.mobility.next() <= t || self.change.is_some() || self.call <= t {
             self.move_about(n, t, air, side);
@@ -453,7 +454,7 @@ impl User {
         }
     }
 
-    /// Uplink frames join RLC unless its countdown has begun.
+    /// Moves uplink frames into RLC unless its countdown has begun.
     #[inline]
     pub(super) fn admit_up(&mut self, t: Time, side: &mut Side) {
         if !self.committed && !self.backlog.is_empty() {
@@ -473,7 +474,7 @@ impl User {
         }
     }
 
-    /// Acknowledged LLC: new frames, repeats, and what is done.
+    /// Actions of acknowledged LLC: new frames, retransmissions, releases.
     fn link_control(&mut self, t: Time, n: Tick, air: &mut Air, side: &mut Side) {
         for (i, direction) in [Direction::Down, Direction::Up].into_iter().enumerate() {
             while let Some(act) = self.abm.as_mut().and_then(|abm| abm[i].act(t)) {
@@ -514,7 +515,7 @@ impl User {
         }
     }
 
-    /// When something is due after tick `n`.
+    /// Next tick with an action after tick `n`.
     #[inline]
     pub(super) fn next_due(&self, n: Tick) -> Tick {
         let busy = |flow: &Flow| matches!(flow.state, State::Active | State::Final);
@@ -559,7 +560,7 @@ impl User {
         due
     }
 
-    /// Packets inside.
+    /// Number of packets inside.
     pub(super) fn inside(&self) -> usize {
         self.core.len() + self.frames.inside() + self.out[0].len() + self.out[1].len()
     }

@@ -1,32 +1,33 @@
-//! Kinds of framed bearers as data.
+//! Configuration of framed bearers, by kind.
 
 use crate::rlc::Numbering;
 use base::dist::Dist;
 use base::{Rate, Span, Time};
 
-/// When the receiving side reports.
+/// Report policy of the receiver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reports {
-    /// A gap is reported at once (SREJ); acknowledgements travel all the time. The timer repeats the last frames.
+    /// A gap is reported immediately (SREJ); acknowledgements are continuous. The timer retransmits the last
+    /// frames.
     Continuous {
-        /// T1: the last frames are sent again after this time without an acknowledgement.
+        /// T1: time without an acknowledgement after which the last frames are retransmitted.
         timer: Span,
     },
-    /// On the poll bit and on gaps, not more often than `prohibit` allows (25.322 sections 9.7.1 and 9.7.2).
+    /// Reports on the poll bit and on gaps, at least `prohibit` apart (25.322 sections 9.7.1 and 9.7.2).
     Polled {
-        /// A poll after so many PDUs.
+        /// PDUs between polls.
         every: u32,
-        /// A poll when this time has passed since the last one.
+        /// Time between polls.
         timer: Span,
         /// Least time between two status reports.
         prohibit: Span,
     },
-    /// Only what is missing is reported, in rounds: how many NAKs each round sends. Each NAK has a frame of its own, and
-    /// its copies guard against their loss.
+    /// Only missing frames are reported, in rounds of several NAKs. Each NAK has a frame of its own, and its
+    /// copies protect against NAK loss.
     Rounds {
         /// NAKs of each round.
         naks: Vec<u8>,
-        /// From the last NAK of a round to the next one.
+        /// Time from the last NAK of a round to the next round.
         timer: Span,
     },
 }
@@ -40,14 +41,14 @@ pub struct ChannelState {
     pub rate: [Rate; 2],
     /// Frame error rate, downlink and uplink.
     pub error: [f64; 2],
-    /// How long it lasts, nanoseconds; none: for ever.
+    /// Duration, nanoseconds; `None`: unlimited.
     pub lasts: Option<Dist>,
-    /// Weight with which it follows another state.
+    /// Weight as a successor of another state.
     pub weight: f64,
 }
 
 base::named! {
-    /// Why a circuit was lost.
+    /// Cause of a circuit loss.
     pub enum Cause {
         /// Handover failure.
         Handover = "handover",
@@ -58,49 +59,49 @@ base::named! {
     }
 }
 
-/// Loss of the circuit.
+/// Losses of the circuit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Disconnections {
-    /// From one to the next, nanoseconds.
+    /// Time between losses, nanoseconds.
     pub every: Dist,
-    /// How long until the connection is there again, nanoseconds.
+    /// Time until reconnection, nanoseconds.
     pub lasts: Dist,
     /// Weights of the causes, in the order of [`Cause`].
     pub causes: [f64; 3],
 }
 
-/// A bearer.
+/// Configuration of a bearer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FramedConfig {
     /// Key of its random streams.
     pub name: String,
-    /// The clock: frames start at multiples of it (TTI).
+    /// Frame period (TTI); frames start at its multiples.
     pub period: Span,
-    /// Frames of one period are coded and interleaved together: all are lost, or none.
+    /// The frames of one period are coded and interleaved together: all are lost, or none.
     pub together: bool,
     /// Octets of user data in a frame.
     pub octets: u32,
-    /// Octets around each packet (PPP, PDCP).
+    /// Overhead of each packet (PPP, PDCP), octets.
     pub around: u32,
-    /// Frames that may be outstanding.
+    /// Window and sequence number space of frames.
     pub numbering: Numbering,
-    /// Reports.
+    /// Report policy.
     pub reports: Reports,
-    /// From the end of a frame until the other side has a report about it.
+    /// Time from the end of a frame to a report about it at the sender.
     pub feedback: Span,
-    /// Transmissions of a frame before its packet is given up (MaxDAT); none: without end.
+    /// MaxDAT: transmissions of a frame before its packet is abandoned; `None`: unlimited.
     pub attempts: Option<u8>,
-    /// States of the channel; the first one is where it starts.
+    /// States of the channel; the first one is the initial state.
     pub states: Vec<ChannelState>,
-    /// A state is not left while data wait (the resource is kept).
+    /// A state lasts at least as long as data wait (the resource is kept).
     pub keep: bool,
-    /// What distance and load leave of the rates, from each instant on; empty: all.
+    /// Rate limits from distance and load, from each instant on; empty: none.
     pub limits: Vec<(Time, [Rate; 2])>,
     /// Upper limit of the rate behind the radio interface (A interface, V.110).
     pub cap: Option<Rate>,
     /// One-way delay beside transmission: interleaving, processing, the fixed network.
     pub delay: Span,
-    /// Packets that may wait, downlink and uplink, octets; none: any amount.
+    /// Limits of the packet buffers, downlink and uplink, octets; `None`: unlimited.
     pub buffer: [Option<u64>; 2],
     /// Losses of the circuit.
     pub disconnections: Option<Disconnections>,
@@ -140,7 +141,8 @@ impl FramedConfig {
         }
     }
 
-    /// W-CDMA of release 99: 384 kbit/s down in 10 ms of 12 PDUs, 64 kbit/s up, PDUs of 336 bits with 16 of header.
+    /// W-CDMA of release 99: downlink 384 kbit/s in 10 ms TTIs of 12 PDUs, uplink 64 kbit/s; PDUs of 336 bits
+    /// with a header of 16.
     pub fn wcdma(name: &str) -> Self {
         FramedConfig {
             name: name.into(),
@@ -166,8 +168,8 @@ impl FramedConfig {
         }
     }
 
-    /// cdma2000 1x: frames of 20 ms, a supplemental channel of 153.6 kbit/s given and taken beside a fundamental one of
-    /// 9.6, RLP type 3 with rounds of 1, 2 and 3 NAKs.
+    /// cdma2000 1x: frames of 20 ms, a supplemental channel of 153.6 kbit/s assigned and released beside a
+    /// fundamental channel of 9.6 kbit/s, RLP type 3 with rounds of 1, 2 and 3 NAKs.
     pub fn cdma2000(name: &str) -> Self {
         let seconds = |a: f64, b: f64| Some(Dist::Uniform(a * 1e9, b * 1e9));
         FramedConfig {

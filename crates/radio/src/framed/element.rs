@@ -1,4 +1,4 @@
-//! A framed bearer as a network element: downlink at port 0, uplink at port 1.
+//! Network element of a framed bearer: downlink at port 0, uplink at port 1.
 
 use super::config::{Cause, ChannelState, FramedConfig};
 use super::lane::Lane;
@@ -9,7 +9,7 @@ use base::rng::{Seed, Stream};
 use base::{Rate, Span, Time};
 use path::{Cx, Element, Port};
 
-/// The bearer.
+/// A framed bearer.
 pub struct Framed {
     period: Span,
     cap: Option<Rate>,
@@ -26,16 +26,16 @@ pub struct Framed {
     down_until: Time,
     lost: [u64; 3],
     changes: u64,
-    /// Next period to be executed, if something is to be done.
+    /// Next period with activity.
     next: Option<u64>,
     done: u64,
 }
 
-/// A period is executed so long after its start, that everything that comes at the instant takes part in it.
+/// Delay of a period's execution after its start, so that packets that arrive at this time take part in it.
 const AFTER: Span = Span::from_nanos(1);
 
 impl Framed {
-    /// The bearer in its first state.
+    /// A bearer in its initial state.
     pub fn new(config: &FramedConfig, seed: Seed) -> Self {
         let stream = |what: &str| seed.stream(&config.name, what);
         let lengths: Vec<Option<Sampler>> = config
@@ -86,7 +86,7 @@ impl Framed {
         lasts.map_or(Time::NEVER, |s| from + Span::from_nanos((s.draw() as u64).max(1_000_000)))
     }
 
-    /// States and disconnections up to `now`.
+    /// Advances states and circuit losses to `now`.
     fn weather(&mut self, now: Time) {
         while self.leaves <= now {
             if self.keep && self.lanes.iter().any(Lane::has_data) && self.state == 0 {
@@ -166,7 +166,7 @@ impl Framed {
         }
     }
 
-    /// Counters in the manner of a cell's mobile.
+    /// Counters in the format of a cell's mobile.
     pub fn counts(&self) -> UserCounts {
         let changes = self.lost.iter().sum();
         UserCounts { down: self.lanes[0].counts, up: self.lanes[1].counts, changes, ..UserCounts::default() }
@@ -175,7 +175,7 @@ impl Framed {
     pub fn disconnections(&self) -> [(Cause, u64); 3] {
         [(Cause::Handover, self.lost[0]), (Cause::AirInterface, self.lost[1]), (Cause::Remote, self.lost[2])]
     }
-    /// Changes of state.
+    /// Number of state changes.
     pub fn changes(&self) -> u64 {
         self.changes
     }

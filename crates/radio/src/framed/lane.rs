@@ -1,4 +1,4 @@
-//! One direction of a framed bearer: queue, frames, reports, repeats, delivery in order.
+//! One direction of a framed bearer: queue, frames, reports, retransmission, in-order delivery.
 
 use super::config::{FramedConfig, Reports};
 use crate::cell::counts::DirectionCounts;
@@ -36,13 +36,13 @@ pub(super) struct Lane {
     attempts: Option<u8>,
     reports: Reports,
     buffer: Option<u64>,
-    /// Packets inside, oldest first; the first has number `first`.
+    /// Packets inside, oldest first; below, the number of the first.
     inside: VecDeque<Packet>,
     first: Number,
     waiting: u64,
-    /// Packets of which a frame was given up.
+    /// Packets with an abandoned frame.
     spoiled: Vec<Number>,
-    /// Octets that may be sent now.
+    /// Octets that may be sent in this period.
     credit: f64,
     heard: VecDeque<(Time, Report)>,
     last_report: Time,
@@ -92,7 +92,7 @@ impl Lane {
         }
     }
 
-    /// A packet comes.
+    /// A packet enters.
     pub(super) fn take(&mut self, packet: Packet) {
         let octets = packet.size + self.around;
         self.counts.offered += u64::from(packet.size);
@@ -106,20 +106,20 @@ impl Lane {
         self.inside.push_back(packet);
     }
 
-    /// Something waits, is outstanding, or is to be heard.
+    /// Whether data are queued, frames outstanding, or reports expected.
     pub(super) fn is_busy(&self) -> bool {
         self.sender.feed.has_data() || self.sender.is_pending() || !self.rounds.is_empty()
     }
-    /// Data wait for the air.
+    /// Whether data wait for transmission.
     pub(super) fn has_data(&self) -> bool {
         self.sender.feed.has_data() || self.sender.has_work()
     }
-    /// Packets inside.
+    /// Number of packets inside.
     pub(super) fn holds(&self) -> usize {
         self.inside.len() + self.out.len()
     }
 
-    /// One period at this rate and error rate; `tick` counts periods.
+    /// Executes one period at this rate and frame error rate; `tick` counts periods.
     pub(super) fn step(&mut self, tick: u32, now: Time, period: Span, rate: Rate, error: f64) {
         self.hear(tick, now);
         self.nak(now);
@@ -148,7 +148,7 @@ impl Lane {
             }
             self.arrive(unit.bsn, unit.last, now, period);
         }
-        // An idle channel saves nothing up, but a frame that needs several periods is put together.
+        // An idle channel accumulates no credit, except for a frame that takes several periods.
         let most = if spare { f64::from(self.octets) } else { f64::from(self.octets).max(self.credit) };
         self.credit = self.credit.min(most);
         if self.sender.is_stalled() {
@@ -156,7 +156,7 @@ impl Lane {
         }
     }
 
-    /// The last frames are sent again where nothing has been heard of them for long.
+    /// Whether the last frames may be retransmitted after a time without reports.
     fn may_repeat(&self, now: Time) -> bool {
         match &self.reports {
             Reports::Continuous { timer } => now.since(self.last_sent) > *timer,
@@ -188,7 +188,7 @@ impl Lane {
                 if (due || timed || taken.gap) && end.since(self.last_report) >= prohibit {
                     self.report(end);
                 } else if due && self.last_report <= end {
-                    // One report waits for the end of the prohibition.
+                    // A single report waits for the end of the prohibit time.
                     self.report(self.last_report + prohibit);
                 }
             }
@@ -198,7 +198,7 @@ impl Lane {
                         self.rounds.push(Round { bsn: missing, round: 0, due: end + self.feedback });
                     }
                 }
-                // What has come needs no acknowledgement in the sender but the window's.
+                // The report only opens the sender's window.
                 self.heard.push_back((end + self.feedback, self.receiver.report()));
             }
         }
@@ -210,12 +210,12 @@ impl Lane {
         self.heard.push_back((at + self.feedback, self.receiver.report()));
     }
 
-    /// Reports that the sender has by now.
+    /// Processes the reports that the sender receives by now.
     fn hear(&mut self, tick: u32, now: Time) {
         while self.heard.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, mut report)) = self.heard.pop_front() else { return };
             if matches!(self.reports, Reports::Rounds { .. }) {
-                // NAKs say what is missing; this only moves the window.
+                // NAKs report missing frames; this report only advances the window.
                 report.end = report.complete;
             }
             self.sender.on_report(&report, tick);
@@ -226,7 +226,8 @@ impl Lane {
         }
     }
 
-    /// Rounds of NAKs that are due: each makes one repeat, and its copies guard against the loss of NAKs.
+    /// Sends the due rounds of NAKs. Each round causes one retransmission; its copies protect against NAK
+    /// loss.
     fn nak(&mut self, now: Time) {
         let Reports::Rounds { naks, timer } = &self.reports else { return };
         let (naks, timer) = (naks.clone(), *timer);
@@ -252,7 +253,7 @@ impl Lane {
         }
     }
 
-    /// A frame is given up: its packets are lost, and both ends go on.
+    /// Abandons a frame: its packets are lost, and both ends continue.
     fn give_up(&mut self, bsn: Bsn, now: Time) {
         let hit = self.sender.feed.in_block(bsn).map(|p| p.token);
         self.spoiled.extend(hit);
@@ -279,7 +280,7 @@ impl Lane {
         });
     }
 
-    /// The circuit is lost, and everything in it.
+    /// The circuit is lost with all packets in it.
     pub(super) fn reset(&mut self) {
         let numbering = self.sender.numbering();
         self.sender.feed.clear(|_, _| ());

@@ -1,40 +1,40 @@
 //! Rate of a W-CDMA channel by distance and load: link budget of a macro cell, in both directions.
 //!
-//! Path loss is 128.1 + 37.6 log10(d/km) dB (vehicular test environment at 2 GHz; 3GPP TR 25.942). A rate R is carried
-//! while the processing gain W/R lifts the signal to the Eb/N0 that decoding asks for. Uplink, other mobiles raise the
-//! interference by the noise rise 1/(1 - load). Downlink, the own site spends `load` of its power on others, of which
-//! orthogonal codes leave a part, and so do six sites around at one distance. The channel has the largest of the usual
-//! rates (3GPP TS 34.108) that fits.
+//! Path loss is 128.1 + 37.6 log10(d/km) dB (vehicular test environment at 2 GHz; 3GPP TR 25.942). A rate R
+//! is feasible while the processing gain W/R lifts the signal to the required Eb/N0. Uplink interference
+//! rises by the noise rise 1/(1 - load). Downlink, the own site spends `load` of its power on other mobiles;
+//! a non-orthogonal part of it interferes, as do six sites at equal distance. The channel gets the largest
+//! standard rate (3GPP TS 34.108) that is feasible.
 
 use base::Rate;
 
 /// Chip rate, 1/s.
 const CHIPS: f64 = 3.84e6;
-/// Thermal noise in that bandwidth, dBm.
+/// Thermal noise in the chip-rate bandwidth, dBm.
 const NOISE: f64 = -108.2;
 /// Noise figures of mobile and base station, dB.
 const FIGURES: [f64; 2] = [9.0, 5.0];
-/// Power of one downlink code, of the mobile, dBm.
+/// Power of a downlink code and of the mobile, dBm.
 const POWERS: [f64; 2] = [33.0, 21.0];
 /// Power of a site, dBm.
 const SITE: f64 = 43.0;
-/// Part of the own site's power that is not orthogonal.
+/// Non-orthogonal part of the own site's power.
 const LEAK: f64 = 0.4;
 /// Eb/N0 for packet data, downlink and uplink, dB.
 const EBN0: [f64; 2] = [5.0, 3.0];
-/// Rates of dedicated channels, bit/s, the largest first.
+/// Rates of dedicated channels, bit/s, in descending order.
 const RATES: [u64; 7] = [384_000, 144_000, 128_000, 64_000, 32_000, 16_000, 8_000];
 
-/// Where a mobile is, and how busy the cells are.
+/// Location of a mobile, and load of the cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spot {
-    /// Distance to the own site, m.
+    /// Distance to the serving site, m.
     pub distance: f64,
     /// Distance between sites, m.
     pub sites: f64,
-    /// Share of downlink power spent on others, and uplink load, 0 to below 1.
+    /// Share of downlink power for other mobiles, and uplink load, 0 to below 1.
     pub load: f64,
-    /// For shadowing and fading, dB.
+    /// Margin for shadowing and fading, dB.
     pub margin: f64,
 }
 
@@ -42,19 +42,19 @@ fn linear(db: f64) -> f64 {
     libm::pow(10.0, db / 10.0)
 }
 
-/// Path gain at a distance in metres.
+/// Path gain at a distance in m.
 fn gain(distance: f64, margin: f64) -> f64 {
     let km = distance.max(10.0) / 1000.0;
     linear(-(128.1 + 37.6 * libm::log10(km) + margin))
 }
 
 impl Spot {
-    /// Bits a second that the link budget carries, downlink and uplink.
+    /// Feasible rate by the link budget, bit/s, downlink and uplink.
     pub fn budget(&self) -> [f64; 2] {
         let own = gain(self.distance, self.margin);
         let busy = linear(SITE) * self.load;
         let (d, s) = (self.distance, self.sites);
-        // Six neighbours, the mobile on the line to one of them.
+        // Six neighbour sites; the mobile is on the line to one of them.
         let beside = |sign: f64| libm::sqrt((s * s + d * d + sign * s * d).max(1.0));
         let others: f64 = [s - d, s + d, beside(-1.0), beside(-1.0), beside(1.0), beside(1.0)]
             .into_iter()
@@ -66,7 +66,7 @@ impl Spot {
             .map(|(way, interference)| CHIPS * linear(POWERS[way]) * own / interference / linear(EBN0[way]))
     }
 
-    /// The largest usual rate that fits, no more than `most`; 0: no channel.
+    /// Largest feasible standard rate, at most `most`; 0: no channel.
     pub fn rate(&self, most: [Rate; 2]) -> [Rate; 2] {
         let budget = self.budget();
         [0, 1].map(|way: usize| {
@@ -90,10 +90,10 @@ mod tests {
     fn wc_10_link_budget_by_hand() {
         let up = spot(1000.0, 0.0).budget()[1];
         assert!((10.0 * libm::log10(up) - 52.94).abs() < 0.05, "{up}");
-        // Half a load takes 3 dB.
+        // A load of one half costs 3 dB.
         let half = spot(1000.0, 0.5).budget()[1];
         assert!((up / half - 2.0).abs() < 1e-9);
-        // Ten times as far is 37.6 dB less.
+        // Ten times the distance costs 37.6 dB.
         let far = spot(10_000.0, 0.0).budget()[1];
         assert!((10.0 * libm::log10(up / far) - 37.6).abs() < 1e-6);
     }
@@ -107,7 +107,7 @@ mod tests {
         for load in [0.1, 0.5, 0.9] {
             let all: Vec<[u64; 2]> = (1..=30).map(|d| rates(f64::from(d) * 100.0, load)).collect();
             assert!(all.windows(2).all(|w| w[1][1] <= w[0][1]));
-            // Downlink, beyond half the way to the next site handover would come first.
+            // Downlink, handover would occur beyond half the distance to the next site.
             assert!(all[..10].windows(2).all(|w| w[1][0] <= w[0][0]));
         }
         let edge: Vec<u64> = [0.1, 0.3, 0.5, 0.7, 0.9].map(|load| rates(1000.0, load)[0]).to_vec();

@@ -1,10 +1,10 @@
 //! Countdown value of uplink blocks (3GPP TS 44.060 section 9.3.1, annex F).
 
-/// The value that says "more than BS_CV_MAX blocks are left".
+/// Value for more than BS_CV_MAX remaining blocks.
 pub const MANY: u32 = 15;
 
-/// CV of a block after which `left` blocks remain, with `slots` timeslots: their number in block periods, or 15
-/// above `BS_CV_MAX`.
+/// CV of a block with `left` blocks after it, on `slots` timeslots: remaining block periods, or 15 above
+/// `BS_CV_MAX`.
 pub fn value(left: u32, slots: u32, bs_cv_max: u32) -> u32 {
     let periods = left.div_ceil(slots.max(1));
     if periods <= bs_cv_max.min(MANY) { periods } else { MANY }

@@ -1,15 +1,15 @@
 //! Multislot classes and the allocation of timeslots (3GPP TS 45.002 annex B).
 
-/// What a mobile of a multislot class can do at once.
+/// Limits of a multislot class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Class {
     /// Number of the class.
     pub number: u8,
-    /// Timeslots downlink at most.
+    /// Maximum downlink timeslots.
     pub down: u8,
-    /// Timeslots uplink at most.
+    /// Maximum uplink timeslots.
     pub up: u8,
-    /// Timeslots of both together at most.
+    /// Maximum timeslots of both directions together.
     pub sum: u8,
 }
 
@@ -17,7 +17,7 @@ const fn class(number: u8, down: u8, up: u8, sum: u8) -> Class {
     Class { number, down, up, sum }
 }
 
-/// The classes that can receive and transmit in the same frame by switching, in order of their number.
+/// Classes of mobiles that receive and transmit in one frame by switching, ordered by number.
 pub const CLASSES: [Class; 17] = [
     class(1, 1, 1, 2),
     class(2, 2, 1, 3),
@@ -38,13 +38,13 @@ pub const CLASSES: [Class; 17] = [
     class(34, 5, 5, 6),
 ];
 
-/// The class of that number.
+/// Class by number.
 pub fn of(number: u8) -> Option<Class> {
     CLASSES.iter().copied().find(|c| c.number == number)
 }
 
 impl Class {
-    /// Timeslots for a direction that wants `wanted` while the other one has `other`.
+    /// Timeslots granted to a direction that wants `wanted`, while the other direction has `other`.
     pub fn grant(self, downlink: bool, wanted: u8, other: u8) -> u8 {
         let most = if downlink { self.down } else { self.up };
         wanted.min(most).min(self.sum.saturating_sub(other)).max(1)

@@ -1,31 +1,31 @@
 //! Round-robin scheduling of one timeslot among TBFs, by priority classes.
 
-/// Who holds a timeslot, and whose turn it is. At most 32 members, since a TFI has 5 bits.
+/// Members of a timeslot, and the next one in turn. At most 32 members, since a TFI has 5 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ring {
     /// One bit for each member.
     members: u32,
-    /// The member after this one is next.
+    /// Last member served.
     last: u8,
 }
 
 impl Ring {
-    /// Lets `member` (0 to 31) take part.
+    /// Adds `member` (0 to 31).
     #[inline]
     pub fn join(&mut self, member: u8) {
         self.members |= 1 << (member & 31);
     }
-    /// Lets it leave.
+    /// Removes a member.
     #[inline]
     pub fn leave(&mut self, member: u8) {
         self.members &= !(1 << (member & 31));
     }
-    /// How many take part.
+    /// Number of members.
     #[inline]
     pub fn len(&self) -> u32 {
         self.members.count_ones()
     }
-    /// Whether no member takes part.
+    /// Whether there are no members.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.members == 0
@@ -36,7 +36,7 @@ impl Ring {
         (0..32).filter(move |m| all >> m & 1 == 1)
     }
 
-    /// The next member of those in `ready` (a bit each), in turn; it is then the last one served.
+    /// Next member in turn among `ready` (bit set), which becomes the last one served.
     #[inline]
     pub fn next(&mut self, ready: u32) -> Option<u8> {
         let candidates = self.members & ready;
@@ -49,7 +49,8 @@ impl Ring {
         Some(self.last)
     }
 
-    /// The next member of the highest priority: `priority(member)` is none for members with nothing to send.
+    /// Next member in turn of the highest priority; `priority(member)` is `None` for members with nothing to
+    /// send.
     #[inline]
     pub fn next_by(&mut self, mut priority: impl FnMut(u8) -> Option<u8>) -> Option<u8> {
         let (mut best, mut ready) = (0, 0u32);

@@ -1,8 +1,8 @@
-//! Temporary block flows: states, events and the time that access and assignment take (3GPP TS 44.060 sections 7,
+//! Temporary block flows: states, events, and durations of access and assignment (3GPP TS 44.060 sections 7,
 //! 9.3.1, 9.3.2; 44.018 section 3.5).
 //!
-//! The machines are tables: (state, event, next state, timer or counter). How long access and assignment take follows
-//! from what the mobile does at that moment; each way is a distribution ([`Setup`]).
+//! The state machines are tables: (state, event, next state, timer or counter). The duration of access and
+//! assignment depends on the mobile's state; each procedure has a distribution ([`Setup`]).
 
 use base::Span;
 use base::dist::Dist;
@@ -12,19 +12,19 @@ base::named! {
     pub enum State {
         /// No TBF.
         Idle = "idle",
-        /// Access (uplink) or assignment (downlink) is under way.
+        /// Access (uplink) or assignment (downlink) is in progress.
         Requested = "requested",
         /// Blocks are sent.
         Active = "active",
-        /// Nothing is left to send; the TBF is kept with dummy blocks or USFs.
+        /// No data are left; the TBF is kept by dummy blocks or USFs.
         Kept = "kept",
-        /// The final block is sent; its report is awaited.
+        /// The final block was sent; its report is awaited.
         Final = "final",
     }
 }
 
 base::named! {
-    /// What moves a TBF direction.
+    /// Events of a TBF direction.
     pub enum Event {
         /// Data wait.
         Data = "data",
@@ -34,7 +34,7 @@ base::named! {
         Acknowledged = "acknowledged",
         /// Everything is acknowledged and release is delayed.
         Drained = "drained",
-        /// The delay of the release is over.
+        /// The delay of the release has expired.
         HoldOver = "hold-over",
         /// The final block was sent (FBI = 1, or CV = 0).
         FinalSent = "final-sent",
@@ -43,7 +43,7 @@ base::named! {
     }
 }
 
-/// One line of a machine.
+/// A line of a state machine.
 pub type Line = (State, Event, State, &'static str);
 
 /// Downlink TBF.
@@ -74,25 +74,25 @@ pub static UPLINK: &[Line] = &[
     (State::Final, Event::Abort, State::Idle, "N3103, T3182"),
 ];
 
-/// Where an event leads; none if the machine ignores it there.
+/// Next state; `None` if the machine ignores the event in this state.
 pub fn next(machine: &[Line], state: State, event: Event) -> Option<State> {
     machine.iter().find(|(s, e, ..)| *s == state && *e == event).map(|(_, _, next, _)| *next)
 }
 
 base::named! {
-    /// How a TBF is set up; which one applies follows from what the mobile does.
+    /// Set-up procedure of a TBF, chosen by the mobile's state.
     pub enum Setup {
         /// Uplink, packet idle: RACH, Immediate Assignment, first USF.
         Access = "access",
-        /// Uplink, what a second phase adds: Packet Resource Request, Packet Uplink Assignment.
+        /// Uplink, addition of a second phase: Packet Resource Request, Packet Uplink Assignment.
         SecondPhase = "second-phase",
         /// Uplink with a downlink TBF: from the report with the channel request to the first block.
         UplinkOnPacch = "uplink-on-pacch",
-        /// Downlink on PACCH: an uplink TBF is there, or T3192 runs.
+        /// Downlink on PACCH, with an uplink TBF or while T3192 runs.
         DownlinkOnPacch = "downlink-on-pacch",
-        /// Downlink on AGCH: the mobile listens to every paging block.
+        /// Downlink on AGCH: the mobile listens to every paging block (non-DRX).
         DownlinkOnAgch = "downlink-on-agch",
-        /// Downlink, what waiting for the paging group adds (DRX).
+        /// Downlink, addition of the wait for the paging group (DRX).
         PagingGroup = "paging-group",
         /// Downlink in STANDBY: paging, access, response.
         Paging = "paging",
@@ -110,7 +110,7 @@ const fn ms(from: u32, to: u32) -> Dist {
 }
 
 impl Default for Durations {
-    /// Release 97 networks: sums of the components of the channel structure (45.002, 44.018).
+    /// Release 97 networks: sums over the components of the channel structure (45.002, 44.018).
     fn default() -> Self {
         Durations(vec![
             ms(150, 300),
@@ -126,11 +126,11 @@ impl Default for Durations {
 }
 
 impl Durations {
-    /// The distribution of one way of set-up.
+    /// Distribution of a set-up procedure.
     pub fn of(&self, setup: Setup) -> Dist {
         self.0.get(setup as usize).cloned().unwrap_or(Dist::Constant(0.0))
     }
-    /// Another distribution for one way of set-up.
+    /// Replaces the distribution of a set-up procedure.
     #[must_use]
     pub fn with(mut self, setup: Setup, dist: Dist) -> Self {
         if let Some(place) = self.0.get_mut(setup as usize) {
@@ -138,26 +138,26 @@ impl Durations {
         }
         self
     }
-    /// TBFs that are there at once.
+    /// No set-up time.
     pub fn none() -> Self {
         Durations(vec![Dist::Constant(0.0); Setup::ALL.len()])
     }
 }
 
-/// How TBFs of a mobile are kept and released.
+/// Set-up, keeping and release of a mobile's TBFs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TbfConfig {
     /// Uplink access in two phases.
     pub two_phases: bool,
     /// Set-up.
     pub setup: Durations,
-    /// T3192: the mobile listens on after a downlink TBF.
+    /// T3192: time for which the mobile keeps listening after a downlink TBF.
     pub t3192: Span,
     /// Delayed release of downlink TBFs; zero releases at once.
     pub hold_down: Span,
-    /// Extended uplink TBF; zero ends with countdown 0.
+    /// Extended uplink TBF; zero ends at countdown 0.
     pub hold_up: Span,
-    /// While a TBF is kept, one dummy block or idle USF each so often.
+    /// Interval of dummy blocks or idle USFs of a kept TBF.
     pub keep_alive: Span,
     /// DRX_TIMER_MAX: non-DRX mode after a TBF.
     pub non_drx: Span,
@@ -165,7 +165,7 @@ pub struct TbfConfig {
     pub ready: Span,
     /// BS_CV_MAX.
     pub bs_cv_max: u32,
-    /// Both TBFs are there from the start and are never released.
+    /// Both TBFs exist from the start and are never released.
     pub permanent: bool,
 }
 
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(next(DOWNLINK, State::Kept, Event::Data), Some(State::Active));
     }
 
-    /// Every state can be left, every line is unique, and every state but idle can be aborted.
+    /// Every state can be left, every line is unique, and every state except idle can be aborted.
     #[test]
     fn machines_are_whole() {
         for machine in [DOWNLINK, UPLINK] {

@@ -3,7 +3,7 @@
 use crate::cell::config::UserConfig;
 
 base::named! {
-    /// A PCU that is a program.
+    /// A program in the role of the PCU.
     pub enum Program {
         /// osmo-pcu of Osmocom.
         Osmo = "osmo",
@@ -11,13 +11,13 @@ base::named! {
 }
 
 impl Program {
-    /// Where its package lays it.
+    /// Path of the installed program.
     pub const fn path(self) -> &'static str {
         match self {
             Program::Osmo => "usr/bin/osmo-pcu",
         }
     }
-    /// The package of Debian that has it.
+    /// Debian package of the program.
     pub const fn package(self) -> &'static str {
         match self {
             Program::Osmo => "osmo-pcu",
@@ -25,7 +25,7 @@ impl Program {
     }
 }
 
-/// The cell.
+/// Configuration of the cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StationConfig {
     /// Timeslots with a PDCH, from timeslot 7 down.
@@ -36,20 +36,20 @@ pub struct StationConfig {
     pub users: Vec<UserConfig>,
 }
 
-/// UDP ports of Gb on loopback where nobody else is: the PCU's and the SGSN's.
+/// Default UDP ports of Gb on loopback: the PCU's and the SGSN's.
 pub const PORTS: [u16; 2] = [22_000, 23_000];
-/// Mobiles of a cell at most: each has a USF of its own, and 7 is nobody's.
+/// Maximum number of mobiles in a cell: each has a USF of its own, and USF 7 is unassigned.
 pub const MOBILES: usize = 7;
 
 impl StationConfig {
-    /// Its timeslots, timeslot 0 in the lowest bit.
+    /// Bit mask of its timeslots, timeslot 0 in the lowest bit.
     pub fn mask(&self) -> u8 {
         let slots = self.slots.clamp(1, 8);
         (0..slots).fold(0, |mask, i| mask | 0x80 >> i)
     }
 
-    /// The configuration of osmo-pcu, with its socket at `socket`. Coding schemes are those of the first mobile, which
-    /// link adaptation does not exceed; what is not named is as the program has it.
+    /// Configuration file of osmo-pcu, with its socket at `socket`. Coding schemes are those of the first
+    /// mobile, which link adaptation does not exceed. All other parameters keep the program's defaults.
     pub fn text(&self, socket: &str) -> String {
         let scheme = |up: bool| {
             let of = |u: &UserConfig| if up { u.up.scheme } else { u.down.scheme }.number();

@@ -1,5 +1,5 @@
-//! Downlink TBF of a mobile before a real PCU: blocks in, reports out, LLC frames put together (3GPP TS 44.060 sections
-//! 9.1, 9.3.2).
+//! Downlink TBF of a mobile with a real PCU: blocks, reports, and reassembly of LLC frames (3GPP TS 44.060
+//! sections 9.1, 9.3.2).
 
 use crate::rlc::receive::{Part, Receiver};
 use crate::rlc::{Bsn, Mode, Numbering};
@@ -16,13 +16,13 @@ pub(super) struct DownTbf {
     /// Timeslots, timeslot 0 in the lowest bit.
     pub(super) slots: u8,
     receiver: Receiver,
-    /// What blocks carried that wait for one before them, by number modulo 128.
+    /// Content of blocks that wait for an earlier one, by number modulo 128.
     held: Vec<Option<Vec<Piece>>>,
     next: Bsn,
     partial: Vec<u8>,
-    /// When something came for it last.
+    /// Time of the last block.
     pub(super) heard: Tick,
-    /// When its final report was sent.
+    /// Time of the final report.
     pub(super) finished: Option<Tick>,
 }
 
@@ -40,12 +40,12 @@ impl DownTbf {
         }
     }
 
-    /// Whether the timeslot is one of its own.
+    /// Whether the TBF uses the timeslot.
     pub(super) fn hears(&self, slot: u8) -> bool {
         self.slots >> slot & 1 == 1
     }
 
-    /// A block has been decoded. LLC frames that are whole with it, in order.
+    /// A block has been decoded; returns the LLC frames that it completes, in order.
     pub(super) fn take(&mut self, read: &Read, octets: &[u8], now: Tick) -> Vec<Vec<u8>> {
         self.heard = now;
         let mut frames = Vec::new();
@@ -58,7 +58,7 @@ impl DownTbf {
             .iter()
             .map(|s| (octets.get(s.octets.clone()).unwrap_or_default().to_vec(), s.ends))
             .collect();
-        // The last frame of a TBF may fill its block and has no length indicator then.
+        // The last frame of a TBF may fill its block exactly and then has no length indicator.
         if read.flag
             && let Some(last) = pieces.last_mut()
         {
@@ -77,7 +77,7 @@ impl DownTbf {
         frames
     }
 
-    /// Packet Downlink Ack/Nack; `wants` octets: the mobile asks for an uplink TBF.
+    /// Packet Downlink Ack/Nack. `wants`: octets waiting, with which the mobile requests an uplink TBF.
     pub(super) fn report(&mut self, wants: Option<u16>, now: Tick) -> Vec<u8> {
         let report = self.receiver.report();
         if report.last {
@@ -107,7 +107,7 @@ mod tests {
         block::gprs(Scheme::Cs1, &Header::down(3), &unit)
     }
 
-    /// GP-08: frames come out in order whatever the order of blocks, and the report says what is missing.
+    /// GP-08: frames are delivered in order for any order of blocks, and the report names missing blocks.
     #[test]
     fn gp_08_frames_are_put_together_in_order() {
         let mut tbf = DownTbf::new(3, 0x80, 0);

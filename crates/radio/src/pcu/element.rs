@@ -1,4 +1,4 @@
-//! The cell before a real PCU as a network element: two ports for each mobile, as of [`crate::cell::element`].
+//! Network element of a cell with a real PCU: two ports for each mobile, as in [`crate::cell::element`].
 
 use super::Message;
 use super::station::Station;
@@ -7,17 +7,17 @@ use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
 
-/// A block period begins so long after its instant, that everything that comes at the instant takes part in it.
+/// Delay of a block period after its nominal start, so that packets that arrive at this time take part in it.
 const AFTER: Span = Span::from_nanos(1);
 
 impl Station {
-    /// The PCU has said something.
+    /// Handles a message of the PCU.
     pub fn hears(&mut self, cx: &mut Cx<'_>, message: &Message) {
         self.hear(message, cx.now());
         self.settle(cx);
     }
 
-    /// The PCU is gone: nothing passes any more, and packets inside end.
+    /// The PCU has terminated: all packets inside end.
     pub fn close(&mut self, cx: &mut Cx<'_>) {
         self.closed = true;
         for phone in &mut self.phones {
@@ -28,7 +28,7 @@ impl Station {
         }
     }
 
-    /// Sends on what has come to its end, ends packets.
+    /// Emits packets that have left the bearer, ends dropped packets.
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         for (packet, reason) in self.drops.drain(..) {
@@ -43,7 +43,7 @@ impl Station {
                 }
             }
         }
-        // Packets that are still on their way to the SGSN.
+        // Packets between the core network and the SGSN.
         for user in 0..self.phones.len() {
             while let Some((_, packet)) = self.phones[user].core.front().copied().filter(|(t, _)| *t <= now) {
                 self.phones[user].core.pop_front();

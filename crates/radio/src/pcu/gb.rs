@@ -1,7 +1,7 @@
-//! SGSN side of Gb before a real PCU: network service and BSSGP over UDP (3GPP TS 48.016, 48.018).
+//! SGSN side of Gb with a real PCU: network service and BSSGP over UDP (3GPP TS 48.016, 48.018).
 //!
-//! It answers resets and tests, queues LLC frames behind the flow control that the PCU announces, and counts what the
-//! PCU discards.
+//! It answers resets and tests, queues LLC frames under the flow control that the PCU announces, and counts
+//! frames that the PCU discards.
 
 use crate::bssgp::{Bucket, CellBucket};
 use crate::wire::gb::{self, Read, element, kind};
@@ -21,18 +21,18 @@ mod ns {
     pub(super) const NSEI: u8 = 4;
 }
 
-/// What a datagram of the PCU asks of the SGSN beyond an answer.
+/// Meaning of a PCU's datagram for the SGSN, apart from its answer.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Heard<'a> {
     /// Nothing.
     Nothing,
     /// An LLC frame of a mobile.
     Frame(u32, &'a [u8]),
-    /// The cell can be used, with this bucket, and this one for each mobile that has none of its own.
+    /// The cell is operational, with its bucket and the default bucket of its mobiles.
     Cell(Option<Bucket>, Option<Bucket>),
     /// The bucket of a mobile.
     Mobile(u32, Bucket),
-    /// So many frames of a mobile were discarded.
+    /// Number of discarded frames of a mobile.
     Discarded(u32, u8),
 }
 
@@ -46,7 +46,7 @@ fn bucket(pdu: &Read<'_>, size: u8, leak: u8) -> Option<Bucket> {
     Some(Bucket { size: 100 * size, leak: Rate::from_bps(100 * leak) })
 }
 
-/// Answers a datagram, and says what else it means.
+/// Handles a datagram: writes its answer and returns its meaning.
 pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>) -> Heard<'a> {
     match datagram.first() {
         Some(&ns::RESET) => {
@@ -72,7 +72,7 @@ pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>
     }
 }
 
-/// The acknowledgement of a PDU, with the elements that it has to repeat.
+/// Acknowledgement of a PDU, with the elements that it must repeat.
 fn echo(pdu: &Read<'_>) -> Option<Vec<u8>> {
     let (ack, elements, bvci): (u8, &[u8], u16) = match pdu.kind {
         kind::BVC_RESET => (kind::BVC_RESET_ACK, &[element::BVCI], 0),
@@ -118,7 +118,7 @@ fn meaning<'a>(datagram: &'a [u8], pdu: &Read<'_>) -> Heard<'a> {
     }
 }
 
-/// The bucket of a cell as it is announced; what has passed stays counted while it stays the same.
+/// Sets the announced bucket of a cell; an unchanged bucket keeps its fill level.
 pub(super) fn renew(cell: &mut Option<(Bucket, CellBucket)>, bucket: Option<Bucket>) {
     if cell.as_ref().map(|c| c.0) != bucket {
         *cell = bucket.map(|b| (b, CellBucket::new(b)));
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// GP-24: what a PCU announces becomes a bucket, and is acknowledged with its tag.
+    /// GP-24: an announcement of the PCU sets the bucket and is acknowledged with its tag.
     #[test]
     fn gp_24_flow_control_is_taken_and_acknowledged() {
         let mut pdu = vec![kind::FLOW_CONTROL_BVC];

@@ -1,8 +1,10 @@
-//! Base station, mobiles and SGSN side around a PCU that is a program: GPRS bearers whose RLC/MAC of the network is real.
+//! Base station, mobiles and SGSN around a real PCU: GPRS bearers whose RLC/MAC on the network side is a
+//! program.
 //!
-//! The PCU (osmo-pcu of Osmocom) is started and spoken to elsewhere. [`Station`] says what it is told and takes what
-//! it answers: PCUIF toward the base station ([`crate::wire::pcuif`]), NS and BSSGP over UDP toward the SGSN
-//! ([`crate::wire::gb`]). Packets come in and go out as of a [`crate::cell::Cell`], by the same ports.
+//! The caller starts the PCU (osmo-pcu of Osmocom) and carries its messages. [`Station`] produces the
+//! messages for the PCU and handles its answers: PCUIF toward the base station ([`crate::wire::pcuif`]), NS
+//! and BSSGP over UDP toward the SGSN ([`crate::wire::gb`]). Packets use the ports of a
+//! [`crate::cell::Cell`].
 //!
 //! | file | subject |
 //! |---|---|
@@ -13,10 +15,11 @@
 //! | `store` | packets as LLC frames of octets, and back |
 //! | `gb` | network service, BSSGP, flow control |
 //! | `element` | the network element |
-//! | `tap` | messages as captures have them |
+//! | `tap` | messages in the format of captures |
 //!
-//! Departures: an uplink block reaches the PCU when its block period is over. AGCH and PCH carry a message after a
-//! fixed time ([`station::GRANT`], every [`station::PAGING`]); what precedes a context (attach) is done.
+//! Departures: an uplink block reaches the PCU at the end of its block period. AGCH and PCH carry a message
+//! after a fixed time ([`station::GRANT`], every [`station::PAGING`]). GPRS attach and context activation are
+//! taken as done.
 
 pub mod config;
 mod downlink;

@@ -1,4 +1,5 @@
-//! A mobile before a real PCU: packet access, its two TBFs, answers to polls, timers (3GPP TS 44.060 sections 7 to 9).
+//! State of a mobile with a real PCU: packet access, its two TBFs, answers to polls, timers (3GPP TS 44.060
+//! sections 7 to 9).
 
 use super::downlink::DownTbf;
 use super::gb;
@@ -19,14 +20,15 @@ use base::packet::Packet;
 use base::rng::{Seed, Stream};
 use std::collections::VecDeque;
 
-/// One-phase access: the upper bits of its channel request (44.018 table 9.1.8.2), and how many values the lower have.
+/// One-phase access: upper bits of its channel request (44.018 table 9.1.8.2), and the number of values of
+/// the lower bits.
 const ONE_PHASE: u8 = 0x78;
 const REFERENCES: u32 = 7;
-/// A channel request is repeated after so many block periods, 0.4 to 0.8 s: S and T of 44.060 section 7.1.2.1.1 for a
+/// Block periods until a channel request is repeated, 0.4 to 0.8 s: S and T of 44.060 section 7.1.2.1.1 for a
 /// RACH on a common timeslot.
 const REPEAT: std::ops::Range<u32> = 20..40;
 
-/// What is sent in an uplink block that a poll has reserved.
+/// Content of an uplink block that a poll has reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
     /// Packet Downlink Ack/Nack.
@@ -35,40 +37,40 @@ enum Answer {
     Acknowledge,
 }
 
-/// A channel request that is not answered.
+/// An unanswered channel request.
 #[derive(Clone, Copy)]
 struct Access {
     octet: u8,
-    /// When it is repeated.
+    /// Time of its repetition.
     again: Tick,
 }
 
-/// A mobile.
+/// State of a mobile.
 pub(super) struct Phone {
     pub(super) me: u16,
     pub(super) tlli: u32,
     pub(super) class: u8,
     pub(super) delays: Delays,
-    /// Which blocks can be decoded, down and up.
+    /// Block error processes, downlink and uplink.
     quality: [Quality; 2],
     down: Option<DownTbf>,
     up: Option<UpTbf>,
     pub(super) uplink: Uplink,
     access: Option<Access>,
-    /// An uplink TBF was asked for in a report.
+    /// Time of a channel request in a report.
     asked: Option<Tick>,
     reserved: Vec<(Tick, u8, Answer)>,
     chance: Stream,
     /// Packets of each direction.
     pub(super) stores: [Store; 2],
-    /// Downlink frames in the SGSN: queue, and the octets of each with the number of its packet.
+    /// Downlink frames in the SGSN: queue; below, number, packet number and octets of each frame.
     pub(super) sgsn: Sgsn<u32>,
     pub(super) queued: VecDeque<(u32, u32, Vec<u8>)>,
     pub(super) frames: u32,
     pub(super) lifetime: Option<base::Span>,
-    /// Packets on their way to the SGSN.
+    /// Packets between the core network and the SGSN.
     pub(super) core: VecDeque<(Time, Packet)>,
-    /// Packets that have come to an end, with their times: down and up.
+    /// Packets that leave the bearer, with times: down and up.
     pub(super) out: [VecDeque<(Time, Packet)>; 2],
     pub(super) accesses: u64,
     pub(super) discarded: u64,
@@ -86,7 +88,7 @@ impl Phone {
         };
         Phone {
             me,
-            // A local TLLI has its two upper bits set (23.003 section 2.6).
+            // Local TLLI: the two upper bits are set (23.003 section 2.6).
             tlli: 0xc000_0000 | u32::from(me + 1),
             class: config.class.number,
             delays: config.delays,
@@ -110,13 +112,13 @@ impl Phone {
         }
     }
 
-    /// Packets inside.
+    /// Number of packets inside.
     pub(super) fn inside(&self) -> usize {
         self.stores.iter().map(Store::len).sum::<usize>()
             + self.out.iter().chain([&self.core]).map(VecDeque::len).sum::<usize>()
     }
 
-    /// Whether the network decodes a block that it sends.
+    /// Whether the network decodes a block of this mobile.
     pub(super) fn is_heard(&mut self, now: Tick, octets: &[u8]) -> bool {
         let control = octets.first().is_some_and(|o| o >> 6 != 0);
         let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
@@ -125,7 +127,7 @@ impl Phone {
 
     /// C/I of its uplink in tenths of a dB, as the base station measures it.
     pub(super) fn level(&self, now: Tick) -> i16 {
-        // 20 dB where error rates are given and no C/I.
+        // 20 dB if error rates are configured without C/I.
         self.quality[1].c_over_i(now).map_or(200, |db| (db * 10.0) as i16)
     }
 
@@ -135,12 +137,12 @@ impl Phone {
         up >> slot & 1 == 1 || self.down.as_ref().is_some_and(|d| d.hears(slot))
     }
 
-    /// It has no TBF, or a downlink TBF that is over.
+    /// Whether it has no TBF, or only a finished downlink TBF.
     fn is_idle(&self) -> bool {
         self.up.is_none() && self.down.as_ref().is_none_or(|d| d.finished.is_some())
     }
 
-    /// Timers of this block period; a channel request, if one is sent.
+    /// Timers of this block period; returns a channel request, if one is sent.
     pub(super) fn tick(&mut self, now: Tick) -> Option<u8> {
         if let Some(down) = &self.down {
             let over = match down.finished {
@@ -179,7 +181,7 @@ impl Phone {
         Some(octet)
     }
 
-    /// A message on AGCH or PCH.
+    /// Handles a message on AGCH or PCH.
     pub(super) fn hear_common(&mut self, octets: &[u8], now: Tick) {
         if !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
             return;
@@ -211,7 +213,8 @@ impl Phone {
         self.uplink.begin();
     }
 
-    /// A downlink block on a timeslot. Its USF, if this mobile decodes it and has it; LLC frames that are whole with it.
+    /// Handles a downlink block on a timeslot. Returns whether its USF grants this mobile the uplink block,
+    /// and the LLC frames that it completes.
     pub(super) fn hear(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
         let control = octets.first().is_some_and(|o| o >> 6 != 0);
         let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
@@ -291,7 +294,7 @@ impl Phone {
         }
     }
 
-    /// What it sends in an uplink block: in one that a poll reserved for it, or in one that was granted.
+    /// Its uplink block: one that a poll reserved, or one that was granted.
     pub(super) fn send(&mut self, now: Tick, slot: u8, granted: bool) -> Option<Vec<u8>> {
         if let Some(i) = self.reserved.iter().position(|(t, s, _)| (*t, *s) == (now, slot)) {
             match self.reserved.remove(i).2 {
@@ -312,7 +315,7 @@ impl Phone {
         Some(self.uplink.block(up, self.tlli, now))
     }
 
-    /// The datagram for a frame that leaves the SGSN.
+    /// Datagram of a frame that leaves the SGSN.
     pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, _, frame) = self.queued.remove(at)?;
@@ -320,7 +323,7 @@ impl Phone {
         Some(wire::gb::down_known(wire::pcuif::BVCI, &mobile, self.lifetime, &frame))
     }
 
-    /// A downlink packet is at the SGSN; false: it finds no room.
+    /// A downlink packet reaches the SGSN; false if the queue has no room.
     pub(super) fn admit(&mut self, packet: Packet, now: Time) -> bool {
         let (pdus, octets) = self.stores[0].size(packet.size);
         if !self.sgsn.has_room(pdus, octets) {
@@ -335,14 +338,14 @@ impl Phone {
         true
     }
 
-    /// A frame's lifetime was over in the SGSN: its packet, if it ends with it.
+    /// A frame's lifetime expired in the SGSN; returns its packet if the packet ends with it.
     pub(super) fn expire(&mut self, id: u32) -> Option<Packet> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, number, _) = self.queued.remove(at)?;
         self.stores[0].end(number)
     }
 
-    /// What the PCU says over Gb, as far as it means this mobile.
+    /// Handles a BSSGP message that concerns this mobile.
     pub(super) fn hears_of(&mut self, heard: &gb::Heard<'_>) {
         match heard {
             gb::Heard::Mobile(tlli, bucket) if *tlli == self.tlli => self.sgsn.announce(*bucket),

@@ -1,4 +1,5 @@
-//! Base station before a real PCU (RLC/MAC): block periods, ready-to-send, radio blocks between it and mobiles, their SGSN.
+//! Base station of a real PCU (RLC/MAC): block periods, ready-to-send, radio blocks to and from mobiles, and
+//! the SGSN.
 
 use super::config::{MOBILES, StationConfig};
 use super::gb::{self, Heard};
@@ -12,69 +13,69 @@ use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// A message on AGCH is on air so many block periods after the PCU gave it: CCCH blocks are about 46 ms apart.
+/// Block periods from the PCU's message for the AGCH to its transmission: CCCH blocks are about 46 ms apart.
 pub const GRANT: u32 = 3;
-/// The PCH of a mobile returns each two multiframes of 51 frames, 0.47 s (BS_PA_MFRMS 2), in block periods.
+/// Period of a mobile's PCH blocks: two multiframes of 51 frames, 0.47 s (BS_PA_MFRMS 2), in block periods.
 pub const PAGING: u32 = 24;
 
-/// What happened in the cell.
+/// Counters of the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Ready-to-send of the base station: block periods of all timeslots.
+    /// Ready-to-send messages: block periods of all timeslots.
     pub asked: u64,
     /// Downlink data blocks.
     pub data: u64,
-    /// Downlink control blocks but dummies.
+    /// Downlink control blocks without dummy blocks.
     pub control: u64,
-    /// Uplink blocks that were decoded.
+    /// Uplink blocks decoded.
     pub up: u64,
-    /// Uplink blocks that were sent and not decoded.
+    /// Uplink blocks sent and not decoded.
     pub lost: u64,
     /// Channel requests.
     pub accesses: u64,
     /// LLC frames that the PCU discarded.
     pub discarded: u64,
-    /// LLC frames that came with other octets than were sent.
+    /// LLC frames that arrived with altered octets.
     pub wrong: u64,
 }
 
-/// An uplink block on air.
+/// An uplink block on the air.
 struct Uplink {
     octets: Vec<u8>,
     level: i16,
 }
 
-/// The cell around the PCU.
+/// Cell around a real PCU.
 pub struct Station {
     slots: u8,
     ports: [u16; 2],
     pub(super) phones: Vec<Phone>,
-    /// What the PCU is to hear.
+    /// Messages for the PCU.
     told: VecDeque<Message>,
-    /// PDCHs that the PCU has activated.
+    /// PDCHs that the PCU has activated, by timeslot.
     active: [bool; 8],
     begun: bool,
-    /// The PCU is gone.
+    /// The PCU has terminated.
     pub(super) closed: bool,
-    /// Gb stands.
+    /// Gb is operational.
     ready: bool,
     bucket: Option<(Bucket, CellBucket)>,
-    /// The next block period.
+    /// Next block period.
     pub(super) next: Tick,
-    /// To whom the next uplink block of each timeslot is granted.
+    /// Mobile to which the next uplink block is granted, by timeslot.
     granted: [Option<usize>; 8],
     /// Uplink blocks of the current block period.
     air: [Option<Uplink>; 8],
-    /// Messages for AGCH and PCH: when, whether it is the PCH, and what.
+    /// Messages for AGCH and PCH: time, whether it is for the PCH, octets.
     common: Vec<(Tick, bool, Vec<u8>)>,
     pub(super) drops: Vec<(Packet, DropReason)>,
-    /// When the SGSN passes the next frame.
+    /// Time at which the SGSN passes the next frame.
     pub(super) pass: Option<Time>,
     counts: Counts,
 }
 
 impl Station {
-    /// A cell in which nothing has happened yet.
+    /// A cell in its initial state.
     pub fn new(config: &StationConfig, seed: Seed) -> Station {
         let users = config.users.iter().take(MOBILES).enumerate();
         Station {
@@ -145,7 +146,7 @@ impl Station {
         }
     }
 
-    /// The uplink blocks of the block period that is over.
+    /// Handles the uplink blocks of the previous block period.
     fn bring_up(&mut self, now: Tick) {
         let Some(before) = now.checked_sub(1) else { return };
         let active = self.active;
@@ -156,7 +157,7 @@ impl Station {
         }
     }
 
-    /// What is due on AGCH and PCH.
+    /// Sends the due messages on AGCH and PCH.
     fn broadcast(&mut self, now: Tick) {
         let due: Vec<_> = self.common.extract_if(.., |(at, ..)| *at <= now).collect();
         for (_, is_paging, octets) in due {
@@ -167,7 +168,7 @@ impl Station {
         }
     }
 
-    /// The mobiles send.
+    /// Uplink blocks of the mobiles.
     fn send_up(&mut self, now: Tick) {
         let Station { phones, granted, air, active, counts, .. } = self;
         for slot in (0..8u8).filter(|s| active[usize::from(*s)]) {
@@ -185,7 +186,7 @@ impl Station {
         }
     }
 
-    /// The PCU has said something.
+    /// Handles a message of the PCU.
     pub(super) fn hear(&mut self, message: &Message, now: Time) {
         match message.link {
             Link::Station => self.hear_station(&message.octets, now),
@@ -206,12 +207,12 @@ impl Station {
         }
     }
 
-    /// A downlink block of the current block period.
+    /// Handles a downlink block of the current block period.
     fn down(&mut self, slot: u8, octets: &[u8], now: Time) {
         let tick = self.next.saturating_sub(1);
         match octets[0] >> 6 {
             0 => self.counts.data += 1,
-            // Message type 37: a dummy.
+            // Message type 37 is a dummy block.
             1 if octets.get(1).is_some_and(|o| o >> 2 == 0x25) => {}
             _ => self.counts.control += 1,
         }
@@ -257,7 +258,7 @@ impl Station {
         self.advance(now);
     }
 
-    /// A packet for a mobile, at the SGSN.
+    /// A packet for a mobile reaches the SGSN.
     pub(super) fn take_down(&mut self, user: usize, packet: Packet, now: Time) {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
@@ -269,7 +270,7 @@ impl Station {
         }
     }
 
-    /// A packet from a mobile.
+    /// A packet from a mobile enters.
     pub(super) fn take_up(&mut self, user: usize, packet: Packet) {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
@@ -278,7 +279,7 @@ impl Station {
         frames.into_iter().for_each(|frame| phone.uplink.push(frame));
     }
 
-    /// Lets the SGSN pass what it may.
+    /// Passes frames from the SGSN to the PCU.
     pub(super) fn advance(&mut self, now: Time) {
         self.pass = None;
         if !self.ready {
@@ -293,7 +294,7 @@ impl Station {
                     break;
                 }
                 if let (Some((_, cell)), Some(octets)) = (bucket.as_mut(), phone.sgsn.head()) {
-                    // The bucket of the cell judges each frame once; one that waited longer before passes now.
+                    // A frame passes the bucket of the cell once; one that has waited passes now.
                     match cell.pass(phone.me as u8, octets, now, now) {
                         Ok(_) => phone.sgsn.hold(now),
                         Err(again) => {
@@ -329,7 +330,7 @@ mod tests {
         Station::new(&StationConfig { slots: 2, ports: PORTS, users }, Seed { seed: 1, repetition: 0 })
     }
 
-    /// Without a PCU that activates timeslots the base station says what the cell is, and the time.
+    /// Until a PCU activates timeslots, the base station sends only cell information and time.
     #[test]
     fn it_waits_for_the_pcu() {
         let mut station = station();
@@ -344,7 +345,7 @@ mod tests {
     }
 
     proptest! {
-        /// A PCU that says anything on both interfaces does no harm.
+        /// Arbitrary messages of a PCU on both interfaces cause no failure.
         #[test]
         fn a_pcu_may_say_anything(said in proptest::collection::vec(
             (any::<bool>(), 0u8..6, proptest::collection::vec(any::<u8>(), 0..60)), 0..60)
@@ -355,7 +356,7 @@ mod tests {
                 let now = tdma::start_of(n as Tick);
                 station.tick();
                 let link = if gb { Link::Gb } else { Link::Station };
-                // Blocks and messages of all channels, and what is none.
+                // Blocks and messages of all channels, valid and invalid.
                 let mut message = octets;
                 if !gb && kind > 0 {
                     let mut whole = pcuif::uplink(n as Tick, 7, &message, 0);

@@ -1,7 +1,7 @@
 //! Packets of one direction as LLC frames with octets, and their reassembly from the frames that arrive (3GPP TS
 //! 44.064, 44.065).
-//!
-//! The model's packets have no octets; their numbers make some. A frame whose octets are others than were sent is
+//! The model's packets have no octets; they are generated from the packet numbers. A frame with altered
+//! octets is counted, and its packet is not delivered.
 //! counted, and its packet does not arrive.
 
 use crate::llc::{LlcMode, Segmentation};
@@ -9,33 +9,33 @@ use crate::wire::llc::{self, Numbers};
 use base::packet::Packet;
 use std::collections::VecDeque;
 
-/// A packet under way.
+/// A packet in flight.
 struct Under {
     packet: Packet,
     number: u32,
     /// Octets of each segment.
     sizes: Vec<u32>,
-    /// Segments that have come.
+    /// Number of segments received.
     have: u32,
 }
 
-/// What a frame that arrived did.
+/// Result of a received frame.
 #[derive(Default)]
 pub(super) struct Arrived {
-    /// The packet that is whole with it.
+    /// Packet completed by the frame.
     pub(super) packet: Option<Packet>,
-    /// Packets before it, which will not come any more.
+    /// Earlier packets, which can no longer be completed.
     pub(super) lost: Vec<Packet>,
 }
 
-/// The packets of one direction of one mobile.
+/// Packets of one direction of one mobile.
 pub(super) struct Store {
     up: bool,
     segmentation: Segmentation,
     under: VecDeque<Under>,
     packets: u32,
     frames: u32,
-    /// Frames whose octets were others than those that were sent.
+    /// Frames received with altered octets.
     pub(super) wrong: u64,
 }
 
@@ -45,17 +45,17 @@ impl Store {
         Store { up, segmentation, under: VecDeque::new(), packets: 0, frames: 0, wrong: 0 }
     }
 
-    /// Packets under way.
+    /// Packets in flight.
     pub(super) fn len(&self) -> usize {
         self.under.len()
     }
 
-    /// Frames of a packet, and their octets.
+    /// Number of frames of a packet, and their octets.
     pub(super) fn size(&self, packet: u32) -> (u32, u64) {
         self.segmentation.frames(packet).fold((0, 0), |(n, all), octets| (n + 1, all + u64::from(octets)))
     }
 
-    /// Takes a packet: its number and its frames.
+    /// Adds a packet; returns its number and its frames.
     pub(super) fn take(&mut self, packet: Packet) -> (u32, Vec<Vec<u8>>) {
         let number = self.packets;
         self.packets += 1;
@@ -78,18 +78,18 @@ impl Store {
         (number, frames)
     }
 
-    /// All packets end.
+    /// Ends all packets.
     pub(super) fn clear(&mut self) -> Vec<Packet> {
         self.under.drain(..).map(|u| u.packet).collect()
     }
 
-    /// A packet ends on its way; none if it has ended before.
+    /// Ends a packet in flight; `None` if it has ended before.
     pub(super) fn end(&mut self, number: u32) -> Option<Packet> {
         let at = self.under.iter().position(|u| u.number == number)?;
         self.under.remove(at).map(|u| u.packet)
     }
 
-    /// A frame has arrived. Frames that carry no segment of a packet, as LLC dummy commands, do nothing.
+    /// A frame has arrived. Frames without a packet segment, such as LLC dummy commands, are ignored.
     pub(super) fn arrived(&mut self, frame: &[u8]) -> Arrived {
         let mut arrived = Arrived::default();
         let Some(read) = llc::read(frame).filter(|read| read.sapi == llc::SAPI) else { return arrived };
@@ -105,7 +105,7 @@ impl Store {
         under.have |= 1 << part;
         if under.have.count_ones() as usize == under.sizes.len() {
             arrived.packet = self.under.remove(at).map(|u| u.packet);
-            // RLC keeps the order.
+            // RLC preserves order, so that earlier packets are lost.
             arrived.lost = self.under.drain(..at).map(|u| u.packet).collect();
         }
         arrived

@@ -1,11 +1,11 @@
-//! Messages of a real PCU as captures have them: radio blocks in GSMTAP, NS and BSSGP over UDP.
+//! Capture format of a real PCU's messages: radio blocks in GSMTAP, NS and BSSGP over UDP.
 
 use super::{Link, Message};
 use crate::wire::gb;
 use crate::wire::gsmtap::{self, Payload};
 use crate::wire::pcuif::{self, LARGEST, Said};
 
-/// UDP port and payload of a message; none if it carries neither a block nor a datagram.
+/// UDP port and payload of a message; `None` without a block or a datagram.
 pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
     if message.link == Link::Gb {
         return Some((gb::PORT, message.octets.clone()));

@@ -1,5 +1,5 @@
-//! Uplink TBF of a mobile before a real PCU: frames cut into blocks, countdown, contention resolution (3GPP TS 44.060
-//! sections 7.1.2.3, 9.3.1, 9.3.3).
+//! Uplink TBF of a mobile with a real PCU: segmentation into blocks, countdown, contention resolution (3GPP
+//! TS 44.060 sections 7.1.2.3, 9.3.1, 9.3.3).
 
 use crate::coding::Scheme;
 use crate::mac::countdown;
@@ -11,7 +11,7 @@ use crate::wire::block::{self, Header, Piece, Unit};
 use crate::wire::message::{self, AckNack};
 use std::collections::VecDeque;
 
-/// `BS_CV_MAX` as the base station tells it.
+/// `BS_CV_MAX` as the base station announces it.
 const BS_CV_MAX: u32 = 15;
 
 /// An uplink TBF.
@@ -20,14 +20,14 @@ pub(super) struct UpTbf {
     /// USF of each timeslot.
     pub(super) usf: [Option<u8>; 8],
     scheme: Scheme,
-    /// Blocks carry the TLLI until the network has named it; those are of this scheme.
+    /// Until contention is resolved, blocks carry the TLLI and use this scheme.
     contention: Option<Scheme>,
     /// Scheme of each block, and whether it carries the TLLI.
     kept: Vec<(Scheme, bool)>,
-    /// The countdown has begun: no more frames join.
+    /// The countdown has begun: no further frames join.
     counts_down: bool,
     pub(super) begun: Tick,
-    /// When a block was granted last, and when a report came last or data were sent first after it.
+    /// Time of the last granted block; below, of the last report, or of the first data after it.
     pub(super) granted: Tick,
     pub(super) reported: Tick,
 }
@@ -54,7 +54,7 @@ impl UpTbf {
         }
     }
 
-    /// The network does not know yet whose it is.
+    /// Whether contention resolution is pending.
     pub(super) fn is_contended(&self) -> bool {
         self.contention.is_some()
     }
@@ -65,10 +65,10 @@ impl UpTbf {
     }
 }
 
-/// Frames of a mobile for the uplink, over all its TBFs.
+/// Uplink frames of a mobile, across TBFs.
 pub(super) struct Uplink {
     pub(super) sender: Sender<u32>,
-    /// Frames that RLC holds, the oldest with the number `first`.
+    /// Frames that RLC holds; `first` is the number of the oldest.
     frames: VecDeque<Vec<u8>>,
     first: u32,
     /// Frames that wait for a TBF.
@@ -89,14 +89,14 @@ impl Uplink {
         self.waiting.push_back(frame);
     }
 
-    /// Octets that wait for a TBF, in the range of a channel request; none if nothing waits.
+    /// Octets waiting for a TBF, limited to the range of a channel request; `None` if nothing waits.
     pub(super) fn wants(&self) -> Option<u16> {
         let octets: usize = self.waiting.iter().map(Vec::len).sum::<usize>()
             + if self.sender.feed.is_empty() { 0 } else { self.sender.feed.waiting() as usize };
         (octets > 0 || !self.sender.feed.is_empty()).then(|| octets.clamp(1, 65_535) as u16)
     }
 
-    /// A TBF begins: what was not acknowledged is cut anew.
+    /// A TBF begins: unacknowledged frames are segmented again.
     pub(super) fn begin(&mut self) {
         self.sender.restart(Numbering::GPRS, |_| {});
         self.join();
@@ -110,7 +110,7 @@ impl Uplink {
         }
     }
 
-    /// What RLC has delivered is forgotten.
+    /// Drops frames that RLC has delivered.
     fn forget(&mut self) {
         let oldest = self.sender.feed.pdus().next().map(|pdu| pdu.token);
         let keep = oldest.unwrap_or(self.first + self.frames.len() as u32);
@@ -120,7 +120,7 @@ impl Uplink {
         }
     }
 
-    /// The block of a granted block period.
+    /// Block for a granted block period.
     pub(super) fn block(&mut self, tbf: &mut UpTbf, tlli: u32, now: Tick) -> Vec<u8> {
         tbf.granted = now;
         if !tbf.counts_down {
@@ -175,7 +175,7 @@ impl Uplink {
         block::gprs(scheme, header, &unit)
     }
 
-    /// A report of the network; false: it names another mobile, which has won the contention.
+    /// Handles a report of the network; false if it names another mobile, which has won the contention.
     pub(super) fn hear(
         &mut self,
         tbf: &mut UpTbf,
@@ -198,7 +198,7 @@ impl Uplink {
         true
     }
 
-    /// A report on the wire as the sender takes it.
+    /// Converts a report on the wire into the sender's form.
     fn report(&self, ack: &AckNack) -> Report {
         let (from, end) = (self.sender.va(), Numbering::GPRS.absolute(u32::from(ack.ssn), self.sender.va()));
         let mut receiver = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);

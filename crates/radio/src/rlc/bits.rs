@@ -1,11 +1,11 @@
-//! A ring of bits, one for each block of a window, addressed by absolute sequence number.
+//! Ring of bits, one for each RLC block of a window, addressed by absolute sequence number.
 
 use super::Bsn;
 
 /// Words of the largest window.
 const WORDS: usize = 16;
 
-/// Up to 1024 bits; which block a bit belongs to follows from the sequence number modulo the ring's length.
+/// Ring of up to 1024 bits; the bit of a block is its sequence number modulo the ring's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bits {
     words: [u64; WORDS],
@@ -50,12 +50,12 @@ impl Bits {
         let i = self.index(bsn);
         self.words[i / 64] &= !(1 << (i % 64));
     }
-    /// Whether no bit is set.
+    /// Whether all bits are clear.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.used().iter().all(|w| *w == 0)
     }
-    /// How many bits are set.
+    /// Number of set bits.
     pub fn count(&self) -> u32 {
         self.used().iter().map(|w| w.count_ones()).sum()
     }
@@ -91,8 +91,8 @@ impl Bits {
         None
     }
 
-    /// Calls `word(index, mask)` for each word that the range touches, with a mask of the range's bits. Each word may
-    /// come twice when the range wraps within it.
+    /// Calls `word(index, mask)` for each word that the range touches, with a mask of the range's bits. A
+    /// word can occur twice if the range wraps within it.
     #[inline]
     pub(crate) fn words_in(&self, from: Bsn, to: Bsn, mut word: impl FnMut(usize, u64)) {
         let mut at = from;
@@ -110,7 +110,7 @@ impl Bits {
     pub(crate) fn word(&self, i: usize) -> u64 {
         self.words[i]
     }
-    /// A word of the ring, to be changed.
+    /// A word of the ring, mutable.
     #[inline]
     pub(crate) fn word_mut(&mut self, i: usize) -> &mut u64 {
         &mut self.words[i]
@@ -123,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain vector of flags.
+        /// Model test against a vector of flags.
         #[test]
         fn agrees_with_a_vector(words in 0u32..5, base in 0u32..5000, sets in proptest::collection::vec(0u32..1024, 0..80), from in 0u32..1024, len in 0u32..1024) {
             let length = 64u32 << words;

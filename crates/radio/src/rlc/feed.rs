@@ -1,8 +1,9 @@
 //! Segmentation of LLC PDUs into RLC data blocks by byte offset (3GPP TS 44.060 sections 9.1.11, 10.4.14, annex B).
 //!
-//! Blocks carry byte ranges; a PDU is never split in memory. Each PDU that ends inside a block costs one octet of
-//! length indicator there. Where a PDU fits exactly, GPRS needs a length indicator all the same unless the block is
-//! the last of the TBF (value 0, the last octet moves on); EGPRS puts a length indicator of 0 into the next block.
+//! Blocks carry byte ranges; a PDU is never split in memory. Each PDU that ends inside a block costs one
+//! octet of length indicator there. After an exact fit GPRS still needs a length indicator, unless the block
+//! is the last of the TBF: it has the value 0, and the last octet moves to the next block. EGPRS puts a
+//! length indicator of 0 into the next block.
 
 use super::Bsn;
 use std::collections::VecDeque;
@@ -10,51 +11,51 @@ use std::collections::VecDeque;
 /// An LLC PDU in the queue of a TBF direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu<T> {
-    /// Octets, LLC header and check included.
+    /// Size in octets, LLC header and FCS included.
     pub size: u32,
-    /// What the owner knows it by.
+    /// Identifier for the owner.
     pub token: T,
-    /// Its first block, once cut.
+    /// Its first block, once segmented.
     pub first: Bsn,
-    /// Its last block, once cut whole; [`UNCUT`] before.
+    /// Its last block, once fully segmented; [`UNCUT`] before.
     pub last: Bsn,
-    /// Handed over at the receiving end already, in this TBF or in an earlier one.
+    /// Delivered at the receiver, in this TBF or in an earlier one.
     pub delivered: bool,
 }
 
-/// [`Pdu::last`] before the PDU is cut whole.
+/// [`Pdu::last`] of a PDU that is not fully segmented.
 pub const UNCUT: Bsn = Bsn::MAX;
 
-/// What one block carries.
+/// Content of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cut {
-    /// Number of the PDU (counted from the start of the queue) whose octets come first.
+    /// Number (from the start of the queue) of the PDU whose octets come first.
     pub pdu: u64,
-    /// Octets of that PDU that went before.
+    /// Offset of the first octet in that PDU.
     pub offset: u32,
-    /// LLC octets in the block, length indicators and padding not counted.
+    /// LLC octets in the block, without length indicators and padding.
     pub octets: u16,
-    /// PDUs that end in the block.
+    /// Number of PDUs that end in the block.
     pub ends: u8,
-    /// A length indicator of value 0 comes first (EGPRS) or last (GPRS).
+    /// A length indicator of value 0 is first (EGPRS) or last (GPRS).
     pub zero: bool,
 }
 
-/// The LLC queue of one TBF direction and the place up to which it is cut.
+/// LLC queue of one TBF direction, with the position of segmentation.
 #[derive(Clone, Debug)]
 pub struct Feed<T> {
     pdus: VecDeque<Pdu<T>>,
     /// Number of the PDU at the front.
     front: u64,
-    /// Index in `pdus` of the PDU being cut.
+    /// Index in `pdus` of the PDU under segmentation.
     at: usize,
-    /// Octets of it cut.
+    /// Octets of that PDU already segmented.
     offset: u32,
-    /// Index in `pdus` before which all are delivered.
+    /// Number of leading PDUs in `pdus` that are delivered.
     delivered: usize,
-    /// Octets not cut.
+    /// Octets not yet segmented.
     waiting: u64,
-    /// EGPRS: the last PDU filled its block exactly.
+    /// EGPRS: the previous PDU filled its block exactly.
     exact: bool,
     egprs: bool,
 }
@@ -81,12 +82,12 @@ impl<T: Copy> Feed<T> {
         self.waiting += u64::from(size);
     }
 
-    /// Octets not cut into blocks.
+    /// Octets not yet segmented.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
-    /// Whether something is left to cut.
+    /// Whether octets are left to segment.
     #[inline]
     pub fn has_data(&self) -> bool {
         self.waiting > 0
@@ -95,7 +96,7 @@ impl<T: Copy> Feed<T> {
     pub fn len(&self) -> usize {
         self.pdus.len()
     }
-    /// Whether no PDU is held.
+    /// Whether it holds no PDU.
     pub fn is_empty(&self) -> bool {
         self.pdus.is_empty()
     }
@@ -103,21 +104,21 @@ impl<T: Copy> Feed<T> {
     pub fn pdus(&self) -> impl Iterator<Item = &Pdu<T>> {
         self.pdus.iter()
     }
-    /// The PDU with a number of [`Cut::pdu`], while it is held.
+    /// PDU by number ([`Cut::pdu`]), while it is held.
     pub fn pdu(&self, number: u64) -> Option<&Pdu<T>> {
         self.pdus.get(number.checked_sub(self.front)? as usize)
     }
-    /// PDUs of which the block with this number carries octets, oldest first.
+    /// PDUs with octets in the block of this number, oldest first.
     pub fn in_block(&self, bsn: Bsn) -> impl Iterator<Item = &Pdu<T>> {
         let begun = self.at + usize::from(self.offset > 0);
         self.pdus.iter().take(begun).filter(move |p| p.first <= bsn && bsn <= p.last)
     }
-    /// PDUs that no block has begun to carry.
+    /// Number of PDUs of which no block carries octets.
     pub fn untouched(&self) -> usize {
         self.pdus.len() - self.at - usize::from(self.offset > 0 && self.at < self.pdus.len())
     }
 
-    /// Cuts one block of `room` octets (more than 0) with the number `bsn`. None if nothing is left.
+    /// Segments one block of `room` octets (more than 0) with the number `bsn`; `None` if nothing is left.
     pub fn cut(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
         if self.waiting == 0 {
             return None;
@@ -143,7 +144,7 @@ impl<T: Copy> Feed<T> {
             }
             let left = pdu.size - self.offset;
             let is_last = self.waiting == u64::from(left);
-            // GPRS, exact fit with more to come: a length indicator of 0 takes the place of the last octet.
+            // GPRS, exact fit with more to follow: a length indicator of 0 replaces the last octet.
             let zero = left == room && !is_last && !self.egprs;
             let taken = if zero { room - 1 } else { left.min(room) };
             cut.octets += taken as u16;
@@ -171,8 +172,8 @@ impl<T: Copy> Feed<T> {
         self.pdus.get(self.delivered).is_some_and(|p| p.last < all)
     }
 
-    /// Hands over PDUs of which all blocks before `all` have come, in order. Calls `deliver` for each not handed
-    /// over before.
+    /// Delivers PDUs whose blocks are all below `all`, in order; `deliver` is called for each not delivered
+    /// before.
     pub fn deliver(&mut self, all: Bsn, mut deliver: impl FnMut(T)) {
         while let Some(pdu) = self.pdus.get_mut(self.delivered).filter(|p| p.last < all) {
             if !pdu.delivered {
@@ -183,11 +184,11 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// The oldest PDU not handed over, if all its blocks are cut; for unacknowledged mode.
+    /// Oldest undelivered PDU, if fully segmented; for unacknowledged mode.
     pub fn undelivered(&self) -> Option<&Pdu<T>> {
         self.pdus.get(self.delivered).filter(|p| p.last != UNCUT)
     }
-    /// Marks that PDU as handed over, or as lost with blocks; gives its token.
+    /// Marks that PDU as delivered, or as lost with its blocks; returns its token.
     pub fn settle(&mut self) -> Option<T> {
         let pdu = self.pdus.get_mut(self.delivered).filter(|p| p.last != UNCUT)?;
         pdu.delivered = true;
@@ -195,7 +196,7 @@ impl<T: Copy> Feed<T> {
         Some(pdu.token)
     }
 
-    /// Forgets PDUs of which all blocks before `acknowledged` are acknowledged.
+    /// Drops PDUs whose blocks are all below `acknowledged`.
     #[inline]
     pub fn release(&mut self, acknowledged: Bsn) {
         while self.delivered > 0 && self.pdus.front().is_some_and(|p| p.last < acknowledged) {
@@ -204,8 +205,8 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// The TBF is gone: cutting starts anew with the oldest PDU that is not acknowledged (44.060 section 9.4.2).
-    /// Those delivered meanwhile will arrive twice; `again` gets their tokens.
+    /// End of a TBF: segmentation restarts at the oldest unacknowledged PDU (44.060 section 9.4.2). PDUs that
+    /// were already delivered will arrive twice; `again` gets their tokens.
     pub fn rewind(&mut self, mut again: impl FnMut(T)) {
         (self.at, self.offset, self.exact, self.delivered) = (0, 0, false, 0);
         self.waiting = 0;
@@ -218,7 +219,7 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// Takes out every PDU from the first that no block carries on; calls `gone` for each.
+    /// Removes all PDUs of which no block carries octets; calls `gone` for each.
     pub fn take_untouched(&mut self, mut gone: impl FnMut(T)) {
         let from = self.at + usize::from(self.offset > 0);
         for pdu in self.pdus.drain(from.min(self.pdus.len())..) {
@@ -227,7 +228,7 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// Takes out the oldest PDU that no block carries, if `late` says so of it.
+    /// Removes the oldest PDU of which no block carries octets, if `late` is true for it.
     pub fn expire(&mut self, mut late: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T)) {
         let from = self.at + usize::from(self.offset > 0);
         while self.pdus.get(from).is_some_and(&mut late) {
@@ -238,8 +239,8 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// Takes out every PDU of which `bad` says so; calls `gone` with whether it was delivered. Only between TBFs, when
-    /// nothing is cut.
+    /// Removes all PDUs for which `bad` is true; calls `gone` with whether each was delivered. Only between
+    /// TBFs, when no PDU is segmented.
     pub fn discard(&mut self, mut bad: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T, bool)) {
         debug_assert!(self.at == 0 && self.offset == 0, "a TBF is under way");
         let before = self.pdus.len();
@@ -263,7 +264,7 @@ impl<T: Copy> Feed<T> {
         (self.at, self.offset, self.exact, self.delivered, self.waiting) = (0, 0, false, 0, 0);
     }
 
-    /// Blocks of `room` octets that what waits still needs, one length indicator for each PDU.
+    /// Blocks of `room` octets for the remaining octets, with one length indicator per PDU.
     pub fn blocks_left(&self, room: u32) -> u32 {
         let indicators = (self.pdus.len() - self.at) as u64;
         (self.waiting + indicators.saturating_sub(1)).div_ceil(u64::from(room.max(1))) as u32

@@ -1,8 +1,8 @@
 //! Radio link control: one TBF direction as a pair of state machines (3GPP TS 44.060 sections 9.1 to 9.3).
 //!
-//! [`send::Sender`] holds V(S), V(A) and the state of each block, [`receive::Receiver`] holds V(R), V(Q) and V(N),
-//! [`feed::Feed`] cuts LLC PDUs into blocks by byte offset, [`poll`] says when the peer must report. Block sequence
-//! numbers are absolute here ([`Bsn`]); [`Numbering`] maps them to the wire.
+//! [`send::Sender`] holds V(S), V(A) and the state of each block, [`receive::Receiver`] holds V(R), V(Q) and
+//! V(N). [`feed::Feed`] segments LLC PDUs into blocks by byte offset; [`poll`] decides when the peer must
+//! report. Block sequence numbers are absolute ([`Bsn`]); [`Numbering`] maps them to the wire.
 
 pub mod bits;
 pub mod feed;
@@ -10,15 +10,15 @@ pub mod poll;
 pub mod receive;
 pub mod send;
 
-/// Block sequence number counted from the start of the TBF, never wrapped.
+/// Block sequence number counted from the start of the TBF, without wrapping.
 pub type Bsn = u32;
 
 base::named! {
     /// RLC modes (44.060 section 9.3.1).
     pub enum Mode {
-        /// Selective repeat until everything is there.
+        /// Selective repeat until all blocks are received.
         Acknowledged = "acknowledged",
-        /// Each block once.
+        /// Each block is sent once.
         Unacknowledged = "unacknowledged",
     }
 }
@@ -26,9 +26,9 @@ base::named! {
 /// Sequence number space and window of a TBF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbering {
-    /// SNS: numbers on the wire wrap here.
+    /// SNS: modulus of sequence numbers on the wire.
     pub space: u32,
-    /// WS: blocks that may be outstanding.
+    /// WS: maximum outstanding blocks.
     pub window: u32,
 }
 
@@ -46,19 +46,19 @@ impl Numbering {
         if slots <= 1 { 192 } else { (128 * slots).min(1024) }
     }
 
-    /// The number on the wire.
+    /// Sequence number on the wire.
     #[inline]
     pub fn wire(self, bsn: Bsn) -> u32 {
         bsn & (self.space - 1)
     }
 
-    /// The absolute number of a wire number, taken as the first one at or after `base`.
+    /// Absolute number of a wire number: the first match at or after `base`.
     #[inline]
     pub fn absolute(self, wire: u32, base: Bsn) -> Bsn {
         base.wrapping_add(wire.wrapping_sub(base) & (self.space - 1))
     }
 
-    /// Slots of a ring that holds one window.
+    /// Size of a ring that holds one window.
     pub(crate) fn ring(self) -> u32 {
         self.window.next_power_of_two()
     }

@@ -1,28 +1,30 @@
-//! Acknowledgement policies: when the peer is asked for, or sends, a report (3GPP TS 44.060 sections 9.1.8, 9.3.2;
-//! policies A, B and C after Gurtov and others 2002, "Multi-layer protocol tracing in a GPRS network", section IV.B).
+//! Acknowledgement policies: when a report is requested or sent (3GPP TS 44.060 sections 9.1.8, 9.3.2;
+//! policies A, B and C after Gurtov and others 2002, "Multi-layer protocol tracing in a GPRS network",
+//! section IV.B).
 
-/// When a report is due.
+/// Report policy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Policy {
-    /// A: after each `n` blocks.
+    /// A: after every `n` blocks.
     Every {
         /// Blocks between two reports.
         n: u32,
     },
-    /// B: shortly after a gap was seen, else after each `n` blocks.
+    /// B: shortly after a gap, otherwise after every `n` blocks.
     OnGap {
-        /// Blocks between two reports when none is missing.
+        /// Blocks between two reports without a gap.
         n: u32,
-        /// Blocks to wait after the gap, so that a report names all blocks of one burst of errors.
+        /// Blocks to wait after a gap, so that one report covers a whole burst of errors.
         after: u32,
     },
-    /// C: after each `n` blocks while the share of missing blocks is below `threshold`, after each `poor` above.
+    /// C: after every `n` blocks while the share of missing blocks is below `threshold`, after every `poor`
+    /// blocks above.
     Adaptive {
         /// Blocks between two reports at good quality.
         n: u32,
         /// Blocks between two reports at poor quality.
         poor: u32,
-        /// Share of blocks reported missing, smoothed, that separates the two.
+        /// Threshold of the smoothed share of blocks reported missing.
         threshold: f64,
     },
 }
@@ -36,26 +38,26 @@ impl Default for Policy {
 /// Weight of the newest report in the smoothed share of missing blocks.
 const WEIGHT: f64 = 0.25;
 
-/// Counts blocks for one direction and says when a report is due.
+/// Counts the blocks of one direction and decides when a report is due.
 #[derive(Clone, Debug)]
 pub struct Poller {
     policy: Policy,
     /// Blocks since the last report.
     since: u32,
-    /// Blocks since a gap that no report has named.
+    /// Blocks since a gap that no report has covered.
     gap: Option<u32>,
     /// Smoothed share of missing blocks.
     missing: f64,
 }
 
 impl Poller {
-    /// At the start of a TBF.
+    /// A poller at the start of a TBF.
     pub fn new(policy: Policy) -> Self {
         Poller { policy, since: 0, gap: None, missing: 0.0 }
     }
 
-    /// A block was sent (downlink) or came (uplink); `gap` if blocks before it turned out to be missing, `force` if
-    /// the rules of RLC ask for a report: the final block, a stalled window. True if a report is due.
+    /// A block was sent (downlink) or received (uplink). `gap`: a gap before it was detected. `force`: RLC
+    /// requires a report (final block, stalled window). True if a report is due.
     #[inline]
     pub fn block(&mut self, gap: bool, force: bool) -> bool {
         self.since += 1;
@@ -79,7 +81,7 @@ impl Poller {
         due || force
     }
 
-    /// A report named `missing` of `blocks` blocks.
+    /// A report covered `blocks` blocks, of which `missing` were missing.
     pub fn reported(&mut self, missing: u32, blocks: u32) {
         if blocks > 0 {
             let share = f64::from(missing) / f64::from(blocks);
@@ -102,13 +104,13 @@ mod tests {
         (0..blocks).filter(|i| poller.block(gaps.contains(i), false)).collect()
     }
 
-    /// GP-13: each tenth block.
+    /// GP-13: every tenth block.
     #[test]
     fn gp_13_policy_a_counts_blocks() {
         assert_eq!(due(Policy::Every { n: 10 }, &[3], 35), [9, 19, 29]);
     }
 
-    /// GP-14: shortly after a gap, seldom otherwise.
+    /// GP-14: shortly after a gap, rarely otherwise.
     #[test]
     fn gp_14_policy_b_reports_gaps() {
         assert_eq!(due(Policy::OnGap { n: 32, after: 2 }, &[3, 4, 20], 80), [5, 22, 54]);

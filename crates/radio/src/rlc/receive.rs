@@ -1,19 +1,19 @@
 //! RLC receiver: V(R), V(Q), V(N) and the bitmap report (3GPP TS 44.060 sections 9.1.5 to 9.1.8).
 //!
-//! Which blocks arrive is the caller's decision: [`Receiver::take`] is called for those that did.
+//! The caller decides which blocks arrive: [`Receiver::take`] is called for those.
 
 use super::bits::Bits;
 use super::{Bsn, Mode, Numbering};
 
-/// Which part of an RLC block a transmission carries (resegmentation; the SPB field).
+/// Part of an RLC block in a transmission (resegmentation; the SPB field).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Part {
-    /// All of it.
+    /// Whole block.
     #[default]
     Whole,
-    /// Its first half.
+    /// First half.
     First,
-    /// Its second half.
+    /// Second half.
     Second,
 }
 
@@ -28,50 +28,50 @@ impl Part {
     }
 }
 
-/// What a block that arrived did.
+/// Result of a received block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// It held nothing that was missing.
+    /// It held no missing data.
     pub duplicate: bool,
-    /// It left a gap: blocks before it are missing and were not known to be.
+    /// It revealed a gap: earlier blocks are missing that were not known to be.
     pub gap: bool,
-    /// V(Q) after it: all blocks before have come.
+    /// V(Q) afterwards: all earlier blocks are received.
     pub complete: Bsn,
 }
 
-/// A report of what has come: the content of a Packet Uplink or Downlink Ack/Nack.
+/// A report of received blocks: content of a Packet Uplink or Downlink Ack/Nack.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
-    /// V(Q): all blocks before have come.
+    /// V(Q): all earlier blocks are received.
     pub complete: Bsn,
-    /// The report says nothing about this block and later ones; V(R) where the whole window fits.
+    /// First block that the report does not cover; V(R) if the whole window fits.
     pub end: Bsn,
-    /// Which of those between have come.
+    /// Received blocks between V(Q) and `end`.
     pub received: Bits,
-    /// The final block has come, and all before it.
+    /// All blocks up to the final one are received.
     pub last: bool,
 }
 
-/// The receiving side of a TBF direction. What each block needs comes first, the window last.
+/// Receiver of a TBF direction. Fields used by each block are first, the window last, for the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
     numbering: Numbering,
-    /// V(R): one after the highest block that has come.
+    /// V(R): one after the highest block received.
     vr: Bsn,
-    /// V(Q): the oldest block that has not come.
+    /// V(Q): the oldest missing block.
     vq: Bsn,
     /// The block with the final block indicator, or with countdown value 0.
     last: Option<Bsn>,
     mode: Mode,
     /// Halves of a block in flight, by ring index; empty without resegmentation.
     halves: Vec<u8>,
-    /// V(N), set where a block has come.
+    /// V(N): bit set of received blocks.
     received: Bits,
 }
 
 impl Receiver {
-    /// At the start of a TBF. `halves` if blocks may come in two.
+    /// A receiver at the start of a TBF. `halves`: blocks may arrive in two halves.
     pub fn new(numbering: Numbering, mode: Mode, halves: bool) -> Self {
         let ring = numbering.ring();
         Receiver {
@@ -95,24 +95,24 @@ impl Receiver {
     pub fn vq(&self) -> Bsn {
         self.vq
     }
-    /// Whether a block has come, as far as the window knows.
+    /// Whether a block is received, within the window.
     #[inline]
     pub fn has(&self, bsn: Bsn) -> bool {
         bsn < self.vq || bsn < self.vr && self.received.get(bsn)
     }
-    /// Whether everything up to the final block has come.
+    /// Whether all blocks up to the final one are received.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.last.is_some_and(|last| last < self.vq)
     }
 
-    /// The absolute number of a number on the wire; none if it lies outside of the window.
+    /// Absolute number of a wire number; `None` outside of the window.
     pub fn resolve(&self, wire: u32) -> Option<Bsn> {
         let ahead = self.numbering.absolute(wire, self.vq);
         if ahead - self.vq < self.numbering.window {
             return Some(ahead);
         }
-        // Below V(Q): received before.
+        // Below V(Q): already received.
         let behind = ahead.checked_sub(self.numbering.space)?;
         (self.vq - behind <= self.numbering.window).then_some(behind)
     }
@@ -156,7 +156,7 @@ impl Receiver {
         Taken { duplicate: false, gap, complete: self.vq }
     }
 
-    /// V(R) goes up; the ring is cleaned for the blocks it now covers.
+    /// Advances V(R) and clears the ring for the blocks that it now covers.
     #[inline]
     fn raise(&mut self, to: Bsn) {
         for b in self.vr..to {
@@ -185,7 +185,8 @@ impl Receiver {
         Taken { duplicate: false, gap, complete: self.vr }
     }
 
-    /// Of unacknowledged mode: whether all blocks of a range have come; none if one may still come.
+    /// For unacknowledged mode: whether all blocks of a range are received; `None` while one can still
+    /// arrive.
     pub fn has_all(&self, first: Bsn, last: Bsn) -> Option<bool> {
         if last >= self.vr {
             return None;
@@ -194,13 +195,13 @@ impl Receiver {
         Some(first >= known && self.received.first_clear(first, last + 1).is_none())
     }
 
-    /// The whole window in one report.
+    /// Report of the whole window.
     #[inline]
     pub fn report(&self) -> Report {
         Report { complete: self.vq, end: self.vr, received: self.received, last: self.is_complete() }
     }
 
-    /// A report of at most `bits` blocks from V(Q) on: what fits into one control message without compression.
+    /// Report of at most `bits` blocks from V(Q), as fit into one control message without compression.
     pub fn report_of(&self, bits: u32) -> Report {
         Report { end: self.vr.min(self.vq.saturating_add(bits)), ..self.report() }
     }
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(r.take(1, Part::Whole, false).complete, 2);
     }
 
-    /// GP-09: unacknowledged mode knows which PDUs are whole.
+    /// GP-09: unacknowledged mode distinguishes complete PDUs.
     #[test]
     fn gp_09_unacknowledged_mode() {
         let mut r = Receiver::new(Numbering::GPRS, Mode::Unacknowledged, false);

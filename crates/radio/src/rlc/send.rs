@@ -1,9 +1,10 @@
 //! RLC sender: V(S), V(A), the states of blocks, and the order of transmission (3GPP TS 44.060 sections 9.1.1 to
 //! 9.1.3, 9.3.2).
 //!
-//! Order: the oldest block reported missing; then a new block while the window is open; then, if pre-emptive
-//! retransmission is on, blocks not acknowledged, cyclically from V(A) (what P7 calls idle retransmission). A report
-//! that predates the last transmission of a block does not make it missing again while [`Rules::hold_off`] lasts.
+//! Order: the oldest block reported missing; then a new block while the window is open; then, with
+//! pre-emptive retransmission, unacknowledged blocks, cyclically from V(A) (P7 calls this idle
+//! retransmission). Within [`Rules::hold_off`] a report older than the last transmission of a block does not
+//! mark it missing again.
 
 use super::bits::Bits;
 use super::feed::{Cut, Feed};
@@ -13,14 +14,14 @@ use crate::coding::Scheme;
 use crate::family;
 use crate::tdma::Tick;
 
-/// What may vary between vendors.
+/// Vendor options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// Pre-emptive retransmission of blocks not acknowledged when nothing else can be sent.
+    /// Pre-emptive retransmission of unacknowledged blocks for lack of other blocks.
     pub preemptive: bool,
-    /// A block is not repeated again within so many block periods; 0: each report counts.
+    /// Least block periods between transmissions of a block; 0: every report counts.
     pub hold_off: u32,
-    /// EGPRS: blocks may be repeated in halves with a more robust scheme.
+    /// EGPRS: blocks may be retransmitted in halves with a more robust scheme.
     pub resegment: bool,
 }
 
@@ -31,13 +32,13 @@ impl Default for Rules {
 }
 
 base::named! {
-    /// Why a block is sent.
+    /// Reason of a transmission.
     pub enum Reason {
-        /// For the first time.
+        /// First transmission.
         New = "new",
         /// It was reported missing.
         Missing = "missing",
-        /// Nothing else could be sent (pre-emptive).
+        /// Lack of other blocks (pre-emptive).
         Idle = "idle",
     }
 }
@@ -45,21 +46,21 @@ base::named! {
 /// One RLC block of a radio block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit {
-    /// Its number.
+    /// Block sequence number.
     pub bsn: Bsn,
-    /// Which part of it.
+    /// Whole block or half.
     pub part: Part,
-    /// Why it is sent.
+    /// Reason of the transmission.
     pub reason: Reason,
-    /// Transmissions of this block before this one.
+    /// Number of earlier transmissions.
     pub attempt: u8,
-    /// It ends the TBF's data as far as is known: final block indicator, or countdown value 0.
+    /// It ends the TBF's data as far as known: final block indicator, or countdown value 0.
     pub last: bool,
-    /// The block was first sent with this scheme, which fixes its content.
+    /// Coding scheme of the first transmission, which fixes the content.
     pub first_scheme: Scheme,
 }
 
-/// What one radio block carries: one RLC block, or two with MCS-7 to MCS-9.
+/// Content of a radio block: one RLC block, or two with MCS-7 to MCS-9.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioBlock {
     /// Its coding scheme.
@@ -79,27 +80,27 @@ impl RadioBlock {
     }
 }
 
-/// What a report did.
+/// Effect of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Heard {
-    /// Blocks acknowledged by it.
+    /// Blocks newly acknowledged.
     pub acknowledged: u32,
-    /// Blocks that it names missing and that will be repeated.
+    /// Blocks reported missing that will be retransmitted.
     pub missing: u32,
-    /// Blocks that it names missing and that the hold-off protects.
+    /// Blocks reported missing that the hold-off protects.
     pub held_off: u32,
-    /// Everything that was ever sent is acknowledged.
+    /// All blocks sent are acknowledged.
     pub all: bool,
 }
 
-/// Counters of one TBF direction, since it was made.
+/// Counters of one TBF direction over the sender's lifetime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// RLC blocks sent for the first time.
     pub new: u64,
-    /// RLC blocks repeated because they were reported missing.
+    /// RLC blocks retransmitted because they were reported missing.
     pub missing: u64,
-    /// RLC blocks repeated because nothing else could be sent.
+    /// RLC blocks retransmitted for lack of other blocks.
     pub idle: u64,
     /// Block periods in which data waited and the window was closed.
     pub stalled: u64,
@@ -110,14 +111,14 @@ struct State {
     sent: Tick,
     scheme: Scheme,
     attempts: u8,
-    /// Which half is due next when it is repeated in halves.
+    /// Half that is due next in retransmission by halves.
     half: bool,
 }
 
-/// The sending side of a TBF direction with its LLC queue.
+/// Sender of a TBF direction with its LLC queue.
 ///
-/// In the order of the fields, what each block needs lies in the first two lines of a cache: in a network of cells
-/// senders by the thousand take turns.
+/// Fields are ordered so that those used by each block fill the first two cache lines: in a network of cells
+/// thousands of senders alternate.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender<T> {
@@ -138,12 +139,12 @@ pub struct Sender<T> {
     cuts: Option<Vec<Cut>>,
     /// Sent and not acknowledged.
     pending: Bits,
-    /// Of those, reported missing.
+    /// Blocks of `pending` that were reported missing.
     missing: Bits,
 }
 
 impl<T: Copy> Sender<T> {
-    /// At the start of a TBF with an empty queue.
+    /// A sender at the start of a TBF, with an empty queue.
     pub fn new(numbering: Numbering, mode: Mode, rules: Rules) -> Self {
         let ring = numbering.ring();
         let state = State { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
@@ -164,14 +165,14 @@ impl<T: Copy> Sender<T> {
         }
     }
 
-    /// Keeps what each block of the window carries, for [`Sender::cut_of`].
+    /// Keeps the content of each block in the window, for [`Sender::cut_of`].
     #[must_use]
     pub fn keeping_cuts(mut self) -> Self {
         self.cuts = Some(vec![Cut::default(); self.states.len()]);
         self
     }
 
-    /// Keeps what each block carries from now on.
+    /// Keeps the content of each block from now on.
     pub fn keep_cuts(&mut self) {
         let blocks = self.states.len();
         self.cuts.get_or_insert_with(|| vec![Cut::default(); blocks]);
@@ -192,7 +193,7 @@ impl<T: Copy> Sender<T> {
     pub fn numbering(&self) -> Numbering {
         self.numbering
     }
-    /// Blocks sent and not acknowledged.
+    /// Number of blocks sent and not acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.pending.count()
     }
@@ -206,33 +207,33 @@ impl<T: Copy> Sender<T> {
     pub fn is_closed(&self) -> bool {
         self.mode == Mode::Acknowledged && self.vs >= self.va + self.numbering.window
     }
-    /// Data wait and the window is closed, and nothing is known to be missing.
+    /// Data wait, the window is closed, and no block is known to be missing.
     #[inline]
     pub fn is_stalled(&self) -> bool {
         self.is_closed() && self.feed.has_data()
     }
-    /// A missing block or a new one can be sent now.
+    /// Whether a missing or a new block can be sent now.
     #[inline]
     pub fn has_work(&self) -> bool {
         self.missing_count > 0 || self.feed.has_data() && !self.is_closed()
     }
-    /// Blocks are not acknowledged.
+    /// Whether blocks are unacknowledged.
     #[inline]
     pub fn is_pending(&self) -> bool {
         self.va < self.vs
     }
-    /// Nothing waits, nothing is outstanding.
+    /// Whether no data wait and no blocks are outstanding.
     #[inline]
     pub fn is_done(&self) -> bool {
         !self.feed.has_data() && self.va == self.vs
     }
-    /// What a block in the window carries; none unless kept.
+    /// Content of a block in the window; `None` unless kept.
     pub fn cut_of(&self, bsn: Bsn) -> Option<Cut> {
         self.cuts.as_ref()?.get(self.pending.index(bsn)).copied()
     }
 
-    /// The next radio block with the scheme of the moment, and counts it. `preempt` lets blocks not acknowledged be
-    /// sent again if nothing else can be, where the rules allow it.
+    /// Takes the next radio block in the present scheme, and counts it. `preempt` permits pre-emptive
+    /// retransmission of unacknowledged blocks, within the rules.
     #[inline]
     pub fn next(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
         if self.is_stalled() {
@@ -246,7 +247,7 @@ impl<T: Copy> Sender<T> {
         self.next_egprs(now, wanted, preempt, bsn, reason)
     }
 
-    /// The next block of a link whose blocks carry `octets` each, whatever the coding.
+    /// Takes the next block of a link with blocks of `octets` octets, without coding schemes.
     pub fn next_octets(&mut self, now: Tick, octets: u32, preempt: bool) -> Option<Unit> {
         if self.is_stalled() {
             self.counts.stalled += 1;
@@ -255,22 +256,22 @@ impl<T: Copy> Sender<T> {
         self.send_octets(bsn, reason, now, Scheme::Cs1, Part::Whole, octets)
     }
 
-    /// How often a block of the window was sent.
+    /// Number of transmissions of a block in the window.
     pub fn attempts(&self, bsn: Bsn) -> u8 {
         self.states[self.pending.index(bsn)].attempts
     }
 
-    /// The oldest block reported missing.
+    /// Oldest block reported missing.
     pub fn oldest_missing(&self) -> Option<Bsn> {
         if self.missing_count == 0 { None } else { self.missing.first(self.va, self.vs) }
     }
 
-    /// The oldest block reported missing of those from `from` on.
+    /// Oldest block reported missing at or after `from`.
     pub fn missing_from(&self, from: Bsn) -> Option<Bsn> {
         if self.missing_count == 0 { None } else { self.missing.first(from.max(self.va), self.vs) }
     }
 
-    /// A block is reported missing by itself.
+    /// Marks a single block as missing.
     pub fn mark_missing(&mut self, bsn: Bsn) {
         let known = bsn >= self.va && bsn < self.vs && self.pending.get(bsn);
         if known && !self.missing.get(bsn) {
@@ -279,7 +280,7 @@ impl<T: Copy> Sender<T> {
         }
     }
 
-    /// A block is given up: it counts as acknowledged.
+    /// Abandons a block: it counts as acknowledged.
     pub fn give_up(&mut self, bsn: Bsn) {
         self.missing_count -= u32::from(self.missing.get(bsn));
         self.missing.clear(bsn);
@@ -296,7 +297,7 @@ impl<T: Copy> Sender<T> {
         reason: Reason,
     ) -> Option<RadioBlock> {
         let again = if reason == Reason::New {
-            // A second RLC block must be there to fill a radio block of two.
+            // A radio block of two needs a second RLC block.
             let lone = self.feed.waiting() < u64::from(wanted.payload());
             family::Again {
                 scheme: if wanted.is_dual() && lone { family::single(wanted) } else { wanted },
@@ -322,7 +323,7 @@ impl<T: Copy> Sender<T> {
         Some(block)
     }
 
-    /// A second RLC block for a radio block of two: missing, new, or pre-emptive, of equal payload.
+    /// Second RLC block of a radio block: missing, new, or pre-emptive, with equal payload.
     fn partner(&mut self, now: Tick, scheme: Scheme, beside: Unit, preempt: bool) -> Option<Unit> {
         let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.pending.index(b)].scheme);
         let mut at = self.va;
@@ -348,7 +349,7 @@ impl<T: Copy> Sender<T> {
         self.send(b, Reason::Idle, now, first, Part::Whole)
     }
 
-    /// Which block comes next, and why.
+    /// Next block to send, and the reason.
     #[inline]
     fn choose(&self, preempt: bool) -> Option<(Bsn, Reason)> {
         if self.missing_count > 0
@@ -415,7 +416,7 @@ impl<T: Copy> Sender<T> {
         Some(Unit { bsn, part, reason, attempt, last, first_scheme: state.scheme })
     }
 
-    /// One half of a block; the block stays missing until both were sent.
+    /// One half of a block; the block stays missing until both halves are sent.
     fn send_half(&mut self, bsn: Bsn, reason: Reason, now: Tick) -> Option<Unit> {
         let i = self.pending.index(bsn);
         let (scheme, second) = (self.states[i].scheme, self.states[i].half);
@@ -429,8 +430,8 @@ impl<T: Copy> Sender<T> {
         Some(unit)
     }
 
-    /// A report has come. What it says about blocks outside of V(A) to V(S) is ignored, so that an old or a forged
-    /// one does no harm.
+    /// Handles a report. Blocks outside of V(A) to V(S) are ignored, so that an old or forged report is
+    /// harmless.
     pub fn on_report(&mut self, report: &Report, now: Tick) -> Heard {
         let mut heard = Heard::default();
         let end = report.end.min(self.vs);
@@ -472,15 +473,15 @@ impl<T: Copy> Sender<T> {
         heard
     }
 
-    /// Blocks of unacknowledged mode that the receiver is done with need no report.
+    /// Completes blocks of unacknowledged mode that the receiver has finished with.
     pub fn settle_unacknowledged(&mut self, all: Bsn) {
         if self.mode == Mode::Unacknowledged {
             self.feed.release(all);
         }
     }
 
-    /// The TBF is over and a new one begins with block 0. PDUs not acknowledged are cut anew; `again` gets the tokens
-    /// of those that were delivered and will arrive twice.
+    /// End of a TBF; the next one begins with block 0. Unacknowledged PDUs are segmented again; `again` gets
+    /// the tokens of those that were delivered and will arrive twice.
     pub fn restart(&mut self, numbering: Numbering, again: impl FnMut(T)) {
         self.feed.rewind(again);
         let ring = numbering.ring();

@@ -1,10 +1,11 @@
-//! Assignments of TBFs as octets: Immediate Assignment on CCCH (3GPP TS 44.018 section 9.1.18) and Packet Downlink and
-//! Uplink Assignment on PACCH (44.060 sections 11.2.7 and 11.2.29). Readers only: a network writes them.
+//! Assignments of TBFs as octets: Immediate Assignment on CCCH (3GPP TS 44.018 section 9.1.18) and Packet
+//! Downlink and Uplink Assignment on PACCH (44.060 sections 11.2.7 and 11.2.29). Parsers only: a real network
+//! writes these messages.
 
 use super::bits::BitReader;
 use super::message::OCTETS;
 
-/// Whom a message on PACCH is for.
+/// Addressee of a message on PACCH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Addressee {
     /// The mobile with this uplink TFI.
@@ -15,60 +16,60 @@ pub enum Addressee {
     Tlli(u32),
 }
 
-/// A TBF that is assigned.
+/// Assignment of a TBF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Assignment {
-    /// An uplink TBF on one timeslot, answering a channel request.
+    /// Uplink TBF on one timeslot, in answer to a channel request.
     Access {
-        /// The octet of the request.
+        /// Octet of the channel request.
         request: u8,
         /// TFI.
         tfi: u8,
-        /// Its timeslot.
+        /// Timeslot.
         slot: u8,
-        /// USF there.
+        /// USF on the timeslot.
         usf: u8,
         /// Coding scheme, 1 to 4.
         scheme: u8,
-        /// Blocks with a TLLI use that scheme too; else CS-1.
+        /// Blocks with a TLLI use that scheme; otherwise CS-1.
         tlli_coded: bool,
     },
-    /// A downlink TBF on one timeslot, for a mobile that is idle.
+    /// Downlink TBF on one timeslot, for an idle mobile.
     Paged {
-        /// Whose.
+        /// TLLI of the mobile.
         tlli: u32,
         /// TFI.
         tfi: u8,
-        /// Its timeslot.
+        /// Timeslot.
         slot: u8,
     },
-    /// A downlink TBF for a mobile that has a TBF, or had one a moment ago.
+    /// Downlink TBF for a mobile that has, or just had, a TBF.
     Downlink {
-        /// Whose.
+        /// Addressee.
         to: Addressee,
-        /// TFI; none: that of the TBF it has.
+        /// TFI; `None`: that of the present TBF.
         tfi: Option<u8>,
         /// Timeslots, timeslot 0 in the lowest bit.
         slots: u8,
-        /// The TBF begins anew (CONTROL_ACK).
+        /// The TBF restarts (CONTROL_ACK).
         anew: bool,
     },
-    /// An uplink TBF for such a mobile.
+    /// Uplink TBF for a mobile that has, or just had, a TBF.
     Uplink {
-        /// Whose.
+        /// Addressee.
         to: Addressee,
-        /// TFI; none: that of the TBF it has.
+        /// TFI; `None`: that of the present TBF.
         tfi: Option<u8>,
         /// USF of each timeslot.
         usf: [Option<u8>; 8],
         /// Coding scheme, 1 to 4.
         scheme: u8,
     },
-    /// The channel request with this octet is refused for a time, s.
+    /// Rejection of the channel request with this octet, and the wait indication, s.
     Rejected(u8, u8),
 }
 
-/// Reads an Immediate Assignment; none if it is another message or assigns nothing that packets use.
+/// Reads an Immediate Assignment; `None` for another message or an assignment without packet resources.
 pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     match octets.get(2)? {
         // IMMEDIATE ASSIGNMENT REJECT: four references, each with its wait indication.
@@ -76,7 +77,7 @@ pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
         0x3f => {}
         _ => return None,
     }
-    // T/D 1: a TBF. The mobile allocation has no octets where nothing hops.
+    // T/D 1: a TBF. Without frequency hopping the mobile allocation is empty.
     if octets.get(3)? & 0x10 == 0 {
         return None;
     }
@@ -111,14 +112,14 @@ pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     Some(Assignment::Access { request, tfi, slot, usf, scheme, tlli_coded })
 }
 
-/// Reads a Packet Downlink or Uplink Assignment from a downlink control block, MAC header included.
+/// Reads a Packet Downlink or Uplink Assignment from a downlink control block with MAC header.
 pub fn read_packet(block: &[u8]) -> Option<Assignment> {
     let mut r = BitReader::new(block.get(..OCTETS)?);
     let payload = r.take(2)?;
     r.take(6)?;
     match payload {
         1 => {}
-        // The optional octet of segmentation.
+        // Optional octet of RLC segmentation.
         2 => _ = r.take(8)?,
         _ => return None,
     }
@@ -144,11 +145,11 @@ fn addressee(r: &mut BitReader<'_>) -> Option<Addressee> {
     if !r.flag()? {
         return global_tfi(r);
     }
-    // 11: other identities, which nobody here has.
+    // 11: other identities, which the model's mobiles do not have.
     if r.flag()? { None } else { Some(Addressee::Tlli(r.take(32)? as u32)) }
 }
 
-/// Packet Timing Advance: the mobile stands at the base station.
+/// Packet Timing Advance: the mobile is at the base station, so that the value is ignored.
 fn timing_advance(r: &mut BitReader<'_>) -> Option<()> {
     if r.flag()? {
         r.take(6)?;
@@ -159,7 +160,7 @@ fn timing_advance(r: &mut BitReader<'_>) -> Option<()> {
     Some(())
 }
 
-/// Frequency Parameters: TSC and an ARFCN; none where something hops.
+/// Frequency Parameters: TSC and an ARFCN; `None` with frequency hopping.
 fn frequency(r: &mut BitReader<'_>) -> Option<()> {
     if r.flag()? {
         r.take(3)?;
@@ -173,7 +174,7 @@ fn frequency(r: &mut BitReader<'_>) -> Option<()> {
 
 fn downlink(mut r: BitReader<'_>) -> Option<Assignment> {
     let to = addressee(&mut r)?;
-    // 0: the message as release 97 has it.
+    // 0: message of release 97.
     if r.flag()? {
         return None;
     }
@@ -233,7 +234,7 @@ fn uplink(mut r: BitReader<'_>) -> Option<Assignment> {
     Some(Assignment::Uplink { to, tfi, usf, scheme })
 }
 
-/// TBF Starting Time: absolute in 16 bits, or relative in 13. Nobody here waits for it.
+/// TBF Starting Time: absolute in 16 bits, or relative in 13; it is ignored.
 fn starting_time(r: &mut BitReader<'_>) -> Option<()> {
     let relative = r.flag()?;
     r.take(if relative { 13 } else { 16 }).map(|_| ())

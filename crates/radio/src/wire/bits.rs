@@ -1,7 +1,7 @@
 //! Bit fields of RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant
 //! first as in EGPRS data blocks (44.060 section 10.0b).
 
-/// The octet that fills spare space of GSM messages (44.060 section 11).
+/// Spare padding octet of GSM messages (44.060 section 11).
 pub const FILLER: u8 = 0x2b;
 
 /// Writes fields, most significant bit first.
@@ -34,15 +34,15 @@ impl BitWriter {
         }
         self.bits += 1;
     }
-    /// Bits so far.
+    /// Number of bits written.
     pub fn len(&self) -> usize {
         self.bits
     }
-    /// Whether it is empty.
+    /// Whether no bit is written.
     pub fn is_empty(&self) -> bool {
         self.bits == 0
     }
-    /// Filled to `octets` with the filler pattern, or cut there.
+    /// The octets, padded with the filler pattern or cut to `octets`.
     pub fn filled(mut self, octets: usize) -> Vec<u8> {
         while self.bits < octets * 8 {
             let bit = FILLER << (self.bits % 8) & 0x80 != 0;
@@ -61,11 +61,11 @@ pub struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// From the first bit on.
+    /// A reader at the first bit.
     pub fn new(bytes: &'a [u8]) -> Self {
         BitReader { bytes, at: 0 }
     }
-    /// The next field of at most 64 bits; none where the string ends before it.
+    /// The next field of at most 64 bits; `None` if the string ends before.
     pub fn take(&mut self, bits: u32) -> Option<u64> {
         if self.at + bits as usize > self.bytes.len() * 8 || bits > 64 {
             return None;
@@ -82,18 +82,19 @@ impl<'a> BitReader<'a> {
     pub fn flag(&mut self) -> Option<bool> {
         Some(self.take(1)? == 1)
     }
-    /// A bit that differs from the filler at its place: H of CSN.1's L|H.
+    /// The next bit, compared with the filler at its position: H of CSN.1's L|H.
     pub fn high(&mut self) -> Option<bool> {
         let filler = FILLER << (self.at % 8) & 0x80 != 0;
         Some(self.flag()? != filler)
     }
-    /// Bits left.
+    /// Number of bits left.
     pub fn left(&self) -> usize {
         (self.bytes.len() * 8).saturating_sub(self.at)
     }
 }
 
-/// Writes `bits` of `value` into `bytes`, least significant bit first, from bit `at` on; what lies outside is lost.
+/// Writes `bits` of `value` into `bytes`, least significant bit first, from bit `at` on; bits beyond the end
+/// are dropped.
 pub fn put_low(bytes: &mut [u8], at: usize, value: u64, bits: u32) {
     for i in 0..bits as usize {
         let place = at + i;
@@ -104,7 +105,7 @@ pub fn put_low(bytes: &mut [u8], at: usize, value: u64, bits: u32) {
     }
 }
 
-/// Reads `bits` from bit `at` on, least significant bit first; none beyond the end.
+/// Reads `bits` from bit `at` on, least significant bit first; `None` beyond the end.
 pub fn get_low(bytes: &[u8], at: usize, bits: u32) -> Option<u64> {
     let mut value = 0;
     for i in 0..bits as usize {

@@ -5,37 +5,37 @@ use crate::coding::Scheme;
 use crate::rlc::receive::Part;
 use std::ops::Range;
 
-/// The USF that no mobile has (44.060 section 5.2.4.1 leaves 7 to the PRACH).
+/// USF of no mobile (44.060 section 5.2.4.1 reserves 7 for the PRACH).
 pub const FREE_USF: u8 = 7;
 
-/// A length indicator that says that the rest of an EGPRS block is filler.
+/// Length indicator for filler in the rest of an EGPRS block.
 const REST: u8 = 127;
 
 /// Fields of the MAC and RLC headers of a data block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Sent by the mobile.
+    /// True for uplink.
     pub up: bool,
     /// Temporary flow identity.
     pub tfi: u8,
-    /// Downlink: whose uplink block comes next.
+    /// Downlink: USF, which grants the next uplink block.
     pub usf: u8,
-    /// Downlink: a poll, by the code of its reserved block (RRBP).
+    /// Downlink: poll, by its RRBP code.
     pub poll: Option<u8>,
     /// Uplink: countdown value.
     pub cv: u8,
     /// Uplink: the window is stalled (SI).
     pub stalled: bool,
-    /// Uplink: the mobile asks anew for the channel (R).
+    /// Uplink: repetition of a channel request (R).
     pub retry: bool,
 }
 
 impl Header {
-    /// A downlink block that polls nobody and grants nothing.
+    /// Header of a downlink block without poll and grant.
     pub const fn down(tfi: u8) -> Header {
         Header { up: false, tfi, usf: FREE_USF, poll: None, cv: 15, stalled: false, retry: false }
     }
-    /// An uplink block with a countdown value.
+    /// Header of an uplink block with a countdown value.
     pub const fn up(tfi: u8, cv: u8) -> Header {
         Header { up: true, tfi, usf: FREE_USF, poll: None, cv, stalled: false, retry: false }
     }
@@ -46,39 +46,41 @@ impl Header {
 pub struct Piece<'a> {
     /// Its octets.
     pub octets: &'a [u8],
-    /// The PDU ends with it.
+    /// True for the last part of the PDU.
     pub ends: bool,
 }
 
 /// One RLC block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit<'a> {
-    /// Its number on the wire.
+    /// BSN on the wire.
     pub bsn: u32,
-    /// Which part of it.
+    /// Whole block or half.
     pub part: Part,
-    /// The scheme that fixed its content.
+    /// Coding scheme of the first transmission, which fixed the content.
     pub first_scheme: Scheme,
-    /// Transmissions before this one, which choose the puncturing.
+    /// Number of earlier transmissions, which selects the puncturing.
     pub attempt: u8,
     /// FBI downlink, TI uplink.
     pub flag: bool,
     /// Uplink with TI: the TLLI that precedes the data.
     pub tlli: Option<u32>,
-    /// A length indicator of value 0: last in GPRS, first in EGPRS.
+    /// Length indicator of value 0: last in GPRS, first in EGPRS.
     pub zero: bool,
-    /// What it carries.
+    /// Content.
     pub pieces: &'a [Piece<'a>],
 }
 
-/// Length indicators and data of one RLC block of `room` octets; true in front if there is no length indicator.
+/// Length indicators and data of one RLC block of `room` octets, preceded by a flag: true without length
+/// indicators.
 fn body(unit: &Unit<'_>, room: usize, egprs: bool) -> (bool, Vec<u8>) {
     let tlli = unit.tlli.map(u32::to_be_bytes);
     let room = room.saturating_sub(tlli.map_or(0, |t| t.len()));
     let data: usize = unit.pieces.iter().map(|p| p.octets.len()).sum();
     let ends = unit.pieces.iter().filter(|p| p.ends).count();
     let zero = usize::from(unit.zero);
-    // A PDU that ends with the block has no indicator where it is the last one (GPRS) or the next block says so.
+    // A PDU that ends with the block has no indicator if it is the last PDU (GPRS) or if the next block
+    // indicates its end.
     let exact = ends > 0
         && unit.pieces.last().is_some_and(|p| p.ends)
         && data + ends - 1 + if egprs { zero } else { 0 } == room;
@@ -155,7 +157,7 @@ fn cps(scheme: Scheme, units: &[Unit<'_>]) -> u8 {
     }
 }
 
-/// Length in bits of the header of a type, and of its fields behind the first block number.
+/// Length of a header type in bits, and positions of the fields after the first block number.
 struct Layout {
     header: usize,
     cps: u32,
@@ -199,7 +201,7 @@ pub fn egprs(scheme: Scheme, header: &Header, units: &[Unit<'_>]) -> Vec<u8> {
         put(u64::from(header.tfi), 5);
     } else {
         put(u64::from(header.usf), 3);
-        // ES/P: 0 polls nobody; 3 asks for an Ack/Nack with a whole report (44.060 table 10.4.4b.1).
+        // ES/P: 0 without poll; 3 requests an Ack/Nack with the whole report (44.060 table 10.4.4b.1).
         put(if header.poll.is_some() { 3 } else { 0 }, 2);
         put(u64::from(header.poll.unwrap_or(0)), 2);
         put(u64::from(header.tfi), 5);
@@ -242,30 +244,30 @@ pub fn egprs(scheme: Scheme, header: &Header, units: &[Unit<'_>]) -> Vec<u8> {
 /// A range of octets of a block that belongs to one LLC PDU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Where.
+    /// Range of its octets.
     pub octets: Range<usize>,
-    /// The PDU ends with it.
+    /// True for the last segment of the PDU.
     pub ends: bool,
 }
 
-/// A GPRS data block that was read.
+/// A GPRS data block as read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Read {
-    /// Its header.
+    /// Header.
     pub header: Header,
-    /// Number on the wire.
+    /// BSN on the wire.
     pub bsn: u32,
     /// FBI downlink, TI uplink.
     pub flag: bool,
-    /// Uplink with TI.
+    /// TLLI, uplink with TI.
     pub tlli: Option<u32>,
-    /// EGPRS: the block before ended with a PDU.
+    /// EGPRS: a PDU ended with the preceding block.
     pub zero: bool,
-    /// What it carries, as ranges of the octets that were read.
+    /// Content, as ranges of the octets read.
     pub segments: Vec<Segment>,
 }
 
-/// The scheme of a block of GPRS by its length with spare bits.
+/// Coding scheme of a GPRS block, by its length with spare bits.
 pub fn scheme_of(octets: usize) -> Option<Scheme> {
     Some(match octets {
         23 => Scheme::Cs1,
@@ -276,7 +278,7 @@ pub fn scheme_of(octets: usize) -> Option<Scheme> {
     })
 }
 
-/// Reads a GPRS data block; none if it is a control block, too short, or inconsistent.
+/// Reads a GPRS data block; `None` if it is a control block, too short, or inconsistent.
 pub fn read_gprs(up: bool, block: &[u8]) -> Option<Read> {
     let scheme = scheme_of(block.len())?;
     let end = 3 + scheme.payload() as usize;
@@ -305,7 +307,7 @@ pub fn read_gprs(up: bool, block: &[u8]) -> Option<Read> {
         let octet = *block.get(at).filter(|_| at < end)?;
         at += 1;
         more = octet & 1 == 0;
-        // Another PDU follows; a length of 0 says that this one goes on in the next block.
+        // Another PDU follows; length 0 means that this PDU continues in the next block.
         rest = octet & 2 != 0 || octet >> 2 == 0;
         if octet >> 2 > 0 {
             lengths.push(usize::from(octet >> 2));
@@ -318,7 +320,7 @@ pub fn read_gprs(up: bool, block: &[u8]) -> Option<Read> {
     } else {
         None
     };
-    // PI: the octet of a packet flow identifier follows.
+    // PI: a packet flow identifier of one octet follows.
     if up && rlc & 0x40 != 0 {
         at += 1;
     }
@@ -326,7 +328,7 @@ pub fn read_gprs(up: bool, block: &[u8]) -> Option<Read> {
     Some(Read { header, bsn: u32::from(number >> 1), flag, tlli, zero: false, segments })
 }
 
-/// Ranges for the given lengths; what is left is one more if `rest`.
+/// Ranges of the given lengths; with `rest`, the remainder is one more.
 fn segments(mut at: usize, end: usize, lengths: &[usize], rest: bool) -> Option<Vec<Segment>> {
     let mut all = Vec::new();
     for length in lengths {
@@ -343,19 +345,19 @@ fn segments(mut at: usize, end: usize, lengths: &[usize], rest: bool) -> Option<
     Some(all)
 }
 
-/// An RLC block of an EGPRS block that was read.
+/// An RLC block of an EGPRS radio block as read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aligned {
-    /// Number on the wire.
+    /// BSN on the wire.
     pub bsn: u32,
-    /// It has no length indicator.
+    /// True without length indicators.
     pub none: bool,
     /// Length indicators and data, aligned to octets.
     pub octets: Vec<u8>,
 }
 
-/// Reads the header of an EGPRS data block and the data of its RLC blocks; none where the length belongs to no
-/// scheme. Blocks in halves are given as they are.
+/// Reads the header of an EGPRS data block and the data of its RLC blocks; `None` if the length fits no
+/// scheme. Halves of blocks are not joined.
 pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     let scheme = Scheme::EGPRS
         .iter()
@@ -394,8 +396,8 @@ pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     Some((header, units))
 }
 
-/// Segments of the data of one EGPRS RLC block; `none` if it has no length indicator. True in front if the block
-/// before ended with a PDU.
+/// Segments of one EGPRS RLC block; `none`: it has no length indicator. The flag is true if a PDU ended with
+/// the preceding block.
 pub fn read_egprs_body(none: bool, data: &[u8]) -> Option<(bool, Vec<Segment>)> {
     let (mut at, mut zero, mut rest) = (0, false, true);
     let mut lengths = Vec::new();
@@ -431,7 +433,7 @@ mod tests {
         }
     }
 
-    /// The block that a real PCU has read: countdown 0, TLLI, ten octets of an LLC frame, filler.
+    /// A block as a real PCU has read it: countdown 0, TLLI, ten octets of an LLC frame, filler.
     #[test]
     fn an_uplink_block_as_a_real_pcu_reads_it() {
         let frame = [0x01, 0xc0, 0x01, 0x08, 0x03, 0xe5, 0xe0, 0, 0, 0];
@@ -459,7 +461,7 @@ mod tests {
     }
 
     proptest! {
-        /// Blocks that the feed cuts come back: the same octets for the same PDUs, with the same ends.
+        /// Round trip of the feed's blocks: equal octets and ends for each PDU.
         #[test]
         fn cut_blocks_come_back(sizes in proptest::collection::vec(1u32..200, 1..6), which in 0usize..13, up: bool) {
             let scheme = Scheme::ALL[which];
@@ -508,7 +510,7 @@ mod tests {
             prop_assert_eq!(back, pdus);
         }
 
-        /// Nothing that arrives makes the readers fail.
+        /// The readers accept arbitrary octets without failure.
         #[test]
         fn any_octets_are_read(block in proptest::collection::vec(any::<u8>(), 0..160), up: bool) {
             if let Some(read) = read_gprs(up, &block) {

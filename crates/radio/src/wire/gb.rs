@@ -5,7 +5,7 @@ use base::{Span, Time};
 
 /// UDP port of the network service over IP (IANA).
 pub const PORT: u16 = 2157;
-/// BVCI of a cell; 0 is for signalling, 1 for point to multipoint.
+/// BVCI of a cell; BVCI 0 is for signalling, 1 for point to multipoint.
 pub const BVCI: u16 = 2;
 
 /// BSSGP PDU types (48.018 table 11.3.26).
@@ -78,10 +78,10 @@ pub mod element {
 
 /// Best effort: QoS profile with peak rate 0, and neither A, T, C/R nor precedence.
 const QOS: [u8; 3] = [0, 0, 0x20];
-/// Routing area 001-01-1-1 and the cell behind it.
+/// Routing area 001-01-1-1 and the cell in it.
 const ROUTING_AREA: [u8; 6] = [0x00, 0xf1, 0x10, 0x00, 0x01, 0x01];
 
-/// Adds an element with its length: one octet up to 127, two above (48.018 section 10.1.2).
+/// Appends an element with its length: one octet up to 127, two above (48.018 section 10.1.2).
 pub fn put(to: &mut Vec<u8>, element: u8, value: &[u8]) {
     to.push(element);
     if value.len() < 128 {
@@ -112,27 +112,27 @@ pub fn down(tlli: u32, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     unitdata(BVCI, &pdu)
 }
 
-/// What the BSS is told of a mobile.
+/// Identity and capabilities of a mobile, as the SGSN sends them to the BSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mobile {
-    /// Its TLLI.
+    /// TLLI.
     pub tlli: u32,
-    /// Last digits of its IMSI.
+    /// Last digits of the IMSI.
     pub digits: u16,
     /// Multislot class of GPRS.
     pub class: u8,
-    /// Multislot class of EGPRS, if it speaks it.
+    /// Multislot class of EGPRS, if supported.
     pub egprs: Option<u8>,
 }
 
-/// DL-UNITDATA for a mobile of which the BSS is told who it is and what it can.
+/// DL-UNITDATA with identity and capabilities of the mobile.
 pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     let mut pdu = vec![kind::DL_UNITDATA];
     pdu.extend(mobile.tlli.to_be_bytes());
     pdu.extend(QOS);
     let centiseconds = lifetime.map_or(u16::MAX, |l| (l.as_nanos() / 10_000_000).min(65_534) as u16);
     put(&mut pdu, element::LIFETIME, &centiseconds.to_be_bytes());
-    // 001 01 and ten digits: an identity of 15 digits in BCD, the first one beside the type.
+    // 001 01 and ten digits: an IMSI of 15 digits in BCD, the first digit in the octet of the type.
     let text = format!("001010000000{:03}", mobile.digits % 1000);
     let digit = |i: usize| text.as_bytes()[i] - b'0';
     let mut imsi = vec![digit(0) << 4 | 9];
@@ -145,12 +145,12 @@ pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u
 
 /// MS Radio Access Capability (24.008 section 10.5.5.12a): GSM P, power class 1, multislot classes of GPRS and EGPRS.
 fn radio_access(mobile: &Mobile) -> Vec<u8> {
-    // The length counts from the power class on, without the bit that says that no other technology follows.
+    // The length counts from the power class on, without the final bit for further technologies.
     let length = if mobile.egprs.is_some() { 30 } else { 18 };
     let w = BitWriter::new().put(0, 4).put(length, 7).put(1, 3).put(0, 1);
     // ES IND, then no pseudo-synchronisation and no group calls.
     let w = w.put(1, 1).put(0, 3);
-    // Multislot capability: no HSCSD; GPRS with its class, without extended allocation; no times of measurement.
+    // Multislot capability: no HSCSD; GPRS with its class, without extended allocation; no measurement times.
     let w = w.put(1, 1).put(0, 1).put(1, 1).put(u64::from(mobile.class), 5).put(0, 1).put(0, 1);
     match mobile.egprs {
         // No other access technology; spare bits.
@@ -175,7 +175,7 @@ pub fn up(tlli: u32, cell: u16, frame: &[u8]) -> Vec<u8> {
     unitdata(BVCI, &pdu)
 }
 
-/// FLUSH-LL: the frames of a mobile in a cell are to be deleted.
+/// FLUSH-LL: deletion of a mobile's frames in a cell.
 pub fn flush(tlli: u32) -> Vec<u8> {
     let mut pdu = vec![kind::FLUSH_LL];
     put(&mut pdu, element::TLLI, &tlli.to_be_bytes());
@@ -183,7 +183,7 @@ pub fn flush(tlli: u32) -> Vec<u8> {
     unitdata(0, &pdu)
 }
 
-/// FLUSH-LL-ACK: they were deleted, so many octets of them.
+/// FLUSH-LL-ACK: the number of octets deleted.
 pub fn flush_ack(tlli: u32, octets: u32) -> Vec<u8> {
     let mut pdu = vec![kind::FLUSH_LL_ACK];
     put(&mut pdu, element::TLLI, &tlli.to_be_bytes());
@@ -202,12 +202,12 @@ pub fn discarded(tlli: u32, frames: u8, octets: u32) -> Vec<u8> {
     unitdata(0, &pdu)
 }
 
-/// A BSSGP PDU that was read.
+/// A BSSGP PDU as read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read<'a> {
     /// BVCI of the network service.
     pub bvci: u16,
-    /// Its type, of [`kind`].
+    /// PDU type, one of [`kind`].
     pub kind: u8,
     /// TLLI of a UNITDATA PDU.
     pub tlli: Option<u32>,
@@ -215,7 +215,7 @@ pub struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    /// The value of an element.
+    /// Value of an information element.
     pub fn element(&self, wanted: u8) -> Option<&'a [u8]> {
         let mut rest = self.elements;
         while let [id, length, ..] = rest {
@@ -234,7 +234,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Reads NS-UNITDATA; none if it is another PDU of the network service or too short.
+/// Reads NS-UNITDATA; `None` for other network service PDUs and short ones.
 pub fn read(datagram: &[u8]) -> Option<Read<'_>> {
     let [0, _, high, low, kind, rest @ ..] = datagram else { return None };
     let bvci = u16::from_be_bytes([*high, *low]);
@@ -246,7 +246,7 @@ pub fn read(datagram: &[u8]) -> Option<Read<'_>> {
     Some(Read { bvci, kind: *kind, tlli: Some(tlli), elements: rest.get(7..)? })
 }
 
-/// When a frame with a lifetime that came in at `since` is too old.
+/// Expiry of a frame that arrived at `since` with a lifetime.
 pub fn expires(since: Time, centiseconds: u16) -> Time {
     if centiseconds == u16::MAX {
         Time::NEVER

@@ -3,35 +3,35 @@
 /// UDP port (IANA).
 pub const PORT: u16 = 4729;
 
-/// What follows the header.
+/// Payload after the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
     /// A block of the radio interface.
     Block {
-        /// Sent by the mobile.
+        /// True for uplink.
         up: bool,
         /// Timeslot.
         slot: u8,
-        /// TDMA frame in which it begins.
+        /// TDMA frame of its first burst.
         frame: u32,
-        /// It is a control message (PACCH) and not data (PDTCH).
+        /// Control message (PACCH); otherwise data (PDTCH).
         control: bool,
     },
     /// A message of a common channel.
     Common {
-        /// Of the PCH; else of the AGCH.
+        /// PCH; otherwise AGCH.
         paging: bool,
-        /// TDMA frame in which it begins.
+        /// TDMA frame of its first burst.
         frame: u32,
     },
     /// An LLC frame.
     Llc {
-        /// Sent by the mobile.
+        /// True for uplink.
         up: bool,
     },
 }
 
-/// The channel number that captures show; the model has one carrier.
+/// ARFCN in captures; the model has a single carrier.
 const ARFCN: u16 = 1;
 
 const UM: u8 = 1;
@@ -39,8 +39,8 @@ const GB_LLC: u8 = 8;
 const PACCH: u8 = 11;
 const PDTCH: u8 = 13;
 
-/// Reads the header: what follows, of blocks and LLC frames. None for other payloads, other versions, and what is too
-/// short.
+/// Reads the header of blocks and LLC frames; returns their payload. `None` for other payloads, other
+/// versions and short datagrams.
 pub fn read(datagram: &[u8]) -> Option<(Payload, &[u8])> {
     let [2, words, kind, slot, high, ..] = datagram else { return None };
     let octets = datagram.get(usize::from(*words) * 4..)?;
@@ -60,7 +60,7 @@ pub fn read(datagram: &[u8]) -> Option<(Payload, &[u8])> {
     Some((payload, octets))
 }
 
-/// The header and the payload behind it.
+/// Prepends the header to a payload.
 pub fn wrap(payload: Payload, octets: &[u8]) -> Vec<u8> {
     const AGCH: u8 = 4;
     const PCH: u8 = 5;
@@ -72,10 +72,10 @@ pub fn wrap(payload: Payload, octets: &[u8]) -> Vec<u8> {
         Payload::Llc { up } => (GB_LLC, up, 0, 0, 0),
     };
     let arfcn = ARFCN | if up { 0x4000 } else { 0 };
-    // Version 2, four words of header.
+    // Version 2, header of four 32-bit words.
     let mut out = vec![2, 4, kind, slot];
     out.extend(arfcn.to_be_bytes());
-    // Signal and signal to noise: not known.
+    // Signal level and signal-to-noise ratio: unknown.
     out.extend([0, 0]);
     out.extend(frame.to_be_bytes());
     out.extend([channel, 0, 0, 0]);

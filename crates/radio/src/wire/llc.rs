@@ -8,12 +8,12 @@ pub const SAPI: u8 = 3;
 /// The first NSAPI that a context can have.
 pub const NSAPI: u8 = 5;
 
-/// Where a segment stands in its packet, and the numbers of its frame.
+/// Header fields of a frame, and the position of its segment in the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
-    /// The mode, which chooses the headers.
+    /// Mode, which determines the headers.
     pub mode: LlcMode,
-    /// Sent by the mobile.
+    /// True for uplink.
     pub up: bool,
     /// N(U) or N(S), modulo 512.
     pub frame: u32,
@@ -48,7 +48,7 @@ const fn table() -> [u32; 256] {
     all
 }
 
-/// The frame check sequence of a frame.
+/// Frame check sequence of a frame.
 pub fn check(frame: &[u8]) -> u32 {
     let crc =
         frame.iter().fold(0x00ff_ffff, |c: u32, o| c >> 8 ^ TABLE[((c ^ u32::from(*o)) & 255) as usize]);
@@ -57,17 +57,17 @@ pub fn check(frame: &[u8]) -> u32 {
 
 /// A frame with one segment of a packet.
 pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
-    // PD 0; commands have C/R 0 from the mobile and 1 to it.
+    // PD 0; commands have C/R 0 uplink and 1 downlink.
     let mut out = vec![u8::from(!numbers.up) << 6 | SAPI];
     let number = numbers.frame % 512;
     match numbers.mode {
         LlcMode::Unacknowledged => {
-            // E 0: not ciphered. PM 1: the whole frame is checked.
+            // E 0: not ciphered. PM 1: the FCS covers the whole frame.
             out.extend([0xc0 | (number >> 6) as u8, ((number & 63) << 2) as u8 | 1]);
         }
         LlcMode::Acknowledged => {
             let expected = numbers.expected % 512;
-            // A 1 asks for a supervisory frame; S 0 is RR.
+            // A 1 requests a supervisory frame; S 0 is RR.
             out.push(0x40 | (number >> 4) as u8);
             out.push(((number & 15) << 4) as u8 | (expected >> 6) as u8);
             out.push(((expected & 63) << 2) as u8);
@@ -77,7 +77,7 @@ pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
     let first = numbers.segment == 0;
     out.push(u8::from(first) << 6 | u8::from(unacknowledged) << 5 | u8::from(numbers.more) << 4 | NSAPI);
     if first {
-        // Neither data nor headers are compressed.
+        // No compression of data or headers.
         out.push(0);
     }
     if unacknowledged {
@@ -92,18 +92,18 @@ pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A frame that was read.
+/// A frame as read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read<'a> {
     /// SAPI.
     pub sapi: u8,
-    /// N(U) of a UI frame; none for other frames.
+    /// N(U) of a UI frame; `None` for other frames.
     pub number: Option<u32>,
     /// The information field.
     pub information: &'a [u8],
 }
 
-/// Reads a frame; none if its check is wrong or it is too short.
+/// Reads a frame; `None` with a wrong FCS or if it is too short.
 pub fn read(frame: &[u8]) -> Option<Read<'_>> {
     let end = frame.len().checked_sub(3)?;
     let fcs = u32::from_le_bytes([frame[end], frame[end + 1], frame[end + 2], 0]);
@@ -111,7 +111,7 @@ pub fn read(frame: &[u8]) -> Option<Read<'_>> {
     let control = *frame.get(1)?;
     let second = *frame.get(2)?;
     let is_ui = control & 0xe0 == 0xc0;
-    // PM 0: only the headers and N202 octets are checked.
+    // PM 0: the FCS covers only the headers and N202 octets.
     let checked = if is_ui && second & 1 == 0 { end.min(7) } else { end };
     if check(frame.get(..checked)?) != fcs {
         return None;
@@ -127,24 +127,24 @@ pub fn read(frame: &[u8]) -> Option<Read<'_>> {
     Some(Read { sapi: address & 15, number, information: frame.get(head..end)? })
 }
 
-/// A segment that was read.
+/// A segment as read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment<'a> {
     /// NSAPI.
     pub nsapi: u8,
-    /// N-PDU number; none in a later segment of SN-DATA.
+    /// N-PDU number; `None` in later segments of SN-DATA.
     pub packet: Option<u32>,
-    /// Segment number; none in SN-DATA.
+    /// Segment number; `None` in SN-DATA.
     pub segment: Option<u8>,
-    /// It is the first one.
+    /// True for the first segment.
     pub first: bool,
-    /// More follow.
+    /// True if further segments follow.
     pub more: bool,
     /// Octets of the packet.
     pub octets: &'a [u8],
 }
 
-/// Reads the information field of a frame of user data.
+/// Reads the information field of a user data frame.
 pub fn read_segment(information: &[u8]) -> Option<Segment<'_>> {
     let head = *information.first()?;
     let (first, unacknowledged) = (head & 0x40 != 0, head & 0x20 != 0);
@@ -167,7 +167,7 @@ mod tests {
     use crate::llc::Segmentation;
     use proptest::prelude::*;
 
-    /// GP-22, GP-23: the octets are as many as the segmentation counts, and are read back.
+    /// GP-22, GP-23: frames have the sizes that the segmentation computes, and are read back.
     #[test]
     fn gp_22_gp_23_frames_have_their_sizes() {
         let packet: Vec<u8> = (0..1500u32).map(|i| i as u8).collect();
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Each single wrong bit is found.
+    /// The FCS detects each single bit error.
     #[test]
     fn the_check_finds_a_wrong_bit() {
         let numbers = Numbers {
@@ -217,7 +217,7 @@ mod tests {
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            // A UI frame whose PM bit turned to 0 is checked over its headers only, and fails that check.
+            // A UI frame whose PM bit was cleared is checked over its headers only, and that check fails.
             assert!(read(&bad).is_none(), "bit {bit}");
         }
     }

@@ -1,6 +1,6 @@
 //! RLC/MAC control messages as octets: Ack/Nack, dummy blocks, control acknowledgement (3GPP TS 44.060 section 11.2).
 //!
-//! Each is one CS-1 block of 23 octets: the MAC header, the message in 22, spare bits filled.
+//! Each message is one CS-1 block of 23 octets: MAC header, 22 octets of message with spare padding.
 
 use super::bits::{BitReader, BitWriter};
 use crate::rlc::receive::Report;
@@ -23,12 +23,12 @@ mod down {
     pub(super) const DUMMY: u64 = 0b10_0101;
 }
 
-/// What a report says, as a message carries it.
+/// Content of an Ack/Nack message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckNack {
     /// TFI of the data.
     pub tfi: u8,
-    /// The final block has come, and all before it.
+    /// All blocks up to the final one are received.
     pub last: bool,
     /// SSN: V(R) on the wire.
     pub ssn: u8,
@@ -44,7 +44,7 @@ impl AckNack {
             (1..=64u32).rev().fold(0, |bits, i| bits << 1 | u64::from(has(report.end.checked_sub(i))));
         AckNack { tfi, last: report.last, ssn: Numbering::GPRS.wire(report.end) as u8, received }
     }
-    /// Whether it says of a number on the wire that it has come; none if it says nothing about it.
+    /// Whether the message acknowledges a number on the wire; `None` if it does not cover the number.
     pub fn has(&self, wire: u32) -> Option<bool> {
         let back = u32::from(self.ssn).wrapping_sub(wire) & 127;
         (1..=64).contains(&back).then(|| self.received >> (back - 1) & 1 == 1)
@@ -65,7 +65,8 @@ fn up_head() -> BitWriter {
     BitWriter::new().put(1, 2).put(0, 6)
 }
 
-/// Packet Downlink Ack/Nack (section 11.2.6). `wants` octets: the mobile asks for an uplink TBF.
+/// Packet Downlink Ack/Nack (section 11.2.6). `wants`: octets waiting, with which the mobile requests an
+/// uplink TBF.
 pub fn downlink_ack(ack: &AckNack, wants: Option<u16>) -> Vec<u8> {
     let mut w = up_head()
         .put(up::DOWNLINK_ACK, 6)
@@ -74,7 +75,7 @@ pub fn downlink_ack(ack: &AckNack, wants: Option<u16>) -> Vec<u8> {
         .put(u64::from(ack.ssn), 7)
         .put(ack.received, 64);
     w = channel_request(w, wants);
-    // Channel quality: C_VALUE, RXQUAL, SIGN_VAR; no interference levels; no additions of release 99.
+    // Channel quality: C_VALUE, RXQUAL, SIGN_VAR; no interference levels; no release 99 additions.
     w.put(30, 6).put(0, 3).put(0, 6).put(0, 8).put(0, 1).filled(OCTETS)
 }
 
@@ -98,12 +99,12 @@ pub fn egprs_downlink_ack(tfi: u8, report: &Report, wants: Option<u16>) -> Vec<u
     egprs_description(w.put(0, 2), report).filled(OCTETS)
 }
 
-/// EGPRS Ack/Nack Description without compression (section 12.3.1): as many blocks as find room, and their number
-/// in a length field.
+/// EGPRS Ack/Nack Description without compression (section 12.3.1): as many blocks as fit, with a length
+/// field.
 fn egprs_description(w: BitWriter, report: &Report) -> BitWriter {
     const HEAD: usize = 1 + 8 + 1 + 1 + 1 + 11 + 1;
     let room = (OCTETS * 8).saturating_sub(w.len() + HEAD + 1);
-    // The first bit is for V(Q) + 1: V(Q) itself is missing by definition.
+    // The first bit is for V(Q) + 1, because V(Q) is missing by definition.
     let all = report.end.saturating_sub(report.complete + 1) as usize;
     let shown = all.min(room);
     let numbering = Numbering { space: 2048, window: 64 };
@@ -112,7 +113,7 @@ fn egprs_description(w: BitWriter, report: &Report) -> BitWriter {
         .put(1, 1)
         .put(length, 8)
         .put(u64::from(report.last), 1)
-        // The window begins with V(Q), so its beginning is always there.
+        // Beginning of window: always set, because the bitmap starts at V(Q).
         .put(1, 1)
         .put(u64::from(shown == all), 1)
         .put(u64::from(numbering.wire(report.complete + 1)), 11)
@@ -124,11 +125,11 @@ fn egprs_description(w: BitWriter, report: &Report) -> BitWriter {
     w
 }
 
-/// Packet Uplink Ack/Nack of a GPRS TBF (section 11.2.28), answering a poll if the TBF ends.
+/// Packet Uplink Ack/Nack of a GPRS TBF (section 11.2.28), with a poll if the TBF ends.
 pub fn uplink_ack(ack: &AckNack, scheme: u8, poll: Option<u8>, usf: u8) -> Vec<u8> {
     down_head(poll, usf)
         .put(down::UPLINK_ACK, 6)
-        // Page mode: normal; then the TFI; then "GPRS".
+        // Page mode: normal; then the TFI; then the GPRS branch.
         .put(0, 2)
         .put(0, 2)
         .put(u64::from(ack.tfi), 5)
@@ -137,7 +138,7 @@ pub fn uplink_ack(ack: &AckNack, scheme: u8, poll: Option<u8>, usf: u8) -> Vec<u
         .put(u64::from(ack.last), 1)
         .put(u64::from(ack.ssn), 7)
         .put(ack.received, 64)
-        // No TLLI, timing advance, power control, extension, fixed allocation, additions.
+        // No TLLI, timing advance, power control, extension, fixed allocation, release 99 additions.
         .put(0, 6)
         .filled(OCTETS)
 }
@@ -149,7 +150,7 @@ pub fn egprs_uplink_ack(tfi: u8, report: &Report, scheme: u8, poll: Option<u8>, 
         .put(0, 2)
         .put(0, 2)
         .put(u64::from(tfi), 5)
-        // EGPRS, its first form.
+        // EGPRS branch, first form.
         .put(1, 1)
         .put(0, 2)
         .put(u64::from(scheme.saturating_sub(1)), 4)
@@ -175,12 +176,12 @@ pub fn control_ack(tlli: u32) -> Vec<u8> {
     up_head().put(up::CONTROL_ACK, 6).put(u64::from(tlli), 32).put(3, 2).filled(OCTETS)
 }
 
-/// A control message that was read.
+/// A control message as read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// Packet Downlink Ack/Nack of GPRS; octets that the mobile wants to send.
+    /// Packet Downlink Ack/Nack of GPRS, with the octets that wait for the uplink.
     DownlinkAck(AckNack, Option<u16>),
-    /// Packet Uplink Ack/Nack of GPRS; the TLLI that resolves contention.
+    /// Packet Uplink Ack/Nack of GPRS, with the TLLI of contention resolution.
     UplinkAck(AckNack, Option<u32>),
     /// Packet Downlink Dummy Control Block.
     DownlinkDummy,
@@ -188,17 +189,17 @@ pub enum Message {
     UplinkDummy(u32),
     /// Packet Control Acknowledgement.
     ControlAck(u32),
-    /// Another one, by its type.
+    /// Another message, by its type.
     Other(u8),
 }
 
-/// The MAC header of a downlink control block and its message; none if it is not one.
+/// MAC header fields of a downlink control block, and its message; `None` for other blocks.
 pub fn read_down(block: &[u8]) -> Option<(Option<u8>, u8, Message)> {
     let mut r = BitReader::new(block.get(..OCTETS)?);
     let payload = r.take(2)?;
     let (rrbp, polls, usf) = (r.take(2)? as u8, r.flag()?, r.take(3)? as u8);
     if payload == 2 {
-        // An optional octet of segmentation precedes the message; messages of one block are what is read.
+        // An optional octet of RLC segmentation precedes the message; only single-block messages are read.
         r.take(8)?;
     } else if payload != 1 {
         return None;
@@ -224,7 +225,7 @@ fn uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     Some(Message::UplinkAck(AckNack { tfi, last, ssn, received }, tlli))
 }
 
-/// The message of an uplink control block; none if it is not one.
+/// Message of an uplink control block; `None` for other blocks.
 pub fn read_up(block: &[u8]) -> Option<Message> {
     let mut r = BitReader::new(block.get(..OCTETS)?);
     if r.take(2)? != 1 {
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(read_up(&uplink_dummy(0xc000_0001)), Some(Message::UplinkDummy(0xc000_0001)));
         assert_eq!(read_up(&control_ack(0xc000_0001)), Some(Message::ControlAck(0xc000_0001)));
         let dummy = downlink_dummy(None, 7);
-        // The dummy block of a real PCU begins with these octets.
+        // First octets of a real PCU's dummy block.
         assert_eq!(dummy[..3], [0x47, 0x94, 0x2b]);
         assert_eq!(read_down(&dummy), Some((None, 7, Message::DownlinkDummy)));
         assert!(read_down(&[0; 23]).is_none() && read_up(&[0x40; 5]).is_none());
@@ -290,13 +291,14 @@ mod tests {
         assert_eq!(egprs_uplink_ack(3, &long, 9, None, 7).len(), OCTETS);
     }
 
-    /// GP-08: the bitmap of EGPRS ends with the oldest block behind V(Q), as a real PCU writes and reads it.
+    /// GP-08: the EGPRS bitmap ends with the oldest block after V(Q), as a real PCU writes and reads it.
     #[test]
     fn gp_08_the_bitmap_of_egprs_ends_with_the_oldest_block() {
         let received: Vec<u32> = (1..24).filter(|b| *b != 8).collect();
         let octets = egprs_downlink_ack(3, &report(&received, Numbering::egprs(64)), None);
         let mut r = BitReader::new(&octets);
-        // MAC header, type, TFI, two flags, no request, no PFI and no extension; then the description up to the bitmap.
+        // MAC header, type, TFI, two flags, no request, no PFI, no extension; then the description up to the
+        // bitmap.
         r.take(8 + 6 + 5 + 2 + 1 + 2);
         assert_eq!(r.take(1 + 8), Some(1 << 8 | (15 + 23)));
         r.take(1 + 1 + 1 + 11 + 1);

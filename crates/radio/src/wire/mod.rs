@@ -11,7 +11,7 @@
 //! | `pcuif` | base station to PCU | Osmocom's `pcuif_proto.h` |
 //! | `gsmtap` | GSMTAP version 2 | the header of libosmocore |
 //!
-//! Parsers take anything: what is too short or out of range gives none.
+//! Parsers accept arbitrary input: short or out-of-range input gives `None`.
 
 pub mod assignment;
 pub mod bits;

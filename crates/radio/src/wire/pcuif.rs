@@ -1,7 +1,8 @@
-//! Interface between base station and PCU: messages of Osmocom's PCUIF, version 0x0a, as osmo-pcu 1.1.0 speaks it.
+//! Interface between base station and PCU: messages of Osmocom's PCUIF, version 0x0a, as in osmo-pcu 1.1.0.
 //!
-//! Each message is 1006 octets, packed, little endian. The PCU clocks nothing: it answers each ready-to-send of a
-//! timeslot with one block. Source: `include/osmocom/pcu/pcuif_proto.h` of Osmocom's osmo-pcu.
+//! Each message has 1006 octets, packed, little endian. The base station is the clock: the PCU answers each
+//! ready-to-send of a timeslot with one block. Source: `include/osmocom/pcu/pcuif_proto.h` of Osmocom's
+//! osmo-pcu.
 
 use crate::tdma::{self, Tick};
 
@@ -9,7 +10,7 @@ use crate::tdma::{self, Tick};
 pub const SIZE: usize = 1006;
 /// Largest block that a message carries, octets.
 pub const LARGEST: usize = 162;
-/// ARFCN of the cell, as far as anybody looks at it.
+/// ARFCN of the cell; it has no effect.
 pub const ARFCN: u16 = 871;
 /// BVCI, NSEI and NSVCI of the cell.
 pub const BVCI: u16 = 1234;
@@ -34,59 +35,59 @@ mod sapi {
     pub(super) const PDTCH: u8 = 5;
 }
 
-/// What the PCU is told of its cell.
+/// Cell information for the PCU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
     /// Timeslots with a PDCH, timeslot 0 in the lowest bit.
     pub slots: u8,
-    /// UDP port of the PCU's end of Gb, and of the SGSN's, both on loopback.
+    /// UDP ports of Gb on loopback: the PCU's and the SGSN's.
     pub ports: [u16; 2],
-    /// Coding scheme that a TBF begins with, 1 to 4; 0: the PCU's own choice.
+    /// Initial coding scheme of a TBF, 1 to 4; 0: the PCU's choice.
     pub initial: u8,
-    /// The base station knows MCS-1 to MCS-9.
+    /// The base station supports MCS-1 to MCS-9.
     pub egprs: bool,
 }
 
-/// What the PCU says, or hears.
+/// A message of the PCU, or an uplink block for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said<'a> {
-    /// A downlink block for a timeslot; empty: nothing is to be sent.
+    /// Downlink block for a timeslot; empty: nothing to send.
     Block {
-        /// The timeslot.
+        /// Timeslot.
         slot: u8,
-        /// The block.
+        /// Octets of the block.
         octets: &'a [u8],
     },
-    /// An uplink block of a timeslot; empty: none could be decoded.
+    /// Uplink block of a timeslot; empty: none was decoded.
     Heard {
-        /// The timeslot.
+        /// Timeslot.
         slot: u8,
-        /// The block.
+        /// Octets of the block.
         octets: &'a [u8],
     },
-    /// A message for the AGCH.
+    /// Message for the AGCH.
     Grant(&'a [u8]),
-    /// A message for the PCH, after the three digits of the paging group.
+    /// Message for the PCH, without the three digits of the paging group.
     Paged(&'a [u8]),
-    /// A timeslot becomes a PDCH, or is one no longer.
+    /// Activation or deactivation of a PDCH.
     Activate {
-        /// The timeslot.
+        /// Timeslot.
         slot: u8,
-        /// It becomes one.
+        /// True for activation.
         on: bool,
     },
     /// Another message, by its type.
     Other(u8),
 }
 
-/// Reads a message of the PCU, or an uplink block for it; none if it is too short.
+/// Reads a message of the PCU, or an uplink block for it; `None` if it is too short.
 pub fn read(message: &[u8]) -> Option<Said<'_>> {
     let (kind, body) = (*message.first()?, message.get(4..)?);
     Some(match kind {
         kind::DATA_REQ | kind::DATA_IND => {
             let (sapi, length) = (*body.first()?, usize::from(*body.get(1)?));
             let octets = body.get(2..2 + length)?;
-            // The frame number and the ARFCN stand between the block and the number of the carrier.
+            // Frame number and ARFCN are between the block and the carrier number.
             let slot = *body.get(2 + LARGEST + 7)?;
             match sapi {
                 sapi::PDTCH if slot < 8 && kind == kind::DATA_IND => Said::Heard { slot, octets },
@@ -111,7 +112,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What the cell is: sent once, when the PCU has connected.
+/// Cell information: sent once, when the PCU has connected.
 pub fn info(info: &Info) -> Vec<u8> {
     let mut b: Vec<u8> = Vec::new();
     b.extend(0x0au32.to_le_bytes());
@@ -130,7 +131,7 @@ pub fn info(info: &Info) -> Vec<u8> {
     // BSIC, routing area 001-00-1-0.
     b.extend([63, 1, 0, 1, 0, 0, 1, 0, 0, 0]);
     b.extend(BVCI.to_le_bytes());
-    // Timers of the network service and of BSSGP, s or ms as the PCU has them.
+    // Timers of the network service and of BSSGP, in the PCU's units (s or ms).
     b.extend([3, 3, 3, 3, 30, 3, 10, 3, 3, 3, 3, 3, 10, 3, 10, 3, 10, 3]);
     b.extend(20_960u16.to_le_bytes());
     b.extend(50u16.to_le_bytes());
@@ -150,12 +151,12 @@ pub fn info(info: &Info) -> Vec<u8> {
     message(kind::INFO_IND, &b)
 }
 
-/// The time.
+/// Time indication.
 pub fn time(tick: Tick) -> Vec<u8> {
     message(kind::TIME_IND, &tdma::frame_of(tick).to_le_bytes())
 }
 
-/// A timeslot is ready to send the block of a block period.
+/// Ready-to-send of a timeslot for a block period.
 pub fn ready(tick: Tick, slot: u8) -> Vec<u8> {
     let mut b = vec![sapi::PDTCH, 0, 0, 0];
     b.extend(tdma::frame_of(tick).to_le_bytes());
@@ -164,7 +165,7 @@ pub fn ready(tick: Tick, slot: u8) -> Vec<u8> {
     message(kind::RTS_REQ, &b)
 }
 
-/// An uplink block of a block period; empty: none could be decoded. `quality` is C/I in tenths of a dB.
+/// Uplink block of a block period; empty: none was decoded. `quality` is C/I in tenths of a dB.
 pub fn uplink(tick: Tick, slot: u8, octets: &[u8], quality: i16) -> Vec<u8> {
     let octets = &octets[..octets.len().min(LARGEST)];
     let mut b = vec![sapi::PDTCH, octets.len() as u8];
@@ -191,7 +192,7 @@ pub fn request(tick: Tick, octet: u8) -> Vec<u8> {
     message(kind::RACH_IND, &b)
 }
 
-/// A message has been sent on the PCH.
+/// Confirmation of a message sent on the PCH.
 pub fn paged(octets: &[u8]) -> Vec<u8> {
     let octets = &octets[..octets.len().min(LARGEST)];
     let mut b = vec![sapi::PCH, octets.len() as u8];

@@ -29,8 +29,8 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// What every folder must allow, whatever a kill left in it: to read `finished`, to continue to ten
-/// repetitions, to finish.
+/// Invariants of every folder after a kill: `finished` can be read, the run can be continued to ten
+/// repetitions and finished.
 #[track_caller]
 fn continues(path: &Path, finished: &[Row]) {
     match read(path) {
@@ -97,16 +97,16 @@ fn another_run_is_refused_before_and_after_the_end() {
 fn killed_before_anything_finished() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path();
-    // Locked, nothing else.
+    // A folder with a lock only.
     drop(RunFolder::create(path).unwrap());
     assert!(matches!(read(path), Err(Error::Empty { .. })));
-    // While `run.json` was being prepared: not there yet, and the folder can still be taken.
+    // Killed while `run.json` was written: it does not exist, and the folder can still be taken.
     fs::write(durable::temporary(&path.join(RUN)), "{\"se").unwrap();
     let folder = RunFolder::create(path).unwrap();
     assert_eq!(names(path), [LOCK], "what was half prepared is gone");
     folder.write_run(&json!({"seed": 1})).unwrap();
     drop(folder);
-    // At every byte of the journal's beginning.
+    // A kill at every byte of the journal's beginning.
     let whole = {
         let mut folder = RunFolder::open(path).unwrap();
         folder.start(&header()).unwrap();
@@ -155,7 +155,7 @@ fn killed_while_a_finished_run_was_continued() {
     let (_parent, path, mut folder) = begun();
     folder.append(&rows(0..5)).unwrap();
     folder.finish().unwrap();
-    // Just begun, and then with a new repetition.
+    // A new journal, first empty, then with a new repetition.
     folder.start(&header()).unwrap();
     assert_eq!(read(&path).unwrap().1, rows(0..5));
     folder.append(&rows(7..8)).unwrap();
@@ -181,7 +181,8 @@ fn a_damaged_run_json_is_named() {
     assert!(message.contains(RUN) && message.contains("is not JSON"), "{message}");
 }
 
-/// EG-25: tables beside the main one: made durable with it, continued after a kill, extended by more repetitions.
+/// EG-25: further tables are made durable with the main one, continued after a kill, extended by more
+/// repetitions.
 #[test]
 fn eg_25_tables_beside_the_main_one() {
     let cells = vec![Cell::new(0, [("recovery", "reno")])];
@@ -194,7 +195,7 @@ fn eg_25_tables_beside_the_main_one() {
     let (_parent, path, mut folder) = begun();
     folder.append_table("cells", &beside, &of(0..1)).unwrap();
     folder.append(&rows(0..1)).unwrap();
-    // Killed between the two: the repetition is run again.
+    // Killed between both tables: the repetition is run again.
     folder.append_table("cells", &beside, &of(1..2)).unwrap();
     assert_eq!(folder.table("cells").unwrap(), of(0..2));
     assert_eq!(folder.table("slots").unwrap(), []);

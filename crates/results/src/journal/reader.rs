@@ -1,4 +1,4 @@
-//! Reading of a journal record by record, in the memory of one record.
+//! Sequential reader of a journal, in the memory of one record.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use super::{HEAD, MAGIC, check_head, damaged, decode, record_at, take, take_u32}
 use crate::error::{Error, Result};
 use crate::row::{Header, Row};
 
-/// A journal that is read from its beginning, or from a record on.
+/// Position in a journal, at the beginning or at a record.
 pub struct Reader<R> {
     path: PathBuf,
     from: R,
     header: Header,
-    /// Offset of the next record.
+    /// Offset of the next record, and the position of `from`.
     at: u64,
-    /// The payload of the last record; kept for its capacity.
+    /// Payload of the last record; the buffer is kept for its capacity.
     payload: Vec<u8>,
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Reads the header. `None` when the run was killed before it was complete; `path` is for messages.
+    /// Reads the header. `None` if the run was killed before it was complete; `path` is used in messages.
     ///
     /// # Errors
-    /// As of [`super::read`].
+    /// Errors of [`super::read`].
     pub fn new(path: &Path, mut from: R) -> Result<Option<Reader<R>>> {
         let mut magic = Vec::new();
         from.rewind().map_err(Error::io("read", path))?;
@@ -46,29 +46,31 @@ impl<R: Read + Seek> Reader<R> {
         &self.header
     }
 
-    /// The header, of a journal that has been read.
+    /// Header, by value.
     pub fn into_header(self) -> Header {
         self.header
     }
 
-    /// Offset of the record that is read next; at the end, the bytes of the file that are whole records.
+    /// Offset of the next record; at the end, the size of the complete records in bytes.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Goes on at the record with this offset.
+    /// Continues at the record with this offset. A buffer that holds it is kept; an absolute seek would refill it.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn go_to(&mut self, at: u64) -> Result<()> {
+        let by = at.wrapping_sub(self.at).cast_signed();
+        self.from.seek_relative(by).map_err(Error::io("read", &self.path))?;
         self.at = at;
-        self.from.seek(SeekFrom::Start(at)).map(|_| ()).map_err(Error::io("read", &self.path))
+        Ok(())
     }
 
-    /// The cell and the number of the next repetition; `None` at the end.
+    /// Cell and number of the next repetition; `None` at the end.
     ///
     /// # Errors
-    /// As of [`super::read`].
+    /// Errors of [`super::read`].
     pub fn next_key(&mut self) -> Result<Option<(u32, u64)>> {
         let start = self.at;
         if !self.advance()? {
@@ -82,10 +84,10 @@ impl<R: Read + Seek> Reader<R> {
         key.map(Some).ok_or_else(|| misfit(&self.path, start))
     }
 
-    /// Adds the rows of the next repetition to `rows`; false at the end.
+    /// Appends the rows of the next repetition to `rows`; false at the end.
     ///
     /// # Errors
-    /// As of [`super::read`].
+    /// Errors of [`super::read`].
     pub fn next(&mut self, rows: &mut Vec<Row>) -> Result<bool> {
         let start = self.at;
         if !self.advance()? {
@@ -99,6 +101,8 @@ impl<R: Read + Seek> Reader<R> {
         let there = record(&self.path, &mut self.from, self.at, &mut self.payload)?;
         if there {
             self.at += (HEAD + self.payload.len()) as u64;
+        } else {
+            self.from.seek(SeekFrom::Start(self.at)).map_err(Error::io("read", &self.path))?;
         }
         Ok(there)
     }
@@ -108,7 +112,8 @@ fn misfit(path: &Path, offset: u64) -> Error {
     damaged(path, offset as usize, "a repetition that does not fit the header".to_owned())
 }
 
-/// Reads the payload of the record at `at`, where `from` stands; false at the end and at a torn tail.
+/// Reads the payload of the record at `at`, the present position of `from`; false at the end and at a torn
+/// tail.
 fn record(path: &Path, from: &mut (impl Read + Seek), at: u64, payload: &mut Vec<u8>) -> Result<bool> {
     let fail = |source| Error::Io { action: "read", path: path.to_owned(), source };
     let mut head = Vec::with_capacity(HEAD);
@@ -119,13 +124,13 @@ fn record(path: &Path, from: &mut (impl Read + Seek), at: u64, payload: &mut Vec
         && head_check == check_head(at, length)
     {
         payload.clear();
-        // Grows with what is there, not with what a damaged length announces.
+        // Memory grows with the data present, not with a damaged length.
         from.by_ref().take(u64::from(length)).read_to_end(payload).map_err(fail)?;
         if payload.len() as u64 == u64::from(length) && crc32fast::hash(payload) == payload_check {
             return Ok(true);
         }
     }
-    // A kill tears only the last record. Is there a good one after this?
+    // A kill tears only the last record, so a good record after this one means damage.
     let mut rest = Vec::new();
     from.seek(SeekFrom::Start(at)).map_err(fail)?;
     from.read_to_end(&mut rest).map_err(fail)?;

@@ -12,7 +12,7 @@ fn header() -> Header {
     Header::new("4f1c", 7, "0.1.0", cells, columns).unwrap()
 }
 
-/// Three repetitions; the second has two flows, and values that are absent and strange.
+/// Three repetitions; the second has two flows, with missing and unusual values.
 fn rows() -> Vec<Row> {
     let mut strange = vec![None; 9];
     strange[0] = Some(-0.0);
@@ -25,7 +25,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// How many rows are finished after each of the three repetitions.
+/// Number of finished rows after each of the three repetitions.
 const WHOLE: [usize; 4] = [0, 1, 3, 4];
 
 fn folder() -> (TempDir, PathBuf) {
@@ -34,7 +34,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The ends of the header and of each repetition in a journal of [`rows`].
+/// Ends of the header and of each repetition in a journal of [`rows`].
 fn ends(path: &Path) -> Vec<u64> {
     let mut journal = Journal::create(path, &header()).unwrap();
     let mut ends = vec![journal.length()];
@@ -86,7 +86,7 @@ fn cut_at_every_byte_and_filled_with_zeros() {
         let mut bytes = whole[..cut].to_vec();
         bytes.resize(whole.len() + 100, 0);
         fs::write(&path, &bytes).unwrap();
-        // Zeros after the cut may be what was there: then nothing was torn.
+        // Zeros after the cut may equal the original bytes; then no record was torn.
         let same = bytes.iter().zip(&whole).take_while(|(a, b)| a == b).count() as u64;
         let records = ends.iter().filter(|&&end| end <= same).count();
         let found = read(&path).unwrap().map_or(Vec::new(), |contents| contents.rows);
@@ -114,7 +114,7 @@ fn every_flipped_bit_is_noticed() {
             assert_eq!(offset, start, "byte {at}");
             assert_eq!(fs::read(&path).unwrap(), bytes, "a damaged journal is not touched");
         } else {
-            // The last record: as good as torn.
+            // The last record: treated as torn.
             assert_eq!(result.unwrap().1, rows()[..3], "byte {at}");
         }
     }
@@ -144,7 +144,7 @@ fn no_record_counts_where_it_was_not_written() {
     let (_folder, path) = folder();
     let ends = ends(&path);
     let mut bytes = fs::read(&path).unwrap();
-    // The first repetition is lost, the others move up.
+    // The first repetition is removed, so that the others have wrong offsets.
     bytes.drain(ends[0] as usize..ends[1] as usize);
     fs::write(&path, &bytes).unwrap();
     let found = read(&path).unwrap().unwrap();
@@ -215,4 +215,59 @@ proptest! {
         let _ = read(&path);
         let _ = Journal::open_or_resume(&path, &header());
     }
+}
+
+/// A file of memory that counts what is read from it.
+struct Counted {
+    file: Cursor<Vec<u8>>,
+    bytes: std::rc::Rc<std::cell::Cell<usize>>,
+}
+
+impl io::Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(into)?;
+        self.bytes.set(self.bytes.get() + read);
+        Ok(read)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Two threads leave two stretches, which are read in turn: their bytes are read once, not once a repetition.
+#[test]
+fn going_back_and_forth_reads_the_file_once() {
+    let (_folder, path) = folder();
+    let mut journal = Journal::create(&path, &header()).unwrap();
+    let row = |repetition| Row::new(0, repetition, "download", [0.5; 9]);
+    for repetition in (0..400).step_by(2).chain((1..400).step_by(2)) {
+        journal.append(&[row(repetition)]).unwrap();
+    }
+    let text = fs::read(&path).unwrap();
+    let bytes = std::rc::Rc::default();
+    let counted = Counted { file: Cursor::new(text.clone()), bytes: std::rc::Rc::clone(&bytes) };
+    let mut reader = Reader::new(&path, BufReader::with_capacity(1 << 18, counted)).unwrap().unwrap();
+    let mut places = Vec::new();
+    while reader.next_key().unwrap().is_some() {
+        places.push(reader.at());
+    }
+    let (length, begin) = (reader.at(), text.len() as u64 - 400 * (places[1] - places[0]));
+    assert_eq!(length, text.len() as u64);
+    places.insert(0, begin);
+    let mut rows = Vec::new();
+    for repetition in 0..400 {
+        reader.go_to(places[repetition / 2 + 200 * (repetition % 2)]).unwrap();
+        assert!(reader.next(&mut rows).unwrap());
+    }
+    assert_eq!(rows, (0..400).map(row).collect::<Vec<_>>());
+    assert!(bytes.get() <= 3 * text.len(), "{} bytes were read of {}", bytes.get(), text.len());
+    // The end is no place to stay: what comes before it is read again.
+    reader.go_to(length).unwrap();
+    assert!(!reader.next(&mut rows).unwrap());
+    reader.go_to(places[399]).unwrap();
+    assert!(reader.next(&mut rows).unwrap());
+    assert_eq!(rows.last(), Some(&row(399)));
 }

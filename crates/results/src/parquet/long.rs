@@ -1,7 +1,8 @@
 //! Tables of events and of time series: typed columns, many rows for a repetition.
 //!
-//! Unlike `flows.parquet` such a table is asked for, repetition by repetition, and is not read back here. Columns are
-//! `cell` (int32), `repetition` (int64), `t_s` (double, seconds), and those of the caller, null where a row has none.
+//! Unlike `flows.parquet`, such a table is written on request, for selected repetitions, and is not read back
+//! here. Columns are `cell` (int32), `repetition` (int64), `t_s` (double, seconds), and those of the caller,
+//! null without a value.
 
 use super::{GROUP, Outcome, write_column, write_nullable};
 use crate::durable;
@@ -43,39 +44,39 @@ pub enum Datum {
     Bool(bool),
 }
 
-/// A row: when and where in the sweep, and a value for each column of the caller.
+/// A row: keys, time, and a value for each column of the caller.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Instant {
-    /// Number of the combination of the grid.
+    /// Index of the cell.
     pub cell: u32,
     /// Number of the repetition.
     pub repetition: u64,
     /// Seconds from the start of the repetition.
     pub t: f64,
-    /// In the order of the columns; shorter where the rest is null.
+    /// Values in the order of the columns; missing trailing values are null.
     pub values: Vec<Option<Datum>>,
 }
 
-/// Takes a row.
+/// Accepts a row.
 pub type Push<'a> = &'a mut dyn FnMut(Instant) -> Result<()>;
 
-/// What a table is and whose run it belongs to.
+/// Name, columns and run of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// Name of the table: `events`, say.
+    /// Name of the table, such as `events`.
     pub name: &'a str,
-    /// Columns after the three keys.
+    /// Columns after the key columns.
     pub columns: &'a [(&'a str, Kind)],
-    /// Version, hash of the scenario, seed: as in `flows.parquet`.
+    /// Version, scenario hash and seed, as in `flows.parquet`.
     pub of: &'a crate::Header,
 }
 
-/// Writes the table that `fill` gives row by row, sorted by cell, repetition and time; the number of rows. Some
-/// thousand rows are held at once.
+/// Writes the table of the rows that `fill` passes, sorted by cell, repetition and time; returns the number
+/// of rows. Some thousand rows are in memory.
 ///
 /// # Errors
-/// Those of `fill`, and [`Error::Io`] and [`Error::Parquet`] when it cannot be written; a file that was there is then
-/// untouched.
+/// Errors of `fill`, and [`Error::Io`] and [`Error::Parquet`] for failed writes; an existing file is then
+/// unchanged.
 pub fn write(path: &Path, head: Head<'_>, fill: &mut dyn FnMut(Push<'_>) -> Result<()>) -> Result<u64> {
     let mut many = 0;
     durable::replace(path, |file| {
@@ -152,7 +153,7 @@ fn group(writer: &mut SerializedFileWriter<File>, columns: &[(&str, Kind)], rows
     write_column::<DoubleType>(&mut group, &times, None)?;
     for (at, (name, kind)) in columns.iter().enumerate() {
         let values = rows.iter().map(|row| row.values.get(at).and_then(Option::as_ref));
-        // A value of another type is a fault of the caller, and is not written as something else.
+        // A value of another type is a fault of the caller and is not converted.
         let fits = values.clone().flatten().all(|value| value.kind() == *kind);
         if !fits {
             return Err(ParquetError::General(format!("a value of `{name}` is not of its type")));
@@ -211,7 +212,7 @@ mod tests {
     const COLUMNS: &[(&str, Kind)] =
         &[("event", Kind::Text), ("size", Kind::Int), ("rto", Kind::Real), ("spurious", Kind::Bool)];
 
-    /// Rows of more than one group come back in their order with their types, and what is missing is null.
+    /// Rows of several row groups are restored in order with their types; missing values are null.
     #[test]
     fn rows_come_back() {
         let folder = tempfile::tempdir().unwrap();
@@ -242,7 +243,7 @@ mod tests {
         }
     }
 
-    /// A value of another type is refused, and the file that was there stays.
+    /// A value of another type is refused, and the existing file is unchanged.
     #[test]
     fn a_value_of_another_type_is_refused() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Reading of a Parquet table by groups of rows and by columns.
+//! Reader of a Parquet table by row group and by column.
 //!
-//! A whole table need not fit into memory: a group of rows does, and a single column does.
+//! Memory holds one row group, or a single column.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,10 +17,10 @@ use super::{HEADER_KEY, Outcome, PAGES_KEY};
 use crate::error::{Error, Result};
 use crate::row::{Header, KEYS, Row};
 
-/// Reads a table that [`write_flows`](super::write_flows) wrote: its header and its rows in the table's order.
+/// Reads a table of [`write_flows`](super::write_flows): header, and rows in the table's order.
 ///
 /// # Errors
-/// As of [`Table::open`].
+/// Errors of [`Table::open`].
 pub fn read_flows(path: &Path) -> Result<(Header, Vec<Row>)> {
     let table = Table::open(path)?;
     let mut rows = Vec::new();
@@ -30,7 +30,7 @@ pub fn read_flows(path: &Path) -> Result<(Header, Vec<Row>)> {
     Ok((table.header, rows))
 }
 
-/// An open table. Its rows are in its order, in groups.
+/// An open table; its rows are sorted, in row groups.
 pub struct Table {
     path: PathBuf,
     reader: SerializedFileReader<File>,
@@ -38,7 +38,7 @@ pub struct Table {
     places: Places,
 }
 
-/// The keys of a group of rows.
+/// Keys of a row group.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     pub(crate) cells: Vec<u32>,
@@ -53,20 +53,20 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Opens a table that this program wrote and checks its pages.
+    /// Opens a table of this program and checks its pages.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Parquet`] when the file cannot be read, [`Error::NotFlows`] when it is some
-    /// other Parquet file or damaged, [`Error::Header`] when it is that of a later program.
+    /// [`Error::Io`] and [`Error::Parquet`] if the file cannot be read, [`Error::NotFlows`] for other Parquet
+    /// files and for damage, [`Error::Header`] for a newer program's header.
     pub fn open(path: &Path) -> Result<Table> {
         let file = File::open(path).map_err(Error::io("read", path))?;
         Table::of(file, path)
     }
 
-    /// Opens a table in this file; `path` is for messages.
+    /// Opens a table in this file; `path` is used in messages.
     ///
     /// # Errors
-    /// As of [`Table::open`].
+    /// Errors of [`Table::open`].
     pub(crate) fn of(file: File, path: &Path) -> Result<Table> {
         guarded(path, || {
             let pages = file.try_clone().map_err(Error::io("read", path))?;
@@ -83,12 +83,12 @@ impl Table {
         &self.header
     }
 
-    /// Groups of rows.
+    /// Number of row groups.
     pub(crate) fn groups(&self) -> usize {
         self.reader.num_row_groups()
     }
 
-    /// All rows, one group after another.
+    /// All rows, by row group.
     pub fn into_rows(self) -> TableRows {
         TableRows { table: self, group: 0, held: VecDeque::new() }
     }
@@ -96,7 +96,7 @@ impl Table {
     /// Calls `each` for every repetition of every cell.
     ///
     /// # Errors
-    /// As of [`Table::open`].
+    /// Errors of [`Table::open`].
     pub(crate) fn each_repetition(&self, each: &mut dyn FnMut(u32, u64)) -> Result<()> {
         let mut last = None;
         for group in 0..self.groups() {
@@ -110,26 +110,26 @@ impl Table {
         Ok(())
     }
 
-    /// The keys of a group.
+    /// Keys of a row group.
     ///
     /// # Errors
-    /// As of [`Table::open`].
+    /// Errors of [`Table::open`].
     pub(crate) fn keys(&self, group: usize) -> Result<Keys> {
         guarded(&self.path, || self.decode_keys(group))
     }
 
-    /// The values of a metric in a group.
+    /// Values of a metric in a row group.
     ///
     /// # Errors
-    /// As of [`Table::open`].
+    /// Errors of [`Table::open`].
     pub(crate) fn values(&self, group: usize, column: usize) -> Result<Vec<Option<f64>>> {
         guarded(&self.path, || self.decode_values(group, column))
     }
 
-    /// Adds the rows of a group to `rows`.
+    /// Appends the rows of a row group to `rows`.
     ///
     /// # Errors
-    /// As of [`Table::open`]; [`Error::Row`] for a row that does not fit the header.
+    /// Errors of [`Table::open`]; [`Error::Row`] for a row that does not fit the header.
     pub(crate) fn read_group(&self, group: usize, rows: &mut Vec<Row>) -> Result<()> {
         let first = rows.len();
         guarded(&self.path, || {
@@ -209,20 +209,20 @@ impl Table {
     }
 }
 
-/// The rows of a table in its order, of which one group is in memory.
+/// Rows of a table in its order, with one row group in memory.
 #[derive(Debug)]
 pub struct TableRows {
     table: Table,
-    /// The group that is read next.
+    /// Next row group.
     group: usize,
     held: VecDeque<Row>,
 }
 
 impl TableRows {
-    /// Adds the rows of the next repetition to `rows`: none at the end.
+    /// Appends the rows of the next repetition to `rows`, or none at the end.
     ///
     /// # Errors
-    /// As of [`Table::open`]; [`Error::Row`] for a row that does not fit the header.
+    /// Errors of [`Table::open`]; [`Error::Row`] for a row that does not fit the header.
     pub(crate) fn next_repetition(&mut self, rows: &mut Vec<Row>) -> Result<()> {
         let mut key = None;
         loop {
@@ -246,8 +246,8 @@ impl TableRows {
     }
 }
 
-/// The check of the pages keeps accidents away from the library's decoders, but some bytes that pass it
-/// still make them panic. A file is no bug of ours, so that becomes an error too.
+/// Converts panics of the Parquet library into errors. The checksum of the pages detects accidental damage,
+/// but some files that pass it still make the decoders panic.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(Error::not_flows(path, "its content cannot be decoded")))
@@ -267,7 +267,7 @@ fn metadata<'a>(reader: &'a SerializedFileReader<File>, key: &str) -> Option<&'a
     pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
 }
 
-/// Whether the pages are those that were written.
+/// Whether the pages match their checksum.
 fn check_pages(path: &Path, mut file: File, sealed: Option<&str>) -> Result<()> {
     let length = sealed.and_then(|sealed| sealed.split(' ').next()?.parse().ok()).unwrap_or(0);
     file.rewind().map_err(Error::io("read", path))?;
@@ -291,7 +291,7 @@ fn check_pages(path: &Path, mut file: File, sealed: Option<&str>) -> Result<()> 
     }
 }
 
-/// Where in the file the columns are that make a row.
+/// Indexes of the columns that form a row.
 struct Places {
     keys: [usize; 3],
     values: Vec<usize>,
@@ -329,7 +329,7 @@ impl Places {
     }
 }
 
-/// The values that are there, and for a nullable column a level per row: 1 where there is one.
+/// Values of a column, and for a nullable column one definition level per row: 1 with a value.
 fn read_column<T: DataType>(mut reader: ColumnReaderImpl<T>, count: usize) -> Outcome<(Vec<T::T>, Vec<i16>)> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     loop {

@@ -82,7 +82,7 @@ fn other_files_are_refused() {
     fs::write(&path, "PAR1 it is not PAR1").unwrap();
     assert!(matches!(read_flows(&path), Err(Error::Parquet { .. })));
 
-    // A table of something else.
+    // A table with another schema.
     let fields = Type::group_type_builder("other").build().unwrap();
     let file = fs::File::create(&path).unwrap();
     SerializedFileWriter::new(file, Arc::new(fields), Arc::default()).unwrap().close().unwrap();
@@ -108,7 +108,7 @@ fn every_flipped_byte_is_survived() {
             let mut bytes = whole.clone();
             bytes[at] ^= mask;
             fs::write(&path, &bytes).unwrap();
-            // A flipped byte of the footer may leave the rows as they are, but never gives others.
+            // A flipped byte of the footer may leave the rows unchanged, but never gives other rows.
             if let Ok((_, found)) = read_flows(&path) {
                 assert_eq!(found, rows, "byte {at}");
             }
@@ -137,7 +137,7 @@ proptest! {
         let path = folder.path().join("flows.parquet");
         write_flows(&path, &header(), &rows).unwrap();
         let (_, found) = read_flows(&path).unwrap();
-        // Debug text tells -0.0 from 0.0.
+        // Debug format distinguishes -0.0 from 0.0.
         prop_assert_eq!(format!("{found:?}"), format!("{rows:?}"));
     }
 }

@@ -15,7 +15,7 @@ fn header(cells: usize) -> Header {
     Header::new("ab12", 7, "0.1.0", grid, columns).unwrap()
 }
 
-/// Values without order, some of them missing, among them a zero below zero.
+/// Unordered values, some missing, one of them negative zero.
 fn values(cell: u32, repetition: u64, flow: u64) -> [Option<f64>; 3] {
     let mixed =
         (u64::from(cell) * 7919 + repetition * 104_729 + flow * 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -33,14 +33,14 @@ fn repetition(cell: u32, repetition: u64, flows: &[&str]) -> Vec<Row> {
     flows.iter().enumerate().map(row).collect()
 }
 
-/// Rows of a folder that finished in a wild order, over a journal and a table, beside the same rows in memory.
+/// Rows of a folder that finished in random order, in a journal and a table, with equal rows in memory.
 fn both(header: &Header, repetitions: &[(u32, u64)], flows: &[&str]) -> (Table, Vec<Row>) {
     let place = tempfile::tempdir().unwrap();
     let mut folder = RunFolder::create(place.path().join("run")).unwrap();
     folder.start(header).unwrap();
     let (early, late) = repetitions.split_at(repetitions.len() / 3);
     for (sitting, part) in [early, late].into_iter().enumerate() {
-        // Two threads that take batches of eight in turn, and a third that is late.
+        // Two threads with alternating batches of eight, and a third one that is late.
         let mut batches: Vec<&[(u32, u64)]> = part.chunks(8).collect();
         batches.chunks_mut(2).filter(|pair| pair.len() == 2).for_each(|pair| pair.swap(0, 1));
         let all = batches.len();
@@ -91,7 +91,7 @@ fn summaries(source: Source<'_>) -> Vec<CellSummary> {
     all
 }
 
-/// Short cells, long ones that are read by column, and cells without rows, over several groups of the file.
+/// Short cells, long cells that are read by column, and cells without rows, across several row groups.
 #[test]
 fn a_table_is_summed_up_as_its_rows_are() {
     let many = |cell: u32| match cell {
@@ -110,7 +110,7 @@ fn a_table_is_summed_up_as_its_rows_are() {
         assert!(found == summaries(Source::Rows(&header, &rows)), "{} flows", flows.len());
         assert_eq!(found.len(), 9);
         assert_eq!(found.iter().map(|cell| cell.repetitions).collect::<Vec<_>>()[1], many(1));
-        // The sign of zero shows in the bits alone.
+        // The sign of zero is visible in the bits only.
         let signs = |summaries: &[CellSummary]| -> Vec<bool> {
             let flows = summaries.iter().flat_map(|cell| &cell.flows).flat_map(|(_, metrics)| metrics);
             let all = summaries.iter().flat_map(|cell| &cell.metrics).chain(flows);

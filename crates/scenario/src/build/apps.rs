@@ -8,8 +8,8 @@ use transport::app::tell::{Listener, Pace, Teller};
 use transport::app::{Reading, Sink};
 use transport::tcp::Role;
 
-/// The application of an end of a flow that may hold several connections; none: it carries bulk data. Both ends get
-/// the same letters.
+/// Application at one end of a flow with messages or several connections; `None` for bulk data. Both ends
+/// share the record of message boundaries.
 pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Option<Box<dyn Workload>> {
     let letters = letters.clone();
     Some(match (&flow.app, role) {
@@ -21,7 +21,7 @@ pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Optio
     })
 }
 
-/// The receiving application of bulk data.
+/// Receiving application of bulk data.
 pub fn sink(flow: &Flow) -> Sink {
     let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
     let sink = Sink::new(bytes).timed(lasts.is_some());

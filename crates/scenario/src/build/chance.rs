@@ -1,4 +1,4 @@
-//! Varying propagation and packet losses of a link, from the model to the path.
+//! Builder of a link's delay jitter and packet losses.
 
 use crate::model::{Delay, Link, LossKind, share};
 use base::dist::Sampler;
@@ -40,7 +40,7 @@ pub(super) fn rule(kind: &LossKind, name: &str, seed: Seed) -> Rule {
     }
 }
 
-/// A bad state that is weather: how long the good one and how long the bad one lasts, in turn.
+/// Gate of a two-state loss process over time: sojourn times of the good and of the bad state.
 pub(super) fn gate_of_closures(
     good: &base::dist::Dist,
     bad: &base::dist::Dist,

@@ -1,6 +1,4 @@
-//! Builder of channels and of their state-machine followers.
-//!
-//! And how do machines of states become copies that every link on them follows.
+//! Builder of channels and of the followers of state machines.
 
 use super::{Builder, draw_time, gate_of_closures};
 use crate::model::channel::{self, ErrorKind, ErrorMode, When};
@@ -26,7 +24,7 @@ use path::shaper::{Shape, Shaper};
 use path::states::{Machine, Plan, State};
 use std::sync::Arc;
 
-/// What the machines of a model do in one repetition, triggers included.
+/// Plan of every state machine for one repetition, triggers included.
 pub(super) fn plans(model: &Model, seed: Seed) -> Vec<Arc<Plan>> {
     let mut scripts = vec![Vec::new(); model.machines.len()];
     for trigger in &model.triggers {
@@ -58,7 +56,7 @@ pub(super) fn plans(model: &Model, seed: Seed) -> Vec<Arc<Plan>> {
 }
 
 impl Builder<'_> {
-    /// The element of a link that is more than a plain one, known to those who trigger its machines.
+    /// Element of a channel link; followers of its state machines are registered.
     pub(super) fn channel(&mut self, index: usize) -> ElementId {
         let link = &self.model.links[index];
         let none = channel::Channel::default();
@@ -134,7 +132,7 @@ impl Builder<'_> {
         classes
     }
 
-    /// Which packets belong to a class.
+    /// Match rule of a traffic class.
     fn rule(&self, class: &channel::Class) -> Rule {
         let belongs = |names: &Vec<String>| {
             let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
@@ -148,7 +146,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What delays the packets of classes before the queue of a link, if any are to be delayed.
+    /// Shaper of the link's classes, placed before its queue; `None` if no class is shaped.
     pub(super) fn shaper(&mut self, index: usize) -> Option<ElementId> {
         let link = &self.model.links[index];
         let shape = |class: &channel::Class| {
@@ -163,7 +161,7 @@ impl Builder<'_> {
         Some(self.add(format!("{}.shaper", link.name), Shaper::new(shapes)))
     }
 
-    /// Where a queue of a channel is built: that of the link itself, or of one of its classes.
+    /// Parameters of a queue in a channel, be it the link's own or that of a class.
     fn site<'n>(
         &self,
         link: &Link,
@@ -176,7 +174,7 @@ impl Builder<'_> {
 
     fn errors_of(&self, link: &Link, error: usize) -> Errors {
         let error = &self.model.errors[error];
-        // Its weather is shared by its links, its chance per frame is not.
+        // The error process over time is shared by its links; the random stream per frame is the link's own.
         self.errors(&error.kind, &error.mode, &error.name, &format!("{}@{}", error.name, link.name))
     }
 
@@ -208,7 +206,7 @@ impl Builder<'_> {
         let of = &self.model.machines[machine];
         let name = &self.model.links[link].name;
         let setting = |state: &channel::State| {
-            // Of several tables for one link in one state the last one counts.
+            // If several tables of a state set one link, the last one applies.
             let on = state.settings.iter().rev().find(|(l, _)| *l == link).map(|(_, s)| s);
             let weather = format!("{}.{}", of.name, state.name);
             let chance = format!("{weather}@{name}");
@@ -226,7 +224,7 @@ impl Builder<'_> {
         Follower::new(machine as u16, plan, of.states.iter().map(setting).collect())
     }
 
-    /// Leads requests to flush from each watch to the link whose queue they empty.
+    /// Wires the flush requests of each reset watch to the link whose queue they empty.
     pub(super) fn wire_flush(&mut self) {
         for (watch, link) in std::mem::take(&mut self.watches) {
             if let Some(channel) = self.channels[link] {
@@ -235,7 +233,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Leads credit from each link that gives it back to the one before.
+    /// Wires credit from each link that grants it to the previous link.
     pub(super) fn wire_credit(&mut self) {
         for (from, link) in self.model.links.iter().enumerate() {
             if link.channel.as_ref().is_none_or(|c| c.credit.is_none()) {
@@ -251,7 +249,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether packets that come over these links may have wrong bits.
+    /// Whether packets on these links can arrive with bit errors.
     pub(super) fn may_be_corrupt(&self, route: &[usize]) -> bool {
         let corrupts = |mode: &ErrorMode| *mode == ErrorMode::Corrupt;
         route.iter().any(|&l| {

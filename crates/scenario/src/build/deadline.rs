@@ -1,11 +1,11 @@
-//! Construction of deadline-aware routers: the policy of a link, with the remaining hops of every flow.
+//! Builder of deadline-aware routers: policy of a link, with the remaining hops of every flow.
 
 use crate::model::{Delay, Model};
 use base::Span;
 use path::deadline::{Margin, Policy, Rest};
 use path::qdisc::deadline::{Margin as Needs, Options};
 
-/// The policy of link `index`; `ledgers` directions of flows have numbers.
+/// Policy of link `index`; `ledgers` is the number of flow directions.
 pub(super) fn policy(model: &Model, index: usize, deadline: &Options, ledgers: usize) -> Policy {
     let margin = match deadline.margin {
         Needs::Fixed(span) => Margin::Fixed(span),
@@ -36,7 +36,7 @@ pub(super) fn policy(model: &Model, index: usize, deadline: &Options, ledgers: u
     }
 }
 
-/// What one more link adds: propagation, and transmission at its mean rate.
+/// Adds a link to the remaining path: propagation delay, and transmission at its mean rate.
 fn ahead(model: &Model, rest: Rest, link: usize) -> Rest {
     let link = &model.links[link];
     let delay = match &link.delay {

@@ -1,16 +1,17 @@
-//! Builder of header compression: which flows a link's scheme compresses, and to which sizes (RFC 1144, RFC 2507, RFC 6846; catalogue
-//! PR-09, PR-15, PR-16). Packets of kernels, and of other protocols than TCP, pass as they are.
+//! Builder of header compression: the flows that a link compresses, and compressed sizes (RFC 1144, RFC 2507,
+//! RFC 6846; catalogue PR-09, PR-15, PR-16). Packets of kernels and of protocols other than TCP pass
+//! uncompressed.
 
 use super::Builder;
 use crate::model::{HeaderCompression, Link, Transport};
 use path::compression::HeaderSizes;
 use transport::tcp::{Config, Role};
 
-/// Bytes of the headers of TCP over IPv4 without options: what the schemes compress.
+/// TCP/IPv4 header without options, the part that the schemes compress, bytes.
 const HEADERS: u32 = 40;
 
 impl Builder<'_> {
-    /// By ledger, what a flow's end of TCP makes of `of`.
+    /// Value of `of` for the TCP configuration of each flow end, by ledger; `none` for other transports.
     fn by_ledger<T: Clone>(&self, none: T, of: impl Fn(&Config) -> T) -> Vec<T> {
         let end = |role| {
             let (of, none) = (&of, none.clone());
@@ -24,28 +25,31 @@ impl Builder<'_> {
         flows.chain(std::iter::repeat(none.clone())).take(2 * self.numbers()).collect()
     }
 
-    /// By ledger, whether headers are sent as differences on a link; empty if nobody's are.
+    /// By ledger, whether a link sends headers as differences; empty if it does so for no flow.
     pub(super) fn headers_as_differences(&self, link: &Link) -> Vec<bool> {
         match link.compression {
-            // RFC 1144 sends packets whose options change uncompressed.
+            // RFC 1144: packets with changed options are sent uncompressed.
             Some(HeaderCompression::Rfc1144) => self.by_ledger(false, |config| !config.timestamps),
             Some(HeaderCompression::Rfc2507) => self.by_ledger(false, |_| true),
             Some(HeaderCompression::Rohc) | None => Vec::new(),
         }
     }
 
-    /// By ledger, sizes of compressed headers on a link; empty if sizes stay as they are.
+    /// By ledger, compressed header sizes on a link; empty if sizes do not change.
     pub(super) fn compressed_headers(&self, link: &Link) -> Vec<Option<HeaderSizes>> {
         let sizes = |of: fn(&Config) -> HeaderSizes| {
             self.by_ledger(None, |config| (config.wire.header >= HEADERS).then(|| of(config)))
         };
         match link.compression {
-            // RFC 2507 section 7.13, with an 8-bit CID: CID, flags and checksum are 4 B, and segments of one size need no more; an
-            // acknowledgement has its difference in 3 B beside. Options that change follow whole.
+            // RFC 2507 section 7.13, 8-bit CID: CID, flags and checksum take 4 B. Segments of equal size in one
+            // direction need no more, by a special case of the flags (as `SPECIAL_D` of RFC 1144 appendix A). An
+            // ACK adds a delta of 3 B, a zero and 16 bits. Changed options are sent in full.
             Some(HeaderCompression::Rfc2507) => {
                 sizes(|_| HeaderSizes { whole: HEADERS, data: 4, ack: 7, repeats_whole: true })
             }
-            // RFC 6846 section 8.2: formats seq_2 (5 B) and seq_4 (4 B); both timestamps follow in a byte each at least.
+            // RFC 6846 section 8.2, sequential IP identifiers, CID 0: formats seq_2 (24 bits) and seq_4 (16 bits),
+            // each with the 2 B checksum of the irregular chain: 5 B and 4 B. Each of both timestamps adds at
+            // least 1 B. Fields checked against `rfc6846.h` of the ROHC library (rohc-lib.org).
             Some(HeaderCompression::Rohc) => sizes(|config| {
                 let (data, acks) = (config.timestamps, config.timestamps && config.wire.timestamps_on_acks);
                 let whole = HEADERS + if data { config.wire.timestamps } else { 0 };

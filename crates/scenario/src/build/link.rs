@@ -1,6 +1,7 @@
 //! Chain of elements of one link: losses, propagation, queue and transmitter, gates and loads before the queue.
 //!
-//! Elements are added downstream first, because ties of time are served in the order of their numbers.
+//! Elements are added from downstream to upstream, because events of one instant run in the order of element
+//! numbers.
 
 use super::chance::{jitter, rule};
 use super::{Builder, Chain, deadline, gate_of};
@@ -35,7 +36,7 @@ impl Builder<'_> {
         self.chains[index] = chain;
     }
 
-    /// Puts a part before the chain of a link.
+    /// Prepends a part to the chain of a link.
     fn prepend(&mut self, index: usize, chain: &mut Option<Chain>, part: Chain) {
         self.links[index].push(part.entry.0);
         match chain {
@@ -52,7 +53,8 @@ impl Builder<'_> {
         self.prepend(index, chain, Chain::of(id));
     }
 
-    /// Charging meters at the far end: of the radio interface, and uplink of the gateway too.
+    /// Charging meters at the far end of the link: of the radio network, and for the uplink of the gateway
+    /// too.
     fn far_meters(&mut self, index: usize, chain: &mut Option<Chain>) {
         let link = &self.model.links[index];
         if link.charging.is_none() {
@@ -65,8 +67,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What packets meet past the transmitter: propagation that varies, losses, header decompression, the end of
-    /// background load, the watch for resets.
+    /// Elements after the transmitter: delay jitter, losses, header decompression, end of background load,
+    /// reset watch.
     fn past_the_transmitter(&mut self, index: usize, chain: &mut Option<Chain>) {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
@@ -108,7 +110,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What packets meet before the queue: shaper, gates, background load, charging meter, MTU.
+    /// Elements before the queue: shaper, gates, background load, charging meter, MTU.
     fn before_the_queue(&mut self, index: usize, chain: &mut Option<Chain>) {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
@@ -146,7 +148,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What serves a link's packets: a channel, a queue by deadline, or a plain link.
+    /// Server of a link: channel, deadline queue, or plain link.
     fn served(&mut self, index: usize) -> ElementId {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];

@@ -1,5 +1,5 @@
-//! Background load that travels, and the numbers that route packets which are no flow's own: a load ends behind its own link,
-//! or behind a later one.
+//! Background load that crosses several links, and flow numbers for packets that belong to no flow. A load
+//! ends behind its own link or behind a later one.
 
 use super::{Builder, draw_time};
 use crate::model::{Delay, Model, Position, Queue};
@@ -7,18 +7,18 @@ use base::packet::FlowId;
 use path::background::Source;
 use std::ops::Range;
 
-/// A load that goes on beyond its own link.
+/// A background load that continues beyond its own link.
 #[derive(Clone, Debug)]
 pub(super) struct Travel {
-    /// The index of the background load.
+    /// Index of the background load.
     pub(super) background: usize,
-    /// Its links, the one that it enters first.
+    /// Links of its path, in order.
     pub(super) way: Vec<usize>,
-    /// The number that its packets bear; no flow has it.
+    /// Flow number of its packets; no flow has this number.
     pub(super) flow: FlowId,
 }
 
-/// All loads that travel.
+/// All loads that continue beyond their own link.
 pub(super) fn travels(model: &Model) -> Vec<Travel> {
     let mut all = Vec::new();
     for (background, load) in model.backgrounds.iter().enumerate() {
@@ -30,7 +30,8 @@ pub(super) fn travels(model: &Model) -> Vec<Travel> {
     all
 }
 
-/// The numbers that packets of a flow bear on its other network paths, in order; no flow, load or pair has them.
+/// Flow numbers of a flow's packets on its other network paths, in order; unique among flows, loads and
+/// pairs.
 pub fn path_numbers(model: &Model, flow: usize) -> Range<usize> {
     let before: usize = model.flows.iter().take(flow).map(|flow| flow.other_paths.len()).sum();
     let own = model.flows.get(flow).map_or(0, |flow| flow.other_paths.len());
@@ -42,7 +43,7 @@ pub fn path_numbers(model: &Model, flow: usize) -> Range<usize> {
 }
 
 impl Builder<'_> {
-    /// Whether load ends behind a link, and the numbers of what passes there all the same.
+    /// If load ends behind this link: the flow numbers of loads that continue through it.
     pub(super) fn absorbs(&self, link: usize) -> Option<Vec<FlowId>> {
         let here =
             |background: usize| !self.travels.iter().any(|t| t.background == background && t.way[0] == link);
@@ -55,8 +56,8 @@ impl Builder<'_> {
         Some(through.map(|t| t.flow).collect())
     }
 
-    /// Whether the load of a link meets nothing but its queue and transmitter: then no wake-ups are spent on it
-    /// ([`path::loaded`]). A trace shows each of its packets at its place, so it takes them.
+    /// Whether the load of a link meets only its queue and transmitter. Such load needs no wake-ups
+    /// ([`path::loaded`]). A traced run schedules it normally, because the trace shows each of its packets.
     pub(super) fn load_keeps_to(&self, index: usize) -> bool {
         let link = &self.model.links[index];
         let held = |&gate: &usize| self.model.gates[gate].at == Position::BeforeQueue;
@@ -72,7 +73,7 @@ impl Builder<'_> {
             && !self.network.is_traced()
     }
 
-    /// A background load on a link.
+    /// Source of a background load on a link.
     pub(super) fn source(&self, background: usize, link: usize) -> Source {
         let (load, name) = (&self.model.backgrounds[background], &self.model.links[link].name);
         let start = draw_time(&load.start, self.seed, &load.name, "start");
@@ -86,7 +87,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The number of a load's packets, if it travels.
+    /// Flow number of a load's packets, if the load continues beyond its link.
     pub(super) fn travelling(&self, background: usize, link: usize) -> Option<FlowId> {
         let travel = |t: &&Travel| t.background == background && t.way[0] == link;
         self.travels.iter().find(travel).map(|t| t.flow)

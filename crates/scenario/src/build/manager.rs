@@ -1,5 +1,5 @@
-//! The receiver congestion manager of a node: its aggregate window over time, from rate and delay of its access link, and
-//! the throttles of datagrams.
+//! Receiver congestion manager of a node: aggregate window over time from rate and delay of the access link,
+//! and throttles of datagrams.
 
 use super::Builder;
 use crate::model::{Datagrams, Delay, Flow, Link, LinkRate, Manager, Transport};
@@ -10,11 +10,11 @@ use path::{ElementId, Port};
 use transport::tcp::Role;
 use transport::tcp::receiver::{Aggregate, WindowManager};
 
-/// A full packet, which takes its time on the link beside the propagation, bytes.
+/// Size of a full packet, whose transmission time adds to the round trip, bytes.
 const PACKET: u64 = 1500;
 
 impl Builder<'_> {
-    /// The congestion manager of a node, if it has one.
+    /// Congestion manager of a node, if it has one.
     pub(super) fn manager(&mut self, node: usize) -> Option<WindowManager> {
         let of = self.model.nodes[node].manager.as_ref()?;
         if !self.managers.contains_key(&node) {
@@ -31,7 +31,7 @@ impl Builder<'_> {
         self.managers.get(&node).cloned()
     }
 
-    /// What part of the aggregate window is for connections: all of it, unless datagrams are throttled to their share.
+    /// Share of the aggregate window for connections: 1, unless datagrams are throttled to their share.
     fn share_of_connections(&self, node: usize, of: &Manager) -> f64 {
         if of.datagrams == Datagrams::Free {
             return 1.0;
@@ -48,8 +48,8 @@ impl Builder<'_> {
         f64::from(sum(&|flow| !is_of_datagrams(flow))) / f64::from(sum(&|_| true).max(1))
     }
 
-    /// What stands before a receiver of datagrams under a congestion manager that throttles them; else `first`, which is
-    /// what packets reach there.
+    /// Entry element of a datagram receiver under a congestion manager: its throttle, or `first` without
+    /// throttling.
     pub(super) fn throttle(&mut self, first: ElementId, host: ElementId, flow: &Flow) -> ElementId {
         let Some(of) = self.model.nodes[flow.to].manager.clone() else { return first };
         if of.datagrams == Datagrams::Free || !is_of_datagrams(flow) {
@@ -69,7 +69,7 @@ impl Builder<'_> {
         id
     }
 
-    /// The hints of the link layer, as early as they come.
+    /// Hints of the link layer, each earlier than the change by the configured lead time.
     fn hints(&self, of: &Manager) -> Vec<(Time, Hint)> {
         let early = |(at, hint): (Time, Hint)| {
             (Time::from_nanos(at.as_nanos().saturating_sub(of.ahead.as_nanos())), hint)
@@ -77,7 +77,7 @@ impl Builder<'_> {
         self.conditions(of).into_iter().map(early).collect()
     }
 
-    /// Rate and delay of the access link over time, as its schedule or the states of the world have them.
+    /// Rate and delay of the access link over time, from its schedule or its state machine.
     fn conditions(&self, of: &Manager) -> Vec<(Time, Hint)> {
         let link = &self.model.links[of.link];
         let (base_rate, base_delay) = (first_rate(link), mean_delay(link));
@@ -88,7 +88,7 @@ impl Builder<'_> {
             let of_state = |state: usize| {
                 let settings = &machine.states[state].settings;
                 let on = settings.iter().rev().find(|(l, _)| *l == of.link).map(|(_, setting)| setting);
-                // Of a rate that is drawn the mean is known beforehand.
+                // A drawn rate counts with its mean.
                 let rate =
                     on.and_then(|s| s.rate.as_ref()).map(|d| Rate::from_bps(d.mean() as u64)).or(base_rate);
                 let delay = on.and_then(|s| s.delay.as_ref()).map(|d| Span::from_nanos(d.mean() as u64));
@@ -125,17 +125,17 @@ impl Builder<'_> {
     }
 }
 
-/// What the link layer says of the access link.
+/// State of the access link, as the link layer reports it.
 #[derive(Clone, Copy)]
 struct Hint {
-    /// None: without limit.
+    /// `None`: unlimited.
     rate: Option<Rate>,
-    /// One way.
+    /// One-way delay.
     delay: Span,
 }
 
 impl Hint {
-    /// Headroom times rate times round trip, bytes.
+    /// Window in bytes: headroom x rate x round trip.
     fn window(&self, of: &Manager) -> u64 {
         let Some(rate) = self.rate.filter(|rate| rate.bps() > 0) else { return u64::MAX };
         let rtt = of.beyond + self.delay.times(2) + rate.span_of(PACKET);
@@ -143,12 +143,12 @@ impl Hint {
     }
 }
 
-/// Whether no window holds its sender back.
+/// Whether the flow's sender obeys no receive window.
 fn is_of_datagrams(flow: &Flow) -> bool {
     !matches!(flow.transport.at(Role::Passive), Transport::Tcp { .. } | Transport::Linux(_))
 }
 
-/// Hints that are looked ahead at most.
+/// Upper bound of schedule steps that hints look ahead.
 const MOST_STEPS: usize = 100_000;
 
 fn first_rate(link: &Link) -> Option<Rate> {

@@ -1,10 +1,10 @@
 //! Network builder: elements, wiring and random streams from a scenario model.
 //!
-//! Elements in the order of ties (downstream first), wired along the flows' routes; every random quantity with its
-//! own named stream.
+//! Elements are added in the order of tie-breaking (downstream first) and wired along the flows' routes.
+//! Every random quantity has its own named stream.
 //!
-//! A link is a chain: gates before the queue, the link itself with gates after its queue, varying
-//! propagation, losses. Where flows part, a router stands; elsewhere one link leads into the next.
+//! A link is a chain: gates before the queue, the link with gates after its queue, delay jitter, losses. A
+//! router stands where flows part; elsewhere a link leads into the next one.
 
 mod apps;
 mod chance;
@@ -44,42 +44,42 @@ use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
 use transport::tcp::receiver::WindowManager;
 
-/// A network with its ends.
+/// Network of one repetition, with the index of its elements.
 pub struct World {
     /// The network, not yet started.
     pub network: Network,
-    /// The two hosts of each flow, in the order of the model; doors, where its transport is real.
+    /// Hosts of each flow, in the order of the model; doors where its transport is real.
     pub flows: Vec<Ends>,
-    /// What each element is called, by its number: `radio.down`, `download@server`.
+    /// Name of each element, by number: `radio.down`, `download@server`.
     pub names: Vec<String>,
-    /// Sources that never end by themselves.
+    /// Elements with endless activity, which the driver closes at the end of the workloads.
     pub backgrounds: Vec<ElementId>,
-    /// The doors of machines with commands, or the two ends of a wire, in the order of the model's stations.
+    /// Doors of nodes with commands, or both ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
     /// Networks of cells, in the order of the model's systems.
     pub systems: Vec<ElementId>,
-    /// The cell of each bearer and the number of its mobile there, in the order of the model.
+    /// Cell of each bearer and the number of its mobile in it, in the order of the model.
     pub bearers: Vec<(ElementId, usize)>,
-    /// What the two ends of each flow tell each other beside the network, in the order of the model.
+    /// Out-of-band message boundaries of each flow, in the order of the model.
     pub letters: Vec<Letters>,
-    /// The elements of each link, in the order of the model; those of a bearer are shared by its two directions.
+    /// Elements of each link, in the order of the model; both directions of a bearer share theirs.
     pub links: Vec<Vec<ElementId>>,
-    /// Links that wait for a program to serve them, and their elements.
+    /// Links that a program serves, and their elements.
     pub outsides: Vec<(usize, ElementId)>,
 }
 
-/// The hosts of a flow.
+/// Hosts of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    /// Where the application writes.
+    /// Host of the writing application.
     pub from: ElementId,
-    /// Where it reads.
+    /// Host of the reading application.
     pub to: ElementId,
-    /// When the workload starts.
+    /// Start of the workload.
     pub start: Time,
 }
 
-/// The element that a link's packets enter and the one they leave.
+/// Entry and exit element of a link.
 #[derive(Clone, Copy)]
 struct Chain {
     entry: (ElementId, Port),
@@ -87,7 +87,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// One element with one way through it.
+    /// Chain of a single element, port 0.
     fn of(id: ElementId) -> Chain {
         Chain { entry: (id, Port(0)), exit: (id, Port(0)) }
     }
@@ -100,31 +100,31 @@ struct Builder<'a> {
     names: Vec<String>,
     backgrounds: Vec<ElementId>,
     chains: Vec<Option<Chain>>,
-    /// The elements of each link.
+    /// Elements of each link.
     links: Vec<Vec<ElementId>>,
-    /// Where packets meet the MTU of a link.
+    /// Links with an MTU, and the element that enforces it.
     mtus: Vec<(usize, ElementId)>,
-    /// The elements of bearers.
+    /// Elements of bearers.
     cells: Vec<Option<ElementId>>,
-    /// The elements of links that are more than plain ones.
+    /// Elements of channel links.
     channels: Vec<Option<ElementId>>,
     plans: Vec<Arc<Plan>>,
     travels: Vec<load::Travel>,
-    /// Each choice of a TCP once, whoever makes it: with many flows, what they share stays in the cache.
+    /// Distinct TCP configurations, shared between flows so that many flows need little cache.
     choices: Vec<Arc<transport::tcp::Config>>,
-    /// What the connections from one node to another have learned, where they share it.
+    /// TCB cache between two nodes, for flows that share one (RFC 9040).
     caches: BTreeMap<(usize, usize), TcbCache>,
-    /// Watches for resets, and the link that each empties.
+    /// Reset watches, and the link that each flushes.
     watches: Vec<(ElementId, usize)>,
     /// Links that programs serve, and their elements.
     outsides: Vec<(usize, ElementId)>,
     /// Congestion managers, by node.
     managers: BTreeMap<usize, WindowManager>,
-    /// The window of all flows from one node to another, where they share it.
+    /// Shared congestion window between two nodes, for flows that share one.
     windows: BTreeMap<(usize, usize), atp::SharedWindow>,
 }
 
-/// How many numbers flows, loads that travel, pairs of stations and other network paths have.
+/// Number of flow identities: flows, travelling loads, pairs of stations, other network paths.
 fn numbers(model: &Model, travels: usize) -> usize {
     let others: usize = model.flows.iter().map(|flow| flow.other_paths.len()).sum();
     model.flows.len() + travels + model.pairs.len() + others
@@ -133,7 +133,7 @@ fn numbers(model: &Model, travels: usize) -> usize {
 /// Builds one repetition of a model.
 pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     let travels = load::travels(model);
-    // What happens on other network paths is counted in ledgers of their own.
+    // Further network paths have ledgers of their own.
     let several = model.flows.iter().any(|flow| !flow.other_paths.is_empty());
     let ledgers = if several { numbers(model, travels.len()) } else { model.flows.len() };
     let mut b = Builder {
@@ -198,7 +198,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     }
 }
 
-/// The closed intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
+/// Closure intervals of the model's gates in one repetition, up to `until`: (gate, from, until).
 pub fn closures(model: &Model, seed: Seed, until: Time) -> Vec<(usize, Time, Time)> {
     let mut all = Vec::new();
     for (i, g) in model.gates.iter().enumerate() {
@@ -249,13 +249,13 @@ impl Builder<'_> {
         self.network.add(element)
     }
 
-    /// How many numbers flows, loads that travel, and pairs of stations have.
+    /// Number of flow identities.
     fn numbers(&self) -> usize {
         numbers(self.model, self.travels.len())
     }
 
     fn shared(&mut self, config: &transport::tcp::Config) -> Arc<transport::tcp::Config> {
-        // The last one first: neighbours tend to be alike, and a search through many is too dear.
+        // Neighbouring flows tend to be equal; a bounded search from the end keeps set-up linear.
         if let Some(same) = self.choices.iter().rev().take(16).find(|c| ***c == *config) {
             return same.clone();
         }
@@ -269,7 +269,7 @@ impl Builder<'_> {
         let (flow_id, node, peer) = (FlowId(index as u32), NodeId(here as u16), NodeId(there as u16));
         let config = match flow.transport.at(role) {
             Transport::Tcp { config, .. } => config,
-            // The reader makes no ends of ends.
+            // `Transport::Ends` is never nested (checked by the reader).
             Transport::Linux(Linux { stamp, .. }) => {
                 let deadlines = host::Deadlines { stamp: *stamp, ..host::Deadlines::default() };
                 let door = host::DoorConfig { flow: flow_id, node, peer, role, deadlines };
@@ -289,7 +289,7 @@ impl Builder<'_> {
                 return self.add(name, AnyEnd::new(spec.end(&site)));
             }
             Transport::Udp(udp) => {
-                // The reader lets nothing else over datagrams.
+                // The reader permits only message workloads over datagrams.
                 let plan = if let App::Tell(plan) = &flow.app { Some(plan) } else { None };
                 let (Some(plan), Role::Active) = (plan, role) else {
                     let useful = plan.map_or(Useful::Always, |plan| plan.useful);
@@ -337,8 +337,8 @@ impl Builder<'_> {
         }
     }
 
-    /// How a model's end shows to the kernel at the other end. Where its numbers begin hangs on the seed, as a
-    /// kernel's do.
+    /// Addresses and initial sequence numbers of a model's end opposite a kernel. The numbers depend on the
+    /// seed, as a kernel's are random.
     fn codec_of(&self, name: &str, linux: &Linux, role: Role) -> CodecConfig {
         let [from, to] = ADDRESSES[usize::from(linux.ip == Ip::V6)];
         let (here, there) = if role == Role::Active { (from, to) } else { (to, from) };
@@ -346,8 +346,8 @@ impl Builder<'_> {
         CodecConfig { here, there, origin: [bits as u32, (bits >> 32) as u32] }
     }
 
-    /// The doors of the machines, or the ends of a wire, and the links between them. A machine has a port for each other
-    /// one that it sees.
+    /// Doors of the stations, or both ends of a wire, and the routes between them. A station has one port per
+    /// station that it reaches.
     fn stations(&mut self) -> Vec<ElementId> {
         let model = self.model;
         let first = model.flows.len() + self.travels.len();

@@ -1,5 +1,5 @@
-//! Builder of MTUs: the entrance of links that cut packets up or refuse them, reassembly before hosts, and the ways of ICMP
-//! errors back to senders.
+//! Builder of MTUs: fragmentation or rejection at the entrance of links, reassembly before hosts, and the
+//! return path of ICMP errors.
 
 use super::wiring::Way;
 use super::{Builder, path_numbers};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use transport::tcp::Role;
 use transport::tcp::config::PathMtu;
 
-/// Whether the model at an end of a flow learns the path's MTU, so that its packets must not be cut up.
+/// Whether the endpoint discovers the path MTU, so that its packets must not be fragmented.
 fn learns(flow: &Flow, role: Role) -> bool {
     match flow.transport.at(role) {
         Transport::Tcp { config, .. } => config.path_mtu != PathMtu::Off,
@@ -21,12 +21,12 @@ fn learns(flow: &Flow, role: Role) -> bool {
 }
 
 impl Builder<'_> {
-    /// The entrance of a link with an MTU.
+    /// MTU element at the entrance of a link.
     pub(super) fn mtu(&mut self, link: usize, mtu: Mtu) -> ElementId {
         let model = self.model;
         let of = |flow: &Flow| [Role::Active, Role::Passive].map(|role| learns(flow, role));
         let mut whole: Vec<bool> = model.flows.iter().flat_map(of).collect();
-        // Other network paths of a flow have numbers behind those of all flows.
+        // Flow numbers of other network paths follow those of all flows.
         for (i, flow) in model.flows.iter().enumerate() {
             for number in path_numbers(model, i) {
                 whole.resize(whole.len().max(2 * number + 2), false);
@@ -39,13 +39,13 @@ impl Builder<'_> {
         id
     }
 
-    /// Whether packets of a flow may be cut up or refused on any of its ways.
+    /// Whether any path of a flow has a link with an MTU.
     pub(super) fn may_be_cut(&self, flow: &Flow) -> bool {
         let ways = flow.other_paths.iter().flatten().chain([&flow.route, &flow.way_back]);
         ways.flatten().any(|&link| self.model.links[link].mtu.is_some())
     }
 
-    /// What stands before a model's host on such ways; `first` is what packets reach there, `host` whom errors are for.
+    /// Reassembly element before a model's host. Packets continue to `first`; ICMP errors go to `host`.
     pub(super) fn reassembly(
         &mut self,
         first: ElementId,
@@ -60,8 +60,8 @@ impl Builder<'_> {
         id
     }
 
-    /// Leads ICMP errors from each link with an MTU back to the senders: along the way of the packets that come back,
-    /// from the router on where the error arises.
+    /// Wires ICMP errors from each link with an MTU back to the senders, along the route of the returning
+    /// packets from the router at which the error arises.
     pub(super) fn wire_errors(&mut self, ways: &[Way]) {
         let links = &self.model.links;
         if self.mtus.is_empty() {

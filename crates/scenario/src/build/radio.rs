@@ -1,4 +1,5 @@
-//! Bearers as elements: one cell for all hops that name it, a port pair for each; framed bearers one each.
+//! Builder of bearers: one cell element for all hops that name the cell, a port pair for each hop; one
+//! element for each framed bearer.
 
 use super::{Builder, Chain};
 use crate::Model;
@@ -13,13 +14,13 @@ use radio::mobility::Extent;
 use radio::pcu::Station;
 use radio::pcu::config::{PORTS, StationConfig};
 
-/// The bearers of a cell.
+/// Bearers of a cell.
 pub fn mates(model: &Model, cell: &str) -> Vec<usize> {
     let of = |b: &Bearer| matches!(&b.kind, BearerKind::Gprs(g) if g.cell == cell);
     (0..model.bearers.len()).filter(|b| of(&model.bearers[*b])).collect()
 }
 
-/// The cell of these bearers, if its PCU is a program.
+/// Configuration of the cell's real PCU, if its PCU is a program.
 pub fn station(model: &Model, mates: &[usize]) -> Option<StationConfig> {
     let of = |m: &usize| match &model.bearers[*m].kind {
         BearerKind::Gprs(of) => Some(of),
@@ -32,7 +33,7 @@ pub fn station(model: &Model, mates: &[usize]) -> Option<StationConfig> {
 }
 
 impl Builder<'_> {
-    /// The ends of a bearer's link; its element is made with the first link that is asked for.
+    /// Entry and exit of a bearer's link; the element is built with the first link requested.
     pub(super) fn bearer(&mut self, bearer: usize, link: usize) -> Chain {
         let (id, user) = self.place_bearer(bearer);
         let down = self.model.bearers[bearer].links[0] == link;
@@ -41,7 +42,7 @@ impl Builder<'_> {
         Chain { entry: (id, port), exit: (id, port) }
     }
 
-    /// The element of a bearer and the number of its mobile there.
+    /// Element of a bearer, and the number of its mobile in it.
     fn place_bearer(&mut self, bearer: usize) -> (ElementId, usize) {
         match &self.model.bearers[bearer].kind {
             BearerKind::Gprs(of) => {
@@ -59,7 +60,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The bearers of a cell.
+    /// Bearers of a cell.
     fn mates(&self, cell: &str) -> Vec<usize> {
         mates(self.model, cell)
     }
@@ -110,7 +111,7 @@ impl Builder<'_> {
         Traffic { rule, hold: class.hold, repeats: class.repeats }
     }
 
-    /// The element of each bearer and its mobile's number there, used by a flow or not.
+    /// Element and mobile number of every bearer, used by a flow or not.
     pub(super) fn placed_bearers(&mut self) -> Vec<(ElementId, usize)> {
         (0..self.model.bearers.len()).map(|bearer| self.place_bearer(bearer)).collect()
     }

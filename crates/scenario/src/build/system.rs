@@ -1,11 +1,11 @@
-//! Builds networks of cells and wires their users' hosts to them.
+//! Builder of networks of cells, wired to the hosts of their users.
 
 use super::{Builder, Ends};
 use cells::system::Cells;
 use path::{ElementId, Port};
 
 impl Builder<'_> {
-    /// The elements of the model's systems. A mobile has two ports: its host's, and toward the server.
+    /// Elements of the model's systems. A mobile has two ports: toward its host, and toward the server.
     pub(super) fn systems(&mut self, ends: &[Ends]) -> Vec<ElementId> {
         let model = self.model;
         let mut all = Vec::with_capacity(model.systems.len());
@@ -22,7 +22,7 @@ impl Builder<'_> {
                     self.network.wire(id, port, host, Port(0));
                 }
             }
-            // It measures without end, until it is told that the workloads are done.
+            // It measures until the driver closes it at the end of the workloads.
             self.backgrounds.push(id);
             all.push(id);
         }

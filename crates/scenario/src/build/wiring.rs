@@ -1,6 +1,7 @@
 //! Wiring of hosts, links and routers along the routes of flows.
 //!
-//! Each link leads into the next of the flow's way or into the host at its end; where flows part, a router stands.
+//! Each link leads into the next link of the flow's route, or into the host at its end. A router stands where
+//! flows part.
 
 use super::{Builder, Ends, path_numbers};
 use crate::model::Transport;
@@ -9,17 +10,17 @@ use path::router::Router;
 use path::{ElementId, Port};
 use transport::tcp::Role;
 
-/// A way of packets: from a host over links to another.
+/// Route of packets from one host over links to another.
 pub(super) struct Way {
-    /// Whose packets, in which direction.
+    /// Flow direction of the packets.
     pub(super) ledger: usize,
     pub(super) route: Vec<usize>,
-    /// What packets reach at its end.
+    /// Element at its end.
     pub(super) to: ElementId,
 }
 
 impl Builder<'_> {
-    /// What stands before a host that discards packets with wrong bits.
+    /// Checksum element before a host, which discards packets with bit errors.
     fn checksum(&mut self, host: ElementId) -> ElementId {
         let name = format!("{}.checksum", self.names[host.0 as usize]);
         let id = self.add(name, Checksum);
@@ -27,10 +28,10 @@ impl Builder<'_> {
         id
     }
 
-    /// Leads hosts into their first link, each link into the next or into the host at its end.
+    /// Wires hosts to their first link, and each link to the next one or to the host at its end.
     pub(super) fn wire(&mut self, ends: &[Ends], stations: &[ElementId]) {
         let mut after: Vec<Vec<(usize, (ElementId, Port))>> = vec![Vec::new(); self.model.links.len()];
-        // What reaches a model's host has been checked, where bits may be wrong.
+        // Entry element of each host: its checksum element where bit errors can occur.
         let checked: Vec<[ElementId; 2]> = ends
             .iter()
             .enumerate()
@@ -51,7 +52,7 @@ impl Builder<'_> {
                 [check(&flow.route, ends.to, Role::Passive), check(&flow.way_back, ends.from, Role::Active)]
             })
             .collect();
-        // Users of a system are wired to it, and to no link.
+        // Users of a system are wired to it and not to links.
         let users = || self.model.systems.iter().flat_map(|s| &s.users).map(|u| u.flow);
         let of_systems = users().min().unwrap_or(0)..users().max().map_or(0, |last| last + 1);
         let mut ways = Vec::new();
@@ -104,7 +105,7 @@ impl Builder<'_> {
         self.wire_errors(&ways);
     }
 
-    /// Leads what leaves by a port on to where each ledger's packets go: directly if there is one place, else by a router.
+    /// Wires a port to the next element of each ledger: directly if all agree, otherwise through a router.
     pub(super) fn lead(
         &mut self,
         exit: (ElementId, Port),

@@ -1,6 +1,4 @@
 //! Description of channels and state machines in text.
-//!
-//! In words.
 
 use super::{dist, loss_share};
 use crate::model::channel::{
@@ -12,7 +10,7 @@ use base::Rate;
 use base::dist::Dist;
 use std::fmt::Write;
 
-/// What a link has beside queue, rate and delay, a piece each; nothing for a plain link.
+/// One phrase for each channel feature of a link; empty for a plain link.
 pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
     if let Some(bearer) = link.bearer {
         return vec![super::radio::bearer(&model.bearers[bearer])];
@@ -133,7 +131,7 @@ fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
     }
 }
 
-/// A machine, a line for each state and each link that it sets something on.
+/// State machine: one line for each state and each link that the state sets.
 pub fn machine(machine: &Machine, model: &Model) -> Vec<String> {
     let mut out = Vec::new();
     for (i, state) in machine.states.iter().enumerate() {
@@ -185,7 +183,7 @@ fn setting(setting: &Setting) -> String {
     parts.join(", ")
 }
 
-/// A trigger.
+/// Trigger in one line.
 pub fn trigger(trigger: &Trigger, model: &Model) -> String {
     match &trigger.when {
         When::Once { at, machine, state } => {

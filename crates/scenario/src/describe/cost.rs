@@ -1,11 +1,9 @@
-//! Cost estimate of a run: repetitions, packets, simulated seconds.
+//! Cost estimate of a run: cells, repetitions, packets, simulated seconds; and the question before a very
+//! large run.
 //!
-//! How many cells and repetitions, and roughly how many packets and simulated seconds; and whether somebody should be
-//! asked first.
-//!
-//! The counts of cells and runs are exact. The rest is an estimate, within a factor of a few: bulk
-//! transfers at the rate of their slowest link or of their window, lengthened by the share of time
-//! that gates are closed, and the background load meanwhile; retransmissions are not foreseen.
+//! The counts of cells and runs are exact; the rest is within a factor of a few. A bulk transfer runs at the
+//! rate of its slowest link or of its window. Gate closures lengthen it; background load runs meanwhile.
+//! Retransmissions are not estimated.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing};
@@ -14,32 +12,32 @@ use crate::scenario::Scenario;
 use base::dist::Dist;
 use std::fmt;
 
-/// More runs than this are asked about.
+/// Number of runs above which the user is asked.
 pub const RUNS_TO_ASK: u64 = 1_000_000;
-/// More packets times hops than this are asked about: a few hours of one core.
+/// Packets times hops above which the user is asked: a few hours of one core.
 pub const PACKET_HOPS_TO_ASK: f64 = 1e11;
-/// Cells looked at for the estimate; beyond, a sample spread over the grid.
+/// Upper bound of cells in the estimate; larger grids are sampled evenly.
 const SAMPLE: u64 = 64;
 
-/// What a scenario will cost.
+/// Cost of a scenario.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
     /// Combinations of the grid.
     pub cells: u64,
-    /// Repetitions of each.
+    /// Repetitions of each cell.
     pub repetitions: u32,
-    /// Both multiplied; `u64::MAX` if more.
+    /// Product of both, saturating at `u64::MAX`.
     pub runs: u64,
-    /// Simulated seconds, all runs together, roughly.
+    /// Simulated seconds of all runs, estimated.
     pub simulated_s: f64,
-    /// Packets sent, all runs together, roughly.
+    /// Packets sent in all runs, estimated.
     pub packets: f64,
-    /// Packets times the links that each crosses, roughly: what a run's time is proportional to.
+    /// Sum over packets of the links crossed, estimated; the run time is proportional to it.
     pub packet_hops: f64,
 }
 
 impl Scenario {
-    /// What it will cost.
+    /// Estimates the cost.
     pub fn cost(&self) -> Cost {
         let cells = self.cell_count().unwrap_or(u64::MAX);
         let repetitions = self.first().run.repetitions;
@@ -65,7 +63,7 @@ impl Scenario {
         }
     }
 
-    /// What to ask before starting, if the scenario is so large that it may be a slip.
+    /// Question before the start of a run whose size may be a mistake.
     pub fn question(&self) -> Option<Diagnostics> {
         let cost = self.cost();
         let (runs, work) = (cost.runs > RUNS_TO_ASK, cost.packet_hops > PACKET_HOPS_TO_ASK);
@@ -110,7 +108,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Simulated seconds, packets, and packets times links of one repetition.
+/// Simulated seconds, packets, and packet hops of one repetition.
 fn one_run(model: &Model) -> (f64, f64, f64) {
     let limit = model.run.limit.as_secs_f64();
     let (mut until, mut packets, mut hops) = (0.0f64, 0.0, 0.0);
@@ -122,7 +120,8 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
     }
     let until = until.min(limit);
     for system in &model.systems {
-        // A radio block costs about as much as ten hops of a packet; a mobile rarely keeps more than one slot busy.
+        // A radio block costs about as much as ten packet hops; a mobile rarely keeps more than one timeslot
+        // busy.
         let c = &system.plan.config;
         let slots = (3 * c.side * c.side * c.mac.slots) as f64;
         hops += 10.0 * 50.0 * until * slots.min(system.users.len() as f64);
@@ -138,9 +137,9 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
     (until, packets, hops)
 }
 
-/// When a flow ends, its data packets and its acknowledgements.
+/// End of a flow in seconds, its data packets and its ACKs.
 fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
-    // A kernel is taken for a model with the defaults: the estimate is as rough in other ways.
+    // A kernel counts as a model with default options; its error is small beside the others.
     let sizes = match (flow.transport.tcp(), flow.transport.model()) {
         (Some(config), _) => of_tcp(config),
         (_, Some(spec)) => spec.sizes(),
@@ -155,7 +154,7 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let links = || flow.route.iter().chain(&flow.way_back).map(|&l| &model.links[l]);
     let mss = f64::from(sizes.payload.max(1));
     let on_wire = mss + f64::from(sizes.header);
-    // The slowest link of the data, as payload, and the round trip with one packet on each link.
+    // Payload rate of the slowest link on the route, and the round trip with one packet on each link.
     let share = |&l: &usize| Some(model.links[l].rate.mean_bps()? / greedy(model, l));
     let bps = flow.route.iter().filter_map(share).fold(f64::INFINITY, f64::min);
     let trip: f64 = links()
@@ -166,7 +165,7 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let by_window = if trip > 0.0 { window / trip } else { f64::INFINITY };
     let open =
         links().flat_map(|l| &l.gates).fold(1.0f64, |open, &g| open.min(share_open(&model.gates[g].timing)));
-    // Bytes per second; a path without any bound still takes its time.
+    // Bytes per second; bounded, so that an unlimited path still takes time.
     let speed = (by_link.min(by_window) * open).clamp(1.0, 1e10);
     let time = lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
     let most = speed * time;
@@ -187,13 +186,13 @@ fn of_tcp(config: &transport::tcp::Config) -> Sizes {
     }
 }
 
-/// The same of requests: nothing is known of how long answers take, so thinking is all that is counted.
+/// Estimate for request and reply. Reply times are unknown, so that only think times count.
 fn asking(plan: &Asking, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
     let pages = plan.pages.map_or(f64::INFINITY, |n| n as f64);
     let objects = typical(&plan.objects).min(1e6);
     let think = typical(&plan.think) / 1e9;
     let time = plan.lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));
-    // At least a tenth of a second for a page: otherwise one without thinking would never end.
+    // At least 0.1 s per page, so that a workload without think time has an end.
     let pages = pages.min(time / think.max(0.1));
     let most = plan.largest as f64;
     let segments = |bytes: f64| (bytes.min(most) / f64::from(mss.max(1))).ceil().max(1.0);
@@ -202,7 +201,7 @@ fn asking(plan: &Asking, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
     (start + (pages * think.max(0.1)).min(time), pages * each, pages * each)
 }
 
-/// The same of messages.
+/// Estimate for messages.
 fn telling(plan: &Telling, start: f64, limit: f64) -> (f64, f64, f64) {
     let every = typical(&plan.every) / 1e9;
     let share = plan.bursts.as_ref().map_or(1.0, |(on, off)| share_of(typical(on), typical(off)));
@@ -212,23 +211,23 @@ fn telling(plan: &Telling, start: f64, limit: f64) -> (f64, f64, f64) {
     (start + (messages * every / share.max(1e-9)).min(time), packets, 0.0)
 }
 
-/// When a flow ends, seconds, roughly.
+/// Estimated end of a flow, seconds.
 pub fn ends(model: &Model, flow: &Flow) -> f64 {
     one_flow(model, flow, model.run.limit.as_secs_f64()).0
 }
 
-/// Flows of bulk data over a link, at least 1: they share it evenly, as a bottleneck would make them.
+/// Number of bulk flows on a link, at least 1; they are taken to share its rate evenly.
 fn greedy(model: &Model, link: usize) -> f64 {
     let bulk = |flow: &&Flow| matches!(flow.app, App::Bulk { .. }) && flow.route.contains(&link);
     model.flows.iter().filter(bulk).count().max(1) as f64
 }
 
-/// `on` of both; all of it where both are nothing.
+/// `on` as a share of `on` + `off`; 1 if both are 0.
 fn share_of(on: f64, off: f64) -> f64 {
     if on + off > 0.0 { on / (on + off) } else { 1.0 }
 }
 
-/// The mean, or the median where there is no mean (Cauchy, Pareto with a shape up to 1); not negative.
+/// Mean, or the median of a distribution without mean (Cauchy; Pareto with shape up to 1); not negative.
 fn typical(dist: &Dist) -> f64 {
     let mean = dist.mean();
     let value = match dist {
@@ -240,7 +239,7 @@ fn typical(dist: &Dist) -> f64 {
     value.max(0.0)
 }
 
-/// The share of time in which a gate is open, at least a twentieth.
+/// Share of time in which a gate is open, at least 0.05.
 fn share_open(timing: &Timing) -> f64 {
     let share = match timing {
         Timing::Every { every, from, lasts, .. } => {
@@ -253,7 +252,7 @@ fn share_open(timing: &Timing) -> f64 {
     if share.is_finite() { share.clamp(0.05, 1.0) } else { 0.05 }
 }
 
-/// "1 234 567".
+/// A number with thousands separated: "1 234 567".
 pub(crate) fn grouped(n: f64) -> String {
     let digits = format!("{n:.0}");
     let mut out = String::new();
@@ -266,7 +265,7 @@ pub(crate) fn grouped(n: f64) -> String {
     out
 }
 
-/// An estimate shows no more digits than it has.
+/// Rounds to two significant digits, the precision of an estimate.
 fn two_digits(n: f64) -> f64 {
     if n < 100.0 {
         return n.round();
@@ -275,7 +274,7 @@ fn two_digits(n: f64) -> f64 {
     (n / scale).round() * scale
 }
 
-/// Seconds in words, two digits.
+/// Duration in words, two significant digits.
 fn duration(s: f64) -> String {
     let years = 365.25 * 86_400.0;
     for (unit, name) in [(years, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")] {

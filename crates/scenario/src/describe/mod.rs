@@ -1,7 +1,6 @@
 //! Scenario description: path, weather, flows and grid in text.
 //!
-//! The first cell in words, for people who want to read it before they run it: the path, the weather, the flows, and
-//! what the grid varies.
+//! The first cell in words: path, weather, flows, and the axes of the grid.
 
 pub mod channel;
 pub mod cost;
@@ -21,7 +20,7 @@ use base::{Span, Time};
 use std::fmt::Write;
 
 impl Scenario {
-    /// Several lines of plain text: the first cell, the axes of the grid, the cost.
+    /// Description as plain text: first cell, axes of the grid, cost.
     pub fn describe(&self) -> String {
         let mut out = String::new();
         let title = if self.title().is_empty() { self.name() } else { self.title() };
@@ -43,7 +42,7 @@ impl Scenario {
     }
 }
 
-/// One cell in words.
+/// Description of one cell.
 pub fn describe(model: &Model) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "path");
@@ -142,7 +141,7 @@ pub fn describe(model: &Model) -> String {
     out
 }
 
-/// What carries a flow, or stands at an end of it.
+/// Transport of a flow, or of one end of it.
 fn carrier(out: &mut String, transport: &Transport) {
     let (profile, config) = match transport {
         Transport::Tcp { profile, config } => (profile, config),
@@ -240,7 +239,7 @@ fn at(time: Time) -> Span {
     time.since(Time::ZERO)
 }
 
-/// A random time as it would be written.
+/// A random time in the notation of scenario files.
 fn dist(dist: &Dist) -> String {
     let span = |ns: &f64| Span::from_nanos(*ns as u64).to_string();
     match dist {
@@ -317,13 +316,13 @@ fn loss(kind: &LossKind) -> String {
     }
 }
 
-/// Which probabilities each repetition draws.
+/// Names of the probabilities that each repetition draws.
 fn drawn(parts: &[(Part, Dist)]) -> String {
     let names: Vec<&str> = parts.iter().map(|(part, _)| part.name()).collect();
     format!(" on average ({} drawn for each repetition)", names.join(", "))
 }
 
-/// Two shares that hold in turn.
+/// Loss in two states that alternate over time.
 fn loss_share(good: &str, good_lasts: &Dist, bad: &str, bad_lasts: &Dist) -> String {
     format!("{good} for {}, then {bad} for {}, in turn", dist(good_lasts), dist(bad_lasts))
 }

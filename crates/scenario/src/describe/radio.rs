@@ -3,7 +3,7 @@
 use crate::model::Bearer;
 use crate::model::radio::BearerKind;
 
-/// A bearer in one line.
+/// Bearer in one line.
 pub(super) fn bearer(bearer: &Bearer) -> String {
     match &bearer.kind {
         BearerKind::Gprs(of) => {

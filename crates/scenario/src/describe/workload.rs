@@ -6,7 +6,7 @@ use base::dist::Dist;
 use base::units::Limit;
 use std::fmt::Write;
 
-/// One line; `time` writes a distribution of times.
+/// Workload in one line; `time` formats a distribution of times.
 pub fn of(app: &App, time: &dyn Fn(&Dist) -> String) -> String {
     match app {
         App::Bulk { bytes, lasts } => {
@@ -33,7 +33,7 @@ fn times(count: Option<u64>, one: &str, many: &str) -> String {
     }
 }
 
-/// Bytes or numbers, constant or on average.
+/// Bytes or counts, as a constant or a mean.
 fn amount(dist: &Dist) -> String {
     match dist {
         Dist::Constant(x) => format!("{x}"),

@@ -1,7 +1,6 @@
 //! Diagnostics: error, place and remedy, all at once in text order.
 //!
-//! A [`Diagnostic`] says one such thing; a [`Diagnostics`] is everything wrong with one scenario, at once, in the
-//! order of the text.
+//! A [`Diagnostic`] is one finding; [`Diagnostics`] are all findings of one scenario, in text order.
 
 pub mod render;
 pub mod source;
@@ -10,17 +9,17 @@ use self::source::{Place, Sources};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// How much a diagnostic weighs.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     /// The scenario cannot be run.
     Error,
-    /// It can, but probably does not mean what it says.
+    /// The scenario can be run, but probably does not mean what its author intends.
     Warning,
 }
 
 impl Severity {
-    /// The word printed before the message.
+    /// Word printed before the message.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -29,27 +28,27 @@ impl Severity {
     }
 }
 
-/// One mistake, with the place that shows it.
+/// A mistake and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
-    /// Stable, hyphenated kind of mistake (`unknown-key`, `bad-value`...), for programs.
+    /// Stable, hyphenated code (`unknown-key`, `bad-value`...), for programs.
     pub code: &'static str,
-    /// The sentence, lower case, without a stop.
+    /// Message: one sentence, lower case, without a full stop.
     pub message: String,
-    /// The text to underline.
+    /// Text to underline.
     pub place: Place,
-    /// A few words beside the underline; may be empty.
+    /// Short text beside the underline; may be empty.
     pub label: String,
-    /// Other places that matter ("first named here"), each with its words.
+    /// Related places ("first named here"), each with its label.
     pub others: Vec<(Place, String)>,
-    /// How to mend it; may be empty.
+    /// Remedy; may be empty.
     pub help: String,
 }
 
 impl Diagnostic {
-    /// An error of kind `code` at `place`.
+    /// An error with this code at `place`.
     pub fn error(code: &'static str, place: Place, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
@@ -62,26 +61,26 @@ impl Diagnostic {
         }
     }
 
-    /// A warning of kind `code` at `place`.
+    /// A warning with this code at `place`.
     pub fn warning(code: &'static str, place: Place, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, place, message) }
     }
 
-    /// With these words beside the underline.
+    /// Sets the text beside the underline.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// With this mend.
+    /// Sets the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
 
-    /// With another place worth seeing.
+    /// Adds a related place.
     #[must_use]
     pub fn also(mut self, place: Place, label: impl Into<String>) -> Self {
         self.others.push((place, label.into()));
@@ -89,26 +88,26 @@ impl Diagnostic {
     }
 }
 
-/// Collects diagnostics while reading; says each thing once and keeps a bounded number.
+/// Collects diagnostics during reading, without duplicates and up to a bound.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     list: Vec<Diagnostic>,
     seen: std::collections::BTreeSet<(Place, &'static str, String)>,
     more: usize,
-    /// Errors said, those said before included.
+    /// Number of errors, those not kept included.
     errors: usize,
     /// Errors in the list.
     kept: usize,
 }
 
-/// As many are kept; a megabyte of junk must not become a gigabyte of advice.
+/// Upper bound of diagnostics kept, so that a corrupt file does not exhaust memory.
 const KEEP: usize = 200;
 
 impl Collector {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         let key = (diagnostic.place, diagnostic.code, diagnostic.message.clone());
         let error = diagnostic.severity == Severity::Error;
-        // Warnings never take the room of errors.
+        // Warnings have a quota of their own, so that errors are always kept.
         self.errors += usize::from(error);
         let (kept, room) = if error { (self.kept, KEEP) } else { (self.list.len() - self.kept, KEEP / 4) };
         if kept >= room {
@@ -119,7 +118,7 @@ impl Collector {
         }
     }
 
-    /// True if no more is kept: the search for more may stop.
+    /// True if the list is full, so that checking may stop.
     pub(crate) fn full(&self) -> bool {
         self.kept >= KEEP
     }
@@ -137,7 +136,7 @@ impl Collector {
         self.list.iter()
     }
 
-    /// Everything collected, in the order of the text; the collector is empty afterwards.
+    /// Takes all diagnostics in text order; the collector is empty afterwards.
     pub(crate) fn take(&mut self, sources: &Sources) -> Diagnostics {
         let mut list = std::mem::take(&mut self.list);
         list.sort_by_key(|d| (d.severity, d.place));
@@ -147,11 +146,11 @@ impl Collector {
     }
 }
 
-/// Everything found wrong, with the texts it was found in.
+/// All diagnostics of a scenario, with the source texts.
 #[derive(Clone)]
 pub struct Diagnostics {
     pub(crate) list: Vec<Diagnostic>,
-    /// How many more there were than are kept.
+    /// Number of diagnostics beyond those kept.
     pub(crate) more: usize,
     pub(crate) sources: Sources,
 }
@@ -161,30 +160,30 @@ impl Diagnostics {
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
-    /// How many there are, those not kept included.
+    /// Number of diagnostics, those not kept included.
     pub fn len(&self) -> usize {
         self.list.len() + self.more
     }
-    /// True if nothing is wrong.
+    /// True without diagnostics.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// True if something forbids running.
+    /// True if any is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
-    /// The texts that places refer to.
+    /// Source texts of the places.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// As plain text, in the manner of a compiler; see [`self::render::Style`].
+    /// Plain text in the format of a compiler; see [`self::render::Style`].
     pub fn render(&self, style: self::render::Style) -> String {
         self::render::render(self, style)
     }
 
-    /// For editors: one object per diagnostic with `file`, `line`, `column`, `end_line`,
-    /// `end_column` (all from 1), `severity`, `code`, `message`, `label`, `help`, `others`.
+    /// JSON for editors: one object per diagnostic with `file`, `line`, `column`, `end_line`, `end_column`
+    /// (all from 1), `severity`, `code`, `message`, `label`, `help`, `others`.
     pub fn to_json(&self) -> Value {
         let at = |place: Place| {
             let (start, end) =

@@ -1,20 +1,20 @@
 //! Terminal rendering of diagnostics.
 //!
-//! File, line and column, the line itself with the mistake underlined, and the mend; in any width, with or without
-//! colour, whatever bytes the file holds.
+//! File, line and column, the line with the mistake underlined, and the remedy. Output fits any width, with
+//! or without colour, and is safe for arbitrary file contents.
 
 use super::source::{Place, Sources, boundary};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use std::fmt::Write;
 
-/// How to draw.
+/// Output style.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
-    /// ANSI colours; the caller has looked at the terminal and at `NO_COLOR`.
+    /// ANSI colours; the caller has checked the terminal and `NO_COLOR`.
     pub colour: bool,
-    /// Columns available; long source lines are cut around the mistake.
+    /// Terminal width, columns; longer source lines are cut around the mistake.
     pub width: usize,
-    /// At most so many diagnostics are drawn, the rest counted.
+    /// Upper bound of diagnostics shown; the number of the rest is printed.
     pub limit: usize,
 }
 
@@ -38,7 +38,7 @@ impl Ink {
     }
 }
 
-/// Draws all of `diagnostics`.
+/// Renders all diagnostics.
 pub(crate) fn render(diagnostics: &Diagnostics, style: Style) -> String {
     let ink = Ink(style.colour);
     let mut out = String::new();
@@ -77,7 +77,8 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, style: Style, ink: &
     let mut previous: Option<Place> = None;
     for (place, label, main) in shown {
         let position = sources.position(place);
-        // Two marks share a line only if the whole line is shown: a window moves with its mark.
+        // Two marks share an excerpt only if the whole line is shown, because a cut line is centred on its
+        // mark.
         let fits = sources.line(place).0.chars().count() + gutter + 3 <= width;
         let same_line = fits
             && previous
@@ -117,7 +118,7 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, style: Style, ink: &
     }
 }
 
-/// The source line of `place`, windowed to the width, and the underline beneath it.
+/// Source line of `place`, cut to the width, and the underline below it.
 #[allow(clippy::too_many_arguments, reason = "one drawing, all of its inputs plain values")]
 fn excerpt(
     out: &mut String,
@@ -133,7 +134,7 @@ fn excerpt(
 ) {
     let position = sources.position(place);
     let (line, offset) = sources.line(place);
-    // A line of megabytes is looked at only around the mistake.
+    // In a very long line only the surroundings of the mistake are processed.
     let room = width.saturating_sub(gutter + 3).max(20);
     let at = (place.start as usize).saturating_sub(offset).min(line.len());
     let from = boundary(line, at.saturating_sub(room * 4));
@@ -142,7 +143,7 @@ fn excerpt(
     let lead = line[from..boundary(line, at)].chars().count();
     let end = (place.end as usize).saturating_sub(offset).clamp(at, to.max(at));
     let length = line.get(at..boundary(line, end)).map_or(1, |s| s.chars().count()).max(1);
-    // The window: everything if it fits, otherwise what surrounds the mistake.
+    // Visible part: the whole line if it fits, otherwise the surroundings of the mistake.
     let whole = from == 0 && to == line.len() && near.len() <= room;
     let first = if whole { 0 } else { lead.saturating_sub(room / 3) };
     let cut_left = first > 0 || from > 0;
@@ -169,7 +170,7 @@ fn excerpt(
         let tail = if label.is_empty() { String::new() } else { format!(" {}", paint(&label)) };
         let _ = writeln!(out, "{bar} {}{}{tail}", " ".repeat(column), paint(&mark));
     } else {
-        // No room beside the mark: the words go beneath it, as far left as they need.
+        // The label does not fit beside the mark: it goes below, indented less if necessary.
         let _ = writeln!(out, "{bar} {}{}", " ".repeat(column), paint(&mark));
         for line in wrap(&label, room) {
             let indent = column.min(room.saturating_sub(line.chars().count()));
@@ -178,7 +179,7 @@ fn excerpt(
     }
 }
 
-/// Nothing that moves the cursor, hides text or turns it around reaches the terminal.
+/// Replaces characters that would move the cursor, hide text or change its direction.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',
@@ -194,7 +195,7 @@ fn printable(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// Breaks at spaces; a word longer than the width is left whole.
+/// Wraps at spaces; a word longer than the width stays whole.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -1,21 +1,21 @@
 //! Source texts and spans of values.
 //!
-//! Every value remembers its [`Place`], so that a message written long after parsing can still underline what the
-//! user wrote: in the scenario, in a grid line, in a `--set` argument or in a file of spikes.
+//! Every value keeps its [`Place`], so that later checks can underline the user's text in a scenario, a grid
+//! line, a `--set` argument or a data file.
 
-/// A stretch of bytes in one of the texts of [`Sources`].
+/// Byte range in one of the texts of [`Sources`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Place {
-    /// Which text: an index into [`Sources`].
+    /// Index of the text in [`Sources`].
     pub source: u32,
     /// First byte.
     pub start: u32,
-    /// One past the last byte; equal to `start` where something is missing rather than wrong.
+    /// One past the last byte; equal to `start` for a missing item.
     pub end: u32,
 }
 
 impl Place {
-    /// The bytes `range` (relative to this place's start) of this place; the whole if they do not fit.
+    /// Sub-range `range` (relative to the start of this place); the whole place if `range` does not fit.
     #[must_use]
     pub fn part(self, range: std::ops::Range<usize>) -> Place {
         let start = self.start.saturating_add(u32::try_from(range.start).unwrap_or(u32::MAX));
@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-/// The last place in `text`, at or before byte `at`, where a character begins.
+/// Last character boundary in `text` at or before byte `at`.
 pub(crate) fn boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -33,22 +33,22 @@ pub(crate) fn boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// One text and the name by which messages call it.
+/// A text and its name in messages.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
     text: String,
-    /// Byte offset of the start of every line.
+    /// Byte offset of each line start.
     lines: Vec<u32>,
 }
 
-/// All texts of one reading: the scenario first, then overrides and data files.
+/// All texts of one scenario: the file first, then overrides and data files.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     all: Vec<Source>,
 }
 
-/// A position as people count: the first line and the first column are 1; columns are characters.
+/// Position for users: line and column count from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
     /// Line, from 1.
@@ -58,7 +58,7 @@ pub struct Position {
 }
 
 impl Sources {
-    /// Adds a text and gives its number. Texts are cut at 4 GiB, the reach of a [`Place`].
+    /// Adds a text and returns its number. Texts are cut at 4 GiB, the range of a [`Place`].
     pub fn add(&mut self, name: &str, text: &str) -> u32 {
         let reach = u32::MAX as usize;
         let text = if text.len() <= reach { text } else { &text[..boundary(text, reach)] };
@@ -68,17 +68,17 @@ impl Sources {
         (self.all.len() - 1) as u32
     }
 
-    /// The name of the text that `place` lies in.
+    /// Name of the text of `place`.
     pub fn name(&self, place: Place) -> &str {
         self.all.get(place.source as usize).map_or("", |s| &s.name)
     }
 
-    /// The text that `place` lies in.
+    /// Text of `place`.
     pub fn text(&self, place: Place) -> &str {
         self.all.get(place.source as usize).map_or("", |s| &s.text)
     }
 
-    /// The bytes of `place` themselves.
+    /// Bytes of `place`.
     pub fn slice(&self, place: Place) -> &str {
         self.text(place).get(place.start as usize..place.end as usize).unwrap_or("")
     }
@@ -90,7 +90,7 @@ impl Sources {
         Position { line: line + 1, column: before.chars().count() + 1 }
     }
 
-    /// The whole line on which `place` starts, without its end, and the offset of its first byte.
+    /// Whole first line of `place` without line ending, and the offset of its first byte.
     pub fn line(&self, place: Place) -> (&str, usize) {
         let (_, start) = self.line_start(place);
         let rest = self.text(place).get(start..).unwrap_or("");
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(sources.position(at(7, 8)), Position { line: 2, column: 1 });
         assert_eq!(sources.line(at(11, 12)), ("b = 2", 7));
         assert_eq!(sources.slice(at(11, 12)), "2");
-        // Past the end, and in no text at all: no panic.
+        // A place beyond the end, or in no text, does not panic.
         assert_eq!(sources.position(at(99, 99)).line, 3);
         assert_eq!(sources.line(Place { source: 7, start: 3, end: 4 }), ("", 0));
     }

@@ -1,7 +1,7 @@
 //! Reader context: diagnostics, sources and named files.
 //!
-//! Where complaints go, the texts they point into, and the files that the scenario names, each loaded once through
-//! the closure of the caller.
+//! Diagnostics collector, the texts that diagnostics point into, and the files that the scenario names. Each
+//! file is loaded once, through the caller's closure.
 
 use super::leaf::{self, Complaint};
 use super::shape::Quantity;
@@ -13,10 +13,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Loads the files that a scenario names. Paths are as written; the caller resolves them against
-/// the scenario's own folder. The error is a sentence ("no such file").
+/// Loads the files that a scenario names. Paths are as written; the caller resolves them against the
+/// scenario's folder. The error is a sentence ("no such file").
 pub trait Files {
-    /// The bytes of the file at `path`.
+    /// Bytes of the file at `path`.
     fn load(&self, path: &str) -> Result<Vec<u8>, String>;
 }
 
@@ -26,7 +26,7 @@ impl<F: Fn(&str) -> Result<Vec<u8>, String>> Files for F {
     }
 }
 
-/// No files at all: for scenarios that stand alone.
+/// No files: for scenarios that name none.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 
@@ -36,13 +36,13 @@ impl Files for NoFiles {
     }
 }
 
-/// Instants and lengths of the faults of one repetition, in order.
+/// Start and length of the faults of one repetition, in time order.
 pub(crate) type Spikes = Vec<(Time, Span)>;
 
-/// The values of an empirical distribution, or why there are none.
+/// Values of an empirical distribution, or the error of its file.
 type Values = Result<Arc<[f64]>, String>;
 
-/// Files as they were understood, shared between the cells of a grid.
+/// Parsed files, shared between the cells of a grid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Library {
     texts: BTreeMap<String, Result<u32, String>>,
@@ -52,7 +52,7 @@ pub(crate) struct Library {
     pub(crate) delays: BTreeMap<String, Option<Spikes>>,
 }
 
-/// The context of one reading.
+/// Context of one reading.
 pub(crate) struct Cx<'a> {
     pub(crate) collector: RefCell<Collector>,
     pub(crate) sources: RefCell<Sources>,
@@ -61,7 +61,7 @@ pub(crate) struct Cx<'a> {
 }
 
 pub(crate) const BESIDE: &str = "the name is taken relative to the folder of the scenario file";
-/// Beyond this a file named by a scenario is a mistake.
+/// Upper bound of a file's size, bytes.
 const LARGEST_FILE: usize = 256 << 20;
 
 impl<'a> Cx<'a> {
@@ -88,7 +88,7 @@ impl<'a> Cx<'a> {
         );
     }
 
-    /// True if enough is wrong already.
+    /// True if the list of diagnostics is full.
     pub(crate) fn full(&self) -> bool {
         self.collector.borrow().full()
     }
@@ -97,7 +97,7 @@ impl<'a> Cx<'a> {
         self.collector.borrow().errors()
     }
 
-    /// The number of the text of `path` in [`Sources`].
+    /// Index in [`Sources`] of the text of the file `path`.
     pub(crate) fn text(&self, path: &str) -> Result<u32, String> {
         if let Some(known) = self.library.borrow().texts.get(path) {
             return known.clone();
@@ -128,8 +128,8 @@ impl<'a> Cx<'a> {
             .collect()
     }
 
-    /// The values of an empirical distribution, one a line: `300 ms` or plain seconds (in nanoseconds then),
-    /// `5 kB` or plain bytes, plain numbers.
+    /// Values of an empirical distribution, one per line: `300 ms` or plain seconds (then in nanoseconds), `5
+    /// kB` or plain bytes, plain numbers.
     pub(crate) fn values(&self, path: &str, quantity: Quantity, named_at: Place) -> Result<Vec<f64>, String> {
         let key = (path.to_owned(), quantity);
         if let Some(known) = self.library.borrow().values.get(&key) {
@@ -179,7 +179,7 @@ impl<'a> Cx<'a> {
         read.map(|v: Arc<[f64]>| v.to_vec())
     }
 
-    /// A recorded rate: mahimahi's milliseconds, or `t_s,bit_per_s`.
+    /// Recorded rate: milliseconds in mahimahi's format, or `t_s,bit_per_s`.
     pub(crate) fn trace(&self, path: &str, bytes: u32, named_at: Place) -> Option<LinkRate> {
         let key = (path.to_owned(), bytes);
         if let Some(known) = self.library.borrow().traces.get(&key) {
@@ -263,7 +263,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// The spikes of every repetition from a file of `rep,start_s,length_s`; repetitions count from 0.
+    /// Spikes of every repetition from a file of `rep,start_s,length_s`; repetitions count from 0.
     pub(crate) fn spikes(&self, path: &str, named_at: Place) -> Option<Arc<Vec<Spikes>>> {
         if let Some(known) = self.library.borrow().spikes.get(path) {
             return known.clone();
@@ -327,7 +327,7 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// A plain number of seconds, bytes or things.
+/// A number without unit: seconds, bytes or a count.
 fn plain(quantity: Quantity, text: &str) -> Result<f64, String> {
     match quantity {
         Quantity::Span => seconds(text).map(|span| span.as_nanos() as f64),
@@ -336,7 +336,7 @@ fn plain(quantity: Quantity, text: &str) -> Result<f64, String> {
     }
 }
 
-/// A plain number of seconds.
+/// A number of seconds without unit.
 pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     match text.parse::<f64>() {
         Ok(s) if s.is_finite() && (0.0..9.0e9).contains(&s) => Ok(Span::from_secs_f64(s)),
@@ -344,9 +344,9 @@ pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Opportunities at whole milliseconds as a rate: those at millisecond n are served evenly over the
-/// millisecond that ends there, so that their last bit leaves when the recorded one did. From its last
-/// line the trace starts again; what is recorded at 0 belongs to that end.
+/// Opportunities at whole milliseconds as a rate. The bytes of millisecond n are served evenly over the
+/// millisecond that ends at n, so that their last bit leaves at the recorded time. The trace repeats from its
+/// last line; opportunities at 0 belong to that end.
 fn opportunities_as_rate(opportunities: &[Time], bytes: u32) -> Schedule<Rate> {
     const MS: u64 = 1_000_000;
     let ms = |t: Time| t.as_nanos() / MS;

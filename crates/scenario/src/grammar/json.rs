@@ -1,21 +1,21 @@
 //! JSON form of a scenario, read into the TOML tree.
 //!
-//! As JSON, with the same keys and the same strings. A file that begins with `{` is read here into the same tree,
-//! every value with its place, so that everything after the parser, messages included, is the same.
+//! JSON with the keys and strings of TOML. A file that begins with `{` becomes an ordinary value tree with
+//! spans, so that all later stages treat both formats alike.
 
 use super::tree::{Entry, Table, Tree, Value};
 use crate::diagnostic::source::Place;
 use crate::diagnostic::{Collector, Diagnostic};
 
-/// Deeper nesting than any scenario has; keeps the parser off the end of the stack.
+/// Maximum nesting depth, which bounds the parser's recursion.
 const DEEPEST: usize = 64;
 
-/// True if the text is meant to be JSON.
+/// True if the text looks like JSON.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// Reads `text`, source number `source`. The first mistake of syntax ends the reading.
+/// Parses `text`, source number `source`. The first syntax error ends the parsing.
 pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Option<Tree> {
     let mut parser = Parser { text, at: 0, source, depth: 0 };
     let result = parser.value().and_then(|tree| {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         Ok(Value::List(list))
     }
 
-    /// A string or number read by the JSON library: escapes and digits are its business.
+    /// A string or number, decoded by the JSON library (escapes, number formats).
     fn library(&self, start: usize, end: usize) -> Option<serde_json::Value> {
         self.text.get(start..end)?.parse().ok()
     }

@@ -1,7 +1,7 @@
 //! Scalar value readers: quantities, names, distributions.
 //!
-//! One function per kind of value turns what was written into what it means, or into a complaint with its mend. The
-//! checker and the builders call the same ones.
+//! One function per kind of value converts text into a typed value or a complaint with remedy. Checker and
+//! builders share these functions.
 
 use super::cx::Cx;
 use super::shape::{Kind, Quantity};
@@ -12,7 +12,7 @@ use base::units::{Limit, UnitError, parse_bytes, parse_limit, parse_rate, parse_
 use base::{Rate, Span};
 use std::ops::RangeInclusive;
 
-/// What is wrong with a value: the message, a few words beside the underline, the mend.
+/// A rejected value: message, text beside the underline, remedy.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     pub(crate) message: String,
@@ -36,7 +36,7 @@ impl Complaint {
 
 type Read<T> = Result<T, Complaint>;
 
-/// A value of the wrong type, told what was expected.
+/// Complaint about a value of the wrong type.
 fn wrong(kind: Kind, tree: &Tree) -> Complaint {
     let complaint = Complaint::new(format!("this must be {}, not {}", kind.expected(), tree.kind()));
     let number = match &tree.value {
@@ -78,7 +78,7 @@ fn text_of(kind: Kind, tree: &Tree) -> Read<&str> {
 fn says<T>(kind: Kind, result: Result<T, UnitError>) -> Read<T> {
     result.map_err(|error| {
         let message = error.to_string();
-        // Most of these sentences carry their own mend; the others get an example.
+        // Most of these messages contain their remedy; the others get an example.
         let mended =
             message.contains("; write") || (message.contains("; use") && !matches!(kind, Kind::Limits));
         let help = if mended { String::new() } else { format!("this must be {}", kind.expected()) };
@@ -90,7 +90,7 @@ pub(crate) fn text(tree: &Tree) -> Read<String> {
     text_of(Kind::Text, tree).map(str::to_owned)
 }
 
-/// A name is part of paths, so it holds no dot.
+/// A name is a part of paths and so contains no dot.
 pub(crate) fn name(tree: &Tree) -> Read<String> {
     let text = text_of(Kind::Name, tree)?;
     let good = text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -148,7 +148,7 @@ pub(crate) fn bytes(tree: &Tree) -> Read<u64> {
     says(Kind::Bytes, parse_bytes(text_of(Kind::Bytes, tree)?))
 }
 
-/// The most packets and the most bytes; none: any number.
+/// Maximum packets and bytes of a queue; `None`: unlimited.
 pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
     let text = text_of(Kind::Limits, tree)?;
     let (mut packets, mut bytes) = (None, None);
@@ -202,7 +202,7 @@ pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
     })
 }
 
-/// A single value of a quantity, in its unit inside.
+/// A single value of a quantity, in its internal unit.
 pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
     match quantity {
         Quantity::Span => parse_span(text).map(|span| span.as_nanos() as f64).map_err(String::from),
@@ -219,7 +219,7 @@ pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
     }
 }
 
-/// Ranges of packet numbers from 1, in order, not overlapping.
+/// Ranges of packet numbers from 1, ascending and disjoint.
 pub(crate) fn ordinals(tree: &Tree) -> Read<Vec<RangeInclusive<u64>>> {
     let text = text_of(Kind::Ordinals, tree)?;
     let help = "count data packets from 1: \"9-15\" or \"3, 9-15, 40\"";
@@ -256,7 +256,7 @@ pub(crate) fn word(tree: &Tree, words: &'static [&'static str]) -> Read<&'static
     })
 }
 
-/// Reads a value of `kind` only to see whether it is one.
+/// Checks a value of `kind` without keeping it.
 pub(crate) fn check(kind: Kind, tree: &Tree, cx: &Cx<'_>) -> Read<()> {
     match kind {
         Kind::Text => text(tree).map(drop),

@@ -1,16 +1,15 @@
 //! Overrides by path (`--set`, grid keys).
 //!
-//! By its path: keys of tables, and names where there are several (`flow.download.transport.tcp.recovery`,
-//! `hop.radio.gate.reselection.every`, `hop.radio.rate.down`, `run.seed`). `--set` and `[grid]` use the same paths.
+//! A path consists of keys of tables, and of names where a list has several tables:
+//! `flow.download.transport.tcp.recovery`, `hop.radio.gate.reselection.every`, `hop.radio.rate.down`,
+//! `run.seed`. `--set` and `[grid]` use equal paths.
 //!
-//! - `*` in place of a name is all of them: `flow.*.transport.tcp.recovery`.
-//! - Under a choice the path says which: `hop.radio.queue.drop-tail.limit` makes the queue a
-//!   drop-tail queue, whatever it was.
-//! - A value that stands for both directions is divided by `.down` or `.up`; a path without
-//!   direction changes both.
-//! - A key that excludes others replaces them: with `hop.radio.gate.reselection.start` the gate's
-//!   `every` is gone.
-//! - What is on the way and not yet there is made.
+//! - `*` in place of a name addresses all of them: `flow.*.transport.tcp.recovery`.
+//! - Below a choice the path names the variant: `hop.radio.queue.drop-tail.limit` makes the queue a drop-tail
+//!   queue, whatever it was before.
+//! - A value for both directions is split by `.down` or `.up`; a path without direction changes both.
+//! - A key replaces the keys that it excludes: `hop.radio.gate.reselection.start` removes the gate's `every`.
+//! - Missing tables on the path are created.
 
 use super::cx::Cx;
 use super::shape::{DIRECTIONS, ENDS, Parts, Shape, TableShape};
@@ -23,25 +22,25 @@ use crate::preset;
 use crate::tables::flow::tcp_options;
 use crate::tables::run::ROOT;
 
-/// Tables that are about the whole grid and cannot differ between its cells.
+/// Tables about the whole grid, which cannot differ between its cells.
 const FIXED: &[&str] = &["williwaw", "grid", "expect", "title"];
 
-/// One override: a path and the value to put there.
+/// One override: a path and its new value.
 #[derive(Clone, Debug)]
 pub(crate) struct Override {
     pub(crate) path: Path,
     pub(crate) value: Tree,
 }
 
-/// A dotted path and where it was written.
+/// A dotted path with its source span.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) text: String,
-    /// The path itself, without quotes.
+    /// Span of the path, without quotes.
     pub(crate) place: Place,
 }
 
-/// The parts of a path with their places.
+/// Components of a path with their spans.
 struct Steps<'p> {
     parts: Vec<(&'p str, Place)>,
 }
@@ -63,7 +62,7 @@ impl Path {
     }
 }
 
-/// Reads `KEY=VALUE` as given to `--set`.
+/// Parses `KEY=VALUE`, the argument of `--set`.
 pub(crate) fn parse(argument: &str, cx: &Cx<'_>) -> Option<Override> {
     let source = cx.sources.borrow_mut().add("--set", argument);
     let whole = Place { source, start: 0, end: argument.len().min(u32::MAX as usize) as u32 };
@@ -88,7 +87,7 @@ pub(crate) fn parse(argument: &str, cx: &Cx<'_>) -> Option<Override> {
     Some(Override { path: Path { text, place }, value: parse_value(argument, source, offset) })
 }
 
-/// Puts the value where its path leads.
+/// Sets the value at its path.
 pub(crate) fn apply(root: &mut Tree, change: &Override) -> Result<(), Box<Diagnostic>> {
     let steps = change.path.steps();
     if let Some((first, place)) = steps.parts.first()
@@ -107,12 +106,12 @@ pub(crate) fn apply(root: &mut Tree, change: &Override) -> Result<(), Box<Diagno
     walk.table(root, &ROOT, 0)
 }
 
-/// True for an override from `[grid]`, which has the scenario's own source.
+/// True for an override from `[grid]`, whose source is the scenario itself.
 fn is_grid(change: &Override) -> bool {
     change.path.place.source == 0
 }
 
-/// What excludes the key that was just set goes, and with it what had a meaning only beside that.
+/// Removes the keys that the new key excludes, and keys that have a meaning only beside those.
 fn make_way(table: &mut Table, shape: &TableShape, key: &str) {
     let excluded = |other: &str| {
         other != key && shape.one_of.iter().any(|group| group.contains(&key) && group.contains(&other))
@@ -159,7 +158,7 @@ impl Walk<'_> {
             Shape::Tables(_) => Value::List(Vec::new()),
             _ => Value::Table(Table::default()),
         };
-        // A string such as transport = "tcp" gives way to its table.
+        // A string such as transport = "tcp" is replaced by its table.
         if !matches!(tree.value, Value::Table(_)) {
             tree.value = Value::Table(Table::default());
         }
@@ -216,7 +215,7 @@ impl Walk<'_> {
                 });
                 match found {
                     Some(inner) => {
-                        // A schedule in place of a constant: keys of the other form do not stay.
+                        // A schedule replaces a constant: keys of the other form are removed.
                         if tree
                             .table()
                             .is_some_and(|t| inner.fits(t.entries.iter().map(|e| e.key.as_str())) == 0)
@@ -230,7 +229,7 @@ impl Walk<'_> {
             }
             Shape::TcpOptions => self.option(tree, at),
             Shape::Settings => {
-                // The rest of the path is one name: settings have dots.
+                // The remaining components form one name: sysctls contain dots.
                 let name: Vec<&str> = self.steps[at..].iter().map(|(part, _)| *part).collect();
                 if !matches!(tree.value, Value::Table(_)) {
                     tree.value = Value::Table(Table::default());
@@ -293,7 +292,7 @@ impl Walk<'_> {
         let Some(direction) = named else {
             if at < self.steps.len() && parted(tree, parts) {
                 let Value::Table(table) = &mut tree.value else { return Ok(()) };
-                // Of two that made different choices, the one that made this.
+                // If the two directions made different choices, the one that made this choice is changed.
                 let key = self.steps[at].0;
                 let chose = |tree: &Tree| tree.text() == Some(key) || tree.get(key).is_some();
                 let some = table.entries.iter().any(|entry| chose(&entry.tree));
@@ -306,7 +305,7 @@ impl Walk<'_> {
         };
         if !parted(tree, parts) {
             let old = std::mem::replace(&mut tree.value, Value::Table(Table::default()));
-            // A table just made on the way holds nothing to keep for the other one.
+            // A table created on the path holds no value to copy to the other direction.
             let empty = matches!(&old, Value::Table(t) if t.entries.is_empty());
             if let (Value::Table(table), false) = (&mut tree.value, empty) {
                 for key in parts.keys {

@@ -1,7 +1,7 @@
 //! Table reader over a validated value tree.
 //!
-//! Through a [`Reader`], by key. The shape has been checked before, so a value that is not there or not right has
-//! been complained of already and is simply absent here; defaults come from the declaration of the key.
+//! A [`Reader`] returns values by key. The shape was checked before, so that a missing or malformed value has
+//! its diagnostic already and is returned as `None`. Defaults come from the declaration of the key.
 
 use super::cx::Cx;
 use super::leaf;
@@ -12,7 +12,7 @@ use base::dist::Dist;
 use base::{Rate, Span};
 use std::borrow::Cow;
 
-/// One table with its declaration.
+/// A table with its declaration.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'t> {
     pub(crate) tree: &'t Tree,
@@ -24,18 +24,18 @@ impl<'t> Reader<'t> {
         Reader { tree, shape }
     }
 
-    /// What was written under `key`.
+    /// Value of `key`, if written.
     pub(crate) fn get(&self, key: &str) -> Option<&'t Tree> {
         debug_assert!(self.shape.field(key).is_some(), "{} does not declare {key}", self.shape.name);
         self.tree.get(key)
     }
 
-    /// Where to point for `key`: its value, or the table that lacks it.
+    /// Span for diagnostics about `key`: its value, or the table that lacks it.
     pub(crate) fn place(&self, key: &str) -> Place {
         self.get(key).map_or(self.tree.place, |t| t.place)
     }
 
-    /// What was written, or the declared default.
+    /// Value of `key` as written, or its declared default.
     pub(crate) fn or_default(&self, key: &str) -> Option<Cow<'t, Tree>> {
         match self.get(key) {
             Some(tree) => Some(Cow::Borrowed(tree)),
@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The tables under `key` (`[[hop]]`), each as a reader of `shape`.
+    /// Tables under `key` (`[[hop]]`), each as a reader of `shape`.
     pub(crate) fn tables(
         &self,
         key: &str,
@@ -105,7 +105,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The word and the table behind a choice; the table is empty where the word stands alone.
+/// Word and table of a choice; the table is empty for a bare word.
 pub(crate) fn chosen<'t>(
     tree: &'t Tree,
     shape: impl Fn(&str) -> Option<&'static TableShape>,
@@ -119,7 +119,7 @@ pub(crate) fn chosen<'t>(
     }
 }
 
-/// The same values for those who declare their options beside their own code.
+/// Reader access for crates that declare options beside their own code.
 impl Values for Reader<'_> {
     fn given(&self, key: &str) -> bool {
         self.get(key).is_some()

@@ -1,6 +1,4 @@
-//! JSON Schema and reference page of the grammar.
-//!
-//! A JSON Schema and a reference page, both made from the declarations that the reader itself follows.
+//! JSON Schema and reference page of the grammar, both generated from the declarations that the reader uses.
 
 use super::shape::{DIRECTIONS, ENDS, Kind, Need, Parts, Quantity, Shape, TableShape, Variant};
 use super::tree::parse_value;
@@ -11,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use transport::tcp::{Config, Kind as OptionKind};
 
-/// The JSON Schema (draft 2020-12) of a scenario file.
+/// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Value {
     let mut schema = table(&ROOT);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -196,7 +194,7 @@ fn options() -> Value {
     root
 }
 
-/// The reference page in Markdown: every table, every key, its default and its meaning.
+/// Reference page in Markdown: every table and key with default and meaning.
 pub fn reference() -> String {
     let mut out = String::from(
         "# Scenario file reference\n\n\
@@ -279,7 +277,7 @@ fn tcp_reference() -> String {
     out
 }
 
-/// One value for both, or one for each.
+/// One value for all parts, or one per part.
 fn in_parts(inner: &Shape, parts: &Parts) -> Value {
     let one = shape(inner);
     let [first, second] = parts.keys;

@@ -1,8 +1,8 @@
 //! Spelling suggestions by edit distance.
 //!
-//! The nearest of those allowed, if it is near enough to be a slip of the hand.
+//! Suggests the nearest allowed word, if it is near enough to be a typing error.
 
-/// Letters inserted, deleted, replaced or swapped to turn one word into the other, at most `most`.
+/// Damerau-Levenshtein distance with adjacent transpositions; `None` above `most`.
 fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > most {
         return None;
@@ -23,7 +23,7 @@ fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
     above.last().copied().filter(|&d| d <= most)
 }
 
-/// The candidate that `word` was probably meant to be. Case, `_` and `-` count as equal.
+/// The candidate nearest to `word`, if near enough. Case, `_` and `-` are ignored.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |s: &str| -> Vec<char> {
         s.chars().take(65).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
@@ -43,7 +43,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// "`a`, `b` or `c`".
+/// Alternatives in words: "`a`, `b` or `c`".
 pub(crate) fn alternatives<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = words.into_iter().map(|w| format!("`{w}`")).collect();
     match quoted.split_last() {
@@ -53,7 +53,7 @@ pub(crate) fn alternatives<'a>(words: impl IntoIterator<Item = &'a str>) -> Stri
     }
 }
 
-/// "a" or "an" with the word.
+/// A word with its article, "a" or "an".
 pub(crate) fn article(word: &str) -> String {
     let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']) && !word.starts_with("un");
     format!("{} {word}", if vowel { "an" } else { "a" })

@@ -1,34 +1,34 @@
 //! Error recovery of the TOML parser.
 //!
-//! Each broken statement is reported once and then blanked, so that one missing bracket does not hide every other
-//! mistake, nor invent a hundred.
+//! Each broken statement is reported once and then blanked, so that one missing bracket neither hides other
+//! mistakes nor causes false ones.
 
 use crate::diagnostic::source::Place;
 use crate::diagnostic::{Collector, Diagnostic};
 use toml::de::DeTable;
 
-/// So many broken statements are looked for, each at the price of parsing the file again.
+/// Upper bound of broken statements searched for; each costs a parse of the file.
 const ROUNDS: usize = 24;
-/// In a file larger than this only the first few are.
+/// In a file above this size (bytes) fewer are searched for.
 const LARGE: usize = 128 << 10;
 
-/// A key with its value, or a header; it may take several lines.
+/// A key with its value, or a header; possibly on several lines.
 struct Statement {
     start: usize,
     end: usize,
     header: bool,
-    /// A bracket that is still open when the next statement begins.
+    /// Offset of a bracket that is still open at the start of the next statement.
     open: Option<usize>,
 }
 
-/// The text with every broken statement blanked, its length unchanged; complaints go to `collector`.
-/// None if the text parses as it is.
+/// Copy of the text with every broken statement blanked, of equal length; complaints go to `collector`.
+/// `None` if the text parses as it is.
 pub(crate) fn mend(text: &str, source: u32, collector: &mut Collector) -> Option<String> {
     let statements = statements(text);
     let mut bytes = text.as_bytes().to_vec();
     let rounds = if text.len() > LARGE { 3 } else { ROUNDS };
     let mut broken = false;
-    // Sections whose header is broken: they would slide into the section before.
+    // Sections with a broken header; their keys would fall into the preceding section.
     let mut lost: Vec<std::ops::Range<usize>> = Vec::new();
     for _ in 0..rounds {
         let now = std::str::from_utf8(&bytes).unwrap_or("");
@@ -43,13 +43,13 @@ pub(crate) fn mend(text: &str, source: u32, collector: &mut Collector) -> Option
         found.sort();
         let Some(&(at, ..)) = found.first() else { break };
         broken = true;
-        // An open bracket comes first: it is the reason of errors far behind it.
+        // An open bracket is reported first, because it causes errors far behind it.
         let open = |s: &Statement| s.open.is_some_and(|at| bytes[at] != b' ');
         let index = statements.iter().position(open).unwrap_or_else(|| {
             statements.partition_point(|s| s.end <= at).min(statements.len().saturating_sub(1))
         });
         let Some(statement) = statements.get(index) else { break };
-        // Keys whose header is gone seem to stand twice in the table before.
+        // Keys of a section without header appear as duplicates in the preceding table.
         let invented =
             !lost.is_empty() && found.first().is_some_and(|(.., message)| message == "duplicate key");
         if !invented {
@@ -69,7 +69,7 @@ pub(crate) fn mend(text: &str, source: u32, collector: &mut Collector) -> Option
     broken.then(|| String::from_utf8(bytes).unwrap_or_default())
 }
 
-/// Blanks everything but the ends of lines; false if it was blank before.
+/// Blanks everything except line endings; false if nothing was left to blank.
 fn blank(bytes: &mut [u8]) -> bool {
     let written = |b: &u8| !matches!(b, b'\n' | b' ');
     let any = bytes.iter().any(written);
@@ -101,7 +101,7 @@ fn complaint(text: &str, source: u32, statement: &Statement, found: &[(usize, us
     Diagnostic::error("syntax", place(*start, *end), message).help(help)
 }
 
-/// The parser's words in ours, with a mend where it knows only a rule.
+/// The parser's message in our wording, with a remedy if one is known.
 fn words(message: &str, text: &str) -> (String, String) {
     let text = text.trim();
     if message.starts_with("string values must be quoted") {
@@ -130,8 +130,7 @@ fn words(message: &str, text: &str) -> (String, String) {
     (message.to_owned(), String::new())
 }
 
-/// Splits a text into statements. An open bracket ends where a line begins that can only be a new
-/// statement.
+/// Splits a text into statements. An open bracket ends at a line that can only begin a new statement.
 fn statements(text: &str) -> Vec<Statement> {
     let bytes = text.as_bytes();
     let mut out: Vec<Statement> = Vec::new();
@@ -215,7 +214,7 @@ fn is_header(text: &str, start: usize) -> bool {
     line(text, start).starts_with('[')
 }
 
-/// True for `[name` at the start of a line, and in a list for `key =`: no value looks like that.
+/// True for `[name` at the start of a line, and within a list for `key =`: no value begins so.
 fn begins_statement(text: &str, start: usize, in_table: bool) -> bool {
     let line = line(text, start);
     let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

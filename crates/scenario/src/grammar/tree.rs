@@ -1,22 +1,21 @@
 //! Value tree with source spans.
 //!
-//! A tree of values in which every key and every value knows its [`Place`]. It is built once from the text, and
-//! overrides (`--set`, a cell of the grid) are made on it, so that a wrong override is underlined where it was
-//! written.
+//! Every key and every value has a [`Place`]. The tree is built once from the text. Overrides (`--set`, a
+//! cell of the grid) are applied to it, so that a wrong override is underlined in its own text.
 
 use super::{json, syntax};
 use crate::diagnostic::source::{Place, Sources};
 use crate::diagnostic::{Collector, Diagnostic};
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it stands.
+/// A value and its source span.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) value: Value,
     pub(crate) place: Place,
 }
 
-/// What can be written.
+/// Kinds of values.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -28,13 +27,13 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// A table in the order of the text. Keys are few where they are looked up, so a list serves.
+/// A table in text order. Tables are small, so that lookup scans a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// One `key = value`.
+/// An entry `key = value`.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -47,7 +46,7 @@ impl Table {
         self.entries.iter().find(|e| e.key == key)
     }
 
-    /// The tree under `key`, put in as `default` if there is none.
+    /// Tree under `key`; inserted with `default` if missing.
     pub(crate) fn entry_mut(&mut self, key: &str, place: Place, default: Value) -> &mut Tree {
         let index = match self.entries.iter().position(|e| e.key == key) {
             Some(index) => index,
@@ -87,7 +86,7 @@ impl Tree {
         }
     }
 
-    /// The kind of value in the words of a message.
+    /// Kind of the value as messages name it.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a string",
@@ -100,7 +99,7 @@ impl Tree {
         }
     }
 
-    /// The value as JSON, for tables of results.
+    /// The value as JSON, for result tables.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Text(text) | Value::Date(text) => text.as_str().into(),
@@ -118,8 +117,8 @@ impl Tree {
     }
 }
 
-/// Parses `text`, already in `sources` as number `source`. Syntax errors go to `collector`; what
-/// could be read in spite of them is returned, so that other mistakes are found too.
+/// Parses `text`, which is source number `source`. Syntax errors go to `collector`; the readable rest is
+/// returned, so that its mistakes are found too.
 pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Tree {
     if json::looks_like(text) {
         let empty = Tree { value: Value::Table(Table::default()), place: Place { source, start: 0, end: 0 } };
@@ -131,7 +130,7 @@ pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Tree 
     Tree { value: Value::Table(table(root.into_inner(), source, collector)), place: whole }
 }
 
-/// Parses one value, as in `--set key=value`; a text that is no TOML value is taken as a string.
+/// Parses one value, as in `--set key=value`; text that is no TOML value is a string.
 pub(crate) fn parse_value(text: &str, source: u32, offset: usize) -> Tree {
     let mut quiet = Collector::default();
     let inner = text.get(offset..).unwrap_or("");
@@ -202,8 +201,8 @@ fn convert(value: toml::Spanned<DeValue<'_>>, source: u32, collector: &mut Colle
     Tree { value, place: at }
 }
 
-/// A text that no scenario can be: not UTF-8, or full of control characters. One message says it
-/// better than a thousand.
+/// Adds the text of a file to `sources`. Text that is not UTF-8 or contains control characters gets a single
+/// diagnostic.
 pub(crate) fn decode(
     name: &str,
     text: &[u8],

@@ -1,7 +1,7 @@
 //! Shape validation of a scenario tree.
 //!
-//! Every key, type and unit is looked at, and every mistake is said; what the values mean together is the business of
-//! the builders.
+//! Checks keys, types and units and reports every mistake. Consistency between values is checked by the
+//! readers of the tables.
 
 use super::cx::Cx;
 use super::leaf;
@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
 use std::collections::BTreeMap;
 
-/// Checks `tree` against `shape`; `key` is what it stands under.
+/// Checks `tree` against `shape`; `key` is the key of the tree.
 pub(crate) fn shape(tree: &Tree, shape: &Shape, key: &str, cx: &Cx<'_>) {
     match shape {
         Shape::One(kind) => {
@@ -59,7 +59,7 @@ pub(crate) fn shape(tree: &Tree, shape: &Shape, key: &str, cx: &Cx<'_>) {
     }
 }
 
-/// Says what stands where something else is expected, and shows how that is written.
+/// Reports a value of the wrong type, with an example of the right one.
 pub(crate) fn wrong_type(tree: &Tree, key: &str, expected: &str, help: &str, cx: &Cx<'_>) {
     let message = format!("`{key}` must be {expected}, not {}", tree.kind());
     cx.push(Diagnostic::error("wrong-type", tree.place, message).help(help));
@@ -74,7 +74,7 @@ fn example(shape: &TableShape) -> String {
     if inner.is_empty() { String::new() } else { format!("write {{ {} }}", inner.join(", ")) }
 }
 
-/// How a message calls one table: "hop `radio`".
+/// Name of a table in messages: "hop `radio`".
 fn called(shape: &TableShape, written: &Table) -> String {
     match written.get("name").and_then(|e| e.tree.text()) {
         Some(name) => format!("{} `{}`", shape.name, name.chars().take(40).collect::<String>()),
@@ -82,7 +82,7 @@ fn called(shape: &TableShape, written: &Table) -> String {
     }
 }
 
-/// Checks one table. `top` is the place of its header where it is one of several.
+/// Checks one table. `top` is the span of its header if it is one of several.
 pub(crate) fn table(
     written: &Table,
     place: Place,
@@ -142,7 +142,7 @@ pub(crate) fn table(
     }
     for (key, needed) in shape.needs {
         let Some(entry) = written.get(key) else { continue };
-        // Where the whole group is missing, that has been said.
+        // A missing group was reported above.
         let said = shape.one_of.iter().any(|group| {
             needed.iter().any(|other| group.contains(other))
                 && group.iter().all(|other| written.get(other).is_none())
@@ -158,7 +158,7 @@ pub(crate) fn table(
     }
 }
 
-/// The first sentence of a doc comment.
+/// First sentence of a doc comment.
 pub(crate) fn sentence(doc: &str) -> &str {
     doc.split_inclusive(". ").next().unwrap_or(doc).trim_end()
 }
@@ -213,12 +213,12 @@ fn tables(tree: &Tree, inner: &'static TableShape, key: &str, cx: &Cx<'_>) {
     }
 }
 
-/// True if the value is given for each direction.
+/// True if the value is split by direction.
 pub(crate) fn split(tree: &Tree) -> bool {
     parted(tree, &DIRECTIONS)
 }
 
-/// True if the value is given for each of the parts.
+/// True if the value is split by these parts.
 pub(crate) fn parted(tree: &Tree, parts: &Parts) -> bool {
     tree.table().is_some_and(|t| t.entries.iter().any(|e| parts.keys.contains(&e.key.as_str())))
 }
@@ -281,7 +281,7 @@ fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
             for entry in written.entries.iter().take_while(|_| !cx.full()) {
                 match variants.iter().find(|v| v.name == entry.key) {
                     Some(variant) => {
-                        // An empty table says no more than the bare name does.
+                        // An empty table is equivalent to the bare word.
                         let empty = entry.tree.table().is_some_and(|t| t.entries.is_empty());
                         if !(variant.bare && empty) {
                             shape(&entry.tree, &variant.shape, variant.name, cx);
@@ -319,7 +319,7 @@ fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
     }
 }
 
-/// The alternative that what is written belongs to.
+/// The alternative that fits the written value best.
 pub(crate) fn alternative<'s>(tree: &Tree, shapes: &'s [Shape]) -> Option<&'s Shape> {
     let of_type = |s: &&Shape| match &tree.value {
         Value::Table(_) => matches!(s, Shape::Table(_) | Shape::Choice(_)),
@@ -330,7 +330,7 @@ pub(crate) fn alternative<'s>(tree: &Tree, shapes: &'s [Shape]) -> Option<&'s Sh
         (Shape::Table(t), Some(written)) => t.fits(written.entries.iter().map(|e| e.key.as_str())),
         _ => 0,
     };
-    // The first of equally good ones.
+    // The first of equally good alternatives.
     shapes.iter().filter(of_type).rev().max_by_key(|s| fit(s))
 }
 

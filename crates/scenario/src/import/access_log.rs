@@ -1,9 +1,10 @@
-//! Access log of web proxies and servers: request and reply sizes by class of frequency (Korhonen et al., "Measured
-//! Performance of GSM HSCSD and GPRS", section III.C; catalogue WL-06).
+//! Access log of web proxies and servers: request and reply sizes by class of frequency (Korhonen et al.,
+//! "Measured Performance of GSM HSCSD and GPRS", section III.C; catalogue WL-06).
 //!
-//! Read are Squid's native format, the Common Log Format, and columns named `request_bytes` and `reply_bytes`. Cache hits
-//! and huge downloads are left out, as in the study. What remains is sorted by the size of the reply and cut
-//! into classes of equal frequency; the means of a class are the sizes of its requests and replies.
+//! Formats: Squid's native format, the Common Log Format, and columns named `request_bytes` and
+//! `reply_bytes`. Cache hits and huge downloads are left out, as in the study. The remaining exchanges are
+//! sorted by reply size and cut into classes of equal frequency. The class means are the sizes of requests
+//! and replies.
 
 use super::words::shown;
 use super::{Imported, Mistake, words_of_comment};
@@ -11,12 +12,12 @@ use crate::Style;
 use base::units::Limit;
 use std::fmt::Write;
 
-/// How a log is cut into classes.
+/// Parameters of the classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes {
-    /// How many classes of equal frequency; the study has 3.
+    /// Number of classes of equal frequency; 3 in the study.
     pub number: usize,
-    /// Replies of more bytes are huge downloads and left out.
+    /// Largest reply, bytes; larger ones are huge downloads and left out.
     pub largest: u64,
 }
 
@@ -26,35 +27,35 @@ impl Default for Classes {
     }
 }
 
-/// Headers of a request where the log holds its first line only: those of the study's small request, 280 B with a line
-/// of about 40 B.
+/// Header bytes of a request, if the log has only its first line. The study's small request has 280 B, with a
+/// first line of about 40 B.
 const HEADERS: u64 = 240;
 const HELP: &str = "give a log of Squid, one in the Common Log Format, or columns request_bytes,reply_bytes";
 
-/// A request that was answered.
+/// A request with its reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Exchange {
     request: u64,
     reply: u64,
 }
 
-/// What a line of a log says.
+/// Content of a log line.
 enum Line {
     Exchange(Exchange),
-    /// Answered from a cache.
+    /// Reply from a cache.
     Hit,
     /// An error, a tunnel, or no reply.
     NoReply,
 }
 
-/// How the lines of a log are written.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// `TIME ELAPSED HOST RESULT/STATUS BYTES METHOD URL ...`
     Squid,
     /// `HOST IDENT USER [DATE] "METHOD URL VERSION" STATUS BYTES ...`
     Common,
-    /// Columns: where requests, replies and, perhaps, results of the cache stand.
+    /// Columns: indexes of request size, reply size and, optionally, cache result.
     Columns(usize, usize, Option<usize>),
 }
 
@@ -109,7 +110,7 @@ fn is_hit(result: &str) -> bool {
 }
 
 fn exchange(result: &str, status: &str, reply: u64, asked: &str) -> Line {
-    // 304: the browser's own copy was still good.
+    // Status 304: the browser's own copy was valid.
     if is_hit(result) || status == "304" {
         return Line::Hit;
     }
@@ -120,15 +121,15 @@ fn exchange(result: &str, status: &str, reply: u64, asked: &str) -> Line {
     Line::Exchange(Exchange { request: asked.len() as u64 + HEADERS, reply })
 }
 
-/// Whether a text begins as a log does.
+/// Whether a text begins like an access log.
 pub(super) fn is_log(line: &str) -> bool {
     Form::of(line).is_some()
 }
 
-/// The classes of a log as a scenario.
+/// Classes of a log as a scenario.
 ///
 /// # Errors
-/// The first line that is none of a log, or a log with fewer requests than classes.
+/// The first line that does not fit the format, or fewer requests than classes.
 pub fn access_log(text: &str, classes: Classes) -> Result<Imported, Mistake> {
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));

@@ -1,39 +1,39 @@
 //! Draft scenario of an import, with its notes.
 //!
-//! Hops with their values as they will stand in the file, and the notes.
+//! Hops with their values in the notation of scenario files, and the notes.
 
 use super::{Imported, Mistake};
 use crate::Style;
 use std::fmt::Write;
 
-/// One hop, as it will be written; values per direction: down, up.
+/// One hop; values by direction: down, up.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Hop {
     pub(super) name: String,
     pub(super) rate: [Option<String>; 2],
     pub(super) delay: [Option<String>; 2],
     pub(super) queue: [Option<String>; 2],
-    /// Whole `[[hop.…]]` tables.
+    /// Complete `[[hop.…]]` tables.
     pub(super) faults: Vec<String>,
 }
 
-/// Directions by index.
+/// Names of the directions by index.
 pub(super) const DIRECTIONS: [&str; 2] = ["down", "up"];
 
-/// A scenario in the making.
+/// A scenario under construction.
 #[derive(Default, Debug)]
 pub(super) struct Draft {
-    /// From the fixed end to the mobile one.
+    /// Hops from the fixed end to the mobile end.
     pub(super) hops: Vec<Hop>,
     pub(super) exactly: Vec<String>,
     pub(super) roughly: Vec<String>,
     pub(super) left_out: Vec<String>,
-    /// Files that the scenario names.
+    /// Data files that the scenario names.
     pub(super) files: Vec<String>,
 }
 
 impl Draft {
-    /// Writes it down, and reads it once to see that it can be read.
+    /// Writes the scenario and reads it back as a check.
     pub(super) fn finish(mut self, source: &str) -> Result<Imported, Mistake> {
         if self.hops.is_empty() {
             return Err(Mistake::new("there is nothing to import", "give a command line or a recording"));
@@ -53,7 +53,7 @@ impl Draft {
         if self.files.is_empty()
             && let Err(diagnostics) = crate::read("imported.toml", scenario.as_bytes(), &crate::NoFiles)
         {
-            // A value that the tool takes and a scenario does not, such as a delay of a thousand years.
+            // The tool accepts values that a scenario does not, such as a delay of 1000 years.
             let message = diagnostics.render(Style::default());
             let first = message.lines().next().unwrap_or_default().to_owned();
             return Err(Mistake::new(
@@ -103,7 +103,7 @@ impl Draft {
                         let _ = writeln!(out, "{key} = {down}");
                     }
                     ([down, up], nothing) => {
-                        // No limit in one direction: faster than anything it meets.
+                        // An unlimited direction gets a rate above that of any other link.
                         let nothing = nothing.unwrap_or("\"100 Gbit/s\"");
                         let or = |value: &Option<String>| value.clone().unwrap_or_else(|| nothing.into());
                         let _ = writeln!(out, "{key} = {{ down = {}, up = {} }}", or(down), or(up));

@@ -1,14 +1,14 @@
-//! Shells of mahimahi, one inside the other: the outermost is nearest to the network. `mm-link UP DOWN` takes the
-//! trace of the way up first.
+//! Nested shells of mahimahi; the outermost is nearest to the network. `mm-link UP DOWN` takes the uplink
+//! trace first.
 
 use super::Mistake;
 use super::draft::{DIRECTIONS, Draft, Hop};
 use super::words::{lines, shown, split};
 
-/// What an opportunity of a trace carries, bytes: an MTU and the header of a TUN device.
+/// Bytes per opportunity of a trace: an MTU of 1500 and the 4-byte header of a TUN device.
 const OPPORTUNITY: u32 = 1504;
 
-/// Reads a command line; several lines are one inside the other.
+/// Reads command lines; each further line is nested in the one before.
 pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     let mut draft = Draft::default();
     let mut words = Vec::new();
@@ -127,7 +127,7 @@ fn direction(word: &str) -> Result<usize, Mistake> {
     }
 }
 
-/// A file's name as TOML has it.
+/// A file name as a TOML string.
 fn quoted(file: &str) -> Result<String, Mistake> {
     if file.is_empty() || file.chars().any(|c| c.is_control()) {
         return Err(Mistake::new(

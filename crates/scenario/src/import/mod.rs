@@ -1,8 +1,7 @@
 //! Import of netem and mahimahi commands, of recorded traces and of access logs.
 //!
-//! Command lines of netem and mahimahi and recordings over time become scenario files. What was translated exactly,
-//! what roughly and what not at all is told beside the result; a word that means nothing to the tool itself is a
-//! mistake.
+//! Command lines of netem and mahimahi, recordings and access logs become scenario files. Notes list what was
+//! translated exactly, approximately, or not at all. A word that the tool itself does not know is an error.
 
 mod access_log;
 mod draft;
@@ -13,25 +12,25 @@ mod words;
 
 pub use access_log::{Classes, access_log};
 
-/// A scenario made of something else.
+/// A scenario made by an import, with its notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// The scenario file, with what follows as comments in it.
+    /// Scenario file, with the notes as comments.
     pub scenario: String,
-    /// What says the same as before.
+    /// Translated exactly.
     pub exactly: Vec<String>,
-    /// What says nearly the same, and where it differs.
+    /// Translated approximately, with the difference.
     pub roughly: Vec<String>,
-    /// What was left out.
+    /// Left out.
     pub left_out: Vec<String>,
 }
 
-/// Why something is not what it should be.
+/// A word or line that cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What is wrong, with its place.
+    /// Cause, with its place.
     pub message: String,
-    /// What would be right.
+    /// Remedy.
     pub help: String,
 }
 
@@ -41,7 +40,7 @@ impl Mistake {
     }
 }
 
-/// What can be imported.
+/// Formats that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `tc qdisc add dev eth0 root netem ...`, one command a line; tbf as well.
@@ -55,7 +54,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What `text` looks like.
+    /// Format of `text`, by its first lines.
     pub fn of(text: &str) -> Option<Kind> {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
         let first = line.split_whitespace().find(|word| *word != "sudo")?;
@@ -74,10 +73,10 @@ impl Kind {
     }
 }
 
-/// Translates `text`.
+/// Translates `text` into a scenario.
 ///
 /// # Errors
-/// The first word or line that means nothing, with what would.
+/// The first word or line that is not understood, with its remedy.
 pub fn import(kind: Kind, text: &str) -> Result<Imported, Mistake> {
     let draft = match kind {
         Kind::Netem => netem::read(text)?,
@@ -88,7 +87,7 @@ pub fn import(kind: Kind, text: &str) -> Result<Imported, Mistake> {
     draft.finish(text)
 }
 
-/// Text that can stand in a comment.
+/// Text without control characters, for a comment.
 fn words_of_comment(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut short: String = clean.chars().take(200).collect();

@@ -1,5 +1,5 @@
-//! `tc qdisc` with netem and tbf, as the Linux kernel takes them (man pages tc-netem, tc-tbf and tc of iproute2).
-//! The first device named is the way down, the second the way up.
+//! `tc qdisc` with netem and tbf, in the syntax of iproute2 (man pages tc-netem, tc-tbf and tc). The first
+//! device is the downlink, the second the uplink.
 
 use super::Mistake;
 use super::draft::{DIRECTIONS, Draft, Hop};
@@ -9,7 +9,7 @@ use std::slice::Iter;
 
 type Words<'a> = Peekable<Iter<'a, String>>;
 
-/// Reads command lines, one a line.
+/// Reads commands, one per line.
 pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     let mut draft = Draft { hops: vec![Hop { name: "link".into(), ..Hop::default() }], ..Draft::default() };
     let mut devices: Vec<String> = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     Ok(draft)
 }
 
-/// One command; false if it is for another kind of queue.
+/// Reads one command; false for another kind of queue discipline.
 fn command(words: &mut Words<'_>, devices: &mut Vec<String>, draft: &mut Draft) -> Result<bool, Mistake> {
     let mut direction = 0;
     while let Some(word) = words.next() {
@@ -83,7 +83,7 @@ fn value(words: &mut Words<'_>, after: &str) -> Result<String, Mistake> {
     }
 }
 
-/// The next word, if it is a value and no keyword.
+/// Next word, if it is a value and no keyword.
 fn optional<T>(words: &mut Words<'_>, read: impl Fn(&str) -> Option<T>) -> Option<T> {
     let value = words.peek().and_then(|word| read(word))?;
     words.next();
@@ -108,7 +108,7 @@ fn number_and_unit(text: &str) -> Option<(f64, String)> {
     Some((value, text.get(end..)?.to_ascii_lowercase()))
 }
 
-/// Seconds; without a unit microseconds.
+/// Time in seconds; a number without unit is microseconds.
 fn time(text: &str) -> Option<f64> {
     let (value, unit) = number_and_unit(text)?;
     let factor = match unit.as_str() {
@@ -121,7 +121,7 @@ fn time(text: &str) -> Option<f64> {
     Some(value * factor)
 }
 
-/// bit/s; `bps` is bytes a second to tc.
+/// Rate in bit/s; in tc, `bps` is bytes per second.
 fn rate(text: &str) -> Option<f64> {
     let (value, unit) = number_and_unit(text)?;
     let factor = match unit.as_str() {
@@ -142,7 +142,7 @@ fn rate(text: &str) -> Option<f64> {
     Some(value * factor).filter(|bps| *bps >= 1.0)
 }
 
-/// Bytes.
+/// Size in bytes.
 fn size(text: &str) -> Option<f64> {
     let (value, unit) = number_and_unit(text)?;
     let factor = match unit.as_str() {
@@ -157,7 +157,7 @@ fn size(text: &str) -> Option<f64> {
     Some(value * factor)
 }
 
-/// A share from 0 to 1; tc takes percent with and without the sign.
+/// Share from 0 to 1; tc accepts percent with and without the sign.
 fn percent(text: &str) -> Option<f64> {
     let number = text.strip_suffix('%').unwrap_or(text);
     if !number.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -174,7 +174,7 @@ fn ms(seconds: f64) -> String {
     format!("{} ms", trim(seconds * 1e3))
 }
 
-/// Without the dust of binary fractions.
+/// Rounds off binary representation errors.
 fn trim(x: f64) -> f64 {
     let rounded = (x * 1e9).round() / 1e9;
     if rounded.is_finite() { rounded } else { x }

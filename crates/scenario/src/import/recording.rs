@@ -1,26 +1,27 @@
-//! Columns of rate, delay and loss over time. The first line names them: `t_s`, `rate_bps` (or `_kbps`, `_mbps`),
-//! `delay_ms` (or `_s`), `loss` (a share) or `loss_percent`; with `_down` or `_up` behind for one direction. A drive
-//! recorded by a phone (`Timestamp`, `DL_bitrate`, `UL_bitrate` in kbit/s) is read as well.
+//! Columns of rate, delay and loss over time. The first line names them: `t_s`, `rate_bps` (or `_kbps`,
+//! `_mbps`), `delay_ms` (or `_s`), `loss` (a share) or `loss_percent`. The suffix `_down` or `_up` restricts
+//! a column to one direction. Drives recorded by a phone (`Timestamp`, `DL_bitrate`, `UL_bitrate` in kbit/s)
+//! are accepted too.
 
 use super::Mistake;
 use super::draft::{DIRECTIONS, Draft, Hop};
 use super::words::shown;
 use std::fmt::Write;
 
-/// What a column holds, as a factor to the unit inside.
+/// Content of a column, with the factor to the internal unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
     /// Seconds.
     Time(f64),
     /// A date and a time of day.
     Clock,
-    /// bit/s; which directions.
+    /// Rate in bit/s, and its directions.
     Rate(f64, [bool; 2]),
-    /// Seconds one way.
+    /// One-way delay in seconds.
     Delay(f64, [bool; 2]),
-    /// A share.
+    /// Loss as a share from 0 to 1.
     Loss(f64, [bool; 2]),
-    /// Something else.
+    /// Ignored column.
     Other,
 }
 
@@ -50,7 +51,7 @@ impl Column {
     }
 }
 
-/// Values over time, those that did not change left out.
+/// Time and value of each change.
 #[derive(Default, Debug)]
 struct Steps(Vec<(f64, f64)>);
 
@@ -96,7 +97,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
             return Err(wrong("later than the line before", cell(time)));
         }
         if last == Some(t) {
-            continue; // a second line for the same instant
+            continue; // A second line for this instant.
         }
         last = Some(t);
         for (at, column) in columns.iter().enumerate() {
@@ -106,7 +107,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
                 Column::Loss(factor, which) => (2, factor, which),
                 _ => continue,
             };
-            // A dash is what recorders write where they know nothing: the value stays.
+            // Recorders write a dash for an unknown value: the previous value continues.
             if matches!(cell(at), "" | "-") {
                 continue;
             }
@@ -141,7 +142,8 @@ fn plain(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1e15).contains(x))
 }
 
-/// Seconds since some midnight: `2020.02.13_13.57.29`. A recording that goes over the end of a month does not occur.
+/// Seconds since midnight of the month's day 0: `2020.02.13_13.57.29`. Recordings across the end of a month
+/// are not supported.
 fn clock(text: &str) -> Option<f64> {
     let parts: Vec<u32> =
         text.split(['.', '_', '-', ':', ' ']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
@@ -150,7 +152,7 @@ fn clock(text: &str) -> Option<f64> {
         .then(|| f64::from(day * 86_400 + hour * 3600 + minute * 60 + second))
 }
 
-/// Every change of a schedule takes a line of its own.
+/// A schedule, one line per change.
 fn schedule(steps: &Steps, value: impl Fn(f64) -> String) -> String {
     if let [(_, only)] = steps.0.as_slice() {
         return value(*only);
@@ -184,7 +186,7 @@ fn put(
         hop.delay[direction] = Some(schedule(delays, |s| format!("\"{} ms\"", (s * 1e9).round() / 1e6)));
         draft.exactly.push(format!("{way}: the delay, in {} steps; the last one stays", delays.0.len()));
     }
-    // All lost for a while is a gate; a share of them has no place over time.
+    // An interval of total loss is a gate; partial loss cannot vary over time in a scenario.
     let losses = &losses[direction].0;
     let until = |i: usize| losses.get(i + 1).map_or(end, |(t, _)| *t);
     let stretches = || losses.iter().enumerate().map(|(i, (t, share))| (*t, until(i) - *t, *share));

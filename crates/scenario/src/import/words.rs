@@ -1,10 +1,10 @@
 //! Shell word splitting of imported command lines.
 //!
-//! Quotes and backslashes as a shell takes them; nothing is expanded.
+//! Quotes and backslashes follow the shell's rules; nothing is expanded.
 
 use super::Mistake;
 
-/// The words of one command line.
+/// Words of one command line.
 pub(super) fn split(line: &str) -> Result<Vec<String>, Mistake> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -35,14 +35,14 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, Mistake> {
     Ok(words)
 }
 
-/// The command lines of a text: one a line, a backslash at the end goes on.
+/// Command lines of a text; a backslash at the end of a line continues it.
 pub(super) fn lines(text: &str) -> Vec<String> {
     let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let lines = joined.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// A word as it is shown in a message.
+/// A word as messages show it, without control characters.
 pub(super) fn shown(word: &str) -> String {
     word.chars().filter(|c| !c.is_control()).take(40).collect()
 }

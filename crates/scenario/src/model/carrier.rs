@@ -6,37 +6,37 @@ use base::Span;
 use std::sync::Arc;
 use transport::tcp::{Config, Role};
 
-/// A protocol with its choices.
+/// Transport protocol of a flow with its options.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a scenario has a handful, and the large one is the common one")]
 pub enum Transport {
     /// The model TCP.
     Tcp {
-        /// The profile that the choices started from.
+        /// Name of the profile behind the options.
         profile: String,
-        /// All of its choices.
+        /// All options.
         config: Config,
     },
-    /// The Linux kernel's own TCP, real: its packets come and go by doors.
+    /// The Linux kernel's own TCP; its packets enter and leave the network at doors.
     Linux(Linux),
-    /// Datagrams that nobody answers.
+    /// UDP datagrams, without acknowledgements.
     Udp(Udp),
     /// A model of another protocol, at both ends.
     Model(Arc<dyn Spec>),
-    /// Ends that are not alike, the opening one first: two models of TCP that have agreed on their options, or a kernel at
-    /// least at one of them, a model of TCP or another kernel at the other.
+    /// Different ends, the connecting end first. Either both are TCP models whose options are negotiated, or
+    /// at least one is a kernel and the other a kernel or a TCP model.
     Ends(Box<[Transport; 2]>),
 }
 
 impl Transport {
-    /// What one end is: [`Role::Active`] is where the flow comes from.
+    /// Transport at one end; [`Role::Active`] is the connecting end.
     pub fn at(&self, role: Role) -> &Transport {
         match self {
             Transport::Ends(ends) => &ends[usize::from(role == Role::Passive)],
             alike => alike,
         }
     }
-    /// The model's choices, if it is one of TCP at both ends; of two that differ, the opening end's.
+    /// TCP configuration, if both ends are TCP models; of the connecting end if they differ.
     pub fn tcp(&self) -> Option<&Config> {
         match self {
             Transport::Tcp { config, .. } => Some(config),
@@ -47,12 +47,12 @@ impl Transport {
             Transport::Linux(_) | Transport::Udp(_) | Transport::Model(_) => None,
         }
     }
-    /// The choice of another protocol than TCP, if it is a model of one.
+    /// Specification of another protocol than TCP, if both ends are a model of it.
     pub fn model(&self) -> Option<&dyn Spec> {
         if let Transport::Model(spec) = self { Some(&**spec) } else { None }
     }
-    /// What is asked of the kernel, if one takes part: of two that differ, of the opening end's. Both have the same
-    /// protocol and version of IP.
+    /// Kernel settings, if an end is a kernel; of the connecting end if both are. Both have equal protocol
+    /// and IP version.
     pub fn linux(&self) -> Option<&Linux> {
         match self {
             Transport::Linux(linux) => Some(linux),
@@ -60,7 +60,7 @@ impl Transport {
             Transport::Ends(ends) => ends.iter().find_map(Transport::linux),
         }
     }
-    /// The same of each end.
+    /// Kernel settings of each end.
     pub fn kernels(&self) -> [Option<&Linux>; 2] {
         [Role::Active, Role::Passive].map(|role| match self.at(role) {
             Transport::Linux(linux) => Some(linux),
@@ -69,13 +69,13 @@ impl Transport {
     }
 }
 
-/// Sizes of datagrams.
+/// Sizes and lifetime of UDP datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udp {
-    /// Most bytes of a message in one.
+    /// Largest payload of a datagram, bytes.
     pub payload: u32,
-    /// Headers of each, bytes.
+    /// Headers of a datagram, bytes.
     pub header: u32,
-    /// For how long each is of use to the network; none: for ever.
+    /// Lifetime of a datagram in the network; `None`: unlimited.
     pub lifetime: Option<Span>,
 }

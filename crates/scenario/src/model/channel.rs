@@ -1,7 +1,7 @@
 //! Channel model: classes, buffers, framing, allocation, errors, ARQ, flow control, states.
 //!
-//! What Seawind's channel has: classes, buffers, frames, resources, errors, repeats, credit; and machines of states
-//! that change it.
+//! Parts of Seawind's channel: classes, buffers, frames, resource allocation, errors, ARQ, credit; and state
+//! machines that change it.
 
 use super::{Capacity, Queue};
 use base::dist::Dist;
@@ -10,34 +10,34 @@ pub use path::channel::class::Kind;
 pub use path::channel::follow::{Flush, Service};
 pub use path::channel::frame::Framing;
 
-/// What makes a link more than a plain one.
+/// Parts of a channel link beyond queue, rate and delay.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Channel {
-    /// How long a packet may wait in the queue.
+    /// Maximum sojourn in the queue.
     pub stay: Option<Span>,
-    /// A copy of data that still wait is dropped.
+    /// A duplicate of data that are still queued is dropped.
     pub unique: bool,
-    /// Classes of packets with queues of their own, in the order in which they are asked.
+    /// Traffic classes with their own queues, in the order of matching.
     pub classes: Vec<Class>,
-    /// How packets become frames.
+    /// How packets are cut into frames.
     pub framing: Framing,
-    /// What waits behind the queue.
+    /// Limit of the send buffer behind the queue.
     pub send_buffer: Option<Capacity>,
-    /// What waits at the far end.
+    /// Limit of the receive buffer at the far end.
     pub receive_buffer: Option<Capacity>,
-    /// Resources that an idle link has to be given.
+    /// Resource allocation of an idle link.
     pub allocation: Option<Allocation>,
-    /// How frames that came wrong are repeated.
+    /// Retransmission of frames.
     pub arq: Option<Arq>,
-    /// Packets may overtake each other where some are late.
+    /// Out-of-order delivery: late packets do not hold back later ones.
     pub order_free: bool,
-    /// What the next link lets this one send.
+    /// Flow control by the next link.
     pub credit: Option<Credit>,
-    /// It gives credit to the link before it.
+    /// True if it grants credit to the link before it.
     pub grants: bool,
-    /// Indexes of the sources of errors on it.
+    /// Indexes of its error processes.
     pub errors: Vec<usize>,
-    /// Indexes of the machines that change it.
+    /// Indexes of the state machines that change it.
     pub machines: Vec<usize>,
 }
 
@@ -46,193 +46,193 @@ pub struct Channel {
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// Names of its flows; none: any.
+    /// Names of its flows; `None`: any.
     pub flows: Option<Vec<String>>,
-    /// Service class of the IP header; none: any.
+    /// DSCP of the IP header; `None`: any.
     pub dscp: Option<u8>,
-    /// Least and greatest size, bytes on the wire.
+    /// Smallest and largest packet, bytes on the wire.
     pub size: Option<(u32, u32)>,
-    /// What its packets carry; none: anything.
+    /// Packet kind; `None`: any.
     pub kind: Option<Kind>,
-    /// Smaller goes first.
+    /// Priority; smaller values are served first.
     pub priority: u32,
-    /// Its share among those of the same priority.
+    /// Weight among classes of equal priority.
     pub weight: u32,
-    /// What waits.
+    /// Queue of the class.
     pub queue: Queue,
-    /// How long a packet may wait.
+    /// Maximum sojourn in the queue.
     pub stay: Option<Span>,
-    /// What comes faster than this, bursts of so many bytes aside, is dropped.
+    /// Policer: rate, and burst in bytes; excess packets are dropped.
     pub police: Option<(base::Rate, u64)>,
-    /// What comes faster than this waits before the queue.
+    /// Shaper before the queue; excess packets are delayed.
     pub shape: Option<Shaping>,
-    /// The longest time between two of its turns while it has packets.
+    /// Longest time between two turns of the class while it has packets.
     pub turn_within: Option<Span>,
 }
 
-/// A token bucket that delays.
+/// Token bucket that delays excess packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shaping {
-    /// How fast it fills.
+    /// Token rate.
     pub rate: base::Rate,
-    /// How much it holds, bytes.
+    /// Bucket size, bytes.
     pub burst: u64,
-    /// Bytes that may wait; none: any.
+    /// Limit of the shaper's queue, bytes; `None`: unlimited.
     pub limit: Option<u64>,
 }
 
-/// Resources that an idle link has to be given.
+/// Resource allocation of an idle link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allocation {
-    /// How long that takes, nanoseconds.
+    /// Allocation delay, nanoseconds.
     pub delay: Dist,
-    /// How long they are kept when there is nothing to send, nanoseconds.
+    /// Idle time after which resources are released, nanoseconds.
     pub release: Dist,
 }
 
-/// How frames that came wrong are repeated.
+/// Retransmission of frames by the link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arq {
-    /// So often at most; none: without end.
+    /// Maximum number of attempts; `None`: unlimited.
     pub attempts: Option<u32>,
-    /// For so long at most; none: without end.
+    /// Maximum time for a frame; `None`: unlimited.
     pub time: Option<Span>,
-    /// From the end of a frame until the sender knows of it, nanoseconds.
+    /// Time from the end of a frame to its acknowledgement at the sender, nanoseconds.
     pub feedback: Dist,
-    /// Frames that may be unacknowledged; none: any number.
+    /// Window of unacknowledged frames; `None`: unlimited.
     pub window: Option<u32>,
 }
 
-/// What the next link lets a link send.
+/// Credit-based flow control by the next link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
-    /// Packets that the next link has not yet taken out of its queue.
+    /// Maximum number of packets granted and not yet taken out of the next link's queue.
     pub window: u32,
-    /// How long credit takes to come back.
+    /// Delay of credit.
     pub delay: Span,
 }
 
-/// A source of errors.
+/// An error process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// Element name: `radio.noise`.
     pub name: String,
-    /// How likely a frame is wrong.
+    /// Error probability of a frame.
     pub kind: ErrorKind,
-    /// What becomes of it.
+    /// Effect on an erroneous frame.
     pub mode: ErrorMode,
-    /// The links it is on.
+    /// Indexes of its links.
     pub links: Vec<usize>,
 }
 
-/// How likely a frame is wrong.
+/// Error probability of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
-    /// Always the same.
+    /// Constant probability.
     Steady(Chance),
-    /// Of each frame, with a probability that is drawn when a state of a machine is entered.
+    /// Probability per frame, drawn when a state machine enters a state.
     Drawn(Dist),
-    /// Probabilities that each repetition draws; the kind has their means.
+    /// Probabilities drawn once per repetition; the inner kind holds their means.
     Shares(Box<ErrorKind>, Vec<(super::share::Part, Dist)>),
-    /// Two states that change from frame to frame.
+    /// Two states with transitions from frame to frame.
     PerFrame {
-        /// Probability of turning bad before a frame.
+        /// Transition probability to the bad state before a frame.
         to_bad: f64,
-        /// Probability of turning good before a frame.
+        /// Transition probability to the good state before a frame.
         to_good: f64,
-        /// In the good state.
+        /// Error probability in the good state.
         good: Chance,
-        /// In the bad state.
+        /// Error probability in the bad state.
         bad: Chance,
     },
-    /// Two states that last for a while: weather.
+    /// Two states with durations: weather.
     OverTime {
-        /// How long the good state lasts, nanoseconds.
+        /// Duration of the good state, nanoseconds.
         good_lasts: Dist,
-        /// How long the bad state lasts, nanoseconds.
+        /// Duration of the bad state, nanoseconds.
         bad_lasts: Dist,
-        /// In the good state.
+        /// Error probability in the good state.
         good: Chance,
-        /// In the bad state.
+        /// Error probability in the bad state.
         bad: Chance,
     },
 }
 
 pub use path::channel::error::Chance;
 
-/// What becomes of a frame that is wrong.
+/// Effect on an erroneous frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorMode {
-    /// The link discards it, or repeats it.
+    /// The link discards it, or retransmits it with ARQ.
     Drop,
-    /// It goes on with wrong bits.
+    /// It is delivered with bit errors.
     Corrupt,
-    /// It comes later by so much, nanoseconds.
+    /// It is delivered late, by a delay in nanoseconds.
     Delay(Dist),
 }
 
-/// A machine of states: weather that changes several links at once.
+/// A state machine: weather that changes several links at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Its name, the key of its random streams.
+    /// Name, the key of its random streams.
     pub name: String,
-    /// Its states.
+    /// States.
     pub states: Vec<State>,
-    /// The index of the one it starts in.
+    /// Index of the initial state.
     pub first: usize,
 }
 
-/// A state of a machine.
+/// A state of a state machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Its name.
     pub name: String,
-    /// How long it lasts, nanoseconds; none: until a trigger.
+    /// Duration, nanoseconds; `None`: until a trigger.
     pub lasts: Option<Dist>,
-    /// Which may follow, and with which weight.
+    /// Successor states with their weights.
     pub next: Vec<(usize, f64)>,
-    /// For how long nothing is sent after it was entered, nanoseconds.
+    /// Pause of transmission after entry, nanoseconds.
     pub pause: Option<Dist>,
-    /// What becomes of packets on the links at that moment.
+    /// Effect of entry on packets in the links.
     pub flush: Flush,
-    /// What it sets on which link.
+    /// Settings by link.
     pub settings: Vec<(usize, Setting)>,
 }
 
-/// What a state sets on a link; what it does not set is as it would be.
+/// Settings of a link in a state; an absent setting leaves the link's own value.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Setting {
-    /// The rate, bit/s, drawn when the state is entered; 0 freezes service.
+    /// Rate, bit/s, drawn at entry; 0 freezes service.
     pub rate: Option<Dist>,
-    /// Propagation, nanoseconds, drawn for each packet.
+    /// Propagation delay, nanoseconds, drawn per packet.
     pub delay: Option<Dist>,
-    /// Errors beside those of the link.
+    /// Error process in addition to those of the link.
     pub error: Option<(ErrorKind, ErrorMode)>,
     /// Whether the link serves.
     pub service: Service,
 }
 
-/// Something that puts a machine into a state.
+/// A trigger, which puts a state machine into a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trigger {
-    /// Its name, the key of its random stream.
+    /// Name, the key of its random stream.
     pub name: String,
-    /// When.
+    /// Time and target.
     pub when: When,
 }
 
-/// When a trigger puts which machine into which state.
+/// Time, state machine and state of a trigger.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
     /// Once in every repetition.
     Once {
-        /// Nanoseconds from the start of the run.
+        /// Time from the start of the run, nanoseconds.
         at: Dist,
-        /// The machine's index.
+        /// Index of the state machine.
         machine: usize,
-        /// The state's index.
+        /// Index of the state.
         state: usize,
     },
-    /// As written down: instant, machine, state.
+    /// From a recording: time, state machine, state.
     Recorded(Vec<(Time, usize, usize)>),
 }

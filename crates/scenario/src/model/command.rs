@@ -1,4 +1,4 @@
-//! Commands: programs at nodes, and where they report metrics of their own.
+//! Commands: programs at nodes, and the source of their own metrics.
 
 use base::dist::Dist;
 
@@ -9,21 +9,21 @@ pub struct Command {
     pub name: String,
     /// Index of the node at which it runs.
     pub node: usize,
-    /// What a shell is given to run.
+    /// Command line for `/bin/sh`.
     pub run: String,
-    /// When it is started, nanoseconds from the start of the run.
+    /// Start time, nanoseconds from the start of the run.
     pub start: Dist,
-    /// It waits for others and is ended when they are done.
+    /// True for a server, which is ended when all other commands are done.
     pub serves: bool,
-    /// Where it reports numbers of its own, if it does.
+    /// Source of the command's own metrics, if it reports any.
     pub metrics: Option<Reports>,
 }
 
-/// Where a command reports numbers of its own, as one JSON object.
+/// Source of a command's own metrics, one JSON object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reports {
     /// The last line of its standard output that begins with `{`.
     Output,
-    /// A file, relative to the folder in which williwaw was started.
+    /// A file, relative to the working directory of williwaw.
     File(String),
 }

@@ -3,7 +3,7 @@
 use base::wire::deadline::Encoding;
 use base::{Rate, Span};
 
-/// A kind of socket of a kernel.
+/// Socket type of a kernel.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP.
@@ -11,7 +11,7 @@ pub enum Protocol {
     Tcp,
     /// UDP.
     Udp {
-        /// Most bytes of a message in one datagram.
+        /// Largest payload of a datagram, bytes.
         payload: u32,
     },
     /// Multipath TCP (RFC 8684).
@@ -22,13 +22,13 @@ pub enum Protocol {
     Dccp {
         /// Congestion control identifier: 2 (RFC 4341) or 3 (RFC 4342).
         ccid: u8,
-        /// Most bytes of data in a packet.
+        /// Largest payload of a packet, bytes.
         payload: u32,
     },
 }
 
 impl Protocol {
-    /// As people call it.
+    /// Name in texts.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Tcp => "TCP",
@@ -39,7 +39,7 @@ impl Protocol {
         }
     }
 
-    /// Most bytes in one datagram; none, if it carries a stream of bytes.
+    /// Largest payload of a datagram, bytes; `None` for a byte stream.
     pub fn payload(self) -> Option<u32> {
         match self {
             Protocol::Udp { payload } | Protocol::Dccp { payload, .. } => Some(payload),
@@ -59,14 +59,14 @@ pub enum Ip {
 }
 
 impl Ip {
-    /// Bytes of its header, without options or extensions.
+    /// Header without options or extensions, bytes.
     pub fn header(self) -> u32 {
         match self {
             Ip::V4 => 20,
             Ip::V6 => 40,
         }
     }
-    /// As people call it.
+    /// Name in texts.
     pub fn name(self) -> &'static str {
         match self {
             Ip::V4 => "IPv4",
@@ -75,33 +75,33 @@ impl Ip {
     }
 }
 
-/// What is asked of a Linux kernel: at both ends of a flow, or at a node.
+/// Settings of a Linux kernel: at both ends of a flow, or at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
-    /// In virtual time, the kernel: a name under which one was built, or a path; none: the one that is there.
+    /// In virtual time, the kernel: name of a build, or a path; `None`: the default build.
     pub kernel: Option<String>,
-    /// Its congestion control; none: the kernel's default.
+    /// Congestion control; `None`: the kernel's default.
     pub cc: Option<String>,
-    /// Largest IP packet, bytes.
+    /// MTU, bytes.
     pub mtu: u32,
-    /// Settings of the network stack, full names (`net.ipv4.tcp_frto`), and their values.
+    /// Sysctls by full name (`net.ipv4.tcp_frto`), with values.
     pub sysctl: Vec<(String, String)>,
-    /// In virtual time, how fast its card sends; none: at once.
+    /// In virtual time, the transmission rate of the network card; `None`: unlimited.
     pub modem: Option<Rate>,
-    /// Over which version of IP a flow goes; programs at a node have both.
+    /// IP version of a flow; programs at a node have both.
     pub ip: Ip,
-    /// The kind of a flow's sockets.
+    /// Socket type of a flow.
     pub protocol: Protocol,
-    /// What its packets get in their headers at the door: a deadline in this encoding, so long after they come.
+    /// Deadline that the door adds to packet headers: encoding, and time from the packet's arrival.
     pub stamp: Option<(Encoding, Span)>,
-    /// In virtual time, the folder that programs at a node see as `/`; none: `/`.
+    /// In virtual time, root directory of programs at a node; `None`: `/`.
     pub root: Option<String>,
-    /// In real time, the shell command that is this end of a flow; none: the laboratory's own sockets.
+    /// In real time, the shell command that is this end of a flow; `None`: sockets of williwaw.
     pub program: Option<String>,
 }
 
 impl Default for Linux {
-    /// The kernel's own choices, and packets of 1500 bytes.
+    /// Defaults of the kernel, and an MTU of 1500 bytes.
     fn default() -> Linux {
         Linux {
             kernel: None,

@@ -1,6 +1,4 @@
-//! Metric names and units.
-//!
-//! The list that expectations may name.
+//! Metrics that expectations may name, with their units.
 
 use base::named;
 use std::cmp::Ordering;
@@ -12,42 +10,42 @@ named! {
         DownloadTime = "download_time_s",
         /// From the start of the workload until its sender knows that all was delivered, seconds.
         CompletionTime = "completion_time_s",
-        /// Payload delivered per time, bit/s.
+        /// Payload delivered per second, bit/s.
         Throughput = "throughput_bps",
-        /// Minimum segments per segment sent.
+        /// Minimum number of segments per segment sent.
         GoodputRatio = "goodput_ratio",
-        /// Minimum segments per segment that reached the link.
+        /// Minimum number of segments per segment that reached the link.
         GoodputLinkRatio = "goodput_link_ratio",
         /// Data segments sent.
         SegmentsSent = "segments_sent",
         /// Data segments delivered, each once.
         SegmentsDelivered = "segments_delivered",
-        /// Data segments sent again.
+        /// Data segments retransmitted.
         SegmentsRetransmitted = "segments_retransmitted",
-        /// Those of which an earlier copy arrives.
+        /// Retransmissions of data of which an earlier copy arrives.
         UnneededRetransmissions = "unneeded_retransmissions",
-        /// Those per data segment that reached the link.
+        /// Unneeded retransmissions per data segment that reached the link.
         UnneededLinkRatio = "unneeded_link_ratio",
-        /// Timeouts that resent what arrives anyway.
+        /// Timeouts whose retransmission was unneeded.
         SpuriousTimeouts = "spurious_timeouts",
         /// All other timeouts.
         GenuineTimeouts = "genuine_timeouts",
-        /// Spurious timeouts; expirations in a row for the same segment count once, as the first of them.
+        /// Spurious timeouts; consecutive timeouts of one segment count once, as the first of them.
         SpuriousEpisodes = "spurious_episodes",
-        /// All other timeouts, counted likewise.
+        /// Genuine timeouts, counted like spurious episodes.
         GenuineEpisodes = "genuine_episodes",
-        /// Fast retransmits that resent what arrives anyway.
+        /// Fast retransmits whose retransmission was unneeded.
         SpuriousFastRetransmits = "spurious_fast_retransmits",
-        /// Timeouts that the sender's own detector took for spurious; each expiration counts.
+        /// Timeouts that the sender's detector judged spurious; each expiry counts.
         TimeoutsJudgedSpurious = "timeouts_judged_spurious",
-        /// Timeouts that it took for genuine; the two leave out those that it did not judge.
+        /// Timeouts that the detector judged genuine; timeouts without verdict count in neither metric.
         TimeoutsJudgedGenuine = "timeouts_judged_genuine",
-        /// Fast retransmits that it took for spurious.
+        /// Fast retransmits that the detector judged spurious.
         FastRetransmitsJudgedSpurious = "fast_retransmits_judged_spurious",
         /// Data segments outstanding when the retransmission timer first expired.
         OutstandingAtTimeout = "outstanding_at_timeout",
-        /// Longest time in which the sender sent no data although it was not done, closed gates not
-        /// counted, seconds; silences of up to a second are not looked at.
+        /// Longest time without transmission of data by a sender that is not done, without gate closures,
+        /// seconds. Gaps of up to 1 s are not recorded.
         LongestSilence = "longest_silence_s",
         /// Gate closures that began while the workload ran.
         GateClosures = "gate_closures",
@@ -57,122 +55,122 @@ named! {
         SegmentsDropped = "segments_dropped",
         /// Time in queues, seconds.
         QueueDelay = "queue_delay_s",
-        /// Bytes of the flow, both directions, that the gateway of hops with `charging` has counted.
+        /// Bytes of the flow, both directions, counted by the gateway of hops with `charging`.
         BilledGateway = "billed_gateway_bytes",
-        /// Bytes that their radio side has counted.
+        /// Bytes counted by the radio network of hops with `charging`.
         BilledRadio = "billed_radio_bytes",
-        /// Of these, bytes of data that the transport had sent before.
+        /// Bytes of transport retransmissions among the billed radio bytes.
         BilledResent = "billed_resent_bytes",
-        /// Fairness between flows, 1/n to 1.
+        /// Jain's fairness index between flows, 1/n to 1.
         JainIndex = "jain_index",
-        /// From a request to the last byte of its answer, the opening of a connection included, seconds; the
-        /// mean over a repetition.
+        /// Mean time from a request to the last byte of its reply, the opening of a connection included,
+        /// seconds.
         ResponseTime = "response_time_s",
-        /// The same, half of the answers in a repetition.
+        /// Median response time, seconds.
         ResponseTimeMedian = "response_time_median_s",
-        /// The same, nine tenths of the answers.
+        /// 90th percentile of the response time, seconds.
         ResponseTimeP90 = "response_time_p90_s",
-        /// The same, the shortest.
+        /// Minimum response time, seconds.
         ResponseTimeMin = "response_time_min_s",
-        /// The same, the longest.
+        /// Maximum response time, seconds.
         ResponseTimeMax = "response_time_max_s",
         /// Difference between the mean of every second response and that of the others, seconds.
         ResponseTimeAlternation = "response_alternation_s",
-        /// Requests answered.
+        /// Requests with complete replies.
         Responses = "responses",
-        /// From the first request of a page to the last byte of its last object, seconds; the mean.
+        /// Mean time from the first request of a page to the last byte of its last object, seconds.
         PageTime = "page_time_s",
-        /// The same, half of the pages.
+        /// Median page time, seconds.
         PageTimeMedian = "page_time_median_s",
-        /// The same, nine tenths of the pages.
+        /// 90th percentile of the page time, seconds.
         PageTimeP90 = "page_time_p90_s",
-        /// The same, the longest.
+        /// Maximum page time, seconds.
         PageTimeMax = "page_time_max_s",
-        /// Pages that were there whole.
+        /// Pages loaded completely.
         Pages = "pages",
-        /// Pages, or single requests, that were given up.
+        /// Pages, or single requests, that the user aborted.
         PagesAborted = "pages_aborted",
         /// Connections opened.
         Connections = "connections",
-        /// Messages made.
+        /// Messages generated.
         MessagesSent = "messages_sent",
-        /// Messages that arrived whole.
+        /// Messages delivered completely.
         MessagesDelivered = "messages_delivered",
-        /// Those of them that were of no use any more when they arrived.
+        /// Messages delivered after the end of their usefulness.
         MessagesLate = "messages_late",
-        /// From the making of a message to the arrival of its last byte, seconds; the mean.
+        /// Mean time from the generation of a message to the arrival of its last byte, seconds.
         MessageDelay = "message_delay_s",
-        /// The same, 99 of a hundred messages.
+        /// 99th percentile of the message delay, seconds.
         MessageDelayP99 = "message_delay_p99_s",
-        /// The same, the longest.
+        /// Maximum message delay, seconds.
         MessageDelayMax = "message_delay_max_s",
-        /// Messages that did not arrive whole, of those made.
+        /// Share of messages that were not delivered completely.
         LossRatio = "loss_ratio",
         /// Interarrival jitter at the end, seconds (RFC 3550 section 6.4.1): of datagrams, or of messages over TCP.
         Jitter = "jitter_s",
         /// Data packets that arrived after their deadline.
         PacketsLate = "packets_late",
-        /// From the first to the last of them, seconds; of datagrams.
+        /// Time from the first to the last late packet, seconds; for datagrams.
         LateSpan = "late_span_s",
-        /// Data packets that arrived before their deadline, or have none.
+        /// Data packets that arrived before their deadline, or without one.
         PacketsValid = "packets_valid",
-        /// Data packets that arrived too late or once more, of all that arrived: what the link carried in vain.
+        /// Share of arrived data packets that were late or duplicates, carried by the link for nothing.
         UnneededRatio = "unneeded_ratio",
-        /// Application data units that arrived whole and in time, of all that were made.
+        /// ADUs that arrived complete and in time, as a share of all generated.
         UnitsInTime = "units_in_time",
-        /// Data packets that the acknowledgements call lost.
+        /// Data packets that acknowledgements report as lost.
         PacketsReportedLost = "packets_reported_lost",
         /// Loss events of TFRC at the receiver.
         LossEvents = "loss_events",
-        /// Congestion events as the sender counts them: reductions, or rises of the loss event rate.
+        /// Congestion events at the sender: reductions, or increases of the loss event rate.
         CongestionEvents = "congestion_events",
         /// Sync packets that DCCP sent.
         Synchronisations = "synchronisations",
-        /// Application data units that ATP gave up because they could not arrive in time.
+        /// ADUs that ATP discarded because they could not arrive in time.
         UnitsInfeasible = "units_infeasible",
-        /// Those whose lifetime ended in its buffer or on the way.
+        /// ADUs whose lifetime ended in the send buffer or in flight.
         UnitsExpired = "units_expired",
-        /// Datagrams that arrived behind one that was sent after them.
+        /// Datagrams that arrived after a later one.
         Reordered = "reordered",
-        /// Messages given up before they were delivered (RFC 3758).
+        /// Messages abandoned before delivery (RFC 3758).
         MessagesAbandoned = "messages_abandoned",
-        /// Data chunks or packets that arrived a second time, as their receiver counts them.
+        /// Duplicate data chunks or packets, as the receiver counts them.
         DuplicatesReceived = "duplicates_received",
         /// Heartbeats sent by both ends (RFC 9260 section 8.3).
         Heartbeats = "heartbeats",
         /// Changes of the network path of new data, at both ends (RFC 9260 section 6.4).
         Failovers = "failovers",
-        /// Bytes of a page or reply over its time, bit/s; the mean over the transfers of a population.
+        /// Bytes of a page or reply per second, bit/s; mean over the transfers of a population.
         TransferRate = "transfer_rate_bps",
-        /// Of a population: mean way of a packet to its mobile and of one back, seconds.
+        /// Of a population: mean delay of packets to its mobiles plus that of packets from them, seconds.
         RoundTrip = "round_trip_s",
-        /// Timeslots in use by packet data in a cell of the system, on average (Erlang).
+        /// Mean number of timeslots per cell in use by packet data (Erlang).
         Erlang = "erlang",
-        /// Changes of cell in a transfer, on average.
+        /// Mean number of cell changes in a transfer.
         ReselectionsPerTransfer = "reselections_per_transfer",
-        /// Spurious timeouts for each first change of cell of a transfer.
+        /// Spurious timeouts per first cell change of a transfer.
         TimeoutsAfterFirst = "timeouts_after_first",
-        /// Spurious timeouts for each later change of cell of a transfer.
+        /// Spurious timeouts per later cell change of a transfer.
         TimeoutsAfterLater = "timeouts_after_later",
         /// Share of RLC blocks lost in the system, downlink.
         BlockErrorRate = "block_error_rate",
-        /// A tenth of radio blocks have less C/I, dB, downlink.
+        /// 10th percentile of C/I over radio blocks, dB, downlink.
         CiP10 = "ci_p10_db",
-        /// Half of radio blocks have less C/I, dB, downlink.
+        /// Median of C/I over radio blocks, dB, downlink.
         CiMedian = "ci_median_db",
-        /// Radio blocks on the air of the mobile's bearer, both directions, all purposes.
+        /// Radio blocks of the mobile's bearer, both directions, for all purposes.
         RadioBlocks = "radio_blocks",
-        /// Radio blocks of data that had been sent before.
+        /// Radio blocks with retransmitted data.
         RadioBlocksRepeated = "radio_blocks_repeated",
-        /// Of them, those sent because nothing else could be (idle retransmission).
+        /// Retransmitted radio blocks for lack of other blocks (idle retransmission).
         RadioBlocksIdle = "radio_blocks_idle",
-        /// Radio blocks that held nothing new for their receiver.
+        /// Radio blocks without new data for their receiver.
         RadioBlocksDuplicate = "radio_blocks_duplicate",
-        /// Radio blocks without data that keep a TBF: slots scheduled to an idle mobile.
+        /// Dummy blocks, which keep a TBF: slots scheduled to an idle mobile.
         RadioBlocksDummy = "radio_blocks_dummy",
-        /// Downlink radio blocks that the mobile decoded for nothing.
+        /// Downlink radio blocks that the mobile decoded without need.
         RadioDecodedForNothing = "radio_decoded_for_nothing",
-        /// Messages of set-up of TBFs and of changes of cell.
+        /// Signalling messages for TBF set-up and cell changes.
         RadioSignalling = "radio_signalling",
         /// TBFs set up.
         TbfSetups = "tbf_setups",
@@ -180,43 +178,43 @@ named! {
         TbfsLost = "tbfs_lost",
         /// RLC reports sent.
         RlcReports = "rlc_reports",
-        /// Times that an RLC window closed with data waiting.
+        /// Stalls of the RLC window with data waiting.
         RlcStalls = "rlc_stalls",
-        /// Time in which it was closed, seconds; neither more nor less is better of itself.
+        /// Time of RLC window stalls, seconds; neither more nor less is better by itself.
         RlcStalled = "rlc_stalled_s",
-        /// From the first report of a missing block, or its first loss, to its arrival, seconds; the mean.
+        /// Mean time from the first report of a missing block, or its first loss, to its arrival, seconds.
         RlcRepair = "rlc_repair_s",
-        /// Timeslots times seconds assigned to the mobile, both directions.
+        /// Timeslot-seconds assigned to the mobile, both directions.
         RadioSlotTime = "radio_slot_s",
-        /// Radio blocks for each kilobyte of packets delivered.
+        /// Radio blocks per kilobyte of packets delivered.
         RadioBlocksPerKilobyte = "radio_blocks_per_kb",
         /// LLC frames that arrived twice.
         LlcDuplicates = "llc_duplicates",
-        /// LLC frames that acknowledged LLC sent again.
+        /// LLC frames that acknowledged-mode LLC retransmitted.
         LlcRepeated = "llc_repeated",
-        /// Octets of them.
+        /// Octets of retransmitted LLC frames.
         LlcRepeatedOctets = "llc_repeated_octets",
-        /// Packets lost with a cell.
+        /// Packets lost at a cell change.
         PacketsFlushed = "packets_flushed",
-        /// Changes of cell; of a circuit, losses of the connection.
+        /// Cell changes; for a circuit, losses of the connection.
         CellChanges = "cell_changes",
-        /// Longest time between two LLC frames around a change of cell, seconds.
+        /// Longest time between two LLC frames around a cell change, seconds.
         LlcGap = "llc_gap_s",
-        /// Octets of radio blocks on the air, both directions, all purposes.
+        /// Octets of radio blocks, both directions, for all purposes.
         RadioOctets = "radio_octets",
-        /// Of them, those of repeats, reports, signalling and dummy blocks: what a bill by volume leaves out.
+        /// Octets of retransmissions, reports, signalling and dummy blocks, which volume charging omits.
         RadioOctetsUnbilled = "radio_octets_unbilled",
         /// Price of the packets that the gateway counts, by the bearer's tariff.
         BillGateway = "bill_gateway",
         /// Price of the packets delivered over the radio, with surcharges.
         BillRadio = "bill_radio",
-        /// Of it, surcharges for repeats, changes of cell and allocations.
+        /// Surcharges for retransmissions, cell changes and allocations, included in the radio bill.
         BillSurcharges = "bill_surcharges",
-        /// Losses of a circuit by failed handovers.
+        /// Circuit losses by failed handovers.
         DisconnectionsHandover = "disconnections_handover",
-        /// Losses of a circuit by the air interface.
+        /// Circuit losses on the air interface.
         DisconnectionsAir = "disconnections_air_interface",
-        /// Losses of a circuit by the remote equipment.
+        /// Circuit losses by the remote equipment.
         DisconnectionsRemote = "disconnections_remote_equipment",
     }
 }
@@ -228,40 +226,40 @@ named! {
         Mean = "mean",
         /// Standard deviation of the sample.
         Stddev = "stddev",
-        /// Half of them are below.
+        /// Median.
         Median = "median" | "p50",
-        /// A tenth of them are below.
+        /// 10th percentile.
         P10 = "p10",
-        /// Nine tenths of them are below.
+        /// 90th percentile.
         P90 = "p90",
-        /// 95 of a hundred are below.
+        /// 95th percentile.
         P95 = "p95",
-        /// 99 of a hundred are below.
+        /// 99th percentile.
         P99 = "p99",
-        /// The smallest.
+        /// Minimum.
         Min = "min",
-        /// The largest.
+        /// Maximum.
         Max = "max",
-        /// How many repetitions gave the number.
+        /// Number of repetitions with a value.
         N = "n",
     }
 }
 
-/// What a metric is measured in.
+/// Unit of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Seconds.
     Seconds,
     /// bit/s.
     BitsPerSecond,
-    /// A share from 0 to 1.
+    /// Dimensionless, from 0 to 1.
     Ratio,
-    /// A number of things.
+    /// Count.
     Count,
 }
 
 impl Metric {
-    /// Its unit.
+    /// Unit of the metric.
     pub fn unit(self) -> Unit {
         match self {
             _ if self.name().ends_with("_s") => Unit::Seconds,
@@ -284,7 +282,8 @@ impl Metric {
         }
     }
 
-    /// Which is the better side of it for who waits, pays or sends: less or more; none where neither is.
+    /// Direction in which the metric improves for users, payers or senders: less or more. `None` if neither
+    /// is better.
     pub fn better(self) -> Option<Ordering> {
         match self {
             Metric::Throughput

@@ -1,7 +1,7 @@
 //! Scenario model: checked plain data.
 //!
-//! Plain data: nodes and links by index, parameters resolved for each direction, faults that know which links they
-//! are on. Whoever builds a network from it needs no grammar, no defaults and no checks.
+//! Nodes and links by index, parameters resolved for each direction, faults with the indexes of their links.
+//! A network builder needs no grammar, defaults or checks.
 
 mod carrier;
 pub mod channel;
@@ -31,60 +31,60 @@ use std::sync::Arc;
 pub use transport::app::ask::{Asking, Keep};
 pub use transport::app::tell::{Telling, Useful};
 
-/// One cell of a scenario: everything needed to build and run it.
+/// One cell of a scenario: complete input for building and running it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The scenario's title; may be empty.
+    /// Title; may be empty.
     pub title: String,
     /// Nodes: declared ones first, then the ends of hops in the order they are named.
     pub nodes: Vec<Node>,
     /// Links, each in one direction. A hop is two, down before up.
     pub links: Vec<Link>,
-    /// Radio bearers, one for each hop that has one.
+    /// Radio bearers, one for each hop with a bearer.
     pub bearers: Vec<Bearer>,
     /// Hops whose two links are served by a program.
     pub processes: Vec<Process>,
     /// Gates. One that acts in both directions is one gate on two links: same weather for both.
     pub gates: Vec<Gate>,
-    /// Changes of rate, likewise.
+    /// Rate changes; one that acts in both directions is one rate change on two links.
     pub rate_changes: Vec<RateChange>,
-    /// Losses on the way.
+    /// Packet losses.
     pub losses: Vec<Loss>,
-    /// Load that nobody answers.
+    /// Background load.
     pub backgrounds: Vec<Background>,
-    /// Errors of frames.
+    /// Frame error processes.
     pub errors: Vec<channel::Error>,
-    /// Machines of states.
+    /// State machines.
     pub machines: Vec<channel::Machine>,
-    /// What puts them into a state, in the order of the file.
+    /// Triggers of the state machines, in the order of the file.
     pub triggers: Vec<channel::Trigger>,
-    /// Connections and what they carry.
+    /// Flows and their workloads.
     pub flows: Vec<Flow>,
-    /// Networks of cells; their users' flows stand in `flows`, one system's after the other.
+    /// Networks of cells; the flows of their users are in `flows`, system after system.
     pub systems: Vec<System>,
-    /// Programs at the nodes, for real time.
+    /// Programs at the nodes.
     pub commands: Vec<Command>,
-    /// Indexes of the nodes that are machines of their own: where commands run, and the ends of the graph; or of the
-    /// two ends of a wire. None without either.
+    /// Indexes of the nodes with a namespace of their own: nodes with commands, and nodes at the ends of the
+    /// graph; or both ends of a wire. Empty without commands and without a wire.
     pub stations: Vec<usize>,
-    /// The ways between stations.
+    /// Routes between stations.
     pub pairs: Vec<Pair>,
-    /// How often, with which seed, how long.
+    /// Repetitions, seed and time limit.
     pub run: Run,
-    /// What must come out.
+    /// Expected results.
     pub expect: Vec<Expectation>,
 }
 
-/// An end or a router.
+/// A host or a router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// What is asked of its kernel when commands run there.
+    /// Kernel settings for commands at the node.
     pub linux: Linux,
-    /// What is there in place of a machine, if it is the end of a wire.
+    /// Interface or device in place of a host, if the node is the end of a wire.
     pub wire: Option<Wire>,
-    /// It shares one receive window among its connections.
+    /// Receiver congestion manager, which shares one window between the node's connections.
     pub manager: Option<Manager>,
 }
 
@@ -93,15 +93,16 @@ pub struct Node {
 pub struct Manager {
     /// Index of the access link toward the node.
     pub link: usize,
-    /// The round trip beyond the link, added to twice its delay and the time of a full packet.
+    /// Round trip beyond the link; twice the link's delay and the transmission time of a full packet are
+    /// added.
     pub beyond: Span,
-    /// The aggregate window by bandwidth-delay products.
+    /// Aggregate window as a multiple of the bandwidth-delay product.
     pub headroom: f64,
-    /// Hints come so long before what they tell happens.
+    /// Lead time of hints before the change that they announce.
     pub ahead: Span,
-    /// What becomes of datagrams beyond their flow's share.
+    /// Effect on datagrams beyond their flow's share.
     pub datagrams: Datagrams,
-    /// The access rate is not known: the window begins with so many bytes and is estimated.
+    /// Initial window in bytes, if the access rate is unknown and estimated.
     pub estimate: Option<u64>,
 }
 
@@ -117,16 +118,16 @@ base::named! {
     }
 }
 
-/// The largest packet of a link.
+/// MTU of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mtu {
-    /// Bytes, all headers counted.
+    /// Size in bytes, all headers included.
     pub size: u32,
-    /// Whether the router before it tells senders whose packets exceed it.
+    /// Whether the router before the link reports larger packets to their senders by ICMP.
     pub tells: bool,
 }
 
-/// Two machines that see each other.
+/// Two stations with a route between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// Indexes of the two nodes.
@@ -137,7 +138,7 @@ pub struct Pair {
     pub back: Vec<usize>,
 }
 
-/// Toward which end.
+/// Direction of a hop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
     /// Toward the mobile end.
@@ -156,24 +157,24 @@ impl Direction {
     }
 }
 
-/// One direction of a link: queue, rate, delay, and what befalls them.
+/// One direction of a link: queue, rate, delay and faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Element name, the key of its random streams: `radio.down`, or a link's own name.
     pub name: String,
-    /// The hop or link it was written as.
+    /// Name of its hop or link in the file.
     pub owner: String,
-    /// For a hop, which direction.
+    /// Direction, for a hop.
     pub direction: Option<Direction>,
     /// Index of the node it leaves.
     pub from: usize,
     /// Index of the node it reaches.
     pub to: usize,
-    /// How fast it serves.
+    /// Service rate.
     pub rate: LinkRate,
-    /// One-way propagation; transmission time is extra.
+    /// One-way propagation delay, without transmission time.
     pub delay: Delay,
-    /// What waits for service.
+    /// Queue.
     pub queue: Queue,
     /// Indexes of the gates on it, in the order of the file.
     pub gates: Vec<usize>,
@@ -183,34 +184,35 @@ pub struct Link {
     pub losses: Vec<usize>,
     /// Indexes of the background loads on it.
     pub backgrounds: Vec<usize>,
-    /// How headers are compressed, if they are.
+    /// Header compression.
     pub compression: Option<HeaderCompression>,
-    /// Its largest packet; none: packets of any size pass.
+    /// MTU; `None`: packets of any size pass.
     pub mtu: Option<Mtu>,
-    /// Index of the link whose queue a reset that has passed this one empties of its connection.
+    /// Index of a link whose queue is flushed of a connection after a RST of that connection has passed this
+    /// link.
     pub flushes: Option<usize>,
-    /// Volume is counted at the gateway and in the radio network.
+    /// Charging by volume, at the gateway and in the radio network.
     pub charging: Option<Charging>,
-    /// What makes it more than a plain link.
+    /// Channel, for more than a plain link.
     pub channel: Option<Box<channel::Channel>>,
-    /// Index of the bearer of which it is one direction.
+    /// Index of its bearer.
     pub bearer: Option<usize>,
 }
 
 base::named! {
-    /// How a link compresses the headers of TCP.
+    /// TCP/IP header compression of a link.
     pub enum HeaderCompression {
-        /// As differences; sizes stay as they are (RFC 1144).
+        /// Delta encoding, without effect on sizes (RFC 1144).
         Rfc1144 = "rfc1144",
-        /// As differences, with sizes; options that change go whole (RFC 2507).
+        /// Delta encoding with sizes; changed options are sent in full (RFC 2507).
         Rfc2507 = "rfc2507",
-        /// By windows of numbers, with sizes, timestamps too (ROHC-TCP, RFC 6846).
+        /// Window-based LSB encoding with sizes and timestamps (ROHC-TCP, RFC 6846).
         Rohc = "rohc",
     }
 }
 
 impl Link {
-    /// What makes it more than a plain link, to be changed.
+    /// The channel, created if missing.
     pub(crate) fn channel_mut(&mut self) -> &mut channel::Channel {
         self.channel.get_or_insert_default()
     }
@@ -219,27 +221,27 @@ impl Link {
 /// A program that serves the two links of a hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// The hop.
+    /// Name of the hop.
     pub name: String,
-    /// What `/bin/sh` is given to run.
+    /// Command line for `/bin/sh`.
     pub command: String,
     /// Indexes of its links, down before up.
     pub links: [usize; 2],
 }
 
-/// How fast a link serves.
+/// Service rate of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkRate {
-    /// In no time.
+    /// Unlimited.
     Unlimited,
-    /// Always at this rate.
+    /// Constant.
     Constant(Rate),
-    /// In steps.
+    /// Piecewise constant.
     Schedule(Schedule<Rate>),
 }
 
 impl LinkRate {
-    /// The rate averaged over the schedule as far as it is fixed; none if unlimited.
+    /// Mean rate over the schedule, without random changes; `None` if unlimited.
     pub fn mean_bps(&self) -> Option<f64> {
         match self {
             LinkRate::Unlimited => None,
@@ -249,24 +251,24 @@ impl LinkRate {
     }
 }
 
-/// One-way propagation.
+/// One-way propagation delay.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delay {
-    /// The same for every packet.
+    /// Constant.
     Constant(Span),
-    /// Drawn for each packet (nanoseconds); with `reorder` one may overtake another.
+    /// Drawn per packet; with `reorder` packets may overtake each other.
     PerPacket {
-        /// In nanoseconds.
+        /// Delay, nanoseconds.
         dist: Dist,
         /// Whether packets may overtake each other.
         reorder: bool,
     },
-    /// In steps; a packet takes the delay of the instant it is sent. None overtakes another.
+    /// Piecewise constant, by time of transmission; packets do not overtake each other.
     Schedule(Schedule<Span>),
 }
 
 impl Delay {
-    /// In seconds, on average.
+    /// Mean, seconds.
     pub fn mean_s(&self) -> f64 {
         match self {
             Delay::Constant(span) => span.as_secs_f64(),
@@ -276,17 +278,17 @@ impl Delay {
     }
 }
 
-/// A value that changes in steps at given times.
+/// A piecewise constant value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule<T> {
-    /// From this instant on, this value; the first at time 0, instants increase.
+    /// Times and values; the first step is at 0, times increase.
     pub steps: Vec<(Time, T)>,
-    /// After so long, from the beginning again; none: the last value stays.
+    /// Period of repetition; `None`: the last value stays.
     pub repeat: Option<Span>,
 }
 
 impl<T: Copy> Schedule<T> {
-    /// The value at `t`.
+    /// Value at `t`.
     pub fn at(&self, t: Time) -> Option<T> {
         let t = match self.repeat {
             Some(period) if !period.is_zero() => Time::from_nanos(t.as_nanos() % period.as_nanos()),
@@ -296,7 +298,7 @@ impl<T: Copy> Schedule<T> {
         self.steps.get(index.checked_sub(1)?).map(|(_, value)| *value)
     }
 
-    /// The average over one period; the last value where nothing repeats.
+    /// Mean over one period; the last value without repetition.
     fn mean(&self, number: impl Fn(T) -> f64) -> f64 {
         let last = self.steps.last().map_or(0.0, |(_, v)| number(*v));
         let Some(period) = self.repeat.filter(|p| !p.is_zero()) else { return last };
@@ -309,68 +311,67 @@ impl<T: Copy> Schedule<T> {
     }
 }
 
-/// When a gate is closed, or a change of rate in force.
+/// Times of gate closures or rate changes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Timing {
-    /// Again and again.
+    /// Repeated.
     Every {
-        /// From one to the next, nanoseconds.
+        /// Interval, nanoseconds.
         every: Dist,
-        /// Counted from the start or from the end of the one before.
+        /// Start of the interval: the previous start or the previous end.
         from: CountedFrom,
-        /// When the first one starts.
+        /// Start of the first one.
         first: First,
-        /// How long each lasts, nanoseconds.
+        /// Duration, nanoseconds.
         lasts: Dist,
     },
     /// Once in every repetition.
     Once {
-        /// When, nanoseconds.
+        /// Start, nanoseconds.
         start: Dist,
-        /// How long, nanoseconds.
+        /// Duration, nanoseconds.
         lasts: Dist,
     },
-    /// At given times, the same in every repetition; in order.
+    /// Listed times, equal in every repetition, ascending.
     Listed(Vec<(Time, Span)>),
-    /// At given times of its own for every repetition, from a file; beyond the last repetition in
-    /// the file there are none.
+    /// Listed times for each repetition, from a file; none in repetitions beyond those of the file.
     PerRepetition(Arc<Vec<Vec<(Time, Span)>>>),
 }
 
-/// From where an interval is counted.
+/// Start of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedFrom {
-    /// The start of the one before.
+    /// The previous start.
     Start,
-    /// Its end.
+    /// The previous end.
     End,
 }
 
-/// When the first of many starts.
+/// Start of the first of several events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum First {
-    /// As if the process had always been going on.
+    /// Stationary: as if the process had no beginning.
     Stationary,
-    /// So long after the start of the run, nanoseconds.
+    /// Time after the start of the run, nanoseconds.
     After(Dist),
 }
 
-/// Lets no new service start for a while.
+/// A gate, which stops new service while it is closed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// Element name: `radio.reselection`. The key of its random stream, shared by all of its links.
+    /// Element name: `radio.reselection`. Key of its random stream, shared by all of its links.
     pub name: String,
-    /// Where it stands.
+    /// Position on the link.
     pub at: Position,
-    /// What becomes of packets meanwhile.
+    /// Effect on packets while closed.
     pub mode: GateMode,
-    /// When it is closed.
+    /// Times of closure.
     pub timing: Timing,
-    /// The links it is on.
+    /// Indexes of its links.
     pub links: Vec<usize>,
 }
 
-/// Where on a link something happens.
+/// Position of a gate on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// Before packets join the queue.
@@ -379,160 +380,160 @@ pub enum Position {
     AfterQueue,
 }
 
-/// What a closed gate does.
+/// Effect of a closed gate on packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateMode {
     /// Packets wait.
     Hold,
-    /// Packets that come to it are dropped.
+    /// Arriving packets are dropped.
     Drop,
 }
 
-/// Another rate for a while.
+/// A temporary rate change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateChange {
     /// Element name: `radio.fade`.
     pub name: String,
-    /// What the rate is meanwhile.
+    /// Changed rate.
     pub to: ChangedRate,
-    /// When.
+    /// Times of the change.
     pub timing: Timing,
-    /// The links it is on.
+    /// Indexes of its links.
     pub links: Vec<usize>,
 }
 
-/// What a rate becomes.
+/// Effect of a rate change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ChangedRate {
-    /// This; 0 freezes service in the middle of a packet.
+    /// Absolute rate; 0 freezes service in the middle of a packet.
     To(Rate),
-    /// So many times what it would be.
+    /// Multiple of the normal rate.
     Times(f64),
 }
 
-/// Packets lost, marked or duplicated on the way, after they were transmitted.
+/// Loss, marking or duplication of packets after their transmission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     /// Element name: `radio.noise`.
     pub name: String,
-    /// Which ones.
+    /// Selection of packets.
     pub kind: LossKind,
-    /// What becomes of them.
+    /// Effect on selected packets.
     pub fate: Fate,
-    /// The links it is on.
+    /// Indexes of its links.
     pub links: Vec<usize>,
 }
 
 pub use path::loss::Fate;
 
-/// Which packets are lost.
+/// Selection of lost packets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossKind {
-    /// These, counting the data packets on each link from 1; in order, not overlapping.
+    /// Data packets by number on each link, from 1; ascending and disjoint ranges.
     Packets(Vec<RangeInclusive<u64>>),
-    /// Each one, independently.
+    /// Independent loss with this probability.
     Probability(f64),
-    /// Two states that change from packet to packet (Gilbert, Elliott).
+    /// Two states with transitions from packet to packet (Gilbert, Elliott).
     PerPacketStates {
-        /// Probability of turning bad before a packet.
+        /// Transition probability to the bad state before a packet.
         to_bad: f64,
-        /// Probability of turning good before a packet.
+        /// Transition probability to the good state before a packet.
         to_good: f64,
         /// Loss probability in the good state.
         loss_good: f64,
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
-    /// Two states that last for a while, whatever the traffic: weather.
+    /// Two states with durations, independent of traffic: weather.
     OverTimeStates {
-        /// How long the good state lasts, nanoseconds.
+        /// Duration of the good state, nanoseconds.
         good: Dist,
-        /// How long the bad state lasts, nanoseconds.
+        /// Duration of the bad state, nanoseconds.
         bad: Dist,
         /// Loss probability in the good state.
         loss_good: f64,
         /// Loss probability in the bad state.
         loss_bad: f64,
     },
-    /// Probabilities that each repetition draws; the kind has their means.
+    /// Probabilities drawn once per repetition; the inner kind holds their means.
     Drawn(Box<LossKind>, Vec<(share::Part, Dist)>),
 }
 
-/// Packets at a constant rate that compete for a queue and end behind the link.
+/// CBR load that competes for a queue and ends behind the link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Background {
     /// Element name: `radio.voice`.
     pub name: String,
-    /// How fast it comes.
+    /// Rate.
     pub rate: Rate,
-    /// Its packets, bytes on the wire.
+    /// Packet size, bytes on the wire.
     pub packet: u32,
-    /// When it begins, nanoseconds from the start of the run.
+    /// Start, nanoseconds from the start of the run.
     pub start: Dist,
-    /// The gaps between its packets are drawn.
+    /// Random gaps between packets.
     pub random: bool,
-    /// The links it is on.
+    /// Indexes of its links.
     pub links: Vec<usize>,
-    /// For each of them the links that it goes on over before it ends.
+    /// For each of its links, the further links that the load crosses.
     pub beyond: Vec<Vec<usize>>,
 }
 
-/// A connection and what it carries.
+/// A flow and its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// Index of the node whose application writes.
+    /// Index of the node of the writing application.
     pub from: usize,
-    /// Index of the node that reads.
+    /// Index of the node of the reading application.
     pub to: usize,
-    /// When it opens, nanoseconds from the start of the run.
+    /// Start, nanoseconds from the start of the run.
     pub start: Dist,
-    /// Links of the data, in order.
+    /// Links of the data direction, in order.
     pub route: Vec<usize>,
-    /// Links of the acknowledgements, in order.
+    /// Links of the reverse direction, in order.
     pub way_back: Vec<usize>,
-    /// Other network paths between the two ends, for a transport that uses several: routes of the data and of the way
-    /// back.
+    /// Further network paths between the two ends, for multihomed transports: routes of the data direction
+    /// and of the reverse direction.
     pub other_paths: Vec<[Vec<usize>; 2]>,
-    /// Its protocol.
+    /// Transport protocol.
     pub transport: Transport,
-    /// Its workload.
+    /// Workload.
     pub app: App,
-    /// How the other end reads what comes; none: at once.
+    /// Reading rate of the receiving application; `None`: immediate.
     pub reads: Option<Reads>,
-    /// Its weight in the congestion manager of a node.
+    /// Weight in the congestion manager of a node.
     pub priority: u32,
 }
 
-/// How the application at the receiving end reads, if not everything at once.
+/// Slow reading by the receiving application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reads {
-    /// So fast; none: whatever is there.
+    /// Reading rate; `None`: unlimited.
     pub rate: Option<Rate>,
-    /// Nothing for so long after the start.
+    /// Pause before the first read, from the start.
     pub pause: Span,
 }
 
-/// A workload: one of the traffic patterns that every clock plays.
+/// A workload: one of the traffic patterns that all clocks support.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum App {
-    /// Data as fast as the transport takes it.
+    /// Bulk data, as fast as the transport accepts them.
     Bulk {
-        /// So many bytes; none: without end.
+        /// Amount in bytes; `None`: unlimited.
         bytes: Option<u64>,
-        /// So long; none: until everything is delivered, or the run ends.
+        /// Duration; `None`: until everything is delivered or the run ends.
         lasts: Option<Span>,
     },
-    /// Requests and replies, or pages: `from` asks, `to` answers.
+    /// Request and reply, or pages: `from` is the client, `to` the server.
     Ask(Box<Asking>),
-    /// Messages at their own pace: `from` speaks, `to` listens.
+    /// Messages on a schedule: `from` is the source, `to` the sink.
     Tell(Box<Telling>),
 }
 
 impl App {
-    /// Of bulk data: how much, and for how long.
+    /// Amount and duration of bulk data.
     pub fn bulk(&self) -> Option<(Option<u64>, Option<Span>)> {
         match self {
             App::Bulk { bytes, lasts } => Some((*bytes, *lasts)),
@@ -546,9 +547,9 @@ impl App {
 pub struct System {
     /// Its name.
     pub name: String,
-    /// Its cells and mobiles.
+    /// Plan of its cells and mobiles.
     pub plan: Arc<cells::system::Plan>,
-    /// The user of each mobile, in the order of mobiles.
+    /// User of each mobile, in the order of mobiles.
     pub users: Vec<User>,
 }
 
@@ -557,8 +558,8 @@ pub struct System {
 pub struct User {
     /// Index of its flow.
     pub flow: usize,
-    /// The population it belongs to.
+    /// Name of its population.
     pub group: String,
-    /// The mobile asks; otherwise the server writes.
+    /// True if the mobile sends requests; false if the server sends data.
     pub mobile_asks: bool,
 }

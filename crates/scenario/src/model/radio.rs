@@ -11,7 +11,7 @@ use radio::pcu::config::Program;
 pub struct Bearer {
     /// Name of its hop.
     pub name: String,
-    /// What it is.
+    /// Kind and configuration.
     pub kind: BearerKind,
     /// Indexes of its links, down and up.
     pub links: [usize; 2],
@@ -23,30 +23,30 @@ pub struct Bearer {
 pub enum BearerKind {
     /// GPRS or EGPRS.
     Gprs(Gprs),
-    /// A bearer that is served alone.
+    /// A bearer with a channel of its own (HSCSD, WCDMA, cdma2000).
     Framed(FramedConfig),
 }
 
 /// A mobile in a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gprs {
-    /// Name of the cell; mobiles of one name share it.
+    /// Name of the cell; mobiles with this cell name share the cell.
     pub cell: String,
-    /// Timeslots of the cell.
+    /// Number of timeslots of the cell.
     pub timeslots: u8,
     /// Block periods for which a timeslot stays with one mobile.
     pub turn: u32,
     /// BSSGP flow control of the cell.
     pub bucket: Option<Bucket>,
-    /// Calls and packet users of the cell beside its mobiles.
+    /// Calls and further packet users of the cell.
     pub load: Option<CellLoad>,
-    /// Traffic classes with a treatment of their own.
+    /// Traffic classes with special treatment.
     pub traffic: Vec<Traffic>,
-    /// The program that is the network's RLC/MAC; none: the model.
+    /// Program in the role of the PCU; `None`: the model.
     pub pcu: Option<Program>,
-    /// What the use of the bearer costs.
+    /// Tariff of the bearer.
     pub tariff: Option<Tariff>,
-    /// The mobile.
+    /// Configuration of the mobile.
     pub user: UserConfig,
 }
 
@@ -55,25 +55,25 @@ pub struct Gprs {
 pub struct Traffic {
     /// Its name.
     pub name: String,
-    /// Packets of these flows, in both directions.
+    /// Flows of the class, both directions.
     pub flows: Option<Vec<String>>,
-    /// Packets with this service class.
+    /// DSCP of the class.
     pub dscp: Option<u8>,
-    /// How long TBFs are kept after them, downlink and uplink.
+    /// Time for which TBFs are kept after its packets, downlink and uplink.
     pub hold: [Option<Span>; 2],
-    /// RLC repeats their blocks.
+    /// Whether RLC retransmits its blocks.
     pub repeats: bool,
 }
 
 /// Prices of a bearer, in any currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tariff {
-    /// A kilobyte (1000 octets) of packets.
+    /// Price of a kilobyte (1000 octets) of packets.
     pub kilobyte: f64,
-    /// A kilobyte of radio blocks that were sent before.
+    /// Price of a kilobyte of retransmitted radio blocks.
     pub repeated_kilobyte: f64,
-    /// A change of cell.
+    /// Price of a cell change.
     pub reselection: f64,
-    /// A TBF that is set up.
+    /// Price of a TBF set-up.
     pub allocation: f64,
 }

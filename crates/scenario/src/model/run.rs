@@ -3,37 +3,37 @@
 use super::metric::Statistic;
 use base::Span;
 
-/// How often, with which seed, how long.
+/// Repetitions, seed and time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Repetitions of every cell.
     pub repetitions: u32,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Simulated time after which a repetition ends, whatever is left.
+    /// Simulated time at which a repetition ends, finished or not.
     pub limit: Span,
-    /// A table of what each link carried is written.
+    /// Whether the table of segments by link is written.
     pub links: bool,
 }
 
-/// What must come out.
+/// An expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
     /// As written: `download.download_time_s.mean`.
     pub key: String,
-    /// Index of the flow, commands counted on behind the flows; none: all together.
+    /// Index of the flow, or number of flows plus index of the command; `None`: all flows together.
     pub flow: Option<usize>,
-    /// Which number: the name of a [`super::metric::Metric`], or of a number that a command reports.
+    /// Name of a [`super::metric::Metric`], or of a metric that a command reports.
     pub metric: String,
-    /// Which statistic over the repetitions.
+    /// Statistic over the repetitions.
     pub statistic: Statistic,
-    /// What it must be.
+    /// Comparison with the bound.
     pub comparison: Comparison,
-    /// The bound, in the metric's unit.
+    /// Bound, in the metric's unit.
     pub bound: f64,
 }
 
-/// How a measured number is held against a bound.
+/// Comparison of a measured value with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -49,7 +49,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The sign.
+    /// Sign of the comparison.
     pub const fn name(self) -> &'static str {
         match self {
             Comparison::Less => "<",
@@ -62,8 +62,8 @@ impl Comparison {
 }
 
 impl Expectation {
-    /// Whether `measured`, in the metric's unit, is as expected. NaN never is. Equal allows for
-    /// rounding, one part in a thousand million.
+    /// Whether `measured`, in the metric's unit, meets the expectation; false for NaN. Equality has a
+    /// relative tolerance of 1e-9 for rounding.
     pub fn holds(&self, measured: f64) -> bool {
         match self.comparison {
             Comparison::Less => measured < self.bound,

@@ -1,4 +1,4 @@
-//! Probabilities of losses and errors that are random parameters themselves: drawn once for each repetition.
+//! Random probabilities of losses and errors, drawn once per repetition.
 
 use super::LossKind;
 use super::channel::{Chance, ErrorKind};
@@ -6,24 +6,24 @@ use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 
 base::named! {
-    /// Which probability of a loss or an error.
+    /// A probability of a loss or error process.
     pub enum Part {
-        /// Of each packet or frame.
+        /// Loss or error probability of each packet or frame.
         Probability = "probability",
-        /// Of turning bad.
+        /// Transition probability to the bad state.
         ToBad = "to-bad",
-        /// Of turning good.
+        /// Transition probability to the good state.
         ToGood = "to-good",
-        /// In the good state.
+        /// Probability in the good state.
         Good = "good",
-        /// In the bad state.
+        /// Probability in the bad state.
         Bad = "bad",
     }
 }
 
-/// A kind of loss or error whose probabilities can be set.
+/// A loss or error process with settable probabilities.
 pub(crate) trait Shares: Clone {
-    /// Sets one; a part that this kind has not is left alone.
+    /// Sets a probability; ignored if the process has no such part.
     fn put(&mut self, part: Part, value: f64);
 }
 
@@ -71,7 +71,8 @@ impl Shares for ErrorKind {
     }
 }
 
-/// Probabilities of a repetition: those of `mean`, with what is drawn in place. A draw outside of 0 to 1 counts as the bound.
+/// Probabilities of a repetition: those of `mean`, with drawn values for `parts`. Draws are clamped to 0 to
+/// 1.
 pub(crate) fn drawn<K: Shares>(mean: &K, parts: &[(Part, Dist)], name: &str, seed: Seed) -> K {
     let mut kind = mean.clone();
     for (part, dist) in parts {
@@ -81,7 +82,7 @@ pub(crate) fn drawn<K: Shares>(mean: &K, parts: &[(Part, Dist)], name: &str, see
     kind
 }
 
-/// How a probability that is drawn is written down before it is: its mean within 0 to 1.
+/// Mean of a drawn probability, clamped to 0 to 1.
 pub(crate) fn expected(dist: &Dist) -> f64 {
     let mean = dist.mean();
     if mean.is_finite() { mean.clamp(0.0, 1.0) } else { 0.5 }

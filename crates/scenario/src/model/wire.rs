@@ -2,24 +2,24 @@
 
 use base::wire::frame::Framing;
 
-/// A wire to something outside: `williwaw wire` takes its frames and gives it others.
+/// End of a wire: the interface or device with which `williwaw wire` exchanges frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wire {
-    /// An interface of this host, by its name.
+    /// Network interface of this host, by name.
     Interface(String),
     /// A serial device of this host.
     Serial {
-        /// Its path.
+        /// Path of the device.
         device: String,
-        /// Bits per second on the line; none: as it is set.
+        /// Line speed, bit/s; `None`: unchanged.
         speed: Option<u32>,
     },
-    /// A pseudo-terminal that is made for the run.
+    /// Pseudo-terminal created for the run.
     Pty,
 }
 
 impl Wire {
-    /// What kind of frames it carries.
+    /// Framing of the end.
     pub fn framing(&self) -> Framing {
         match self {
             Wire::Interface(_) => Framing::Ethernet,

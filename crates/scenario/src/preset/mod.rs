@@ -1,8 +1,8 @@
 //! Link presets: named hops with sources for every number.
 //!
-//! A preset is a file of what a `[[hop]]` may say: rates, delay, queue, faults, with the source of every number
-//! beside it. `preset = "lte-driving"` lays it under the hop: what the hop says itself goes before, and a fault of
-//! the same name is changed key by key.
+//! A preset is a file of values for `[[hop]]`: rates, delay, queue and faults, each with its source. `preset
+//! = "lte-driving"` supplies defaults for the hop: keys of the hop take precedence, and a fault with an equal
+//! name is merged key by key.
 
 pub mod starter;
 
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 macro_rules! presets {
     ($($name:literal),+ $(,)?) => {
-        /// Every preset's name, from the slowest to the fastest of each kind.
+        /// Names of the presets, from the slowest to the fastest of each kind.
         pub const NAMES: &[&str] = &[$($name),+];
         const TEXTS: &[&str] = &[$(include_str!(concat!("../../presets/", $name, ".toml"))),+];
     };
@@ -50,19 +50,19 @@ presets! {
     "lte-m",
 }
 
-/// The file of a preset.
+/// Text of a preset.
 pub fn text(name: &str) -> Option<&'static str> {
     let index = NAMES.iter().position(|n| *n == name)?;
     TEXTS.get(index).copied()
 }
 
-/// The sentences that open a preset: what it is, and how far it is to be believed.
+/// Head comment of a preset: description and reliability.
 pub fn about(name: &str) -> String {
     let lines = text(name).unwrap_or_default().lines().map_while(|line| line.strip_prefix('#'));
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The key of a hop.
+/// Key `preset` of a hop.
 pub(crate) const PRESET: Field = field(
     "preset",
     Shape::One(Kind::Word(NAMES)),
@@ -70,7 +70,7 @@ pub(crate) const PRESET: Field = field(
     "A link with a name, as `williwaw presets` lists them. What else the hop says goes before it.",
 );
 
-/// The scenario with the presets of its hops laid under them.
+/// Expands the presets of all hops.
 pub(crate) fn expand<'t>(root: &'t Tree, cx: &Cx<'_>) -> Cow<'t, Tree> {
     let hops = root.get("hop").and_then(Tree::list).unwrap_or_default();
     if !hops.iter().any(|hop| hop.get("preset").is_some()) {
@@ -83,7 +83,7 @@ pub(crate) fn expand<'t>(root: &'t Tree, cx: &Cx<'_>) -> Cow<'t, Tree> {
     {
         for hop in hops {
             let Some(named) = hop.get("preset") else { continue };
-            // With a name that is none only the name is to be complained of: any link stands in for it.
+            // An unknown name has a diagnostic already; the first preset stands in to avoid further ones.
             let name = named.text().filter(|name| NAMES.contains(name)).unwrap_or(NAMES[0]).to_owned();
             let Some(text) = text(&name) else { continue };
             let source = cx.sources.borrow_mut().add(&format!("preset {name}"), text);
@@ -94,8 +94,8 @@ pub(crate) fn expand<'t>(root: &'t Tree, cx: &Cx<'_>) -> Cow<'t, Tree> {
     Cow::Owned(root)
 }
 
-/// A hop whose preset has a fault `name` under `key` gets an empty one of that name (of all names for `*`), for a
-/// path that leads into it.
+/// If the hop's preset has a fault `name` under `key`, adds an empty fault of that name for an override path
+/// into it. `*` adds all names.
 pub(crate) fn stub(hop: &mut Table, key: &str, name: &str, place: Place) {
     let named = hop.get("preset").and_then(|e| e.tree.text()).and_then(text);
     let Some(below) = named.map(|text| tree::parse(text, 0, &mut Collector::default())) else { return };
@@ -115,7 +115,7 @@ pub(crate) fn stub(hop: &mut Table, key: &str, name: &str, place: Place) {
     }
 }
 
-/// Adds to `above` what only `below` has.
+/// Copies entries of `below` that `above` lacks.
 fn lay_under(above: &mut Tree, below: Tree) {
     let (Value::Table(above), Value::Table(below)) = (&mut above.value, below.value) else { return };
     for entry in below.entries {
@@ -133,7 +133,7 @@ fn named_tables(tree: &Tree) -> bool {
     tree.list().is_some_and(|list| list.iter().all(|t| t.get("name").is_some()))
 }
 
-/// Faults by their names; the preset's come first, as if they stood first in the file.
+/// Merges faults by name; the preset's faults come first, as if listed first in the file.
 fn lay_faults_under(above: &mut Tree, below: Tree) {
     let (Value::List(mine), Value::List(theirs)) = (&mut above.value, below.value) else { return };
     let mut all = Vec::new();
@@ -156,7 +156,7 @@ fn lay_faults_under(above: &mut Tree, below: Tree) {
     *mine = all;
 }
 
-/// A bearer of the same kind, key by key; of another kind, the hop's alone.
+/// Merges a bearer of equal kind key by key; another kind in the hop replaces the preset's.
 fn bearer_under(above: &mut Tree, below: Tree) {
     let (Value::Table(above), Value::Table(below)) = (&mut above.value, below.value) else { return };
     for kind in below.entries {
@@ -169,7 +169,8 @@ fn bearer_under(above: &mut Tree, below: Tree) {
     }
 }
 
-/// A fault changed in part keeps the rest; when it happens is one thing, so that a new `spikes` ends the old `every`.
+/// Merges a fault key by key. The timing keys are replaced together, so that a new `spikes` removes the old
+/// `every`.
 fn keys_under(above: &mut Table, below: Table) {
     const TIMING: &[&str] = &["every", "from", "first", "lasts", "start", "spikes", "file"];
     const WHEN: &[&str] = &["start", "spikes", "file"];
@@ -189,7 +190,7 @@ fn keys_under(above: &mut Table, below: Table) {
     }
 }
 
-/// What is given for one direction leaves the other as the preset has it.
+/// A value for one direction leaves the preset's value for the other.
 fn one_direction(above: &mut Tree, below: Tree) {
     let whole = !split(&below);
     let Value::Table(above) = &mut above.value else { return };

@@ -1,8 +1,8 @@
 //! Starter scenario with comments.
 //!
-//! A file that runs as it is, with every part explained and the alternatives beside it in comments.
+//! A file that runs unchanged; comments explain every part and its alternatives.
 
-/// The starter file, as `williwaw new` writes it.
+/// Starter file, as `williwaw new` writes it.
 pub const STARTER: &str = include_str!("starter.toml");
 
 #[cfg(test)]
@@ -18,7 +18,7 @@ mod tests {
         assert!(scenario.question().is_none());
     }
 
-    /// The lines that are commented out are good lines too.
+    /// The alternatives in comments must be valid too.
     #[test]
     fn what_the_starter_suggests_is_right() {
         let text = super::STARTER

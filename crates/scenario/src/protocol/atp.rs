@@ -14,7 +14,7 @@ use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
 
-/// `atp`.
+/// Variant `atp` of `transport`.
 pub(super) const VARIANT: Variant = Variant {
     name: "atp",
     doc: "Application data units with lifetimes, sent again selectively within them (ATP); carrier = \"rtp\" is SR-RTP.",
@@ -22,7 +22,7 @@ pub(super) const VARIANT: Variant = Variant {
     bare: true,
 };
 
-/// Its options.
+/// Options of ATP.
 pub(super) static TABLE: TableShape = table(
     "atp",
     "ATP between two models. A message of the workload is a unit.",
@@ -158,15 +158,15 @@ pub(super) static TABLE: TableShape = table(
     ],
 );
 
-/// A chosen ATP.
+/// ATP with its options.
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     config: Config,
-    /// The application lengthens its interval after cng.
+    /// The application lengthens its sending interval on congestion notification.
     adapts: bool,
 }
 
-/// Reads the table.
+/// Reads the table `atp`.
 pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let buffer = reader.bytes("buffer")?;
     if buffer == 0 {
@@ -237,7 +237,7 @@ impl Spec for Choice {
         format!("over {carrier}, {payload} B fragments that live {fragment}, {control}{lifetime}")
     }
     fn sizes(&self) -> Sizes {
-        // Over DCCP: IP, and the header of a DCCP-DataAck packet.
+        // Over DCCP: IP header and DCCP-DataAck header.
         let below = if self.config.carrier.is_dccp() { 44 } else { 0 };
         let header = ::atp::packet::HEADER + self.config.carrier.header() + below + self.config.option;
         Sizes {

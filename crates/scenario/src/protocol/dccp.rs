@@ -12,7 +12,7 @@ use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
 
-/// `dccp`.
+/// Variant `dccp` of `transport`.
 pub(super) const VARIANT: Variant = Variant {
     name: "dccp",
     doc: "The Datagram Congestion Control Protocol (RFC 4340): datagrams with a connection and congestion control.",
@@ -33,7 +33,7 @@ pub(super) const ACK_LIFETIME_FIELD: Field = field(
     "Lifetime of acknowledgements beyond the round trip. Without it, for ever.",
 );
 
-/// Its options.
+/// Options of DCCP.
 pub(super) static TABLE: TableShape = table(
     "dccp",
     "DCCP between two models.",
@@ -86,11 +86,11 @@ pub(super) static TABLE: TableShape = table(
     ],
 );
 
-/// A chosen DCCP.
+/// DCCP with its options.
 #[derive(Clone, Debug, PartialEq)]
 struct Choice(Config);
 
-/// The lifetime that a table asks for.
+/// Reads the key `lifetime`.
 pub(super) fn lifetime(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Lifetime> {
     let tree = reader.or_default("lifetime")?;
     match tree.text()? {
@@ -108,7 +108,7 @@ pub(super) fn lifetime(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Lifetime> {
     span.map(Lifetime::For)
 }
 
-/// A time that may be absent.
+/// An optional time; outer `None` if it could not be read.
 pub(super) fn optional_span(reader: Reader<'_>, key: &str) -> Option<Option<base::Span>> {
     match reader.get(key) {
         Some(_) => reader.span(key).map(Some),
@@ -116,7 +116,7 @@ pub(super) fn optional_span(reader: Reader<'_>, key: &str) -> Option<Option<base
     }
 }
 
-/// Bytes of data in a packet, from 1 B to what an IP packet holds.
+/// Payload of a packet, from 1 B to the largest in an IP packet.
 pub(super) fn payload(reader: Reader<'_>, cx: &Cx<'_>) -> Option<u32> {
     let bytes = reader.bytes("payload")?;
     let good = u32::try_from(bytes).ok().filter(|n| (1..=65_000).contains(n));
@@ -129,7 +129,7 @@ pub(super) fn payload(reader: Reader<'_>, cx: &Cx<'_>) -> Option<u32> {
     good
 }
 
-/// What a lifetime is called in one line.
+/// A lifetime in one line.
 pub(super) fn lifetime_words(lifetime: Lifetime) -> String {
     match lifetime {
         Lifetime::Always => String::new(),
@@ -140,7 +140,7 @@ pub(super) fn lifetime_words(lifetime: Lifetime) -> String {
     }
 }
 
-/// Reads the table.
+/// Reads the table `dccp`.
 pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let ccid = if reader.count("ccid")? == 2 { Ccid::Tcplike } else { Ccid::Tfrc };
     Some(Arc::new(Choice(Config {
@@ -159,13 +159,13 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
 }
 
 //= RFC 4340 section 7.1: initial sequence numbers are chosen at random
-/// The initial sequence number of an end.
+/// Initial sequence number of an end.
 pub(super) fn isn(site: &Site<'_>) -> u64 {
     let name = format!("{}@{:?}", site.flow.name, site.host.role);
     site.seed.stream(&name, "isn").bits() >> 20
 }
 
-/// Requests and answers need bytes that arrive.
+/// Request and reply need reliable delivery.
 pub(super) fn unreliable(app: &App) -> Result<(), Misfit> {
     match app {
         App::Ask(_) => Err(Misfit {

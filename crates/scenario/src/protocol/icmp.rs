@@ -1,4 +1,5 @@
-//! ICMP echo in scenarios (RFC 792, catalogue ME-05): `transport = "icmp"`, requests at their own pace as `ping` sends them.
+//! ICMP echo in scenarios (RFC 792, catalogue ME-05): `transport = "icmp"`, requests on a schedule, as `ping`
+//! sends them.
 
 use super::{Misfit, Site, Sizes, Spec, same};
 use crate::grammar::cx::Cx;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use transport::app::tell::Pace;
 use transport::endpoint::Role;
 
-/// `icmp`.
+/// Variant `icmp` of `transport`.
 pub(super) const VARIANT: Variant = Variant {
     name: "icmp",
     doc: "Echo requests and replies, as ping sends them; for messages at their own pace.",
@@ -19,24 +20,24 @@ pub(super) const VARIANT: Variant = Variant {
     bare: true,
 };
 
-/// Its options.
+/// Options of ICMP echo.
 pub(super) static TABLE: TableShape = table(
     "icmp",
     "Each message is an echo request; the other end replies with as many bytes. `response_time_s` and its kin are round trips.",
     &[field("header", Shape::One(Kind::Bytes), Need::Default("\"28 B\""), "Headers of each: IPv4 and ICMP.")],
 );
 
-/// The largest echo request: an IPv4 packet without its headers.
+/// Largest payload of an echo request: the largest IPv4 packet without its headers, bytes.
 const LARGEST: u32 = 65_507;
 
-/// A chosen ICMP.
+/// ICMP echo with its options.
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     /// Headers of each packet, bytes.
     header: u32,
 }
 
-/// Reads the table.
+/// Reads the table `icmp`.
 pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let header = reader.bytes("header")?;
     let Some(header) = u32::try_from(header).ok().filter(|n| *n <= LARGEST) else {

@@ -1,5 +1,6 @@
-//! Protocol table: the transports that a scenario may name beside TCP, a kernel's stack and plain datagrams. One protocol is
-//! one file here and one line of [`protocols!`]; grammar, words, cost, fit and construction stand in that file.
+//! Protocol table: the transports of scenarios beside TCP, a kernel's stack and plain datagrams. Each
+//! protocol is one file here and one line of [`protocols!`]; its file holds grammar, description, cost, fit
+//! and construction.
 
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::{Reader, chosen};
@@ -20,37 +21,37 @@ use transport::app::tell::Pace;
 use transport::app::{App as Application, Bulk};
 use transport::endpoint::{Endpoint, Role};
 
-/// A checked choice of a protocol with its options: plain data that knows how to make an end of a flow.
+/// A protocol with checked options, as plain data; builds the ends of a flow.
 pub trait Spec: Any + Debug + Send + Sync {
-    /// The protocol's word in scenarios.
+    /// Name of the protocol in scenarios.
     fn name(&self) -> &'static str;
-    /// What was chosen, in one line, without the protocol's name.
+    /// Options in one line, without the protocol's name.
     fn words(&self) -> String;
     /// Payload of a full packet and its headers, bytes.
     fn sizes(&self) -> Sizes;
-    /// Whether it can carry a workload; if not, what is wrong and how to mend it.
+    /// Checks whether it can carry a workload; the error has cause and remedy.
     fn fits(&self, app: &App) -> Result<(), Misfit>;
-    /// The element at one end of a flow.
+    /// Builds the element at one end of a flow.
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd>;
-    /// Whether another choice is the same.
+    /// Equality with another specification.
     fn same(&self, other: &dyn Spec) -> bool;
-    /// How packets are measured in results: "segment", "chunk", "packet".
+    /// Unit of packets in results: "segment", "chunk", "packet".
     fn unit_word(&self) -> &'static str {
         "segment"
     }
-    /// The kernel's protocol that its model can speak with, packet by packet, if there is one.
+    /// Kernel protocol with which the model interoperates packet by packet, if any.
     fn speaks(&self) -> Option<Protocol> {
         None
     }
-    /// Whether its packets are datagrams that are never acknowledged or repeated.
+    /// Whether its packets are datagrams without acknowledgement or retransmission.
     fn datagrams(&self) -> bool {
         false
     }
-    /// Whether its packets must not be cut up, because it learns the MTU of its paths.
+    /// Whether it discovers the path MTU, so that its packets must not be fragmented.
     fn learns_mtu(&self) -> bool {
         false
     }
-    /// How many network paths it uses at once; each is a route of its own through the network.
+    /// Number of network paths that it uses at once, each with a route of its own.
     fn paths(&self) -> usize {
         1
     }
@@ -62,63 +63,63 @@ impl PartialEq for dyn Spec {
     }
 }
 
-/// [`Spec::same`] for specs that can be compared.
+/// Implements [`Spec::same`] for specifications with `PartialEq`.
 pub fn same<T: Spec + PartialEq>(one: &T, other: &dyn Spec) -> bool {
     let other: &dyn Any = other;
     other.downcast_ref::<T>().is_some_and(|other| other == one)
 }
 
-/// What a full packet of a protocol takes, for estimates of cost.
+/// Sizes of a full packet, for cost estimates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sizes {
     /// Payload, bytes.
     pub payload: u32,
     /// Headers, bytes.
     pub header: u32,
-    /// Largest number of bytes under way that the receiver allows.
+    /// Largest flight that the receiver permits, bytes.
     pub window: u64,
-    /// Data packets for each acknowledgement.
+    /// Data packets per acknowledgement.
     pub acked_each: f64,
 }
 
-/// Why a protocol cannot carry a workload.
+/// Reason why a protocol cannot carry a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Misfit {
-    /// What is wrong.
+    /// Cause.
     pub message: &'static str,
-    /// How to mend it.
+    /// Remedy.
     pub help: &'static str,
 }
 
-/// Where an end of a flow is built.
+/// Context in which an end of a flow is built.
 pub struct Site<'a> {
-    /// Its place.
+    /// Host configuration.
     pub host: HostConfig,
-    /// Its flow.
+    /// Flow of the end.
     pub flow: &'a Flow,
-    /// The number of the flow, from 0: for ports and tags.
+    /// Index of the flow, from 0, for ports and tags.
     pub index: usize,
-    /// The out-of-band record of message boundaries, shared by both ends.
+    /// Out-of-band record of message boundaries, shared by both ends.
     pub letters: &'a Letters,
-    /// The seed of the repetition.
+    /// Seed of the repetition.
     pub seed: Seed,
-    /// The number that packets bear on its first other network path; the further ones follow.
+    /// Flow number of packets on its first further network path; those of the other paths follow.
     pub other_paths: FlowId,
-    /// The congestion window of all flows from this node to that one, for protocols that share it.
+    /// Congestion window shared by all flows between these nodes, for protocols that share it.
     pub window: atp_transport::SharedWindow,
-    /// How it shows to a kernel at the other end, if there is one.
+    /// Addresses and numbers for a kernel at the other end, if there is one.
     pub codec: Option<CodecConfig>,
 }
 
 impl Site<'_> {
-    /// A host with this endpoint and the flow's workload. A protocol that keeps messages gets message workloads as
-    /// messages, in the given manner; requests and pages run over its streams.
+    /// A host with this endpoint and the flow's workload. Message workloads run as messages in the given
+    /// manner if the protocol preserves message boundaries. Requests and pages run over its streams.
     pub fn holding<E: Endpoint>(&self, endpoint: E, manner: Manner) -> Box<dyn FlowEnd> {
         let host = Host::holding(&self.host, endpoint, self.application(manner));
         Box::new(host.with_paths(self.other_paths))
     }
 
-    /// A host whose other end is a kernel.
+    /// A host opposite a kernel.
     pub fn coded<E: Endpoint>(&self, endpoint: E, codec: impl WireCodec<E> + 'static) -> Box<dyn FlowEnd> {
         let host = Host::holding(&self.host, endpoint, self.application(Manner::default()));
         Box::new(host.over(Box::new(codec)))
@@ -142,12 +143,12 @@ impl Site<'_> {
     }
 }
 
-/// The list of protocols: a module each, with `VARIANT`, `TABLE` and `read`.
+/// List of protocols: modules with `VARIANT`, `TABLE` and `read`.
 macro_rules! protocols {
     ($($module:ident),* $(,)?) => {
         $(mod $module;)*
 
-        /// What `transport` may name.
+        /// Values of `transport`.
         pub(crate) static CHOICE: Shape = Shape::Choice(&[
             crate::tables::flow::TCP,
             crate::tables::flow::LINUX,
@@ -173,7 +174,8 @@ macro_rules! protocols {
 
 protocols! { atp, dccp, icmp, sctp, tfrc }
 
-/// Reads `transport`, if it names a protocol of this table; none inside: it does, and has been complained of.
+/// Reads `transport`. Outer `None`: no protocol of this table; inner `None`: its options have errors, which
+/// are reported.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {
     let (name, reader) = chosen(tree, table)?;
     Some(read_as(name, reader, cx))

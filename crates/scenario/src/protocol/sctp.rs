@@ -1,4 +1,4 @@
-//! SCTP in scenarios: a profile, and any option over it (RFC 9260).
+//! SCTP in scenarios: a profile and options over it (RFC 9260).
 
 use super::{Misfit, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
@@ -6,6 +6,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, Protocol};
+use base::Span;
 use host::{CodecConfig, FlowEnd};
 use sctp::config::{
     Burst, Config, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
@@ -30,10 +31,10 @@ const FLAG: Shape = Shape::One(Kind::Flag);
 const SPAN: Shape = Shape::One(Kind::Span);
 const BYTES: Shape = Shape::One(Kind::Bytes);
 
-/// A peer refuses an association whose window is smaller, bytes.
+/// Least advertised window, bytes; a peer refuses an association with a smaller one.
 const LEAST_WINDOW: u64 = 1500;
 
-/// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares.
+/// Names of the profiles, in the order of `sctp::config::PROFILES`; a test compares them.
 const PROFILES: &[&str] = &["rfc9260", "rfc4960", "rfc2960", "ns2-2002", "ns2-2.35", "linux-6.x"];
 
 pub(super) static TABLE: TableShape = table(
@@ -51,8 +52,9 @@ pub(super) static TABLE: TableShape = table(
             "path-mtu",
             Shape::One(Kind::Word(PathMtu::NAMES)),
             NO,
-            "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; with `off` routers cut them up.",
+            "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; `probe` looks for the largest packet by probes as well (RFC 8899); with `off` routers cut them up.",
         ),
+        field("probe-timer", SPAN, NO, "How long the answer to a probe of the path MTU is waited for, 1 s at least (PROBE_TIMER)."),
         field("chunk", BYTES, NO, "Most user data in a DATA chunk. Without it, what the MTU holds."),
         field(
             "data-header",
@@ -182,7 +184,7 @@ pub(super) static TABLE: TableShape = table(
     ],
 );
 
-/// SCTP with its options, and how messages are sent.
+/// SCTP with its options, and the manner of sending messages.
 #[derive(Clone, PartialEq, Debug)]
 struct Sctp {
     profile: &'static str,
@@ -190,7 +192,7 @@ struct Sctp {
     manner: Manner,
 }
 
-/// Replaces an option where the table has it.
+/// Sets an option if the table has a value.
 fn over<T>(target: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *target = value;
@@ -207,6 +209,15 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let word = |key: &str| reader.word(key);
     over(&mut c.mtu, small("mtu"));
     over(&mut c.path_mtu, word("path-mtu").and_then(PathMtu::from_name));
+    over(&mut c.probe_timer, reader.span("probe-timer"));
+    if c.probe_timer < Span::from_secs(1) {
+        let message = "the timer of probes is 1 s at least (RFC 8899 section 5.1.1)";
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("probe-timer"), message)
+                .help("write probe-timer = \"1 s\" or more"),
+        );
+        return None;
+    }
     c.chunk = small("chunk").or(c.chunk);
     c.data_header = small("data-header").or(c.data_header);
     c.sack_size = small("sack-size").or(c.sack_size);
@@ -318,13 +329,13 @@ impl Spec for Sctp {
         let mut manner = self.manner;
         match &site.flow.app {
             App::Tell(plan) => manner.lifetime = Manner::of(plan.useful).lifetime,
-            // A stream for every connection that TCP would open.
+            // One stream for each connection that TCP would open.
             App::Ask(_) => config.streams = u16::MAX,
             App::Bulk { .. } => {}
         }
         let here = if site.host.role == Role::Active { "from" } else { "to" };
         let chance = site.seed.stream(&site.flow.name, &format!("sctp {here}"));
-        // As in captures of TCP: the opening end's port tells flows apart.
+        // As in captures of TCP, the port of the connecting end identifies the flow.
         let ports = [49_152 + (site.index % 16_384) as u16, 5001 + (site.index / 16_384) as u16];
         let ports = if site.host.role == Role::Active { ports } else { [ports[1], ports[0]] };
         if let Some(codec) = &site.codec {

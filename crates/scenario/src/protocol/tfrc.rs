@@ -12,7 +12,7 @@ use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
 
-/// `tfrc`.
+/// Variant `tfrc` of `transport`.
 pub(super) const VARIANT: Variant = Variant {
     name: "tfrc",
     doc: "Unreliable bulk data at TCP-friendly rate (RFC 5348), without a connection: a TFRC agent.",
@@ -20,7 +20,7 @@ pub(super) const VARIANT: Variant = Variant {
     bare: true,
 };
 
-/// Its options.
+/// Options of TFRC.
 pub(super) static TABLE: TableShape = table(
     "tfrc",
     "A TFRC agent at each end.",
@@ -63,11 +63,11 @@ pub(super) static TABLE: TableShape = table(
     ],
 );
 
-/// A chosen TFRC.
+/// TFRC with its options.
 #[derive(Clone, Debug, PartialEq)]
 struct Choice(FlowConfig);
 
-/// Reads the table.
+/// Reads the table `tfrc`.
 pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let size = |key: &str| u32::try_from(reader.bytes(key)?).ok().map(|n| n.min(65_000));
     Some(Arc::new(Choice(FlowConfig {

@@ -1,4 +1,5 @@
-//! `radio.hscsd`, `radio.wcdma`, `radio.cdma2000`: grammar and reading of bearers that are served alone.
+//! `radio.hscsd`, `radio.wcdma`, `radio.cdma2000`: grammar and reading of bearers with a channel of their
+//! own.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
@@ -242,7 +243,7 @@ pub(super) static CDMA2000: TableShape = table(
 );
 const NAKS: Shape = Shape::One(Kind::Count(1, 10));
 
-/// A value for one direction of a key that may be split.
+/// Value for one direction of a key that may be split.
 fn split<T>(
     r: Reader<'_>,
     key: &str,
@@ -321,7 +322,7 @@ pub(super) fn wcdma(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
     Some(config)
 }
 
-/// What a place leaves of a channel, and from when on.
+/// Rate limit by location in the cell: start time, and rates by direction.
 fn limit(r: Reader<'_>, most: [Rate; 2]) -> Option<(Time, [Rate; 2])> {
     let spot = Spot {
         distance: r.number("distance")?,
@@ -357,7 +358,7 @@ fn at_least_a_millisecond(r: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option<Span>
     Some(span)
 }
 
-/// What all kinds have.
+/// Options common to all kinds.
 fn common(r: Reader<'_>, config: &mut FramedConfig, cx: &Cx<'_>) -> Option<()> {
     if r.get("feedback").is_some() {
         config.feedback = r.span("feedback")?;

@@ -26,12 +26,12 @@ use radio::rlc::poll::Policy;
 use radio::rlc::{Mode, Numbering};
 use radio::tdma;
 
-/// A table that is empty, for keys that were not written.
+/// An empty table, for absent keys.
 fn empty(place: crate::diagnostic::source::Place) -> Tree {
     Tree { value: Value::Table(Table::default()), place }
 }
 
-/// Calls `read` with the table under `key`, or with an empty one.
+/// Calls `read` with the table under `key`, or with an empty table.
 fn part<T>(
     r: Reader<'_>,
     key: &str,
@@ -42,7 +42,7 @@ fn part<T>(
     read(Reader::new(r.get(key).unwrap_or(&none), shape))
 }
 
-/// A bearer of the hop called `name`.
+/// Reads the bearer of hop `name`.
 pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> Option<Gprs> {
     let mut user = UserConfig::new(name);
     let number = r.count("class")? as u8;
@@ -122,7 +122,7 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
     })
 }
 
-/// A key that may be absent; the outer none: it could not be read.
+/// Reads an optional key; outer `None` if it could not be read.
 pub(super) fn optional<'t, T>(
     r: Reader<'t>,
     key: &str,
@@ -216,7 +216,7 @@ fn quality(tree: &Tree, cx: &Cx<'_>) -> Option<Source> {
     })
 }
 
-/// The lines of a file of `t_s,value`.
+/// Reads a file of lines `t_s,value`.
 fn steps(tree: &Tree, least: f64, most: f64, cx: &Cx<'_>) -> Option<Steps> {
     let source = match cx.text(tree.text()?) {
         Ok(source) => source,
@@ -385,7 +385,7 @@ fn mobility(r: Reader<'_>, cx: &Cx<'_>) -> Option<MobilityConfig> {
     })
 }
 
-/// The times of a file, one a line.
+/// Reads a file of times, one per line.
 fn instants(tree: &Tree, cx: &Cx<'_>) -> Option<Vec<Time>> {
     let source = match cx.text(tree.text()?) {
         Ok(source) => source,

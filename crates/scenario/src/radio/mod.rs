@@ -1,6 +1,7 @@
-//! `[[hop]] radio`: bearers of mobile networks as hops: grammar and reading.
+//! `[[hop]] radio`: grammar and reading of mobile bearers as hops.
 //!
-//! A hop with `radio` has its own rate, delay, queues and repeats, so the keys for those must be absent.
+//! A hop with `radio` has rate, delay, queues and retransmission of its own, so that the keys for these are
+//! errors.
 
 mod framed;
 pub(crate) mod gprs;
@@ -42,7 +43,7 @@ static BEARERS: &[Variant] = &[
     },
 ];
 
-/// The key of a hop.
+/// Key `radio` of a hop.
 pub(crate) const RADIO: Field = field(
     "radio",
     Shape::Choice(BEARERS),
@@ -50,7 +51,7 @@ pub(crate) const RADIO: Field = field(
     "A radio bearer, both directions at once. It stands for `rate`, `delay`, `queue` and everything else of the link.",
 );
 
-/// Keys that make no sense beside a bearer.
+/// Keys that conflict with `radio`.
 const OTHERS: &[&str] = &[
     "rate",
     "delay",
@@ -70,7 +71,7 @@ const OTHERS: &[&str] = &[
     "background",
 ];
 
-/// The bearer of a hop called `name`; the outer none: it could not be read.
+/// Reads the bearer of hop `name`; outer `None` if it could not be read.
 pub(crate) fn read(hop: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> Option<Option<Bearer>> {
     let Some(tree) = hop.get("radio") else { return Some(None) };
     for key in OTHERS {

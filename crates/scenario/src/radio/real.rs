@@ -1,4 +1,4 @@
-//! Keys of a GPRS bearer whose RLC/MAC is a real PCU: those that the program decides are refused.
+//! Keys of a GPRS bearer whose RLC/MAC is a real PCU: keys that the PCU program decides are refused.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
@@ -8,7 +8,8 @@ use crate::model::Bearer;
 use crate::model::radio::BearerKind;
 use radio::pcu::config::MOBILES;
 
-/// Keys that say something of channel, mobile, SGSN and path; of tables, those in them.
+/// Keys about channel, mobile, SGSN and path, which stay with the model; for tables, the permitted keys in
+/// them.
 const OWN: &[(&str, &[&str])] = &[
     ("pcu", &[]),
     ("cell", &[]),
@@ -20,10 +21,10 @@ const OWN: &[(&str, &[&str])] = &[
     ("sgsn", &["buffer", "lifetime"]),
     ("delays", &["core", "terminal"]),
 ];
-/// Tables of which only some keys have a meaning.
+/// Tables of which only some keys are permitted.
 const PARTS: &[&str] = &["llc", "sgsn", "delays"];
 
-/// Whether the bearer says only what is its own beside a real PCU; if not, each other key is an error.
+/// Checks that the bearer has permitted keys only; each other key is an error.
 pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
     let before = cx.errors();
     for entry in r.tree.table().map(|table| table.entries.as_slice()).unwrap_or_default() {
@@ -53,7 +54,7 @@ pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
     cx.errors() == before
 }
 
-/// Whether a bearer fits into its cell, of which the bearers before it are known; if not, that is an error at its hop.
+/// Checks a bearer against the earlier bearers of its cell; a conflict is an error at its hop.
 pub(crate) fn agrees(bearer: &Bearer, before: &[Bearer], hop: Reader<'_>, cx: &Cx<'_>) -> Option<()> {
     let BearerKind::Gprs(of) = &bearer.kind else { return Some(()) };
     let same = |other: &Bearer| match &other.kind {
@@ -86,7 +87,7 @@ pub(crate) fn agrees(bearer: &Bearer, before: &[Bearer], hop: Reader<'_>, cx: &C
     Some(())
 }
 
-/// The scheme of a direction is one of EGPRS.
+/// True if the scheme of a direction is an EGPRS scheme.
 fn is_egprs(tree: &Tree) -> bool {
     match tree.table() {
         Some(table) => table.entries.iter().any(|e| is_egprs(&e.tree)),

@@ -94,7 +94,7 @@ pub(super) static LOAD: TableShape = table(
         ),
     ],
 );
-/// Calls and other users; the outer none: it could not be read.
+/// Reads the cell's calls and packet users; outer `None` if they could not be read.
 pub(super) fn cell_load(r: Reader<'_>, timeslots: u8, cx: &Cx<'_>) -> Option<Option<CellLoad>> {
     let Some(tree) = r.get("cell-load") else { return Some(None) };
     let r = Reader::new(tree, &LOAD);

@@ -1,6 +1,6 @@
 //! Grammar of `radio.gprs`: the tables of a GPRS bearer, from timeslots to the SGSN.
 //!
-//! Names and defaults of timers are those of [`radio::parameters`].
+//! Timer names and defaults are those of [`radio::parameters`].
 
 mod errors;
 mod reselection;
@@ -119,7 +119,7 @@ pub(super) static RLC: TableShape = table(
 );
 
 const NETWORKS: &[&str] = &["osmo-pcu", "openbts", "release-97"];
-/// Words of set-up ways, as keys.
+/// Names of the access procedures, as keys.
 pub(super) static SETUP: TableShape = table(
     "setup",
     "How long access and assignment take, by what the mobile does at that moment.",

@@ -1,7 +1,8 @@
 //! Grammar of `[[system]]`: a network of EGPRS cells and its users.
 //!
-//! The keys of `egprs` are the rows of table III of Sanchez and others (VTC 2002) and what that table leaves open; the
-//! defaults are the table's. Users are populations: each member becomes a flow of its own over the system.
+//! The keys of `egprs` are the rows of table III of Sanchez and others (VTC 2002) and further parameters that
+//! it leaves open; defaults are those of the table. Users are populations: each member becomes a flow over
+//! the system.
 
 use super::flow;
 use crate::diagnostic::Diagnostic;
@@ -41,7 +42,7 @@ const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> Fi
     field(key, Shape::One(Kind::Flag), Need::Default(default), doc)
 }
 
-/// Words of the schemes of EGPRS.
+/// Names of the EGPRS coding schemes.
 const SCHEMES: &[&str] = &["mcs-1", "mcs-2", "mcs-3", "mcs-4", "mcs-5", "mcs-6", "mcs-7", "mcs-8", "mcs-9"];
 
 static EGPRS: TableShape = table(
@@ -205,7 +206,7 @@ pub(crate) static SYSTEM: TableShape = table(
     ],
 );
 
-/// Reads all systems; their users' flows are added to `flows`.
+/// Reads all systems; the flows of their users are added to `flows`.
 pub(crate) fn read(root: Reader<'_>, graph: &mut Graph, flows: &mut Vec<Flow>, cx: &Cx<'_>) -> Vec<System> {
     root.tables("system", &SYSTEM).filter_map(|reader| one(reader, graph, flows, cx)).collect()
 }
@@ -242,7 +243,7 @@ fn one(reader: Reader<'_>, graph: &mut Graph, flows: &mut Vec<Flow>, cx: &Cx<'_>
     let mut config = config?;
     config.mobiles = mobiles;
     if let Err(wrong) = config.check() {
-        // Users stand beside `egprs`, all else within it.
+        // `users` is a key of the system; all other keys belong to `egprs`.
         let key = Some(wrong.key).filter(|key| *key != "users");
         let place = key.and_then(|key| egprs.get(key)).map_or(reader.tree.place, |t| t.place);
         cx.push(Diagnostic::error("impossible", place, wrong.message).help(wrong.help));
@@ -252,7 +253,7 @@ fn one(reader: Reader<'_>, graph: &mut Graph, flows: &mut Vec<Flow>, cx: &Cx<'_>
     complete.then_some(System { name: name?, plan: Arc::new(plan), users })
 }
 
-/// One population: a flow and a mobile for each member.
+/// Reads one population: a flow and a mobile for each member.
 fn population(
     reader: Reader<'_>,
     server: usize,
@@ -293,13 +294,14 @@ fn population(
     let within = reader.number("within")?;
     let placing = near.map_or(Placing::Uniform, |site| Placing::Near(site, within));
     let speed = reader.number("speed")? / 3.6;
-    // The end that begins: who asks is the mobile, who sends files or messages is the server.
+    // The active end: the mobile for requests, the server for files and messages.
     let mobile_asks = matches!(app, App::Ask(_));
     let (from, to) = if mobile_asks { (node, server) } else { (server, node) };
     let digits = format!("{}", count - 1).len();
     for i in 0..count {
         let name = format!("{group}-{i:0digits$}");
-        // Place and path hang on the number within the whole system, so that members stay paired between variants.
+        // Placement and movement are seeded by the mobile's number in the system, so that members stay paired
+        // between variants.
         mobiles.push(Mobile { placing, speed, identity: mobiles.len() as u64 });
         users.push(User { flow: flows.len(), group: group.clone(), mobile_asks });
         flows.push(Flow {
@@ -408,10 +410,10 @@ fn config(r: Reader<'_>, cx: &Cx<'_>) -> Option<Config> {
     Some(c)
 }
 
-/// Events further ahead than this have no place in the element's calendar.
+/// Longest delay that the element's agenda can hold.
 const LONGEST: Span = Span::from_secs(600);
 
-/// RLC, MAC, core network and reselection.
+/// Reads the parameters of RLC, MAC, core network and reselection.
 fn radio_link(r: Reader<'_>, c: &mut Config, cx: &Cx<'_>) -> Option<()> {
     let u = |key| r.count(key).map(|x| x as u32);
     let s = |key| {
@@ -449,7 +451,7 @@ fn radio_link(r: Reader<'_>, c: &mut Config, cx: &Cx<'_>) -> Option<()> {
 }
 
 impl Model {
-    /// What has a row of results: flows that are no member of a population, then populations.
+    /// Subjects of result rows: flows outside of populations, then populations.
     pub fn subjects(&self) -> Vec<String> {
         let plain = (0..self.flows.len()).filter(|i| self.system_of(*i).is_none());
         let mut names: Vec<String> = plain.map(|i| self.flows[i].name.clone()).collect();
@@ -461,16 +463,16 @@ impl Model {
         names
     }
 
-    /// Flows that are no member of a population.
+    /// Flows outside of populations.
     pub fn plain_flows(&self) -> &[Flow] {
         let first = self.systems.iter().filter_map(|s| Some(s.users.first()?.flow)).min();
         &self.flows[..first.unwrap_or(self.flows.len())]
     }
 
-    /// The system that a flow belongs to, and its mobile's number there.
+    /// System of a flow, and the number of its mobile in it.
     pub fn system_of(&self, flow: usize) -> Option<(&System, usize)> {
         self.systems.iter().find_map(|system| {
-            // The flows of a system follow each other.
+            // The flows of a system are consecutive.
             let first = system.users.first()?.flow;
             let mobile = flow.checked_sub(first)?;
             (system.users.get(mobile)?.flow == flow).then_some((system, mobile))

@@ -1,6 +1,6 @@
 //! Graph of nodes and links from `[[node]]`, `[[hop]]` and `[[link]]`.
 //!
-//! Every name is given an index, every hop becomes two links, and what is wired wrongly is said.
+//! Assigns indexes to names, splits every hop into two links, and reports wiring mistakes.
 
 pub(crate) mod route;
 pub(crate) mod shortest;
@@ -29,17 +29,17 @@ use crate::tables::path::link::{self, LINK, NODE};
 use crate::tables::path::queue::queue;
 use std::collections::BTreeMap;
 
-/// The graph while it grows, with the places that messages point at.
+/// Graph under construction, with spans for messages.
 #[derive(Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     index: BTreeMap<String, usize>,
     pub(crate) links: Vec<Link>,
-    /// Links by node, and shortest paths.
+    /// Adjacency of the links, and shortest paths.
     pub(crate) paths: Paths,
-    /// Where each link was written.
+    /// Span of each link.
     pub(crate) places: Vec<Place>,
-    /// Links of each hop or link, by its name.
+    /// Links of each hop or link, by name.
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
     pub(crate) bearers: Vec<crate::model::Bearer>,
     pub(crate) processes: Vec<crate::model::Process>,
@@ -48,9 +48,9 @@ pub(crate) struct Graph {
     pub(crate) losses: Vec<Loss>,
     pub(crate) backgrounds: Vec<Background>,
     pub(crate) errors: Vec<Error>,
-    /// Names of the flows, for those who refer to them.
+    /// Names of the flows, for keys that refer to flows.
     flows: Vec<String>,
-    /// False if a link or hop could not be read, so that missing things may be its fault.
+    /// False if a link or hop could not be read; a missing item may then be its fault.
     pub(crate) complete: bool,
 }
 
@@ -64,7 +64,7 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    /// The node of that name, or a complaint at `place`.
+    /// Index of the node of that name; an unknown name is reported at `place`.
     pub(crate) fn find(&self, name: &str, place: Place, cx: &Cx<'_>) -> Option<usize> {
         if let Some(index) = self.index.get(name) {
             return Some(*index);
@@ -233,7 +233,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
         Some([fixed, mobile]) => leaf::name(fixed).ok().zip(leaf::name(mobile).ok()),
         _ => None,
     };
-    // The nodes exist even if something else about the hop is wrong.
+    // The nodes are added even if the hop has other mistakes.
     let ends = ends.map(|(fixed, mobile)| (graph.node(&fixed), graph.node(&mobile)));
     let name = reader.name();
     let place = reader.tree.place;

@@ -1,7 +1,7 @@
-//! Routes: unique shortest paths, or the ones the file gives.
+//! Routes: unique shortest paths, or explicit routes of the file.
 //!
-//! The way with the fewest links, if there is only one such way; otherwise the flow says it: `route = ["core",
-//! "radio"]`, `way-back = [...]`, by names of hops or links.
+//! The path with the fewest links, if it is unique; otherwise the flow gives its route by names of hops or
+//! links: `route = ["core", "radio"]`, `way-back = [...]`.
 
 use super::Graph;
 use crate::diagnostic::Diagnostic;
@@ -11,7 +11,7 @@ use crate::grammar::leaf;
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::Tree;
 
-/// The links from `from` to `to`, found or complained of at `place`.
+/// Route from `from` to `to`; failure is reported at `place`.
 pub(crate) fn find(
     graph: &Graph,
     from: usize,
@@ -73,12 +73,12 @@ pub(crate) fn find(
     Some(route)
 }
 
-/// True if links lead from `from` to `to`.
+/// True if a path leads from `from` to `to`.
 pub(crate) fn leads(graph: &Graph, from: usize, to: usize) -> bool {
     graph.paths.leads(&graph.links, graph.nodes.len(), from, to)
 }
 
-/// The route that the user wrote, checked link by link.
+/// Explicit route, checked link by link.
 pub(crate) fn written(graph: &Graph, from: usize, to: usize, tree: &Tree, cx: &Cx<'_>) -> Option<Vec<usize>> {
     let mut node = from;
     let mut visited = vec![from];

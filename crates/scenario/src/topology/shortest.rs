@@ -1,5 +1,5 @@
-//! Shortest-path trees of the scenario's graph, by breadth-first search, with a second predecessor where two paths
-//! have the same number of links. The last trees are kept: routes of many flows between the same routers cost one
+//! Shortest-path trees of the scenario's graph, by breadth-first search, with a second predecessor where two
+//! paths have equal length. Recent trees are cached: routes of many flows between two routers cost one
 //! search.
 
 use crate::model::Link;
@@ -7,15 +7,16 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Trees kept, most recently used last. Bounds the memory of a mesh in which every node is a source.
+/// Number of cached trees, the most recently used last; bounds memory in a mesh in which every node is a
+/// source.
 const KEPT: usize = 16;
 
 /// Breadth-first tree from one node.
 pub(crate) struct Tree {
     from: usize,
-    /// Links on the shortest path to each node; `usize::MAX` if it is not reached.
+    /// Number of links on the shortest path to each node; `usize::MAX` if unreachable.
     pub(crate) distance: Vec<usize>,
-    /// Last link of a shortest path to each node, and of a second path of the same length.
+    /// Last link of a shortest path to each node, and of a second path of equal length.
     pub(crate) by: Vec<[Option<usize>; 2]>,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// Enters a link; `index` is its place in the list of links.
+    /// Adds a link; `index` is its index in the list of links.
     pub(crate) fn add(&mut self, link: &Link, index: usize) {
         let nodes = link.from.max(link.to) + 1;
         if self.leaving.len() < nodes {
@@ -51,7 +52,7 @@ impl Paths {
         self.entering.get(node).map_or(&[], Vec::as_slice)
     }
 
-    /// The tree from `from` in a graph of `nodes` nodes.
+    /// Tree from `from` in a graph of `nodes` nodes.
     pub(crate) fn tree(&self, links: &[Link], nodes: usize, from: usize) -> Rc<Tree> {
         let mut trees = self.trees.borrow_mut();
         if let Some(at) = trees.iter().position(|t| t.from == from && t.distance.len() == nodes) {
@@ -86,8 +87,8 @@ impl Paths {
         Tree { from, distance, by }
     }
 
-    /// The only shortest path, if there is exactly one. A host with one link out, or one link in, has no tree of its
-    /// own: the path between the nodes next to both hosts decides.
+    /// Shortest path, if it is unique. A host with one outgoing or one incoming link needs no tree of its
+    /// own: the path between the adjacent nodes decides.
     pub(crate) fn unique(&self, links: &[Link], nodes: usize, from: usize, to: usize) -> Option<Vec<usize>> {
         if from == to {
             return Some(Vec::new());
@@ -114,12 +115,12 @@ impl Paths {
         }
         route.extend(first);
         route.reverse();
-        // A path through one of its own ends is not a shortest one; the full search explains it.
+        // A path through one of its own ends is not a shortest path; the full search reports it.
         let whole = route.iter().filter(|&&l| links[l].from == from || links[l].to == to).count();
         (whole <= 2).then_some(route)
     }
 
-    /// Whether links lead from `from` to `to`.
+    /// Whether a path leads from `from` to `to`.
     pub(crate) fn leads(&self, links: &[Link], nodes: usize, from: usize, to: usize) -> bool {
         self.unique(links, nodes, from, to).is_some()
             || self.tree(links, nodes, from).distance[to] != usize::MAX

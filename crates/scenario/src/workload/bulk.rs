@@ -1,4 +1,4 @@
-//! Bulk data workload: as fast as the transport takes it; and how the other end reads it.
+//! Bulk data workload: data as fast as the transport accepts them; and the reading rate of the receiver.
 
 use super::optional;
 use crate::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table
 use crate::model::{App, Reads};
 use base::Span;
 
-/// `bulk`.
+/// Variant `bulk` of `app`.
 pub(super) const VARIANT: Variant = Variant {
     name: "bulk",
     doc: "Data as fast as the transport takes it.",
@@ -42,7 +42,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Reads its table.
+/// Reads the table `bulk`.
 pub(super) fn read(bulk: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     let bytes = optional(bulk, "bytes", |key| bulk.bytes(key))?;
     if bytes == Some(0) {
@@ -59,7 +59,7 @@ pub(super) fn read(bulk: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     Some(App::Bulk { bytes, lasts: optional(bulk, "lasts", |key| bulk.span(key))? })
 }
 
-/// How the other end reads, if the workload says.
+/// Reading rate of the receiver, if the workload has one.
 pub(crate) fn reads(reader: Reader<'_>) -> Option<Reads> {
     let (_, bulk) = super::chosen_app(reader).filter(|(word, _)| *word == VARIANT.name)?;
     let (rate, pause) = (bulk.get("read-rate").is_some(), bulk.get("read-pause").is_some());

@@ -6,7 +6,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 
-/// `cbr`.
+/// Variant `cbr` of `app`.
 pub(super) const VARIANT: Variant = Variant {
     name: "cbr",
     doc: "Messages of one size at a constant rate.",
@@ -37,7 +37,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Reads its table.
+/// Reads the table `cbr`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     paced(r, None, cx)
 }

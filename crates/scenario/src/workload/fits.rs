@@ -5,7 +5,7 @@ use crate::diagnostic::source::Place;
 use crate::grammar::cx::Cx;
 use crate::model::{App, Linux, Protocol, Transport};
 
-/// Complains of a workload that the transport cannot carry.
+/// Reports a workload that the transport cannot carry.
 pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) {
     let complain = |message: &str, help: &str| {
         cx.push(Diagnostic::error("impossible", place, message).help(help));

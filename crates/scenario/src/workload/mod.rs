@@ -1,9 +1,9 @@
-//! Workloads of flows: one file of this folder and one line of the list [`workloads!`] each.
+//! Workloads of flows: one file of this folder and one line of [`workloads!`] each.
 //!
-//! A file has `VARIANT`, the word of scenario files with its documentation and the declaration of its options, and `read`,
-//! which makes of them one of the traffic patterns that every clock plays ([`App`]): bulk data, requests with replies, or
-//! messages at their own pace. Description, estimate of cost, ends in virtual and real time, and the order to a remote
-//! worker follow from the pattern.
+//! A file has `VARIANT`, the name in scenario files with documentation and option declarations, and `read`.
+//! `read` returns one of the traffic patterns that all clocks support ([`App`]): bulk data, request and
+//! reply, or messages on a schedule. Description, cost estimate, endpoints in virtual and real time, and the
+//! order to a remote worker follow from the pattern.
 
 mod fits;
 
@@ -17,12 +17,12 @@ use crate::model::{App, Keep, Telling, Useful};
 use base::Span;
 use base::dist::Dist;
 
-/// Makes of the list of workloads the words of `app` and their readers.
+/// Generates the variants of `app` and their reader from the list of workloads.
 macro_rules! workloads {
     ($($module:ident),* $(,)?) => {
         $(pub(crate) mod $module;)*
 
-        /// What `app` may name.
+        /// Variants of `app`.
         pub(crate) static APPS: &[Variant] = &[$($module::VARIANT),*];
 
         /// Reads `app`.
@@ -36,7 +36,7 @@ macro_rules! workloads {
     };
 }
 
-// THE list of workloads.
+// The list of workloads.
 workloads! {
     bulk,
     request_reply,
@@ -46,7 +46,7 @@ workloads! {
     ticker,
 }
 
-/// The chosen workload and its table.
+/// Name and table of the chosen workload.
 fn chosen_app(reader: Reader<'_>) -> Option<(&str, Reader<'_>)> {
     chosen(reader.get("app")?, |name| match APPS.iter().find(|v| v.name == name)?.shape {
         Shape::Table(shape) => Some(shape),
@@ -84,8 +84,8 @@ const PLAYOUT: Field = field(
     "A message that arrives later than this after it was made is too late. Without it, none is; in a ticker, one that arrives after the next was made.",
 );
 
-/// Classes of applications with the delay that each stands, one way (3GPP TS 22.105 section 5.5; for conversations the upper end of
-/// the 100 to 300 ms of the overview, section 2.1).
+/// Application classes with their maximum one-way delay (3GPP TS 22.105 section 5.5). For conversations it is
+/// the upper end of the 100 to 300 ms of section 2.1.
 const CLASSES: &[&str] = &["conversational", "streaming", "interactive", "background"];
 const CLASS: Field = field(
     "class",
@@ -117,7 +117,7 @@ fn patience(r: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Dist>> {
     Some(patience)
 }
 
-/// Complains of what would happen without end at one instant.
+/// Rejects a distribution that would cause endless activity at one instant.
 fn takes_time(dist: &Dist, reader: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option<()> {
     if dist.mean() >= 1.0 {
         return Some(());
@@ -144,7 +144,7 @@ fn useful(r: Reader<'_>, without: Useful, cx: &Cx<'_>) -> Option<Useful> {
     Some(optional(r, "playout", |key| r.span(key))?.map_or(without, Useful::For))
 }
 
-/// Messages of one size at a constant rate, in bursts or without end.
+/// Messages of one size at a constant rate, in bursts or continuous.
 fn paced(r: Reader<'_>, bursts: Option<(Dist, Dist)>, cx: &Cx<'_>) -> Option<App> {
     let (rate, packet) = (r.rate("rate")?, r.bytes("packet")?);
     if rate.bps() == 0 || packet == 0 || packet > 1 << 30 {

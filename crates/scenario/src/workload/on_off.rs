@@ -1,4 +1,4 @@
-//! On-off workload: messages at a constant rate in bursts with silences between.
+//! On-off workload: messages at a constant rate in bursts with idle periods between them.
 
 use super::{CLASS, COUNT, LASTS, PLAYOUT, SPAN, paced, takes_time};
 use crate::grammar::cx::Cx;
@@ -6,7 +6,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 
-/// `on-off`.
+/// Variant `on-off` of `app`.
 pub(super) const VARIANT: Variant = Variant {
     name: "on-off",
     doc: "Messages in bursts with silences between.",
@@ -44,7 +44,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Reads its table.
+/// Reads the table `on-off`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     let (on, off) = (r.dist("on", cx)?, r.dist("off", cx)?);
     takes_time(&on, r, "on", cx)?;

@@ -1,4 +1,4 @@
-//! Request-reply workload: one request after the other, each with its reply.
+//! Request-reply workload: sequential requests, each with its reply.
 
 use super::{BYTES, COUNT, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
 use crate::grammar::cx::Cx;
@@ -7,7 +7,7 @@ use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table
 use crate::model::{App, Asking};
 use base::dist::Dist;
 
-/// `request-reply`.
+/// Variant `request-reply` of `app`.
 pub(super) const VARIANT: Variant = Variant {
     name: "request-reply",
     doc: "One request after the other, each with its reply.",
@@ -41,7 +41,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Reads its table.
+/// Reads the table `request-reply`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     Some(App::Ask(Box::new(Asking {
         pages: count(r, "count")?,

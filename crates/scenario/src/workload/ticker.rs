@@ -1,4 +1,4 @@
-//! News ticker workload: a message now and then, which makes the one before it obsolete.
+//! News ticker workload: occasional messages, each of which makes its predecessor obsolete.
 
 use super::{BYTES, CLASS, COUNT, LASTS, PLAYOUT, SPAN, count, optional, takes_time, useful};
 use crate::grammar::cx::Cx;
@@ -6,7 +6,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Need, TableShape, Variant, Shape, field, table};
 use crate::model::{App, Telling, Useful};
 
-/// `ticker`.
+/// Variant `ticker` of `app`.
 pub(super) const VARIANT: Variant = Variant {
     name: "ticker",
     doc: "A message now and then, which makes the one before it obsolete.",
@@ -27,7 +27,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Reads its table.
+/// Reads the table `ticker`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     let every = r.dist("every", cx)?;
     takes_time(&every, r, "every", cx)?;

@@ -1,4 +1,4 @@
-//! Web workload: pages of objects and reading time between them.
+//! Web workload: pages of objects with reading times between them.
 
 use super::{BYTES, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
 use crate::grammar::cx::Cx;
@@ -6,7 +6,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::model::{App, Asking};
 
-/// `web`.
+/// Variant `web` of `app`.
 pub(super) const VARIANT: Variant = Variant {
     name: "web",
     doc: "Pages with objects in them.",
@@ -75,7 +75,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Reads its table.
+/// Reads the table `web`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     Some(App::Ask(Box::new(Asking {
         pages: count(r, "pages")?,

@@ -75,7 +75,10 @@ impl Simulated {
         if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
             return Err(Failure::wire(&node.name));
         }
-        if lab::sweep::real(model).is_none() {
+        if let Some(hop) = lab::sweep::process(model) {
+            return Err(Failure::twice("plot", hop));
+        }
+        if lab::sweep::guest(model).is_none() {
             return Ok(lab::picture::picture(model, self.rep, flow));
         }
         let wish = Wish { linux: self.linux.clone(), look: self.look, patience: self.patience };

@@ -124,19 +124,24 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let wish = Wish { linux: args.linux.clone(), look: args.look, patience: args.patience };
-    let again = [("--pcap", args.pcap.is_some()), ("--xplot", args.xplot.is_some())];
+    let again = [
+        ("--pcap", args.pcap.is_some()),
+        ("--xplot", args.xplot.is_some()),
+        ("--events", args.events.is_some()),
+        ("--series", args.series.is_some()),
+    ];
     let again = again.into_iter().find_map(|(output, asked)| asked.then_some(output));
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     let mut sweep = sweep.only(plan.shard.map_or(Part::WHOLE, Part::from));
     let mut stage = Stage::of(&sweep, &wish)?;
+    let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let mut kept = Kept::open(&plan)?;
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
-    let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let player = stage.as_ref().map(|stage| stage as &dyn Player);
     let player = player.or(processes.as_ref().map(|processes| processes as &dyn Player));
     let run = |with: &mut dyn FnMut(&Control<'_>) -> Result<(), SweepError>| {

@@ -126,7 +126,7 @@ impl Plan {
         }
         self.wanted.check(self.repetitions)?;
         let recorded = self.wanted.events.is_some() || self.wanted.series.is_some();
-        if let Some(real) = lab::sweep::real(self.input.scenario.first()).filter(|_| recorded) {
+        if let Some(real) = lab::sweep::guest(self.input.scenario.first()).filter(|_| recorded) {
             return Err(Failure::usage(
                 format!("`{real}` takes part with a real kernel, of which no events are recorded"),
                 "ask for its packets with --pcap, or for its pictures with --xplot",

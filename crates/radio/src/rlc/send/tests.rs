@@ -1,4 +1,4 @@
-//! Tests of the RLC sender, most against the receiver over a channel that loses blocks by a rule.
+//! Tests of the RLC sender, mostly against the receiver over a channel with deterministic losses.
 
 use super::*;
 use crate::rlc::receive::Receiver;
@@ -9,7 +9,7 @@ fn sender(rules: Rules) -> Sender<u32> {
     Sender::new(Numbering::GPRS, Mode::Acknowledged, rules)
 }
 
-/// GP-11: the 65th block is not sent before a report.
+/// GP-11: the 65th block is not sent before a report arrives.
 #[test]
 fn gp_11_the_window_stalls_at_the_65th_block() {
     let mut s = sender(Rules { preemptive: false, ..Rules::default() });
@@ -19,7 +19,7 @@ fn gp_11_the_window_stalls_at_the_65th_block() {
     assert!(s.is_stalled() && s.counts().stalled == 36);
 }
 
-/// GP-16: with nothing new the sender cycles through blocks not acknowledged, unless that is suppressed.
+/// GP-16: without new data the sender cycles through unacknowledged blocks, unless this is disabled.
 #[test]
 fn gp_16_idle_retransmission_cycles() {
     let mut s = sender(Rules::default());
@@ -31,7 +31,7 @@ fn gp_16_idle_retransmission_cycles() {
     assert!(s.next(8, Scheme::Cs2, false).is_none());
 }
 
-/// GP-17: a second report before the repeated block could arrive does not repeat it again.
+/// GP-17: a second report before the arrival of the retransmission does not cause another one.
 #[test]
 fn gp_17_hold_off_suppresses_repeats() {
     for (hold_off, repeated) in [(0, 2), (8, 1)] {
@@ -52,7 +52,7 @@ fn gp_17_hold_off_suppresses_repeats() {
     }
 }
 
-/// An old or a forged report does no harm.
+/// Old and forged reports are harmless.
 #[test]
 fn reports_from_elsewhere_are_harmless() {
     let mut s = sender(Rules::default());
@@ -66,7 +66,8 @@ fn reports_from_elsewhere_are_harmless() {
     assert_eq!(s.on_report(&wide, 12).acknowledged, 0);
 }
 
-/// EG-10: MCS-9 carries two blocks; a block missing alone is repeated with MCS-6, or in halves with MCS-3.
+/// EG-10: MCS-9 carries two blocks; a single missing block is retransmitted with MCS-6, or in halves with
+/// MCS-3.
 #[test]
 fn eg_10_two_blocks_and_halves() {
     let rules = Rules { preemptive: false, hold_off: 0, resegment: true };
@@ -105,8 +106,8 @@ fn a_block_missing_alone_goes_with_mcs_6() {
     assert_eq!((alone.scheme, alone.first.bsn, alone.second), (Scheme::Mcs6, 0, None));
 }
 
-/// Runs a transfer over a channel that loses blocks with probability `loss`; reports come each `every` blocks after
-/// `delay` ticks and are lost as often.
+/// Runs a transfer over a channel with block loss probability `loss`. Reports are sent every `every` blocks,
+/// arrive after `delay` ticks and are lost with equal probability.
 fn transfer(sizes: &[u32], scheme: Scheme, window: u32, loss: f64, seed: u64) -> (Vec<usize>, u64, Counts) {
     let numbering = if scheme.is_egprs() { Numbering::egprs(window) } else { Numbering::GPRS };
     let mut s: Sender<usize> =
@@ -141,7 +142,7 @@ fn transfer(sizes: &[u32], scheme: Scheme, window: u32, loss: f64, seed: u64) ->
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// GP-08, GP-09: everything arrives once and in order, whatever is lost.
+    /// GP-08, GP-09: everything is delivered once and in order, under any loss.
     #[test]
     fn gp_08_everything_arrives_once_and_in_order(
         sizes in proptest::collection::vec(1u32..1600, 1..12),
@@ -156,7 +157,7 @@ proptest! {
     }
 }
 
-/// Efficiency of selective repeat below the stall is 1 - p: new blocks over blocks sent.
+/// Efficiency of selective repeat without stalls is 1 - p: new blocks over blocks sent.
 #[test]
 fn efficiency_of_selective_repeat_is_one_less_the_error_rate() {
     for loss in [0.02, 0.1, 0.2] {

@@ -1,4 +1,4 @@
-//! Tables of cell reselection: when, who decides, the components of the outage, faults of implementations.
+//! Tables of cell reselection: times, controlling side, components of the outage, faults of implementations.
 
 use super::{DIST, SPAN};
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};

@@ -1,8 +1,8 @@
-//! Grammar of commands (`[[command]]`) and their machines.
+//! Grammar of commands (`[[command]]`) and of the stations at which they run.
 //!
-//! `[[command]]`: what `/bin/sh` is to run, at which node, from when on. Nodes with commands, and those at the ends
-//! of the graph, are machines of their own; between every two of them goes the way with the fewest links. `emulate`
-//! plays them in real time, `run` in virtual time inside kernels built for that.
+//! `[[command]]`: command line for `/bin/sh`, node and start time. Nodes with commands and nodes at the ends
+//! of the graph are stations; the route between two stations is the shortest path. `emulate` runs commands in
+//! real time, `run` in virtual time inside special kernels.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
@@ -58,14 +58,14 @@ static METRICS: TableShape = table(
     )],
 );
 
-/// The commands, and the ways between the machines that they need.
+/// Commands, and the routes between their stations.
 pub(crate) struct Commands {
     pub(crate) commands: Vec<Command>,
     pub(crate) stations: Vec<usize>,
     pub(crate) pairs: Vec<Pair>,
 }
 
-/// Reads the commands over a graph. `flows` are names that are taken.
+/// Reads the commands over a graph. `flows` are names in use.
 pub(crate) fn read(root: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_>) -> Commands {
     let readers: Vec<_> = root.tables("command", &COMMAND).collect();
     let commands: Vec<Command> = readers.iter().filter_map(|reader| one(*reader, graph, flows, cx)).collect();
@@ -96,7 +96,7 @@ pub(crate) fn read(root: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_
     for (i, &a) in all.stations.iter().enumerate() {
         for &b in &all.stations[i + 1..] {
             if !(route::leads(graph, a, b) && route::leads(graph, b, a)) {
-                continue; // they do not see each other
+                continue; // continue; // no route between them
             }
             let there = route::find(graph, a, b, place(a), "route", cx);
             let back = route::find(graph, b, a, place(b), "route", cx);
@@ -108,7 +108,7 @@ pub(crate) fn read(root: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_
     all
 }
 
-/// True if a node has one neighbour.
+/// True for a node with one neighbour.
 fn leaf(graph: &Graph, node: usize) -> bool {
     let touching = graph.links.iter().filter(|l| l.from == node || l.to == node);
     let mut others = touching.map(|l| if l.from == node { l.to } else { l.from });

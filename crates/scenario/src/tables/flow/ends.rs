@@ -1,43 +1,43 @@
 //! Compatibility of two different flow ends: kernels, or a kernel and a model.
 //!
-//! Two kernels that speak the same over the same version of IP, a kernel with a model of TCP whose words can all be said in
-//! bytes, and two models of TCP, which agree on what both offer in their SYNs (catalogue PR-14, TB-30).
+//! Compatible are: two kernels with equal protocol and IP version; a kernel and a model of its protocol whose
+//! packets can be encoded; two TCP models, which negotiate options in their SYNs (catalogue PR-14, TB-30).
 
 use crate::model::{Ip, Protocol, Transport};
 use transport::tcp::Config;
 use transport::tcp::config::{Handshake, Spurious};
 
-/// Why two ends cannot.
+/// Reason why two ends are incompatible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Apart {
-    /// Models that open connections in different ways.
+    /// Models with different handshakes.
     Handshakes,
-    /// Models that count different bytes on the wire.
+    /// Models with different header sizes.
     Wires,
-    /// Both are models, one of them not of TCP.
+    /// Two models, one of them of another protocol than TCP.
     Models,
     /// Datagrams of the model at this end.
     Datagrams(usize),
-    /// The model at this end is not of TCP.
+    /// The model at this end is not TCP.
     NotTcp(usize),
-    /// Kernels whose sockets are of different kinds.
+    /// Kernels with different socket types.
     Protocols,
-    /// The kernel at this end has a version of IP that the model lacks.
+    /// The kernel at this end has an IP version that the model lacks.
     Version(usize),
     /// Kernels with different versions of IP.
     Versions,
-    /// The kernel at this end speaks something else than TCP to a model.
+    /// The kernel at this end uses another protocol than TCP opposite a model.
     Other(usize),
-    /// The model at this end opens connections in one direction only.
+    /// The model at this end is one-way: it opens connections in one direction only.
     OneWay(usize),
-    /// The model at this end uses a flag that is on no wire.
+    /// The model at this end uses a flag without an encoding in TCP headers.
     Flag(usize),
-    /// The program at this end has no model opposite it.
+    /// The program at this end has no model as its peer.
     Program(usize),
 }
 
 impl Apart {
-    /// Whether it is the second end that is to be mended.
+    /// True if the second end has to be changed.
     pub(crate) fn second(self) -> bool {
         match self {
             Apart::Handshakes | Apart::Wires | Apart::Models | Apart::Protocols | Apart::Versions => true,
@@ -51,7 +51,7 @@ impl Apart {
         }
     }
 
-    /// What is wrong.
+    /// Message of the diagnostic.
     pub(crate) fn message(self) -> &'static str {
         match self {
             Apart::Handshakes => {
@@ -79,7 +79,7 @@ impl Apart {
         }
     }
 
-    /// How to mend it.
+    /// Remedy of the diagnostic.
     pub(crate) fn help(self) -> &'static str {
         match self {
             Apart::Handshakes => "write the same `profile` at both ends",
@@ -100,13 +100,13 @@ impl Apart {
     }
 }
 
-/// What is wrong with a program that has no model opposite it, and how to mend it.
+/// Message and remedy for a program without a model as its peer.
 pub(crate) const PROGRAM: (&str, &str) = (
     "a program is one end of a flow, and the other end is a model that says when all is done",
     "write the model at the other end, transport = { from = \"tcp\", to = { linux = { program = \"...\" } } }; [[command]] runs programs at both nodes",
 );
 
-/// Whether these two ends can speak with each other.
+/// Checks that two ends can communicate.
 pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
     if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Udp(_))) {
         return Err(Apart::Datagrams(end));
@@ -146,7 +146,7 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
 }
 
 //= RFC 9293 section 3.7.1: the smaller of the two segment sizes holds
-/// Two models of TCP go by what the other one's SYN offers, for as long as the connection lasts.
+/// Two TCP models negotiate options in their SYNs, for the lifetime of the connection.
 pub(crate) fn agree(ends: &mut [Transport; 2]) {
     if let [Transport::Tcp { config: a, .. }, Transport::Tcp { config: b, .. }] = ends {
         let offers = [a.offer(), b.offer()];

@@ -1,7 +1,6 @@
 //! Grammar of kernel settings: congestion control, MTU, sysctls.
 //!
-//! Its congestion control, the size of packets, and settings of the network stack by their own names, each in the
-//! namespaces of the flow and nowhere else.
+//! Congestion control, MTU and sysctls under their kernel names, set in the namespaces of the flow only.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
@@ -68,7 +67,7 @@ pub(crate) static LINUX: TableShape = table(
     ],
 );
 
-/// `linux` of a node.
+/// Table `linux` of a node.
 pub(crate) static MACHINE: TableShape = table(
     "machine",
     "The kernel at a node where commands run.",
@@ -113,11 +112,11 @@ const SYSCTL: Field = field(
     "Settings of the network stack, at both ends if it is a flow's, such as { tcp_frto = 0 }. A name without a dot is under `net.ipv4`.",
 );
 
-/// Between these the kernel takes an MTU for IPv4 and a TUN device.
+/// MTUs that the kernel accepts for IPv4 and a TUN device, bytes.
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_535;
 const LEAST_MTU: u32 = 68;
 
-/// Reads it, if `transport` says linux.
+/// Reads the table, if `transport` is `linux`.
 pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     let tree = match &transport.value {
         Value::Text(word) if word == "linux" => transport,
@@ -128,14 +127,14 @@ pub(crate) fn read(transport: &Tree, cx: &Cx<'_>) -> Option<Linux> {
     let settings = settings(Reader::new(tree, &LINUX), cx);
     let settings = Linux { ip: ip(reader, settings.mtu, cx), ..settings };
     let stamp = stamp(reader, settings.ip, cx);
-    // The option has its room within the MTU of the path.
+    // The deadline option must fit into the path's MTU.
     let room = if stamp.is_some() { deadline::OPTION as u32 } else { 0 };
     let settings = Linux { stamp, mtu: settings.mtu.saturating_sub(room).max(LEAST_MTU), ..settings };
     let protocol = protocol(reader, &settings, cx);
     Some(Linux { protocol, program: program(reader, cx), ..settings })
 }
 
-/// The command of an end.
+/// Command of an end.
 fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
     let program = leaf::text(reader.get("program")?).ok()?;
     if program.trim().is_empty() {
@@ -146,7 +145,7 @@ fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
     Some(program)
 }
 
-/// The deadline that its packets get, if they do.
+/// Deadline added to the packets, if any.
 fn stamp(reader: Reader<'_>, ip: Ip, cx: &Cx<'_>) -> Option<(Encoding, Span)> {
     let tree = reader.get("lifetime")?;
     let (lifetime, encoding) =
@@ -171,19 +170,19 @@ fn stamp(reader: Reader<'_>, ip: Ip, cx: &Cx<'_>) -> Option<(Encoding, Span)> {
     Some((encoding, lifetime))
 }
 
-/// A datagram is at least the number that tells it from the others.
+/// Payload of a datagram, bytes: at least its 4-byte number.
 const PAYLOADS: std::ops::RangeInclusive<u64> = 4..=65_507;
-/// Header of UDP.
+/// UDP header, bytes.
 const UDP_HEADER: u32 = 8;
-/// Generic header of DCCP with extended sequence numbers and acknowledgement (RFC 4340 section 5.1), and the room
-/// that the kernel leaves for options.
+/// DCCP generic header with extended sequence numbers and acknowledgement (RFC 4340 section 5.1), and the
+/// kernel's allowance for options, bytes.
 const DCCP_HEADER: u32 = 24 + 16;
-/// The payload of DCCP packets that the model has too.
+/// Default payload of DCCP packets, equal to the model's, bytes.
 const DCCP_PAYLOAD: u32 = 1000;
-/// RFC 8200 section 5: every link carries at least such packets, so no stack takes less.
+/// Least MTU of IPv6 links (RFC 8200 section 5), bytes.
 const LEAST_OF_VERSION_6: u32 = 1280;
 
-/// The version of IP, and whether packets of this size are possible with it.
+/// Reads the IP version and checks the MTU against it.
 fn ip(reader: Reader<'_>, mtu: u32, cx: &Cx<'_>) -> Ip {
     match reader.count("ip") {
         Some(6) if mtu < LEAST_OF_VERSION_6 => {
@@ -205,7 +204,7 @@ fn ip(reader: Reader<'_>, mtu: u32, cx: &Cx<'_>) -> Ip {
     }
 }
 
-/// The kind of its sockets, and how large its datagrams are, if they are datagrams.
+/// Reads the socket type, and the payload of its datagrams if it has any.
 fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     let payload = reader.get("payload").is_some().then(|| reader.bytes("payload"));
     let word = reader.word("protocol");
@@ -245,7 +244,7 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
         Some("dccp") => {
             no_choice("DCCP has `ccid` in place of `cc`");
             let fits = linux.mtu.saturating_sub(linux.ip.header() + DCCP_HEADER);
-            // The kernel sends no DCCP packet in fragments.
+            // The kernel does not fragment DCCP packets.
             let payload = datagram(reader, payload.flatten(), fits.min(DCCP_PAYLOAD), fits, cx);
             let ccid = if reader.count("ccid") == Some(2) { 2 } else { 3 };
             Protocol::Dccp { ccid, payload }
@@ -254,7 +253,7 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     }
 }
 
-/// Most bytes of a message in one datagram: as asked, at most `most`, or `usual`.
+/// Payload of a datagram: as written, at most `most`, by default `usual`.
 fn datagram(reader: Reader<'_>, asked: Option<u64>, usual: u32, most: u32, cx: &Cx<'_>) -> u32 {
     let Some(payload) = asked else { return usual };
     let wrong = if !PAYLOADS.contains(&payload) {
@@ -270,14 +269,14 @@ fn datagram(reader: Reader<'_>, asked: Option<u64>, usual: u32, most: u32, cx: &
     payload as u32
 }
 
-/// Reads what is asked of the kernel at a node.
+/// Reads the kernel settings of a node.
 pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
     let reader = Reader::new(tree, &MACHINE);
     let root = reader.get("root").and_then(|tree| leaf::text(tree).ok());
     Linux { root, ..settings(reader, cx) }
 }
 
-/// Reads the table itself.
+/// Reads the settings of the table.
 fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     let cc = reader.get("cc").and_then(|tree| leaf::name(tree).ok());
     let kernel = reader.get("kernel").and_then(|tree| leaf::text(tree).ok());
@@ -304,7 +303,7 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     Linux { kernel, cc, mtu: mtu as u32, sysctl, modem, ..Linux::default() }
 }
 
-/// Checks a table of settings.
+/// Checks a table of sysctls.
 pub(crate) fn check(tree: &Tree, key: &str, cx: &Cx<'_>) {
     let Some(table) = tree.table() else {
         return crate::grammar::validate::wrong_type(tree, key, "a table", "write { tcp_frto = 0 }", cx);
@@ -325,7 +324,7 @@ pub(crate) fn check(tree: &Tree, key: &str, cx: &Cx<'_>) {
     }
 }
 
-/// The name with its beginning; none if it can be no setting of a network namespace.
+/// Full name of a sysctl; `None` if it cannot belong to a network namespace.
 pub(crate) fn full_name(key: &str) -> Option<String> {
     let good = |part: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')

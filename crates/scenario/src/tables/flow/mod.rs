@@ -1,6 +1,6 @@
 //! Grammar of flows (`[[flow]]`).
 //!
-//! A flow opens at `start`, its application writes at `from`, and its acknowledgements come back on their own way.
+//! A flow starts at `start`; its application writes at `from`; ACKs may return on a route of their own.
 
 pub(crate) mod command;
 pub(crate) mod ends;
@@ -89,7 +89,7 @@ pub(crate) static FLOW: TableShape = table(
     ],
 );
 
-/// The model TCP, as a choice of `transport`.
+/// Variant `tcp` of `transport`: the model.
 pub(crate) const TCP: Variant = Variant {
     name: "tcp",
     doc: "The model TCP: a profile, and any option over it.",
@@ -97,7 +97,7 @@ pub(crate) const TCP: Variant = Variant {
     bare: true,
 };
 
-/// A kernel's stack, as a choice of `transport`.
+/// Variant `linux` of `transport`: a kernel's stack.
 pub(crate) const LINUX: Variant = Variant {
     name: "linux",
     doc: "The Linux kernel's TCP itself, or its UDP.",
@@ -111,7 +111,7 @@ pub(crate) fn read(root: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Vec<Flow> {
 }
 
 fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
-    // Everything is looked at before anything is given up, so that all complaints are heard.
+    // All keys are checked before a flow is rejected, so that all mistakes are reported.
     let end = |key: &str| {
         let tree = reader.get(key)?;
         graph.find(&leaf::name(tree).ok()?, tree.place, cx)
@@ -155,7 +155,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
     Some(flow)
 }
 
-/// The other network paths, if the transport uses so many.
+/// Routes of further network paths, for transports that use several.
 fn other_paths(
     reader: Reader<'_>,
     graph: &Graph,
@@ -184,10 +184,11 @@ fn other_paths(
     list.iter().map(one).collect()
 }
 
-/// A round trip in no time would let a window be sent and acknowledged for ever at one instant.
+/// Rejects a round trip of zero time, in which windows would be sent and acknowledged for ever at one
+/// instant.
 fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
     let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
-    // What a program delivers takes time: an answer is later than its question.
+    // A program's deliveries take time.
     let served = |l: &usize| graph.processes.iter().any(|process| process.links.contains(l));
     if flow.route.iter().chain(&flow.way_back).any(served) {
         return;
@@ -263,8 +264,8 @@ fn carrier(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
     (cx.errors() == before).then_some(Transport::Tcp { profile: tcp.profile, config: tcp.config })
 }
 
-/// Choices that cannot work together. A profile's own choice gives way silently where the user's
-/// word needs it to (`sack = "auto"`); what the user wrote is never overruled.
+/// Rejects conflicting options. An option of the profile yields silently to a written one that conflicts
+/// (`sack = "auto"`); a written option is never changed.
 fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
     let config = &tcp.config;
     let at = |key: &str| tcp.place(key).unwrap_or(place);
@@ -351,7 +352,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
     sharing(tcp, cx);
 }
 
-/// What is shared must be there to be shared.
+/// Reports a shared parameter that no option of the flow uses.
 fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
     let config = &tcp.config;
     let share = &config.share;

@@ -1,7 +1,7 @@
 //! TCP options of a flow, over a profile.
 //!
-//! Those of the transport's own table, read generically: nested tables are dotted keys (`rto = { min = "1 s" }` is
-//! `rto.min`), laid over a profile.
+//! Options come from the transport's own table, read generically over a profile. Nested tables are dotted
+//! keys: `rto = { min = "1 s" }` is `rto.min`.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -10,33 +10,33 @@ use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::{Table, Tree, Value};
 use transport::tcp::{Config, Kind, OptionSpec};
 
-/// The key that names the profile; the others are options.
+/// Key of the profile; all other keys are options.
 pub(crate) const PROFILE: &str = "profile";
-/// The profile where none is named.
+/// Default profile.
 pub(crate) const DEFAULT_PROFILE: &str = "rfc";
 
-/// The option of that dotted key.
+/// Declaration of a dotted key.
 pub(crate) fn option(key: &str) -> Option<&'static OptionSpec> {
     Config::OPTIONS.iter().find(|o| o.key == key)
 }
 
-/// True if `key` is the beginning of the dotted keys of several options (`rto`).
+/// True if `key` is a prefix of dotted option keys (`rto`).
 pub(crate) fn is_group(key: &str) -> bool {
     Config::OPTIONS.iter().any(|o| o.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// All keys, for "did you mean".
+/// All keys, for spelling suggestions.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> + Clone {
     Config::OPTIONS.iter().map(|o| o.key).chain([PROFILE])
 }
 
-/// One option as written.
+/// A written option.
 pub(crate) struct Written<'t> {
     pub(crate) key: &'static str,
     pub(crate) tree: &'t Tree,
 }
 
-/// What a flow says of its TCP: the configuration, and which options were written and where.
+/// TCP of a flow: configuration, and the written options with their spans.
 pub(crate) struct Tcp<'t> {
     pub(crate) profile: String,
     pub(crate) config: Config,
@@ -44,18 +44,18 @@ pub(crate) struct Tcp<'t> {
 }
 
 impl<'t> Tcp<'t> {
-    /// Where the option was written, if it was.
+    /// Span of an option, if written.
     pub(crate) fn place(&self, key: &str) -> Option<Place> {
         self.written.iter().find(|w| w.key == key).map(|w| w.tree.place)
     }
 }
 
-/// Complains about everything wrong with the options.
+/// Reports all mistakes in the options.
 pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     read(tree, Some(cx));
 }
 
-/// The configuration that the options describe; complaints go to `cx` if there is one.
+/// Configuration of the options; diagnostics go to `cx`, if given.
 pub(crate) fn read<'t>(tree: &'t Tree, cx: Option<&Cx<'_>>) -> Option<Tcp<'t>> {
     let push = |diagnostic| {
         if let Some(cx) = cx {
@@ -168,7 +168,7 @@ fn unknown(key: &str, place: Place) -> Diagnostic {
             .help(format!("write one of {members}"));
     }
     let diagnostic = Diagnostic::error("unknown-key", place, format!("`{shown}` is not an option of tcp"));
-    // An option may be looked for under its last word ("min" for "rto.min").
+    // The option may be meant by its last component ("min" for "rto.min").
     let by_tail = || keys().find(|k| k.rsplit('.').next() == key.rsplit('.').next());
     match nearest(key, keys()).or_else(by_tail) {
         Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
@@ -185,7 +185,7 @@ fn unknown(key: &str, place: Place) -> Diagnostic {
     }
 }
 
-/// Sets one option. The text that the transport reads is what was written, without quotes.
+/// Sets one option from its text without quotes.
 fn set(config: &mut Config, option: &Written<'_>) -> Result<(), Box<Diagnostic>> {
     let spec = self::option(option.key);
     let kind = spec.map_or(Kind::Bool, |s| s.kind);
@@ -249,7 +249,7 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// What an option takes, in the words of a message.
+/// Expected values of an option, as messages name them.
 pub(crate) fn expected(kind: Kind) -> String {
     match kind {
         Kind::Bool => "true or false".into(),

@@ -7,7 +7,7 @@ use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table
 use crate::grammar::tree::Tree;
 use crate::model::Transport;
 
-/// `udp`.
+/// Variant `udp` of `transport`.
 pub(crate) const VARIANT: Variant = Variant {
     name: "udp",
     doc: "Datagrams, without any control of how fast they leave.",
@@ -35,7 +35,7 @@ static UDP: TableShape = table(
     ],
 );
 
-/// Reads `transport`, if it says udp.
+/// Reads `transport`, if it is `udp`.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Transport>> {
     let (_, reader) = chosen(tree, |name| (name == "udp").then_some(&UDP))?;
     let size = |key: &str, least: u64| {

@@ -1,7 +1,7 @@
 //! Grammar of background load (`[[hop.background]]`).
 //!
-//! `[[hop.background]]`: packets of one size, evenly spaced or at random instants, which wait in the same queue and
-//! end right behind the link, or behind a later one. Nobody answers them, so they slow down for nothing.
+//! `[[hop.background]]`: packets of one size, evenly spaced or at random times. They share the queue and end
+//! behind the link or a later one. Without ACKs the load does not slow down.
 
 use super::fault::{DIRECTIONS, Owner};
 use super::hop::HOP;
@@ -52,7 +52,7 @@ static BACKGROUND: TableShape = table(
 pub(crate) const BACKGROUNDS: Field =
     field("background", Shape::Tables(&BACKGROUND), Need::Optional, "Load that nobody answers.");
 
-/// Reads the background loads of one hop or link; those of rate 0 are none.
+/// Reads the background loads of a hop or link; loads of rate 0 are dropped.
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Background> {
     reader.tables("background", &BACKGROUND).filter_map(|r| one(r, owner, cx)).collect()
 }
@@ -78,7 +78,7 @@ fn one(r: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Option<Background> {
     Some(Background { name, rate, packet, start: start?, random: r.word("gaps")? == "random", links, beyond })
 }
 
-/// Finds the links over which loads with `until` go on; all hops and links are known now.
+/// Finds the links that loads with `until` cross, once all hops and links are known.
 pub(crate) fn routes(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) {
     for owner in root.tables("hop", &HOP).chain(root.tables("link", &LINK)) {
         let Some(name) = owner.name() else { continue };
@@ -106,7 +106,7 @@ pub(crate) fn routes(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) {
     }
 }
 
-/// The shortest way from the end of a link over those of `target`, without turning round.
+/// Shortest path from the end of a link over a link of `target`, without U-turns.
 fn way(graph: &Graph, from: usize, target: &str) -> Option<Vec<usize>> {
     let links = &graph.links;
     if links[from].owner == target {

@@ -1,7 +1,7 @@
 //! Grammar of channel keys: buffers, framing, allocation, ARQ, ordering, flow control.
 //!
-//! Buffers behind the queue, frames, resources that must be allocated, repeats, order, and credit from the link
-//! behind. Each is a key of a hop, for both directions or for one, and of a link.
+//! Buffers behind the queue, frames, resource allocation, ARQ, ordering, and credit from the next link. Each
+//! is a key of a hop, for both directions or for one, and of a link.
 
 use super::queue::capacity;
 use crate::diagnostic::Diagnostic;
@@ -125,13 +125,13 @@ static FRAMING_TABLE: Shape = Shape::Table(&FRAMING);
 static ALLOCATION_TABLE: Shape = Shape::Table(&ALLOCATION);
 static ARQ_TABLE: Shape = Shape::Table(&ARQ);
 
-/// Delay classes of GPRS: how long 128 octets may take in 95 % of all cases (GSM 03.60 table 5).
+/// Delay classes of GPRS: 95th percentile of the delay of 128 octets (GSM 03.60 table 5).
 const CLASSES: &[&str] = &["delay-class-1", "delay-class-2", "delay-class-3", "best-effort"];
 static QOS: Shape = Shape::One(Kind::Word(CLASSES));
 const QOS_DOC: &str = "Quality-of-service profile of the mobile's context, which sets `stay`: 1.5 s in delay class 1, 25 s in 2, 250 s in 3 \
      (GSM 03.60 table 5, 95 % of packets of 128 B); no limit with best effort. Without it, `stay` alone says.";
 
-/// The stay limit of a delay class.
+/// Maximum sojourn of a delay class.
 fn stay_of(class: &str) -> Option<Span> {
     match class {
         "delay-class-1" => Some(Span::from_millis(1500)),
@@ -151,7 +151,7 @@ const ALLOCATION_DOC: &str = "Resources that an idle link has to be given first.
 const ARQ_DOC: &str = "Frames that came wrong are sent again.";
 const FLOW_CONTROL_KEY_DOC: &str = "The next link stops this one when it is full.";
 
-/// The keys of a hop.
+/// Channel keys of a hop.
 pub(crate) mod of_hop {
     use super::*;
 
@@ -169,7 +169,7 @@ pub(crate) mod of_hop {
     pub(crate) const FLOW_CONTROL: Field =
         field("flow-control", Shape::Table(&super::HOP_FLOW_CONTROL), Need::Optional, FLOW_CONTROL_KEY_DOC);
 }
-/// The keys of a link.
+/// Channel keys of a link.
 pub(crate) mod of_link {
     use super::*;
 
@@ -187,10 +187,10 @@ pub(crate) mod of_link {
     pub(crate) const FLOW_CONTROL: Field =
         field("flow-control", Shape::Table(&super::FLOW_CONTROL), Need::Optional, FLOW_CONTROL_KEY_DOC);
 }
-/// Those of them that a hop takes for each direction.
+/// Keys that a hop may split by direction.
 pub(crate) const KEYS: [&str; 7] =
     ["stay", "qos", "send-buffer", "receive-buffer", "framing", "allocation", "arq"];
-/// Whether packets may overtake each other.
+/// Key `order`: in-order or out-of-order delivery.
 pub(crate) const ORDER: Field = field(
     "order",
     Shape::One(Kind::Word(&["kept", "free"])),
@@ -199,7 +199,7 @@ pub(crate) const ORDER: Field = field(
      sent, or as soon as each is complete.",
 );
 
-/// What one direction has of all this; `pick` hands out its part of each key. None of it: a plain link.
+/// Reads the channel of one direction; `pick` selects its part of each key. `None` inside for a plain link.
 pub(crate) fn read<'t>(
     reader: Reader<'t>,
     pick: impl Fn(&str) -> Option<&'t Tree>,
@@ -245,7 +245,7 @@ pub(crate) fn read<'t>(
     Some(Some(Box::new(channel)))
 }
 
-/// Flow control of one direction, if it has it.
+/// Reads the flow control of one direction, if any.
 fn credit(reader: Reader<'_>, direction: Option<Direction>) -> Option<Option<Credit>> {
     let Some(tree) = reader.get("flow-control") else { return Some(None) };
     let r = match direction {
@@ -309,8 +309,8 @@ fn arq(r: Reader<'_>, cx: &Cx<'_>) -> Option<Arq> {
     Some(Arq { attempts: count("attempts")?, time, feedback, window: count("window")? })
 }
 
-/// Seawind's rule for the size of buffers: what is sent until the first answer comes must fit, or the link stands still
-/// in between.
+/// Seawind's rule for buffer sizes: the window must hold all frames sent before the first acknowledgement, or
+/// the link idles.
 fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: Place, cx: &Cx<'_>) {
     let (Some(arq), Some(payload)) = (&channel.arq, channel.framing.payload) else { return };
     let Some(LinkRate::Constant(rate)) = rate else { return };

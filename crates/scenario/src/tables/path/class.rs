@@ -1,7 +1,7 @@
 //! Grammar of traffic classes (`[[hop.class]]`).
 //!
-//! `[[hop.class]]`: a rule, a priority, a weight and a queue of its own. What fits no class waits in the link's own
-//! `queue`, and goes when all classes are empty.
+//! `[[hop.class]]`: match rule, priority, weight and queue. Packets of no class wait in the link's own
+//! `queue`, which is served when all classes are empty.
 
 use super::fault::{DIRECTIONS, Owner};
 use super::queue::{QUEUES, queue};
@@ -115,7 +115,7 @@ static CLASS: TableShape = table(
 pub(crate) const CLASSES: Field =
     field("class", Shape::Tables(&CLASS), Need::Optional, "Packets that wait apart, and who goes first.");
 
-/// The classes of one hop or link, each with the links it is on. `flows` are the names of the scenario's flows.
+/// Reads the classes of a hop or link, each with its links. `flows` are the names of the scenario's flows.
 pub(crate) fn read(
     reader: Reader<'_>,
     owner: &Owner<'_>,
@@ -125,7 +125,7 @@ pub(crate) fn read(
     reader.tables("class", &CLASS).filter_map(|r| one(r, owner, flows, cx)).collect()
 }
 
-/// The names under `flows`, each that of a flow; the outer none: one is not.
+/// Names under `flows`; outer `None` if one is no flow.
 pub(crate) fn flow_names(r: Reader<'_>, known: &[String], cx: &Cx<'_>) -> Option<Option<Vec<String>>> {
     let Some(tree) = r.get("flows") else { return Some(None) };
     let names = tree.list()?.iter().map(|name| {

@@ -1,14 +1,14 @@
 //! Validation of `flow-control` between links.
 //!
-//! A link with `flow-control` sends only as far as the next one lets it, so there must be one next link, whose queue
-//! nobody else fills, and nothing in between that loses packets without a word.
+//! A link with `flow-control` sends only within the credit of the next link. So there must be a single next
+//! link, with no other traffic in its queue, and no element between them that loses packets.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
 use crate::grammar::cx::Cx;
 use crate::model::{Flow, Gate, GateMode, Link, Position, Queue};
 
-/// Checks every link with flow control, and lets the link behind it give credit.
+/// Checks every link with flow control, and makes the next link grant credit.
 pub(crate) fn check(links: &mut [Link], places: &[Place], gates: &[Gate], flows: &[Flow], cx: &Cx<'_>) {
     for from in 0..links.len() {
         if links[from].channel.as_ref().is_none_or(|c| c.credit.is_none()) {
@@ -24,7 +24,7 @@ fn ways(flows: &[Flow]) -> impl Iterator<Item = (&Flow, &Vec<usize>)> {
     flows.iter().flat_map(|f| [(f, &f.route), (f, &f.way_back)])
 }
 
-/// The link behind `from`, if everything is as it must be.
+/// Next link of `from`, if the conditions hold.
 fn one(
     from: usize,
     links: &[Link],

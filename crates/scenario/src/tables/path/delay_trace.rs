@@ -1,7 +1,7 @@
 //! Delay trace file: `t_s,delay_s` (catalogue NS-06).
 //!
-//! From a file of `t_s,delay_s`, one measurement a line: a packet takes the delay that was measured last before it is
-//! sent (catalogue NS-06).
+//! A file of `t_s,delay_s`, one measurement per line. A packet takes the last delay measured before its
+//! transmission.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -22,7 +22,7 @@ static FIELDS: &[Field] = &[
     field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
 ];
 
-/// A delay from a file.
+/// Table of a delay from a file.
 pub(crate) static DELAY_TRACE: TableShape = table(
     "trace",
     "A delay recorded in a file, each measurement holding until the next; packets stay in order.",
@@ -31,7 +31,7 @@ pub(crate) static DELAY_TRACE: TableShape = table(
 
 const LINE: &str = "a line is t_s,delay_s, as 1.5,0.32 or 1.5,320 ms";
 
-/// The delay that such a table describes.
+/// Reads the delay of such a table.
 pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Schedule<Span>> {
     let file = reader.get("trace")?;
     let steps = load(file.text()?, file.place, cx)?;
@@ -92,7 +92,7 @@ fn parse(source: u32, named_at: Place, cx: &Cx<'_>) -> Option<Steps> {
                 if before.replace(at).is_some_and(|before| at <= before) {
                     problem("measurements go forward in time, no two at one instant");
                 }
-                // What was first measured later holds from the start.
+                // The first measurement holds from time 0.
                 steps.push((if steps.is_empty() { Time::ZERO } else { at }, delay));
             }
             _ => problem("this is not a measurement"),

@@ -1,7 +1,7 @@
 //! Grammar of link errors (`[[hop.error]]`).
 //!
-//! `[[hop.error]]`: a probability for each frame or each bit, steady or in two states, and what becomes of a frame
-//! that is wrong. Where a link has no frames, a packet is one.
+//! `[[hop.error]]`: error probability per frame or per bit, constant or in two states, and the effect on an
+//! erroneous frame. Without framing, each packet is a frame.
 
 use super::fault::{BAD_LASTS, DIRECTIONS, DRAWN, Drawing, GOOD_LASTS, Owner};
 use crate::diagnostic::Diagnostic;
@@ -108,7 +108,7 @@ static ERROR: TableShape = TableShape {
     needs: &[],
 };
 
-/// The errors of a state, which has no name for them.
+/// Error of a state, which has no name.
 pub(crate) static OF_STATE: TableShape = TableShape {
     name: "error",
     doc: "Frames that come wrong in this state, beside those that do anyway.",
@@ -121,7 +121,7 @@ pub(crate) static OF_STATE: TableShape = TableShape {
 pub(crate) const ERRORS: Field =
     field("error", Shape::Tables(&ERROR), Need::Optional, "Frames that come wrong.");
 
-/// Reads the errors of one hop or link.
+/// Reads the errors of a hop or link.
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Error> {
     let errors = reader.tables("error", &ERROR).filter_map(|r| {
         let links = owner.links(r, cx);
@@ -132,7 +132,7 @@ pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Er
     errors.collect()
 }
 
-/// What the errors of a state say.
+/// Reads the error of a state.
 pub(crate) fn of_state(reader: Reader<'_>, cx: &Cx<'_>) -> Option<(ErrorKind, ErrorMode)> {
     let mode = mode(reader, cx);
     let kind = match reader.get("probability") {

@@ -1,16 +1,15 @@
 //! Grammar of link faults: gates, rate changes, losses.
 //!
-//! Gates that interrupt service, rates that change, packets that are lost. Each has a name, and `link.name` is the
-//! key of its random stream: weather depends on seed, repetition and time, never on the traffic or on the cell of the
-//! grid.
+//! Gates interrupt service, rate changes alter the rate, losses drop packets. Each has a name, and
+//! `link.name` is the key of its random stream. Weather depends on seed, repetition and time, never on
+//! traffic or on the cell of the grid.
 //!
-//! A gate or a change of rate takes exactly one timing:
-//! - `every`, with `lasts`: again and again. Intervals count from start to start, or with
-//!   `from = "end"` from the end of one to the start of the next. The first comes one interval
-//!   after the start of the run, or at `first`, which is a time, a distribution or `"stationary"`
-//!   (as if the process had always been going on).
+//! A gate or a rate change takes exactly one timing:
+//! - `every`, with `lasts`: repeated. Intervals count from start to start, or with `from = "end"` from the
+//!   end of one to the start of the next. The first comes one interval after the start of the run, or at
+//!   `first`: a time, a distribution or `"stationary"` (as if the process had no beginning).
 //! - `start`, with `lasts`: once in every repetition.
-//! - `spikes = [["30 s", "9 s"], ...]`: at these times, for so long.
+//! - `spikes = [["30 s", "9 s"], ...]`: listed times and durations.
 //! - `file = "spikes.csv"`: `rep,start_s,length_s`, repetitions counted from 0.
 
 use crate::diagnostic::Diagnostic;
@@ -143,7 +142,7 @@ static RATE_CHANGE: TableShape = TableShape {
     needs: TIMING_NEEDS,
 };
 
-/// A probability, or a distribution of which each repetition draws one.
+/// A probability, or a distribution from which each repetition draws one.
 pub(crate) const DRAWN: Shape = Shape::One(Kind::Dist(Quantity::Share));
 const LOSS_GOOD: Field = field("loss-good", DRAWN, Need::Default("0"), "Loss probability in the good state.");
 const LOSS_BAD: Field = field("loss-bad", DRAWN, Need::Default("1"), "Loss probability in the bad state.");
@@ -158,14 +157,14 @@ static PER_PACKET: TableShape = table(
         LOSS_BAD,
     ],
 );
-/// How long the good of two states lasts, of losses and of errors.
+/// Duration of the good state, of losses and errors.
 pub(crate) const GOOD_LASTS: Field = field(
     "good",
     Shape::One(Kind::Dist(Quantity::Span)),
     Need::Required("\"exponential(10 s)\""),
     "How long the good state lasts.",
 );
-/// How long the bad one lasts.
+/// Duration of the bad state.
 pub(crate) const BAD_LASTS: Field = field(
     "bad",
     Shape::One(Kind::Dist(Quantity::Span)),
@@ -178,7 +177,7 @@ static OVER_TIME: TableShape = table(
     &[GOOD_LASTS, BAD_LASTS, LOSS_GOOD, LOSS_BAD],
 );
 
-/// Two states: moved by packets, or by time.
+/// Two states, with transitions by packets or by time.
 const TWO_STATE: Shape = Shape::Choice(&[
     Variant {
         name: "per-packet",
@@ -272,7 +271,7 @@ pub(crate) const LOSSES: Field =
 pub(crate) const DUPLICATIONS: Field =
     field("duplication", Shape::Tables(&DUPLICATION), Need::Optional, "Packets that arrive twice.");
 
-/// The links of one owner and their directions; a `[[link]]` has none.
+/// Links of a hop or link with their directions; a `[[link]]` has none.
 pub(crate) struct Owner<'a> {
     pub(crate) name: &'a str,
     pub(crate) links: &'a [(usize, Option<Direction>)],
@@ -300,7 +299,7 @@ impl Owner<'_> {
     }
 }
 
-/// Reads the faults of one hop or link. They refer to links by index; the caller refers back.
+/// Reads the faults of a hop or link. Faults refer to links by index; the caller adds the reverse references.
 pub(crate) fn read(
     reader: Reader<'_>,
     owner: &Owner<'_>,
@@ -340,16 +339,16 @@ pub(crate) fn read(
     (gates.collect(), rate_changes.collect(), losses.collect())
 }
 
-/// Reads probabilities: what is drawn is kept with its part, and stands for its mean.
+/// Reader of probabilities: a drawn one is recorded with its part and replaced by its mean.
 pub(crate) struct Drawing<'a, 'b> {
-    /// What is drawn.
+    /// Drawn probabilities.
     pub(crate) parts: Vec<(Part, Dist)>,
-    /// Files and mistakes.
+    /// Context for files and diagnostics.
     pub(crate) cx: &'a Cx<'b>,
 }
 
 impl Drawing<'_, '_> {
-    /// The probability under `key`.
+    /// Probability under `key`.
     pub(crate) fn read(&mut self, reader: Reader<'_>, key: &str, part: Part) -> Option<f64> {
         Some(match reader.dist(key, self.cx)? {
             Dist::Constant(p) => p,
@@ -403,7 +402,7 @@ fn random_loss(reader: Reader<'_>, drawing: &mut Drawing<'_, '_>) -> Option<Loss
     })
 }
 
-/// The least value of a distribution, where it is known; otherwise 0.
+/// Minimum of a distribution, or 0 if unknown.
 fn least(dist: &Dist) -> f64 {
     match dist {
         Dist::Constant(c) => *c,
@@ -414,7 +413,7 @@ fn least(dist: &Dist) -> f64 {
     }
 }
 
-/// The greatest value of a distribution, where there is one.
+/// Maximum of a distribution, if bounded.
 pub(crate) fn most(dist: &Dist) -> Option<f64> {
     match dist {
         Dist::Constant(c) => Some(*c),
@@ -426,7 +425,7 @@ pub(crate) fn most(dist: &Dist) -> Option<f64> {
     }
 }
 
-/// What happens again and again does so at longer intervals than this on average, ns: each is drawn and kept.
+/// Shortest mean interval of repeated events, ns, because each event is drawn and stored.
 const SHORTEST_PERIOD: f64 = 10_000.0;
 
 fn timing(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Timing> {

@@ -1,7 +1,8 @@
 //! Grammar of hops (`[[hop]]`): two links between two nodes.
 //!
-//! The usual case of a mobile path, in one table: two nodes, a link in each direction, the fixed end first. `down` is
-//! toward the mobile end. What is given once holds for both directions; `{ down = ..., up = ... }` tells them apart.
+//! The usual case of a mobile path: two nodes and a link in each direction, the fixed end first. `down` leads
+//! to the mobile end. A single value applies to both directions; `{ down = ..., up = ... }` gives one for
+//! each.
 
 use super::background;
 use super::channel;
@@ -45,7 +46,7 @@ const RESENT_CHARGE: Field = field(
      billed like all other data.",
 );
 
-/// What is billed of the volume of a hop; the outer none: it could not be read.
+/// Reads the charging rule of a hop; outer `None` if it could not be read.
 pub(crate) fn charging(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Charging>> {
     let share = reader.get("resent-charge");
     if reader.flag("charging")? {
@@ -109,13 +110,13 @@ pub(crate) static HOP: TableShape = table(
     ],
 );
 
-/// The part of a value that is for `direction`.
+/// Part of a value for `direction`.
 pub(crate) fn of(tree: Option<&Tree>, direction: Direction) -> Option<&Tree> {
     let tree = tree?;
     if split(tree) { tree.get(direction.name()) } else { Some(tree) }
 }
 
-/// False if the value is split and lacks this direction: that has been complained of.
+/// False if the value is split and lacks this direction, which has a diagnostic already.
 pub(crate) fn complete(tree: Option<&Tree>, direction: Direction) -> bool {
     tree.is_none_or(|t| !split(t) || t.get(direction.name()).is_some())
 }

@@ -1,9 +1,9 @@
 //! Grammar of links (`[[link]]`): queue, rate, delay, faults.
 //!
-//! A queue, a rate and a delay from one node to another, and the faults on them. `[[link]]` is one direction of a
-//! general graph, routers included; `[[hop]]` is two of them.
+//! Queue, rate and delay from one node to another, and the faults of the link. `[[link]]` is one direction of
+//! a general graph with routers; `[[hop]]` is two links.
 //!
-//! Where the file is silent: no `rate` serves in no time, no `delay` is none, no `queue` is unlimited.
+//! Defaults: unlimited rate, no delay, unlimited queue.
 
 use super::background;
 use super::channel;
@@ -99,7 +99,7 @@ static DELAY_ONE: Shape = Shape::Either(&[
 ]);
 static QUEUE_ONE: Shape = Shape::Choice(QUEUES);
 
-/// The keys that a hop and a link share; a hop takes each for both directions or for one.
+/// Key `rate` of hops and links; a hop may split it by direction.
 pub(crate) const RATE: Field = field(
     "rate",
     Shape::PerDirection(&RATE_ONE),
@@ -119,7 +119,7 @@ pub(crate) const QUEUE: Field = field(
     "What waits for service, beside the packet in service. Without it, unlimited.",
 );
 
-/// How headers are sent, of a hop in both directions.
+/// Key `header-compression`; on a hop it applies to both directions.
 pub(crate) const COMPRESSION: Field = field(
     "header-compression",
     Shape::One(Kind::Word(&["none", "rfc1144", "rfc2507", "rohc"])),
@@ -131,7 +131,7 @@ pub(crate) const COMPRESSION: Field = field(
      timestamps.",
 );
 
-/// The largest packet of a link, and whether its router speaks.
+/// Keys for the MTU of a link, and for the ICMP errors of its router.
 pub(crate) const MTU: Field = field(
     "mtu",
     Shape::One(Kind::Bytes),
@@ -147,7 +147,7 @@ pub(crate) const ICMP: Field = field(
      hole for them.",
 );
 
-/// Reads the MTU of a link or hop: none without one.
+/// Reads the MTU of a link or hop; inner `None` without one.
 pub(crate) fn mtu(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Mtu>> {
     if reader.get("mtu").is_none() {
         if let Some(tree) = reader.get("icmp") {
@@ -168,7 +168,7 @@ pub(crate) fn mtu(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Mtu>> {
     Some(Some(Mtu { size: size as u32, tells: reader.flag("icmp")? }))
 }
 
-/// How headers are compressed.
+/// Reads the header compression.
 pub(crate) fn compression(reader: Reader<'_>) -> Option<HeaderCompression> {
     reader.word("header-compression").and_then(HeaderCompression::from_name)
 }
@@ -303,7 +303,7 @@ pub(crate) static NODE: TableShape = table(
     ],
 );
 
-/// The rate that `tree` describes; unlimited without one.
+/// Rate that `tree` describes; unlimited without one.
 pub(crate) fn rate(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<LinkRate> {
     let Some(tree) = tree else { return Some(LinkRate::Unlimited) };
     if tree.table().is_none() {
@@ -346,7 +346,7 @@ pub(crate) fn rate(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<LinkRate> {
     Some(LinkRate::Schedule(steps))
 }
 
-/// The delay that `tree` describes; none without one.
+/// Delay that `tree` describes; zero without one.
 pub(crate) fn delay(tree: Option<&Tree>, cx: &Cx<'_>) -> Option<Delay> {
     let Some(tree) = tree else { return Some(Delay::Constant(Span::ZERO)) };
     if tree.table().is_none() {

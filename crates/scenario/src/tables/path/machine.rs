@@ -1,7 +1,7 @@
 //! Grammar of state machines (`[[state-machine]]`).
 //!
-//! `[[state-machine]]`: named states, how long each lasts, what may follow, and what each sets on which hop or link.
-//! All links that a machine sets anything on change at the same instant.
+//! `[[state-machine]]`: named states with durations, successors, and settings of hops or links. All links of
+//! a state machine change at one instant.
 
 use super::error;
 use super::fault::most;
@@ -113,7 +113,7 @@ pub(crate) static MACHINE: TableShape = table(
     ],
 );
 
-/// The state of that name, or a complaint.
+/// Index of a state by name; reports an unknown name.
 fn find(names: &[String], name: &str, place: Place, cx: &Cx<'_>) -> Option<usize> {
     let found = names.iter().position(|n| n == name);
     if found.is_none() {
@@ -127,7 +127,7 @@ fn find(names: &[String], name: &str, place: Place, cx: &Cx<'_>) -> Option<usize
     found
 }
 
-/// Reads all machines and tells the links which of them they follow.
+/// Reads all state machines and registers them at their links.
 pub(crate) fn read(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Vec<Machine> {
     let readers: Vec<Reader<'_>> = root.tables("state-machine", &MACHINE).collect();
     let mut machines = Vec::new();
@@ -229,7 +229,7 @@ fn next(r: Reader<'_>, number: usize, names: &[String], cx: &Cx<'_>) -> Option<V
     Some(next)
 }
 
-/// What is set on each link of one hop or link.
+/// Reads the settings of the links of one hop or link.
 fn setting(on: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Vec<(usize, Setting)>> {
     let name = on.name()?;
     let Some(links) = graph.owners.get(&name) else {
@@ -248,7 +248,7 @@ fn setting(on: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Vec<(usize, Set
         .iter()
         .all(|key| [Direction::Down, Direction::Up].iter().all(|direction| complete(on.get(key), *direction)))
     {
-        return None; // said already
+        return None; // return None; // reported already
     }
     let mut all = Vec::new();
     for &index in links {
@@ -299,7 +299,7 @@ fn one_setting<'t>(
     Some(setting)
 }
 
-/// Whether frames of a link can be passed on with wrong bits.
+/// True if a link can deliver frames with bit errors.
 pub(crate) fn corrupts(machines: &[Machine], link: usize) -> bool {
     machines
         .iter()

@@ -1,13 +1,15 @@
-//! Grammar of a link process (`[[hop]] process`): a program that says when each packet of the hop is delivered.
+//! Grammar of a link process (`[[hop]] process`): a program that decides the delivery time of each packet of
+//! the hop.
 //!
-//! It stands in place of rate, delay, queue and everything else that decides that; `docs/link-process.md` has its protocol.
+//! It replaces rate, delay, queue and all other keys of delivery; `docs/link-process.md` describes its
+//! protocol.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, field};
 
-/// The program of a hop.
+/// Key `process` of a hop.
 pub(crate) const PROCESS: Field = field(
     "process",
     Shape::One(Kind::Text),
@@ -16,10 +18,10 @@ pub(crate) const PROCESS: Field = field(
      asked for the delivery time of each packet (docs/link-process.md).",
 );
 
-/// What a hop with a program may say beside it.
+/// Keys that a hop with a process may have.
 const BESIDE: &[&str] = &["name", "between", "process", "loss", "mtu", "icmp"];
 
-/// The program of a hop; the outer none: what stands beside it cannot be.
+/// Reads the program of a hop; outer `None` if another key conflicts with it.
 pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<String>> {
     let Some(tree) = reader.get("process") else { return Some(None) };
     let command = reader.text("process")?;

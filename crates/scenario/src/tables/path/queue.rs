@@ -1,4 +1,5 @@
-//! Grammar of queues (`queue`): the choice among the disciplines of `path::qdisc`, each with its own declaration there.
+//! Grammar of queues (`queue`): a choice between the disciplines of `path::qdisc`, each with its own
+//! declaration there.
 
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
@@ -6,10 +7,10 @@ use crate::grammar::shape::{Shape, Variant};
 use crate::grammar::tree::{Table, Tree, Value};
 use crate::model::{Capacity, Queue};
 
-/// All that `queue` can be.
+/// Variants of `queue`.
 pub(crate) static QUEUES: &[Variant] = Queue::VARIANTS;
 
-/// The queue that `tree` describes; unlimited without one.
+/// Queue that `tree` describes; unlimited without one.
 pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
     let Some(tree) = tree else { return Some(Queue::default()) };
     let bare = Tree { value: Value::Table(Table::default()), place: tree.place };
@@ -24,7 +25,7 @@ pub(crate) fn queue(tree: Option<&Tree>) -> Option<Queue> {
     Queue::read(name, &Reader::new(inner, shape))
 }
 
-/// An amount as a limit.
+/// Reads a limit in packets or bytes.
 pub(crate) fn capacity(tree: &Tree) -> Option<Capacity> {
     let (packets, bytes) = leaf::limits(tree).ok()?;
     Some(Capacity { packets, bytes })

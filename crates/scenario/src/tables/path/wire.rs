@@ -1,7 +1,7 @@
 //! Grammar of wire ends (`node.wire`).
 //!
-//! `wire`: an interface of this host, a serial device, or a pseudo-terminal. Two nodes have one, or none; between
-//! them goes the way with the fewest links.
+//! `wire`: an interface of this host, a serial device, or a pseudo-terminal. Either two nodes have one, or
+//! none; the route between them is the shortest path.
 
 use super::link::NODE;
 use crate::diagnostic::Diagnostic;
@@ -30,7 +30,7 @@ static SERIAL: TableShape = table(
     ],
 );
 
-/// All that `wire` can be.
+/// Variants of `wire`.
 pub(crate) static WIRES: &[Variant] = &[
     Variant {
         name: "interface",
@@ -52,10 +52,10 @@ pub(crate) static WIRES: &[Variant] = &[
     },
 ];
 
-/// The longest name of an interface, and what none has.
+/// Longest interface name (IFNAMSIZ - 1), bytes.
 const LONGEST: usize = 15;
 
-/// The wire that `tree` describes.
+/// Reads the wire end that `tree` describes.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Wire> {
     let table = match &tree.value {
         Value::Text(word) => return (word == "pty").then_some(Wire::Pty),
@@ -94,7 +94,7 @@ pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Wire> {
     }
 }
 
-/// The ways between the two ends of the wire, if there is one. `commands`: programs run in this scenario.
+/// Route between both ends of the wire, if there is one. `commands`: the scenario has commands.
 pub(crate) fn pair(root: Reader<'_>, graph: &Graph, commands: bool, cx: &Cx<'_>) -> Option<Pair> {
     let place = |node: usize| {
         let mut nodes = root.tables("node", &NODE);

@@ -1,8 +1,8 @@
 //! Grammar of expectations (`[expect]`).
 //!
-//! `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison with a number in the metric's unit, or a list of them that
-//! must all hold. `all` in place of a flow is all flows together. A bare number means equal. Expectations hold for
-//! every cell of the grid. Of a command that reports numbers of its own any name is a metric.
+//! `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison in the metric's unit, or a list of comparisons that
+//! must all hold. `all` in place of a flow stands for all flows together. A bare number means equality.
+//! Expectations apply to every cell of the grid. A command with its own metrics accepts any metric name.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -16,10 +16,10 @@ use crate::model::metric::{Metric, Statistic, Unit};
 use crate::model::{Comparison, Expectation};
 use base::units::{parse_rate, parse_span};
 
-/// The word for all flows together.
+/// Name for all flows together.
 pub(crate) const ALL_FLOWS: &str = "all";
 
-/// Checks what does not depend on the flows.
+/// Checks the parts that do not depend on flows.
 pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     let Some(table) = tree.table() else {
         return wrong_type(
@@ -35,13 +35,13 @@ pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     }
 }
 
-/// Flows and commands that expectations can be about.
+/// Flows and commands to which expectations can refer.
 pub(crate) struct Subjects<'a> {
     /// All names, in the order of the model.
     pub(crate) flows: &'a [String],
-    /// Every one has a name.
+    /// True if every flow has a name.
     pub(crate) complete: bool,
-    /// Names of commands that report numbers of their own.
+    /// Commands with metrics of their own.
     pub(crate) reporting: &'a [String],
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn read(root: Reader<'_>, subjects: &Subjects<'_>, cx: &Cx<'_>) -> Ve
         .collect()
 }
 
-/// The unit of a number that a command reports, by the end of its name.
+/// Unit of a command's metric, by the suffix of its name.
 fn reported_unit(name: &str) -> Unit {
     match name {
         _ if name.ends_with("_bps") => Unit::BitsPerSecond,
@@ -69,12 +69,12 @@ struct Line<'t> {
     value: &'t Tree,
 }
 
-/// Lines with their whole path: `"a.b.c" = v`, `a.b.c = v` and `[expect.a]` are the same.
+/// Entries with full paths: `"a.b.c" = v`, `a.b.c = v` and `[expect.a]` are equivalent.
 fn flatten(table: &Table) -> Vec<Line<'_>> {
     fn go<'t>(table: &'t Table, before: &[(String, Place)], out: &mut Vec<Line<'t>>) {
         for entry in &table.entries {
             let mut path = before.to_vec();
-            let mut offset = 1; // past the opening quote
+            let mut offset = 1; // let mut offset = 1; // opening quote
             for part in entry.key.split('.') {
                 let at = if entry.key.contains('.') {
                     entry.key_place.part(offset..offset + part.len())

@@ -1,10 +1,10 @@
 //! Parameter grid (`[grid]`): axes and cells.
 //!
-//! Each line of `[grid]` is an axis: a path (see [`crate::grammar::overrides`]) and a list of values. Every combination is a cell;
-//! the last axis turns fastest.
+//! Each line of `[grid]` is an axis: a path (see [`crate::grammar::overrides`]) and a list of values. Every
+//! combination is a cell; the last axis varies fastest.
 //!
-//! Several paths joined by commas vary together: `"flow.a.start, flow.b.start" = [["0 s", "1 s"],
-//! ["5 s", "6 s"]]` is one axis of two values.
+//! Paths joined by commas vary together: `"flow.a.start, flow.b.start" = [["0 s", "1 s"], ["5 s", "6 s"]]` is
+//! one axis of two values.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -13,10 +13,10 @@ use crate::grammar::overrides::{Override, Path};
 use crate::grammar::tree::{Table, Tree, Value};
 use crate::grammar::validate::wrong_type;
 
-/// One line of the grid.
+/// An axis of the grid.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
-    /// As written; the name of the parameter in results.
+    /// Key as written; name of the parameter in results.
     pub(crate) key: String,
     pub(crate) place: Place,
     pub(crate) paths: Vec<Path>,
@@ -24,7 +24,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// What the value of that index changes.
+    /// Overrides of the value with this index.
     pub(crate) fn overrides(&self, index: usize) -> Vec<Override> {
         let Some(value) = self.values.get(index) else { return Vec::new() };
         match (self.paths.as_slice(), value.list()) {
@@ -39,7 +39,7 @@ impl Axis {
     }
 }
 
-/// Complains of whatever is not an axis.
+/// Reports lines that are no axis.
 pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     let Some(table) = tree.table() else {
         return wrong_type(
@@ -65,7 +65,7 @@ pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
     });
 }
 
-/// The axes, as far as they are right.
+/// The valid axes.
 pub(crate) fn axes(root: &Tree) -> Vec<Axis> {
     let mut axes = Vec::new();
     if let Some(table) = root.get("grid").and_then(Tree::table) {
@@ -74,7 +74,7 @@ pub(crate) fn axes(root: &Tree) -> Vec<Axis> {
     axes
 }
 
-/// Calls `each` for every line; unquoted dotted keys are nested tables and the same line.
+/// Calls `each` for every line; unquoted dotted keys, which are nested tables, count as one line.
 fn lines(
     table: &Table,
     before: &str,
@@ -119,7 +119,7 @@ fn axis(key: String, place: Place, tree: &Tree, cx: Option<&Cx<'_>>) -> Option<A
         );
         return None;
     }
-    // The key stands in quotes if its place is two longer than itself.
+    // The key is quoted if its span is two bytes longer than the key.
     let quoted = (place.end - place.start) as usize == key.len() + 2;
     let mut offset = usize::from(quoted);
     let mut paths = Vec::new();

@@ -1,6 +1,4 @@
-//! Grammar of the `[run]` table and of the file head.
-//!
-//! The `[run]` table and the top of the file.
+//! Grammar of the `[run]` table and of the file's top level.
 
 pub(crate) mod expect;
 pub(crate) mod grid;
@@ -52,7 +50,7 @@ pub(crate) static RUN: TableShape = table(
     ],
 );
 
-/// The file itself.
+/// Top level of the file.
 pub(crate) static ROOT: TableShape = table(
     "scenario",
     "A path, the flows over it, how to run them, what to vary and what to expect.",

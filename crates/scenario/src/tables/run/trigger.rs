@@ -1,6 +1,6 @@
 //! Grammar of triggers (`[[trigger]]`).
 //!
-//! `[[trigger]]`: at a time, or as a file says that was written while somebody did it by hand.
+//! `[[trigger]]`: a state change at a time, or a file of state changes recorded during manual control.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -62,7 +62,8 @@ fn one(r: Reader<'_>, machines: &[Machine], whole: bool, cx: &Cx<'_>) -> Option<
     Some(Trigger { name, when: When::Once { at: at?, machine, state } })
 }
 
-/// The indexes of `MACHINE.STATE`. Nothing is said if a machine could not be read: that may be why.
+/// Indexes of `MACHINE.STATE`. An unknown name is not reported if a state machine could not be read (`whole`
+/// is false).
 fn find(text: &str, place: Place, machines: &[Machine], whole: bool, cx: &Cx<'_>) -> Option<(usize, usize)> {
     let all = || machines.iter().flat_map(|m| m.states.iter().map(|s| format!("{}.{}", m.name, s.name)));
     let found = text.split_once('.').and_then(|(machine, state)| {

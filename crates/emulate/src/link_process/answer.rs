@@ -1,0 +1,117 @@
+//! Answers of a link process: lines of its output, and the fate of a packet that each names (docs/link-process.md).
+
+use base::Time;
+use path::outside::{Arriving, Fate};
+use std::io::{BufRead, BufReader, Read};
+
+/// The longest answer, bytes with its end of line.
+pub const LONGEST: u64 = 128;
+
+/// What a program wrote next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// A line, without its end; bytes that are no UTF-8 are replaced.
+    Line(String),
+    /// A line of more than [`LONGEST`] bytes; what follows is not read.
+    TooLong,
+    /// Its output ended in the middle of this line.
+    Cut(String),
+}
+
+/// The lines of a program's output, until it ends or cannot be read any more.
+pub struct Answers<R> {
+    output: Option<BufReader<R>>,
+}
+
+impl<R: Read> Answers<R> {
+    /// Of this output.
+    pub fn of(output: R) -> Answers<R> {
+        Answers { output: Some(BufReader::new(output)) }
+    }
+}
+
+impl<R: Read> Iterator for Answers<R> {
+    type Item = Said;
+
+    fn next(&mut self) -> Option<Said> {
+        let mut line = Vec::new();
+        let read = self.output.as_mut()?.take(LONGEST).read_until(b'\n', &mut line);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match (read, line.as_slice()) {
+            (Ok(_), [line @ .., b'\n']) => Some(Said::Line(text(line))),
+            (Ok(n), _) if n as u64 == LONGEST => {
+                self.output = None;
+                Some(Said::TooLong)
+            }
+            (_, line) => {
+                self.output = None;
+                (!line.is_empty()).then(|| Said::Cut(text(line)))
+            }
+        }
+    }
+}
+
+/// Reads an answer: `NUMBER at NANOSECONDS` or `NUMBER lost`.
+///
+/// # Errors
+/// What is wrong with it, and how to write it.
+pub fn answer(line: &str, packet: &Arriving) -> Result<Fate, String> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (number, fate) = match words[..] {
+        [number, "at", t] => (number, t.parse().map(|t| Fate::At(Time::from_nanos(t))).ok()),
+        [number, "lost"] => (number, Some(Fate::Lost)),
+        _ => ("", None),
+    };
+    let Some(fate) = fate else {
+        return Err("an answer is `NUMBER at NANOSECONDS` or `NUMBER lost`".to_owned());
+    };
+    if number.parse() != Ok(packet.number) {
+        return Err(format!("packet {} was asked about", packet.number));
+    }
+    match fate {
+        Fate::At(t) if t <= packet.at => {
+            Err(format!("it came at {}, and is delivered later than that", packet.at.as_nanos()))
+        }
+        Fate::At(t) if t == Time::NEVER => Err("that is no time; `NUMBER lost` loses a packet".to_owned()),
+        fate => Ok(fate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: Arriving = Arriving { at: Time::from_nanos(7), number: 12, size: 40, flow: 0 };
+
+    #[test]
+    fn answers_are_times_after_the_question() {
+        assert_eq!(answer("12 at 8", &PACKET), Ok(Fate::At(Time::from_nanos(8))));
+        assert_eq!(answer("12 lost", &PACKET), Ok(Fate::Lost));
+        for wrong in [
+            "",
+            "12",
+            "12 at",
+            "12 at -1",
+            "12 at 7",
+            "13 at 9",
+            "13 lost",
+            "12 at 9 ms",
+            "12 at 18446744073709551615",
+        ] {
+            assert!(answer(wrong, &PACKET).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lines_end_where_the_output_does() {
+        let said = |bytes: &[u8]| Answers::of(bytes).collect::<Vec<_>>();
+        let line = |text: &str| Said::Line(text.to_owned());
+        assert_eq!(said(b"1 at 5\n2 lost\n"), [line("1 at 5"), line("2 lost")]);
+        assert_eq!(said(b"1 at 5\r\n\n2 l"), [line("1 at 5\r"), line(""), Said::Cut("2 l".to_owned())]);
+        assert_eq!(said(&[b'9'; 200]), [Said::TooLong]);
+        // 127 bytes and the end of the line are not too many.
+        let full = [[b'9'; 127].as_slice(), b"\n"].concat();
+        assert_eq!(said(&full), [line(&"9".repeat(127))]);
+        assert_eq!(said(&[[b'9'; 128].as_slice(), b"\n1 lost\n"].concat()), [Said::TooLong]);
+    }
+}

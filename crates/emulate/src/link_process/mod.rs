@@ -1,0 +1,195 @@
+//! Link process: a program that says on its standard output when each packet of a hop is delivered (docs/link-process.md).
+//!
+//! It is started anew for each repetition and asked for one packet at a time, so that under virtual time its answers depend on
+//! its questions alone. An answer that cannot be used ends the repetition with one error.
+
+pub mod answer;
+
+use self::answer::{Answers, LONGEST, Said, answer};
+use base::rng::Seed;
+use path::outside::{Arriving, Fate, Outside, Server};
+use scenario::Model;
+use scenario::build::World;
+use std::io::Write as _;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait for its end once it has been told that no question comes any more.
+const PARTING: Duration = Duration::from_secs(1);
+/// Time between two looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// Answers to no question that are passed over at its end.
+const UNASKED: u32 = 16;
+
+/// Starts the programs of a model's hops and has them serve its links; the first fault is told to `faults`, and every packet
+/// after it is lost.
+///
+/// # Errors
+/// What is wrong with the first that cannot be started.
+pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<String>) -> Result<(), String> {
+    for process in &model.processes {
+        let line = Line::start(&process.name, &process.command, seed, faults.clone())?;
+        let line = Arc::new(Mutex::new(line));
+        for (direction, index) in ["down", "up"].into_iter().zip(process.links) {
+            let of = world.outsides.iter().filter(|(link, _)| *link == index);
+            for (_, id) in of {
+                if let Some(link) = world.network.element_mut::<Outside>(*id) {
+                    link.serve(Some(Box::new(Way { line: line.clone(), direction })));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets the programs go.
+pub fn detach(world: &mut World) {
+    for (_, id) in &world.outsides {
+        if let Some(link) = world.network.element_mut::<Outside>(*id) {
+            link.serve(None);
+        }
+    }
+}
+
+/// One direction of a hop.
+struct Way {
+    line: Arc<Mutex<Line>>,
+    direction: &'static str,
+}
+
+impl Server for Way {
+    fn fate(&mut self, packet: &Arriving) -> Fate {
+        self.line.lock().map_or(Fate::Lost, |mut line| line.fate(self.direction, packet))
+    }
+}
+
+/// A program and the lines to and from it.
+struct Line {
+    name: String,
+    child: Child,
+    /// None once it has failed.
+    questions: Option<ChildStdin>,
+    answers: Receiver<Said>,
+    faults: Sender<String>,
+}
+
+impl Line {
+    fn start(name: &str, command: &str, seed: Seed, faults: Sender<String>) -> Result<Line, String> {
+        let refused = |why: std::io::Error| format!("the program of hop `{name}` cannot be started: {why}");
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A group of its own: Ctrl-C at the terminal ends the run, which then ends the program and what it started.
+        #[cfg(target_os = "linux")]
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+        let mut child = shell.spawn().map_err(refused)?;
+        // One answer may wait: what nobody asked for stops its writer and not us.
+        let (sender, answers) = sync_channel(1);
+        let (questions, stdout) = (child.stdin.take(), child.stdout.take());
+        let mut line = Line { name: name.to_owned(), child, questions, answers, faults };
+        if let Some(stdout) = stdout {
+            std::thread::Builder::new()
+                .name("link process".to_owned())
+                .spawn(move || Answers::of(stdout).try_for_each(|said| sender.send(said)))
+                .map_err(refused)?;
+        }
+        // One that has ended already is found out at the first packet.
+        let _said = line.say(&format!("link {name} seed {} repetition {}\n", seed.seed, seed.repetition));
+        Ok(line)
+    }
+
+    /// Whether the program takes what is said.
+    fn say(&mut self, text: &str) -> bool {
+        self.questions.as_mut().is_some_and(|questions| questions.write_all(text.as_bytes()).is_ok())
+    }
+
+    fn fate(&mut self, direction: &str, packet: &Arriving) -> Fate {
+        if self.questions.is_none() {
+            return Fate::Lost;
+        }
+        self.ask(direction, packet).unwrap_or_else(|why| {
+            // Who is told may be gone: then the run has ended.
+            let _told = self.faults.send(format!("the program of hop `{}` {why}", self.name));
+            self.questions = None;
+            Fate::Lost
+        })
+    }
+
+    fn ask(&mut self, direction: &str, packet: &Arriving) -> Result<Fate, String> {
+        let Arriving { at, number, size, flow } = *packet;
+        let at = at.as_nanos();
+        // One that does not listen may have answered before, wrongly.
+        let _said = self.say(&format!("packet {direction} {number} {at} {size} {flow}\n"));
+        match self.answers.recv_timeout(PATIENCE) {
+            Ok(Said::Line(line)) => {
+                answer(&line, packet).map_err(|why| format!("answered `{}`: {why}", line.trim_end()))
+            }
+            Ok(Said::TooLong) => {
+                Err(format!("wrote a line of more than {LONGEST} bytes about packet {number}"))
+            }
+            Ok(Said::Cut(line)) => {
+                Err(format!("{} in the middle of an answer, `{}`", self.end(), line.trim_end()))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("did not answer about packet {number} in {} s", PATIENCE.as_secs()))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(format!("{} before it answered about packet {number}", self.end()))
+            }
+        }
+    }
+
+    /// How it ended, once its output has ended.
+    #[allow(clippy::disallowed_methods, reason = "a process that has closed its output is waited for")]
+    fn end(&mut self) -> String {
+        self.questions = None;
+        for _ in 0..PARTING.as_millis() / LOOK.as_millis() {
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    let why = match status.code() {
+                        Some(127) => " (there is no such program)",
+                        Some(126) => " (it may not be run; `chmod +x` allows it)",
+                        _ => "",
+                    };
+                    return format!("ended with {status}{why}");
+                }
+                Ok(None) => std::thread::sleep(LOOK),
+                Err(_) => break,
+            }
+        }
+        "closed its output".to_owned()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // The end of its input asks it to end; its output ends with it.
+        self.questions = None;
+        // One that goes on writing has not listened.
+        for _ in 0..UNASKED {
+            if self.answers.recv_timeout(PARTING).is_err() {
+                break;
+            }
+        }
+        // One that has ended is not there to be killed. Its number is its own until it has been waited for.
+        #[cfg(target_os = "linux")]
+        if let (Ok(None), Ok(group)) = (self.child.try_wait(), i32::try_from(self.child.id())) {
+            let _ended = netns::sys::process::signal(-group, libc::SIGKILL);
+        }
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// The first fault that was told, if one was.
+pub fn first(faults: &Receiver<String>) -> Option<String> {
+    faults.try_recv().ok()
+}
+
+/// A channel for the faults of programs.
+pub fn faults() -> (Sender<String>, Receiver<String>) {
+    channel()
+}

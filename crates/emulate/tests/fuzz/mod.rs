@@ -1,0 +1,48 @@
+//! The bodies of the fuzz targets of this crate: answers of a link process (docs/link-process.md).
+
+use base::Time;
+use emulate::link_process::answer::{Answers, LONGEST, Said, answer};
+use path::outside::{Arriving, Fate};
+use std::io::{self, Read};
+
+/// Gives `bytes` in pieces of at most `most`.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    most: usize,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let most = self.most.min(to.len());
+        self.bytes.read(&mut to[..most])
+    }
+}
+
+/// What a program wrote: the first byte is the length of its pieces, the second the packet that it was asked about. The same
+/// lines come of it however it comes, none too long; a fate is later than the question and reads as it is written.
+pub(crate) fn link_process(bytes: &[u8]) {
+    let Some((&[most, number], output)) = bytes.split_first_chunk() else { return };
+    let whole: Vec<Said> = Answers::of(output).collect();
+    let pieces = Pieces { bytes: output, most: usize::from(most).max(1) };
+    assert!(Answers::of(pieces).eq(whole.iter().cloned()));
+    let before_last = whole.len().saturating_sub(1);
+    assert!(whole.iter().take(before_last).all(|said| matches!(said, Said::Line(_))));
+    let packet = Arriving { at: Time::from_nanos(1000), number: number.into(), size: 40, flow: 0 };
+    for said in whole {
+        let Said::Line(line) = said else { continue };
+        // A byte that is no UTF-8 becomes three.
+        assert!(line.len() as u64 <= 3 * LONGEST);
+        let again = match answer(&line, &packet) {
+            Ok(Fate::Lost) => (Fate::Lost, format!("{number} lost")),
+            Ok(Fate::At(t)) => {
+                assert!(packet.at < t && t < Time::NEVER);
+                (Fate::At(t), format!("{number} at {}", t.as_nanos()))
+            }
+            Err(why) => {
+                assert!(!why.is_empty());
+                continue;
+            }
+        };
+        assert_eq!(answer(&again.1, &packet), Ok(again.0));
+    }
+}
