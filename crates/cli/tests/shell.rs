@@ -228,7 +228,10 @@ fn gp_45_a_forced_reselection_is_displayed() {
     assert_eq!((&during["cell"], &during["change"]["routing_area"]), (&1.into(), &2.into()), "{during}");
     assert!(during["change"]["resumed_s"].as_f64() > during["change"]["access_s"].as_f64(), "{during}");
     // Without a neighbour an ordinary cell update.
-    assert_eq!((&after["cell"], &after["routing_area"], &after["change"]), (&3.into(), &2.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&after["cell"], &after["routing_area"], &after["change"]),
+        (&3.into(), &2.into(), &serde_json::Value::Null)
+    );
     assert!(errors.contains("radio.reselect.routing-area at "), "{errors}");
 }
 

@@ -48,9 +48,7 @@ pub(super) fn words(all: &[Need]) -> String {
 
 /// The same for programs.
 pub(super) fn document(all: &[Need]) -> Value {
-    let one = |need: &Need| {
-        json!({ "program": format!("/{}", need.path), "package": need.package, "installed": need.installed })
-    };
+    let one = |need: &Need| json!({ "program": format!("/{}", need.path), "package": need.package, "installed": need.installed });
     Value::Array(all.iter().map(one).collect())
 }
 
