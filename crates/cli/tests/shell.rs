@@ -201,14 +201,14 @@ fn gp_45_a_forced_reselection_is_displayed() {
     let file = folder.path().join("phone.toml");
     let path = "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\n\
         [hop.radio.gprs]\nclass = 4\nscheme = \"cs-2\"\nerrors = { c-i = { db = 15 } }\n\
-        [hop.radio.gprs.reselection]\noutage = \"600 ms\"\n";
+        [hop.radio.gprs.reselection]\noutage = \"4 s\"\n";
     std::fs::write(&file, path).unwrap();
     let me = cargo_bin("williwaw");
     let me = me.to_str().unwrap();
     let (during, after) = (folder.path().join("during.json"), folder.path().join("after.json"));
     let script = format!(
-        "{me} trigger; {me} trigger radio.reselect.routing-area; {me} trigger --json > {}; sleep 1; {me} trigger; \
-        {me} trigger radio.reselect; sleep 1; {me} trigger --json > {}",
+        "{me} trigger; {me} trigger radio.reselect.routing-area; {me} trigger --json > {}; sleep 5; {me} trigger; \
+        {me} trigger radio.reselect; sleep 5; {me} trigger --json > {}",
         during.display(),
         after.display()
     );
