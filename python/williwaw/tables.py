@@ -1953,7 +1953,8 @@ Sctp = TypedDict(
     {
         'profile': Literal['rfc9260', 'rfc4960', 'rfc2960', 'ns2-2002', 'ns2-2.35', 'linux-6.x'],
         'mtu': str,
-        'path-mtu': Literal['icmp', 'off'],
+        'path-mtu': Literal['icmp', 'probe', 'off'],
+        'probe-timer': str,
         'chunk': str,
         'data-header': str,
         'sack-size': str,

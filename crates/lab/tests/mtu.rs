@@ -206,6 +206,48 @@ fn options_stay_after_a_handover() {
     assert!(delivered(&new) > 3.0 * most, "{}", delivered(&new));
 }
 
+/// Two network paths, the first one broken after 10 s, the second one with an MTU.
+fn two_paths(sctp: &str, second: &str) -> String {
+    let sctp = if sctp.is_empty() { String::new() } else { format!(", {sctp}") };
+    format!(
+        r#"
+        williwaw = 1
+        [[hop]]
+        name = "first"
+        between = ["server", "phone"]
+        rate = "400 kbit/s"
+        delay = "40 ms"
+        [[hop.gate]]
+        name = "break"
+        at = "before-queue"
+        start = "10 s"
+        lasts = "1 h"
+        [[hop]]
+        name = "core"
+        between = ["server", "router"]
+        rate = "100 Mbit/s"
+        delay = "10 ms"
+        [[hop]]
+        name = "second"
+        between = ["router", "phone"]
+        rate = "400 kbit/s"
+        delay = "40 ms"
+        mtu = "1006 B"
+        {second}
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        route = ["first"]
+        other-routes = [["core", "second"]]
+        transport = {{ sctp = {{ path-max-retransmissions = 1, window = "20 kB" {sctp} }} }}
+        app = {{ bulk = {{ bytes = "2 MB" }} }}
+        [run]
+        limit = "1 h"
+        "#
+    )
+}
+
 /// Sizes of the packets with data as they were sent, in their order.
 fn packets(outcome: &Outcome) -> Vec<u32> {
     let records = outcome.world.network.records();
@@ -259,44 +301,101 @@ fn sctp_that_does_not_learn_is_cut_up_or_stuck() {
     assert!(drops(&stuck, DropReason::TooBig).len() > 10);
 }
 
+/// PR-05, SC-01, RFC 8899: no router tells. Packets of 1200 bytes pass at once, larger ones are looked for by probes that cost no
+/// window and no retransmission.
+#[test]
+fn sctp_probes_the_path_mtu() {
+    let sctp = "{ sctp = { path-mtu = \"probe\", probe-timer = \"1 s\", window = \"60 kB\" } }";
+    for (mtu, largest) in [(1500, 1500), (1200, 1200), (1203, 1200), (1400, 1400)] {
+        let outcome = play(&path(sctp, &format!("mtu = \"{mtu} B\"\nicmp = false"), "4 MB"));
+        let sizes = packets(&outcome);
+        let refused = drops(&outcome, DropReason::TooBig).len();
+        let from = sizes.iter().position(|size| *size == largest).unwrap_or(usize::MAX);
+        let last = sizes.iter().rev().nth(1).copied();
+        println!(
+            "{mtu} B: packets of {} B, then {largest} B from packet {from}; {refused} probes refused",
+            sizes[0]
+        );
+        assert_eq!((sizes[0], last, sizes.iter().max()), (1200, Some(largest), Some(&largest)), "{mtu}");
+        // Three of each size that does not pass, and no data among them.
+        assert_eq!(refused % 3, 0, "{mtu}: {refused}");
+        assert_eq!(refused == 0, mtu == 1500, "{mtu}");
+        assert_eq!(metric(&outcome, Metric::SegmentsRetransmitted), 0.0, "{mtu}");
+        let timeouts = metric(&outcome, Metric::GenuineTimeouts) + metric(&outcome, Metric::SpuriousTimeouts);
+        assert_eq!((timeouts, delivered(&outcome)), (0.0, 4e6), "{mtu}");
+    }
+    // Two round trips confirm 1500 bytes, on 90 ms and the packets before them.
+    let first = play(&path(sctp, "", "4 MB"));
+    let from = packets(&first).iter().position(|size| *size == 1500);
+    assert!(from.is_some_and(|from| from < 25), "{from:?}");
+}
+
+/// PR-05, RFC 8899 section 5.2: a black hole below the base size. Without probes nothing arrives
+/// (`sctp_that_does_not_learn_is_cut_up_or_stuck`). Three probes are lost, 15 s apart or one; the least size leads out.
+#[test]
+fn sctp_finds_its_way_out_of_a_black_hole() {
+    for (timer, stands, bytes) in [(15.0, 45.0, 16e6), (1.0, 3.0, 4e6)] {
+        let sctp = format!(
+            "{{ sctp = {{ path-mtu = \"probe\", probe-timer = \"{timer} s\", window = \"60 kB\" }} }}"
+        );
+        let outcome = play(&path(&sctp, "mtu = \"1006 B\"\nicmp = false", &format!("{bytes} B")));
+        assert_eq!(delivered(&outcome), bytes);
+        let sizes = packets(&outcome);
+        let last = sizes.iter().rev().nth(1).copied();
+        let took = metric(&outcome, Metric::DownloadTime);
+        let ideal = bytes / 956.0 * 1004.0 * 8.0 / 400e3;
+        println!(
+            "timer {timer} s: {took:.1} s, {ideal:.1} s of packets of 1004 B; the last ones have {last:?}"
+        );
+        assert_eq!(last, Some(1004));
+        assert!((stands..stands + 15.0).contains(&(took - ideal)), "{took} {ideal}");
+        // Those that had numbers before went in packets that may be cut up, once the timer of the data expired.
+        assert!(sizes.iter().filter(|size| **size > 1004).count() < 20, "{sizes:?}");
+    }
+}
+
+/// PR-05, RFC 8899 section 4.6: routers that tell make the search short, and the size that they tell is confirmed.
+#[test]
+fn sctp_probes_and_believes_routers() {
+    let sctp = "{ sctp = { path-mtu = \"probe\", window = \"60 kB\" } }";
+    for mtu in [576, 1006, 1300] {
+        let outcome = play(&path(sctp, &format!("mtu = \"{mtu} B\""), "1 MB"));
+        let sizes = packets(&outcome);
+        assert_eq!(sizes.iter().rev().nth(1), Some(&(mtu / 4 * 4)), "{sizes:?}");
+        let timeouts = metric(&outcome, Metric::GenuineTimeouts) + metric(&outcome, Metric::SpuriousTimeouts);
+        assert_eq!((timeouts, delivered(&outcome)), (0.0, 1e6), "{mtu}");
+        assert!(metric(&outcome, Metric::DownloadTime) < 1e6 * 8.0 / 400e3 * 1.12 + 1.0, "{mtu}");
+    }
+}
+
+/// SC-05, PR-05, RFC 8899: the second path is a black hole for packets of the first one. It was probed before the failover, so
+/// that no packet of data is lost by its size.
+#[test]
+fn sctp_probes_each_path() {
+    let outcome = play(&testkit::model::<&str>(
+        &two_paths("path-mtu = \"probe\", probe-timer = \"1 s\"", "icmp = false"),
+        &[],
+    ));
+    let sizes = packets(&outcome);
+    assert_eq!(delivered(&outcome), 2e6);
+    assert_eq!(sizes.iter().rev().nth(1), Some(&1004));
+    // The base size fails three times, and then sizes between; data of 1004 bytes never do.
+    let refused = drops(&outcome, DropReason::TooBig);
+    println!(
+        "{} packets, {} refused, the last after {:.1} s",
+        sizes.len(),
+        refused.len(),
+        refused.last().unwrap_or(&0.0)
+    );
+    assert_eq!(refused.len() % 3, 0, "{refused:?}");
+    // Chunks are cut for the smaller path before it is used: the second one is active all the time.
+    assert!(sizes[sizes.len() / 2..].iter().all(|size| *size <= 1004), "{sizes:?}");
+}
+
 /// SC-05, PR-05: each network path has an MTU of its own. The second one is smaller, and is learned after the failover.
 #[test]
 fn sctp_learns_the_mtu_of_each_path() {
-    let text = r#"
-        williwaw = 1
-        [[hop]]
-        name = "first"
-        between = ["server", "phone"]
-        rate = "400 kbit/s"
-        delay = "40 ms"
-        [[hop.gate]]
-        name = "break"
-        at = "before-queue"
-        start = "10 s"
-        lasts = "1 h"
-        [[hop]]
-        name = "core"
-        between = ["server", "router"]
-        rate = "100 Mbit/s"
-        delay = "10 ms"
-        [[hop]]
-        name = "second"
-        between = ["router", "phone"]
-        rate = "400 kbit/s"
-        delay = "40 ms"
-        mtu = "1006 B"
-        [[flow]]
-        name = "download"
-        from = "server"
-        to = "phone"
-        route = ["first"]
-        other-routes = [["core", "second"]]
-        transport = { sctp = { path-max-retransmissions = 1, window = "20 kB" } }
-        app = { bulk = { bytes = "2 MB" } }
-        [run]
-        limit = "1 h"
-        "#;
-    let outcome = play(&testkit::model::<&str>(text, &[]));
+    let outcome = play(&testkit::model::<&str>(&two_paths("", ""), &[]));
     let sizes = packets(&outcome);
     assert_eq!(delivered(&outcome), 2e6);
     let first = sizes.iter().position(|size| *size <= 1006).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! Summary of a measurement as document and table rows.
 
 use crate::entry::{Begin, Disconnection, Entry, LinkCommand, Run};
+use crate::kernel::Kernel;
 use crate::plan::Test;
 use crate::probe;
 use base::alternation::{Alternation, alternation};
@@ -54,7 +55,9 @@ pub struct Paused {
     pub pauses: usize,
     /// Data were lost; none: the retransmissions are neither all unneeded nor all needed.
     pub lossy: Option<bool>,
-    /// Throughput outside of the pauses, bit/s: maximum of the repetitions.
+    /// Throughput outside of the pauses, bit/s, of the repetition that stood still least. Data that wait behind a lost one
+    /// are a pause for the receiver while the link carries them: where data were lost, none if pauses are more than a
+    /// quarter of the other time.
     pub rate_bps: Option<f64>,
     /// Largest final receive window of the repetitions, segments.
     pub window_segments: Option<f64>,
@@ -235,28 +238,53 @@ fn alternates(runs: &[&Run]) -> Option<Alternation> {
 /// `TCPI_OPT_SACK` of `include/uapi/linux/tcp.h`.
 const OPTION_SACK: u64 = 2;
 
-fn paused(runs: &[&Run]) -> Option<Paused> {
-    let pauses = runs.iter().map(|run| run.pauses.len()).sum();
-    if pauses == 0 || !runs.iter().any(|run| run.client.spoke() && run.server.kernel.spoke()) {
+/// Retransmissions of data. Those of the handshake came before the first look at the connection; nobody reports duplicates of
+/// a SYN.
+fn resent(kernel: &Kernel) -> u64 {
+    if kernel.info.get("bytes_retrans") == Some(&0) {
+        return 0;
+    }
+    let handshake = kernel.history.first().map_or(0, |look| u64::from(look.retransmissions));
+    kernel.get("total_retrans").saturating_sub(handshake)
+}
+
+/// Whether data of a transfer were lost; none: its retransmissions are neither all unneeded nor all needed.
+fn lost(run: &Run) -> Option<bool> {
+    if !run.client.spoke() || !run.server.kernel.spoke() {
         return None;
     }
-    let sum = |name: &str| -> u64 {
-        runs.iter().map(|run| run.client.get(name) + run.server.kernel.get(name)).sum()
-    };
-    let (resent, unneeded) = (sum("total_retrans"), sum("dsack_dups"));
-    let reports = runs.iter().all(|run| run.client.get("options") & OPTION_SACK != 0);
-    let lossy = match (resent, unneeded) {
+    let ends = [&run.client, &run.server.kernel].map(|kernel| (resent(kernel), kernel.get("dsack_dups")));
+    let reports = run.client.get("options") & OPTION_SACK != 0;
+    // Reports to an end that has sent no data again are about its SYN.
+    let unneeded: u64 = ends.iter().map(|(resent, reported)| (*reported).min(*resent)).sum();
+    match (ends.iter().map(|(resent, _)| resent).sum(), unneeded) {
         (0, _) => Some(false),
         // A receiver with SACK reports each duplicate (RFC 2883). Reports may be lost, so a smaller number is
         // inconclusive.
         (resent, unneeded) if reports && unneeded >= resent => Some(false),
         (_, 0) if reports => Some(true),
         _ => None,
+    }
+}
+
+/// Where data were lost, a rate outside of pauses is known to this share.
+const HELD: f64 = 0.25;
+
+fn paused(runs: &[&Run]) -> Option<Paused> {
+    let pauses = runs.iter().map(|run| run.pauses.len()).sum();
+    if pauses == 0 || !runs.iter().any(|run| run.client.spoke() && run.server.kernel.spoke()) {
+        return None;
+    }
+    let losses: Vec<Option<bool>> = runs.iter().map(|run| lost(run)).collect();
+    let lossy = match losses.iter().flatten().any(|lost| *lost) {
+        true => Some(true),
+        false => losses.iter().all(Option::is_some).then_some(false),
     };
     let rate = |run: &&Run| {
         let silent: f64 = run.pauses.iter().map(|pause| pause.until - pause.t).sum();
         let moving = run.seconds? - silent;
-        (moving > 0.0).then(|| run.bytes as f64 * 8.0 / moving)
+        let known = lossy == Some(false) || silent <= HELD * moving;
+        (moving > 0.0 && known).then(|| (silent / moving, run.bytes as f64 * 8.0 / moving))
     };
     let window = |run: &&Run| {
         let of = |get: &dyn Fn(&str) -> u64| match (get("snd_wnd"), get("snd_mss")) {
@@ -270,7 +298,7 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     Some(Paused {
         pauses,
         lossy,
-        rate_bps: runs.iter().filter_map(rate).max_by(f64::total_cmp),
+        rate_bps: runs.iter().filter_map(rate).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate),
         window_segments: runs.iter().filter_map(window).max_by(f64::total_cmp),
     })
 }
@@ -292,6 +320,7 @@ fn measured(name: &'static str, values: &[f64]) -> Option<Measured> {
 mod tests {
     use super::*;
     use crate::flow::Pause;
+    use crate::kernel::Look;
 
     /// A transfer down: the server's kernel has sent.
     fn transfer(resent: u64, unneeded: u64, options: u64) -> Run {
@@ -326,6 +355,30 @@ mod tests {
         ] {
             assert_eq!(of(resent, unneeded, options).unwrap().lossy, lossy, "{resent} {unneeded}");
         }
+        // What a kernel counts of the handshake is no data: a SYN was sent three times and reported, a SYN ACK twice.
+        let mut late = transfer(3, 1, OPTION_SACK);
+        let syn = |retransmissions| Look { retransmissions, ..Look::default() };
+        late.server.kernel.history.push(syn(2));
+        late.client.history.push(syn(3));
+        late.client.info.extend([("total_retrans", 3), ("dsack_dups", 2)].map(|(k, v)| (k.to_owned(), v)));
+        assert_eq!(paused(&[&late]).unwrap().lossy, Some(false));
+        late.server.kernel.info.insert("dsack_dups".to_owned(), 0);
+        assert_eq!(
+            paused(&[&late]).unwrap().lossy,
+            Some(true),
+            "no report of the segment that was sent again"
+        );
+        // A transfer with a loss decides; one that leaves it open does not hide that of another.
+        let (clean, open, lossy) =
+            (transfer(4, 4, OPTION_SACK), transfer(4, 2, OPTION_SACK), transfer(4, 0, OPTION_SACK));
+        assert_eq!(paused(&[&clean, &open, &lossy]).unwrap().lossy, Some(true));
+        assert_eq!(paused(&[&clean, &open]).unwrap().lossy, None);
+        // Behind a hole data wait while the link goes on: the transfer with the shorter pause tells the rate.
+        let mut hole = transfer(4, 0, OPTION_SACK);
+        (hole.seconds, hole.pauses[0].until) = (Some(26.0), 15.0);
+        let long = transfer(4, 0, OPTION_SACK);
+        assert_eq!(paused(&[&long, &hole]).unwrap().rate_bps, Some(100_000.0 * 8.0 / 21.0));
+        assert_eq!(paused(&[&long]).unwrap().rate_bps, None);
         let quiet = Run { pauses: Vec::new(), ..transfer(0, 0, OPTION_SACK) };
         assert_eq!(paused(&[&quiet]), None);
     }

@@ -333,6 +333,43 @@ fn a_path_is_measured_as_it_is() {
     assert!((1.7e6..2.1e6).contains(&buffer.rate_bps), "{buffer:?}");
 }
 
+/// SC-08: conditions of a path with a pause, from what both kernels count: spurious retransmissions are told from losses,
+/// and the handshake from data. 40 kbit/s and a window of 75 segments are those of the study; Eifel is recommended where
+/// nothing is lost, SCTP where data are.
+#[test]
+fn sc_08_a_path_with_a_pause_tells_its_conditions() {
+    let hop = |gate: &str, loss: &str| {
+        format!(
+            r#"
+            rate = "40 kbit/s"
+            delay = "100 ms"
+            queue = {{ drop-tail = {{ limit = "200 packets" }} }}
+            [[hop.gate]]
+            name = "spike"
+            at = "before-queue"
+            {gate}
+            {loss}
+            "#
+        )
+    };
+    let lost = "[[hop.loss]]\nname = \"errors\"\ndirections = \"down\"\npackets = \"12\"";
+    // The second pause is shorter than the timeout by then.
+    let cases = [
+        ("start = \"6 s\"\nlasts = \"6 s\"", "", 60_000, false),
+        ("start = \"20 s\"\nlasts = \"3 s\"", lost, 150_000, true),
+    ];
+    for (gate, loss, bytes, lossy) in cases {
+        let change = |plan: &mut Plan| (plan.socket.mss, plan.socket.window) = (Some(536), Some(40_000));
+        let steps = vec![(Test::Bulk { down: true, bytes, seconds: 0.0 }, 1)];
+        let Some(measured) = over(&hop(gate, loss), change, steps) else { return };
+        let found = Outcome::of(&measured.entries).unwrap().tests[0].paused.expect("a pause");
+        println!("{found:?}");
+        assert_eq!(found.lossy, Some(lossy), "{:?}", runs(&measured.entries));
+        assert!(found.rate_bps.is_some_and(|rate| (30e3..42.8e3).contains(&rate)), "{found:?}");
+        assert!(found.window_segments.is_some_and(|window| window >= 60.0), "{found:?}");
+    }
+}
+
 /// A path that stands still is a pause, told with its time; the connection lives on (WL-03).
 #[test]
 fn a_path_that_stands_still_is_a_pause() {

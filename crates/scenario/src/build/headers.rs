@@ -41,13 +41,15 @@ impl Builder<'_> {
             self.by_ledger(None, |config| (config.wire.header >= HEADERS).then(|| of(config)))
         };
         match link.compression {
-            // RFC 2507 section 7.13, 8-bit CID: CID, flags and checksum take 4 B, which suffices for segments
-            // of equal size. An ACK adds a delta of 3 B. Changed options are sent in full.
+            // RFC 2507 section 7.13, 8-bit CID: CID, flags and checksum take 4 B. Segments of equal size in one
+            // direction need no more, by a special case of the flags (as `SPECIAL_D` of RFC 1144 appendix A). An
+            // ACK adds a delta of 3 B, a zero and 16 bits. Changed options are sent in full.
             Some(HeaderCompression::Rfc2507) => {
                 sizes(|_| HeaderSizes { whole: HEADERS, data: 4, ack: 7, repeats_whole: true })
             }
-            // RFC 6846 section 8.2: formats seq_2 (5 B) and seq_4 (4 B); each of both timestamps adds at
-            // least 1 B.
+            // RFC 6846 section 8.2, sequential IP identifiers, CID 0: formats seq_2 (24 bits) and seq_4 (16 bits),
+            // each with the 2 B checksum of the irregular chain: 5 B and 4 B. Each of both timestamps adds at
+            // least 1 B. Fields checked against `rfc6846.h` of the ROHC library (rohc-lib.org).
             Some(HeaderCompression::Rohc) => sizes(|config| {
                 let (data, acks) = (config.timestamps, config.timestamps && config.wire.timestamps_on_acks);
                 let whole = HEADERS + if data { config.wire.timestamps } else { 0 };

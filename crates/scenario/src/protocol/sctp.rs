@@ -6,6 +6,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, Protocol};
+use base::Span;
 use host::{CodecConfig, FlowEnd};
 use sctp::config::{
     Burst, Config, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
@@ -51,8 +52,9 @@ pub(super) static TABLE: TableShape = table(
             "path-mtu",
             Shape::One(Kind::Word(PathMtu::NAMES)),
             NO,
-            "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; with `off` routers cut them up.",
+            "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; `probe` looks for the largest packet by probes as well (RFC 8899); with `off` routers cut them up.",
         ),
+        field("probe-timer", SPAN, NO, "How long the answer to a probe of the path MTU is waited for, 1 s at least (PROBE_TIMER)."),
         field("chunk", BYTES, NO, "Most user data in a DATA chunk. Without it, what the MTU holds."),
         field(
             "data-header",
@@ -207,6 +209,15 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     let word = |key: &str| reader.word(key);
     over(&mut c.mtu, small("mtu"));
     over(&mut c.path_mtu, word("path-mtu").and_then(PathMtu::from_name));
+    over(&mut c.probe_timer, reader.span("probe-timer"));
+    if c.probe_timer < Span::from_secs(1) {
+        let message = "the timer of probes is 1 s at least (RFC 8899 section 5.1.1)";
+        cx.push(
+            Diagnostic::error("bad-value", reader.place("probe-timer"), message)
+                .help("write probe-timer = \"1 s\" or more"),
+        );
+        return None;
+    }
     c.chunk = small("chunk").or(c.chunk);
     c.data_header = small("data-header").or(c.data_header);
     c.sack_size = small("sack-size").or(c.sack_size);

@@ -40,6 +40,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("CWR", &["tsn"]),
     ("SHUTDOWN-COMPLETE", &["reflected"]),
     ("FORWARD-TSN", &["cum", "streams"]),
+    ("PAD", &["len"]),
     ("UNKNOWN", &["type"]),
 ];
 
@@ -176,6 +177,7 @@ impl Pattern {
                     streams.ok_or("`streams` of FORWARD-TSN is a list such as 0:4,2:7")?,
                 )
             }
+            "PAD" => Chunk::Pad(self.of("len", 1000)?),
             _ => Chunk::Unknown(self.of("type", 63)?, 0, Opaque::from([])),
         })
     }
@@ -304,6 +306,7 @@ pub(crate) fn describe(chunk: &Chunk) -> Pattern {
             let all = if all.is_empty() { "none".to_owned() } else { all.join(",") };
             ("FORWARD-TSN", vec![("cum", below(*cum)), ("streams", all)])
         }
+        Chunk::Pad(bytes) => ("PAD", vec![("len", bytes.to_string())]),
         Chunk::Unknown(kind, ..) => ("UNKNOWN", vec![("type", kind.to_string())]),
     };
     let words = words.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();

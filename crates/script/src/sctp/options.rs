@@ -2,7 +2,9 @@
 
 use base::Span;
 use sctp::Config;
-use sctp::config::{Burst, Immediate, InitialWindow, Missing, Repeated, Response, Spurious, WindowUnit};
+use sctp::config::{
+    Burst, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
+};
 use toml::{Table, Value};
 use transport::endpoint::Role;
 
@@ -61,6 +63,8 @@ fn set(out: &mut Options, key: &str, value: &Value) -> Option<()> {
         "peer-prsctp" => out.peer[0] = flag()?,
         "peer-ecn" => out.peer[1] = flag()?,
         "mtu" => c.mtu = count().filter(|mtu| (100..=65_535).contains(mtu))?,
+        "path-mtu" => named(&mut c.path_mtu, PathMtu::from_name(word()?))?,
+        "probe-timer" => c.probe_timer = span().filter(|timer| *timer >= Span::from_secs(1))?,
         "chunk" => c.chunk = Some(count()?),
         "bundle" => c.bundle = flag()?,
         "window" => c.window = u64::from(count()?),

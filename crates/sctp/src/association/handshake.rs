@@ -228,6 +228,7 @@ impl Association {
         for (index, path) in self.paths.iter_mut().enumerate() {
             *path = Path::new(&self.config, index == 0);
         }
+        self.begin_search();
         self.counts.restarts += 1;
     }
 
@@ -253,6 +254,7 @@ impl Association {
         self.control = IDLE;
         self.data_path = self.primary;
         let verifies = self.config.verifies_path && self.role == Role::Active;
+        self.start_search(now, usize::from(self.primary));
         let Association { paths, config, chance, primary, .. } = self;
         for path in paths.iter_mut() {
             path.schedule_beat(config, now, chance);

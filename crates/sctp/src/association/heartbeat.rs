@@ -66,14 +66,17 @@ impl Association {
 
     /// A heartbeat came back by its path.
     pub(super) fn on_heartbeat_ack(&mut self, now: Time, info: &Opaque) {
+        if self.on_probe_ack(now, info) {
+            return;
+        }
         let Some((index, path)) = info.first().and_then(|i| Some((*i, self.paths.get_mut(usize::from(*i))?)))
         else {
             return;
         };
-        let Some((nonce, sent)) = path.beat else { return };
-        if **info != *information(index, sent, nonce) {
+        let Some((_, sent)) = path.beat.filter(|(nonce, sent)| **info == *information(index, *sent, *nonce))
+        else {
             return;
-        }
+        };
         path.beat = None;
         let confirmed = path.reach == Reach::Unconfirmed;
         path.reached();
@@ -81,6 +84,7 @@ impl Association {
         if confirmed {
             //= RFC 9260 section 5.4: once an address is confirmed, it is tested as any other
             path.schedule_beat(&self.config, now, &mut self.chance);
+            self.start_search(now, usize::from(index));
         }
         self.errors = 0;
         self.counts.heartbeats_acked += 1;

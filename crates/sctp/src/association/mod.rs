@@ -7,6 +7,7 @@ mod handshake;
 mod heartbeat;
 mod partial;
 mod path_mtu;
+mod probing;
 mod receipt;
 mod receive;
 mod shutdown;
@@ -15,6 +16,7 @@ mod transmit;
 
 use crate::chunk::{Chunk, Data, Opaque, Packet};
 use crate::config::Config;
+use crate::path::search::Search;
 use crate::path::{Path, Reach};
 use crate::stream::{Inbound, Outbound};
 use base::rng::Stream;
@@ -109,6 +111,8 @@ const IDLE: Control = Control { deadline: Time::NEVER, tries: 0 };
 pub struct Counts {
     /// HEARTBEAT chunks sent.
     pub heartbeats: u64,
+    /// Probes of the path MTU sent (RFC 8899).
+    pub probes: u64,
     /// HEARTBEAT ACK chunks that came in time.
     pub heartbeats_acked: u64,
     /// New data went to another path than before.
@@ -132,6 +136,8 @@ pub struct Counts {
 /// One end of an association.
 pub struct Association {
     config: Arc<Config>,
+    /// Largest IP packet of the interface, bytes.
+    interface_mtu: u32,
     role: Role,
     state: State,
     ports: [u16; 2],
@@ -192,7 +198,8 @@ impl Association {
         let tag = (chance.bits() as u32).max(1);
         let initial = chance.bits() as u32;
         let paths = (0..config.paths.max(1)).map(|path| Path::new(&config, path == 0)).collect();
-        Association {
+        let mut association = Association {
+            interface_mtu: config.mtu,
             role,
             state: State::Closed,
             ports,
@@ -229,7 +236,9 @@ impl Association {
             verdicts: Verdicts::default(),
             counts: Counts::default(),
             config,
-        }
+        };
+        association.begin_search();
+        association
     }
 
     /// Its options.
@@ -330,6 +339,7 @@ impl Association {
         for path in &mut self.paths {
             path.timer.stop();
             path.beat_due = Time::NEVER;
+            path.search.iter_mut().for_each(Search::stop);
         }
     }
 

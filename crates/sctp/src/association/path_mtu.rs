@@ -4,8 +4,8 @@
 //! as a packet. A chunk that has a number keeps its size: one that is too large for its path is sent again in a packet that
 //! routers may cut up (section 6.9).
 //!
-//! Departures: congestion windows of all paths count packets of the smallest path. Nothing probes for a larger MTU, and a
-//! router that is silent is a black hole (RFC 8899 would find it by heartbeats with padding).
+//! Departures: congestion windows of all paths count packets of the smallest path. Without probes (see `probing`) nothing looks
+//! for a larger MTU, and a router that is silent is a black hole.
 
 use super::{Association, Fate};
 use crate::chunk::{COMMON_HEADER, Chunk, IP_HEADER, Packet};
@@ -24,11 +24,17 @@ impl Association {
         let mtu = mtu.max(LEAST);
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return };
         //= RFC 1191 section 5: a message that tells more than is used is false
-        if self.config.path_mtu == PathMtu::Off || mtu >= target.mtu {
-            return;
+        match self.config.path_mtu {
+            PathMtu::Off => return,
+            PathMtu::Probe => {
+                if !self.probe_too_big(io.now, path, mtu) {
+                    return;
+                }
+            }
+            PathMtu::Icmp if mtu >= target.mtu => return,
+            PathMtu::Icmp => target.mtu = mtu,
         }
-        target.mtu = mtu;
-        if mtu < self.config.mtu {
+        if self.config.path_mtu == PathMtu::Icmp && mtu < self.config.mtu {
             self.config = Arc::new(Config { mtu, ..(*self.config).clone() });
         }
         if self.associated() {
@@ -39,7 +45,7 @@ impl Association {
 
     //= RFC 1191 section 6.4: what was too large is sent again at once, and it is no sign of congestion
     /// Marks the outstanding chunks of a path that do not fit through it.
-    fn resend_larger(&mut self, path: u8, mtu: u32) {
+    pub(super) fn resend_larger(&mut self, path: u8, mtu: u32) {
         let target = &mut self.paths[usize::from(path)];
         for sent in self.sent.iter_mut().filter(|s| s.path == path && s.fate == Fate::Flight) {
             if IP_HEADER + COMMON_HEADER + Chunk::Data(sent.data).size() <= mtu {

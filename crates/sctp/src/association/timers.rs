@@ -12,7 +12,13 @@ impl Association {
     pub(super) fn earliest(&self) -> Time {
         let paths = self.paths.iter().map(|path| path.timer.deadline().min(path.beat_due)).min();
         let lifetimes = if self.associated() { self.lifetime() } else { Time::NEVER };
-        paths.unwrap_or(Time::NEVER).min(self.control.deadline).min(self.receipt.deadline).min(lifetimes)
+        let probes = if self.associated() { self.next_probe() } else { Time::NEVER };
+        paths
+            .unwrap_or(Time::NEVER)
+            .min(probes)
+            .min(self.control.deadline)
+            .min(self.receipt.deadline)
+            .min(lifetimes)
     }
 
     /// When the next message is of no use any more.
@@ -41,6 +47,9 @@ impl Association {
             }
         }
         self.on_beats(io);
+        if self.associated() {
+            self.on_probes(io);
+        }
         if self.receipt.deadline <= io.now {
             self.receipt.due = true;
             self.receipt.deadline = Time::NEVER;
@@ -87,6 +96,7 @@ impl Association {
             self.end(true);
             return;
         }
+        self.suspect_black_hole(io.now, path);
         self.record_window(io, index);
         self.rush = Some(if self.paths.len() > 1 { self.alternative(path) } else { path });
         // Another path has a window of its own.

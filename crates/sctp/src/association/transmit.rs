@@ -25,7 +25,9 @@ impl Association {
             ([Chunk::Sack(_)], _, Some(size)) => size,
             _ => IP_HEADER + packet.size(),
         };
-        let packet = Packet { divisible: self.may_be_cut(path, size), ..packet };
+        //= RFC 8899 section 3: a probe must not be cut up
+        let probes = packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Pad(_)));
+        let packet = Packet { divisible: !probes && self.may_be_cut(path, size), ..packet };
         let cause = Association::cause_of(&packet.chunks);
         let ecn = if self.peer.ecn && packet.data().next().is_some() { ECT0 } else { 0 };
         let lifetime = self.lifetime_of(io.now, &packet);
@@ -48,6 +50,7 @@ impl Association {
 
     /// Sends all that may be sent now.
     pub(super) fn flush(&mut self, io: &mut Io<'_, Packet>) {
+        self.fit_chunks();
         if self.may_send() {
             self.give_up_expired(io.now);
             let limits: Vec<u64> = self.paths.iter().map(|path| self.limit(path)).collect();

@@ -122,6 +122,7 @@ fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> 
             let one = |b: &[u8]| Some((u16_at(b, 0)?, u64::from(u16_at(b, 2)?)));
             Chunk::ForwardTsn(cumulative, streams.filter_map(one).collect())
         }
+        kind::PAD => Chunk::Pad(u16::try_from(value.len()).ok()?),
         other => Chunk::Unknown(other, flags, value.into()),
     })
 }

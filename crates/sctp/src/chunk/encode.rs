@@ -3,7 +3,7 @@
 use super::{Chunk, Failure, Init, Packet, crc32c};
 
 pub(super) mod kind {
-    //! Chunk types (RFC 9260 section 3.2, RFC 3758, RFC 4960 appendix A).
+    //! Chunk types (RFC 9260 section 3.2, RFC 3758, RFC 4820, RFC 4960 appendix A).
     pub(in crate::chunk) const DATA: u8 = 0;
     pub(in crate::chunk) const INIT: u8 = 1;
     pub(in crate::chunk) const INIT_ACK: u8 = 2;
@@ -19,6 +19,7 @@ pub(super) mod kind {
     pub(in crate::chunk) const ECNE: u8 = 12;
     pub(in crate::chunk) const CWR: u8 = 13;
     pub(in crate::chunk) const SHUTDOWN_COMPLETE: u8 = 14;
+    pub(in crate::chunk) const PAD: u8 = 132;
     pub(in crate::chunk) const FORWARD_TSN: u8 = 192;
 }
 
@@ -82,6 +83,7 @@ fn head(chunk: &Chunk) -> (u8, u8) {
         Chunk::Ecne(_) => (kind::ECNE, 0),
         Chunk::Cwr(_) => (kind::CWR, 0),
         Chunk::ShutdownComplete { reflected } => (kind::SHUTDOWN_COMPLETE, bit(0, *reflected)),
+        Chunk::Pad(_) => (kind::PAD, 0),
         Chunk::ForwardTsn(..) => (kind::FORWARD_TSN, 0),
         Chunk::Unknown(kind, flags, _) => (*kind, *flags),
     }
@@ -131,6 +133,7 @@ fn value(chunk: &Chunk, [own, peer]: [u32; 2], out: &mut Vec<u8>) {
                 out.extend((*ssn as u16).to_be_bytes());
             }
         }
+        Chunk::Pad(bytes) => out.resize(out.len() + usize::from(*bytes), 0),
         Chunk::ShutdownAck | Chunk::CookieAck | Chunk::ShutdownComplete { .. } => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Chunks and packets (RFC 9260 section 3, RFC 3758 section 3.2): what one SCTP packet holds, in terms of the model.
+//! Chunks and packets (RFC 9260 section 3, RFC 3758 section 3.2, RFC 4820): what one SCTP packet holds, in terms of the model.
 
 pub mod crc32c;
 mod decode;
@@ -151,6 +151,8 @@ pub enum Chunk {
     },
     /// FORWARD TSN (RFC 3758): everything below is given up, and of these streams everything up to these numbers.
     ForwardTsn(u64, Vec<(u16, u64)>),
+    /// PAD (RFC 4820): so many bytes that say nothing.
+    Pad(u16),
     /// A chunk of unknown type: its type, flags and value. The two highest bits of the type say what to do with it
     /// (section 3.2).
     Unknown(u8, u8, Opaque),
@@ -176,6 +178,7 @@ impl Chunk {
             Chunk::CookieEcho(cookie) => padded(4 + cookie.len() as u32),
             Chunk::ShutdownAck | Chunk::CookieAck | Chunk::ShutdownComplete { .. } => 4,
             Chunk::Unknown(_, _, value) => padded(4 + value.len() as u32),
+            Chunk::Pad(bytes) => padded(4 + u32::from(*bytes)),
             Chunk::ForwardTsn(_, streams) => 8 + 4 * streams.len() as u32,
         }
     }

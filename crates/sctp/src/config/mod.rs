@@ -97,6 +97,8 @@ base::named! {
     pub enum PathMtu {
         /// By ICMP errors; packets must not be cut up (RFC 9260 section 7.3, RFC 1191).
         Icmp = "icmp",
+        /// By ICMP errors, and by probes that routers need not answer (RFC 8899).
+        Probe = "probe",
         /// It is not: routers cut up what is larger.
         Off = "off",
     }
@@ -109,6 +111,8 @@ pub struct Config {
     pub mtu: u32,
     /// How the MTU of a path is learned.
     pub path_mtu: PathMtu,
+    /// PROBE_TIMER: how long the answer to a probe is waited for (RFC 8899 section 5.1.1).
+    pub probe_timer: Span,
     /// Most bytes of user data in a DATA chunk; none: what an unbundled chunk can hold in the MTU.
     pub chunk: Option<u32>,
     /// IP packet of a single DATA chunk beyond its user data, bytes; none: real sizes.

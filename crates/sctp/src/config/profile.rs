@@ -45,6 +45,8 @@ pub(super) fn rfc9260() -> Config {
     Config {
         mtu: 1500,
         path_mtu: PathMtu::Icmp,
+        // RFC 8899 section 5.1.1: 1 s at least, and about 15 s.
+        probe_timer: Span::from_secs(15),
         chunk: None,
         data_header: None,
         sack_size: None,

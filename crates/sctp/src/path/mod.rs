@@ -1,9 +1,12 @@
 //! Path: one destination address of the peer (RFC 9260 sections 6.3, 7, 8.2, 8.3), with its congestion window, retransmission
 //! timer, error counter and heartbeats.
 
+pub mod search;
+
 use crate::config::{Config, Repeated};
 use base::rng::Stream;
 use base::{Span, Time};
+use search::Search;
 use transport::recovery::rto::RtoTimer;
 
 /// What is known of whether a path leads to the peer.
@@ -33,6 +36,8 @@ pub struct Saved {
 pub struct Path {
     /// Largest IP packet that is known to pass, bytes (section 7.3).
     pub mtu: u32,
+    /// The search for it by probes, if there is one.
+    pub search: Option<Search>,
     /// Congestion window, bytes.
     pub cwnd: u64,
     /// Slow-start threshold, bytes.
@@ -69,6 +74,7 @@ impl Path {
     pub(crate) fn new(config: &Config, primary: bool) -> Path {
         Path {
             mtu: config.mtu,
+            search: None,
             cwnd: config.first_window(),
             threshold: config.initial_threshold.unwrap_or(u64::MAX),
             partial: 0,

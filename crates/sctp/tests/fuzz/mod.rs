@@ -7,6 +7,7 @@ use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Span, Time};
 use sctp::chunk::{Origins, Packet, crc32c, decode};
+use sctp::config::PathMtu;
 use sctp::{Association, Config};
 use transport::app::Socket as _;
 use transport::endpoint::{Endpoint as _, Role};
@@ -20,9 +21,13 @@ fn io<'a>(now: Time, out: &'a mut Vec<Outgoing<Packet>>, tracer: &'a mut Tracer)
 /// router: an MTU in the first two of the bytes.
 pub(crate) fn packets(mut bytes: &[u8]) {
     let chance = |name| Seed { seed: 1, repetition: 0 }.stream("fuzz", name);
+    // Half of the inputs: ends that probe their path.
+    let path_mtu =
+        if bytes.first().is_some_and(|how| how & 0x80 != 0) { PathMtu::Probe } else { PathMtu::Icmp };
+    let config = || Config { path_mtu, ..Config::default() };
     let mut ends = [
-        Association::new(Config::default(), Role::Active, [1, 2], chance("a")),
-        Association::new(Config::default(), Role::Passive, [2, 1], chance("b")),
+        Association::new(config(), Role::Active, [1, 2], chance("a")),
+        Association::new(config(), Role::Passive, [2, 1], chance("b")),
     ];
     ends[0].write(20_000);
     let (mut now, mut out, mut tracer) = (Time::ZERO, Vec::new(), Tracer::off());

@@ -1,0 +1,148 @@
+//! Probes of the path MTU in SCTP (RFC 8899 section 6.2): a HEARTBEAT and a PAD chunk in a packet of the size in question.
+//!
+//! An association begins with packets of BASE_PLPMTU (1200 bytes). Each path has a search of its own; new chunks are cut for
+//! the smallest path that is active. Chunks that are larger than what passes go in packets that may be cut up (RFC 9260
+//! section 6.9).
+//!
+//! Departures: probes are not counted in a congestion window, and no round trip is taken from them. Repeated expirations of
+//! T3-rtx stand for the loss of full-sized packets.
+
+use super::{Association, State};
+use crate::chunk::{COMMON_HEADER, Chunk, IP_HEADER, Opaque, Packet};
+use crate::config::{Config, PathMtu};
+use crate::path::search::{BASE, Search};
+use base::Time;
+use std::sync::Arc;
+use transport::Io;
+
+/// Expirations of T3-rtx in a row that are taken for a black hole: as many as there are probes of a size.
+const BLACK_HOLE: u32 = 3;
+/// Header of a chunk, bytes.
+const CHUNK_HEADER: u32 = 4;
+
+impl Association {
+    /// Each path begins with the base size, and will search for a larger one.
+    pub(super) fn begin_search(&mut self) {
+        if self.config.path_mtu != PathMtu::Probe {
+            return;
+        }
+        let mtu = self.interface_mtu.min(BASE);
+        self.config = Arc::new(Config { mtu, ..(*self.config).clone() });
+        for path in &mut self.paths {
+            (path.mtu, path.search) = (mtu, Search::new(self.interface_mtu));
+        }
+    }
+
+    //= RFC 8899 section 6.2.1.2: probing can start directly after the handshake
+    /// Connectivity of a path was confirmed.
+    pub(super) fn start_search(&mut self, now: Time, path: usize) {
+        if let Some(search) = self.paths.get_mut(path).and_then(|path| path.search.as_mut()) {
+            search.start(now);
+        }
+    }
+
+    /// Probes that are due.
+    pub(super) fn on_probes(&mut self, io: &mut Io<'_, Packet>) {
+        let timer = self.config.probe_timer;
+        for path in 0..self.paths.len() as u8 {
+            let Association { paths, chance, .. } = self;
+            let target = &mut paths[usize::from(path)];
+            let active = target.is_active();
+            let Some(search) = target.search.as_mut().filter(|search| search.due() <= io.now) else {
+                continue;
+            };
+            if self.state == State::ShutdownSent || self.state == State::ShutdownAckSent {
+                search.stop();
+            } else if active {
+                let before = target.mtu;
+                let probe = search.expire(io.now, timer, &mut target.mtu, || chance.bits());
+                let (size, after) = (search.size(), target.mtu);
+                if after < before {
+                    self.resend_larger(path, after);
+                }
+                if let Some((nonce, first)) = probe {
+                    self.send_probe(io, path, size, nonce, first);
+                }
+            } else {
+                search.postpone(io.now, timer);
+            }
+        }
+    }
+
+    fn send_probe(&mut self, io: &mut Io<'_, Packet>, path: u8, size: u32, nonce: u64, first: Time) {
+        let beat = Chunk::Heartbeat(information(path, size, first, nonce));
+        let rest = size.saturating_sub(IP_HEADER + COMMON_HEADER + beat.size());
+        let mut chunks = vec![beat];
+        if let Some(padding) = rest.checked_sub(CHUNK_HEADER) {
+            chunks.push(Chunk::Pad(padding as u16));
+        }
+        self.counts.probes += 1;
+        let packet = self.packet(chunks);
+        self.emit(io, path, packet);
+    }
+
+    /// The answer to a probe; false if it is none.
+    pub(super) fn on_probe_ack(&mut self, now: Time, info: &Opaque) -> bool {
+        let Some(index) = info.first().map(|index| usize::from(*index)) else { return false };
+        let Some(path) = self.paths.get_mut(index) else { return false };
+        let Some(search) = &mut path.search else { return false };
+        let Some((nonce, first)) = search.sent() else { return false };
+        if **info != *information(index as u8, search.size(), first, nonce) {
+            return false;
+        }
+        path.mtu = search.pass(now);
+        //= RFC 8899 section 6.2.1.2: a successful probe updates the association and path counters
+        path.reached();
+        self.errors = 0;
+        self.choose_path();
+        true
+    }
+
+    /// A router says that no more than `mtu` bytes pass; false if that is no news.
+    pub(super) fn probe_too_big(&mut self, now: Time, path: u8, mtu: u32) -> bool {
+        let Some(target) = self.paths.get_mut(usize::from(path)) else { return false };
+        let Some(search) = &mut target.search else { return false };
+        search.too_big(now, mtu);
+        let smaller = mtu < target.mtu;
+        target.mtu = target.mtu.min(mtu);
+        smaller
+    }
+
+    /// T3-rtx of a path has expired again: full-sized packets may be lost by their size.
+    pub(super) fn suspect_black_hole(&mut self, now: Time, path: u8) {
+        let target = &mut self.paths[usize::from(path)];
+        if target.errors >= BLACK_HOLE
+            && let Some(search) = &mut target.search
+            && let Some(mtu) = search.black_hole(now, target.mtu)
+        {
+            target.mtu = mtu;
+        }
+    }
+
+    /// New chunks are cut for the smallest path that is active, or for the primary one while none is.
+    pub(super) fn fit_chunks(&mut self) {
+        if self.config.path_mtu != PathMtu::Probe {
+            return;
+        }
+        let active = self.paths.iter().filter(|path| path.is_active()).map(|path| path.mtu).min();
+        let mtu = active.unwrap_or(self.paths[usize::from(self.primary)].mtu);
+        if mtu != self.config.mtu {
+            self.config = Arc::new(Config { mtu, ..(*self.config).clone() });
+        }
+    }
+
+    /// When the next probe of any path is due.
+    pub(super) fn next_probe(&self) -> Time {
+        let due = self.paths.iter().filter_map(|path| path.search.as_ref()).map(Search::due).min();
+        due.unwrap_or(Time::NEVER)
+    }
+}
+
+/// The information of a probe: that of a heartbeat, with the size of the probe.
+fn information(path: u8, size: u32, first: Time, nonce: u64) -> Opaque {
+    let [high, low] = (size as u16).to_be_bytes();
+    let mut out = vec![path, 1, high, low];
+    out.extend(first.as_nanos().to_be_bytes());
+    out.extend(nonce.to_be_bytes());
+    out.into()
+}

@@ -1,0 +1,287 @@
+//! Path MTU discovery by probes (RFC 8899): the search of one network path.
+//!
+//! A probe is a packet of the size in question: a HEARTBEAT, and a PAD chunk (RFC 4820) that fills it up. Its answer says
+//! that the size passes. Three probes in a row without an answer say that it does not, and nothing about congestion.
+//!
+//! The largest size is tried first, since most paths carry it; then the interval of sizes is halved (section 5.3.2 leaves the
+//! choice open). Sizes are multiples of four bytes, as chunks are.
+//!
+//! Departures: a router's message is believed at once, as without probes, and a probe of its size confirms it. Where a smaller
+//! size than BASE_PLPMTU has passed before, it is the base.
+
+use base::{Span, Time};
+
+/// MIN_PLPMTU of IPv4, bytes (RFC 8899 section 5.1.2).
+pub const LEAST: u32 = 68;
+/// BASE_PLPMTU, bytes (section 5.1.2).
+pub const BASE: u32 = 1200;
+/// MAX_PROBES (section 5.1.2).
+const MAX_PROBES: u32 = 3;
+/// PMTU_RAISE_TIMER (section 5.1.1).
+const RAISE: Span = Span::from_secs(600);
+/// Bytes between two sizes that are told apart.
+const STEP: u32 = 4;
+
+base::named! {
+    /// The phase of a search (RFC 8899 section 5.2). Without a search, it is disabled.
+    pub enum Phase {
+        /// The base size is probed.
+        Base = "base",
+        /// The base size does not pass: packets have the least size.
+        Error = "error",
+        /// Larger sizes are probed.
+        Searching = "searching",
+        /// The largest size that passes is known.
+        Complete = "complete",
+    }
+}
+
+/// A search for the largest packet that a path carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Search {
+    phase: Phase,
+    /// MAX_PLPMTU: the largest packet of the interface, bytes.
+    max: u32,
+    /// Largest size known to pass, bytes.
+    low: u32,
+    /// Largest size not known to fail, bytes.
+    high: u32,
+    /// PROBED_SIZE, bytes.
+    size: u32,
+    /// PROBE_COUNT: probes of this size without an answer.
+    tries: u32,
+    /// Nonce of the heartbeats of this size, and when the first one was sent.
+    sent: Option<(u64, Time)>,
+    /// When the next probe is due: PROBE_TIMER, or PMTU_RAISE_TIMER.
+    due: Time,
+}
+
+impl Search {
+    /// A search up to the MTU of the interface; none where that has no room for a probe.
+    pub(crate) fn new(mtu: u32) -> Option<Search> {
+        let max = mtu / STEP * STEP;
+        (max >= LEAST).then_some(Search {
+            phase: Phase::Base,
+            max,
+            low: LEAST,
+            high: max,
+            size: max.min(BASE),
+            tries: 0,
+            sent: None,
+            due: Time::NEVER,
+        })
+    }
+
+    /// Its phase.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+    /// The size that is probed, bytes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+    pub(crate) fn sent(&self) -> Option<(u64, Time)> {
+        self.sent
+    }
+
+    /// Connectivity was confirmed: the next probe is due.
+    pub(crate) fn start(&mut self, now: Time) {
+        self.due = now + Span::from_nanos(1);
+    }
+    /// No probe is sent any more.
+    pub(crate) fn stop(&mut self) {
+        self.due = Time::NEVER;
+    }
+    /// Nothing is probed on a path that does not reach the peer.
+    pub(crate) fn postpone(&mut self, now: Time, timer: Span) {
+        self.due = now + timer;
+    }
+
+    /// The next size, from the start of its count.
+    fn probe(&mut self, phase: Phase, size: u32, now: Time) {
+        (self.phase, self.size, self.tries, self.sent) = (phase, size, 0, None);
+        self.start(now);
+    }
+
+    /// Between what passes and what does not; the search ends where nothing lies between.
+    fn advance(&mut self, now: Time) {
+        let between = self.high.saturating_sub(self.low);
+        if between < STEP {
+            (self.phase, self.tries, self.sent) = (Phase::Complete, 0, None);
+            self.due = now + RAISE;
+        } else if self.high == self.max {
+            self.probe(Phase::Searching, self.max, now);
+        } else {
+            self.probe(Phase::Searching, self.low + (between / 2).next_multiple_of(STEP), now);
+        }
+    }
+
+    //= RFC 8899 section 5.2: MAX_PROBES without an answer end the search in ERROR, or the interval at this size
+    /// The timer has expired. Some: a probe of [`Search::size`] leaves, and its nonce is this. The path carries no more than
+    /// `mtu` bytes after that.
+    pub(crate) fn expire(
+        &mut self,
+        now: Time,
+        timer: Span,
+        mtu: &mut u32,
+        nonce: impl FnOnce() -> u64,
+    ) -> Option<(u64, Time)> {
+        if self.phase == Phase::Complete {
+            //= RFC 8899 section 5.1.1: after PMTU_RAISE_TIMER, the search phase is entered again
+            self.high = self.max;
+            self.advance(now);
+        } else if self.tries >= MAX_PROBES {
+            match self.phase {
+                Phase::Base | Phase::Error => {
+                    self.high =
+                        if self.phase == Phase::Base { self.size - STEP } else { self.high }.max(LEAST);
+                    (self.low, *mtu) = (LEAST, (*mtu).min(LEAST));
+                    self.probe(Phase::Error, LEAST, now);
+                }
+                Phase::Searching | Phase::Complete => {
+                    self.high = self.size - STEP;
+                    self.advance(now);
+                }
+            }
+        }
+        if self.phase == Phase::Complete {
+            return None;
+        }
+        self.tries += 1;
+        self.due = now + timer;
+        let sent = *self.sent.get_or_insert_with(|| (nonce(), now));
+        Some(sent)
+    }
+
+    /// A probe was answered: the path carries packets of its size, which is returned.
+    pub(crate) fn pass(&mut self, now: Time) -> u32 {
+        let passed = self.size;
+        self.low = passed;
+        self.high = self.high.max(passed);
+        self.advance(now);
+        passed
+    }
+
+    /// A router says that no more than `told` bytes pass.
+    pub(crate) fn too_big(&mut self, now: Time, told: u32) {
+        let told = (told / STEP * STEP).max(LEAST);
+        if told >= self.high {
+            return;
+        }
+        self.high = told;
+        if told < self.low {
+            self.low = LEAST;
+        }
+        self.probe(Phase::Searching, told, now);
+    }
+
+    //= RFC 8899 section 4.3: a black hole was found: the base size is confirmed anew
+    /// Repeated timeouts: what passed before may not pass now. The size that packets have from here on, if it is another.
+    pub(crate) fn black_hole(&mut self, now: Time, mtu: u32) -> Option<u32> {
+        if matches!(self.phase, Phase::Base | Phase::Error) {
+            return None;
+        }
+        let base = self.max.min(BASE).min(mtu / STEP * STEP).max(LEAST);
+        (self.low, self.high) = (LEAST, self.max);
+        self.probe(Phase::Base, base, now);
+        Some(base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMER: Span = Span::from_secs(15);
+
+    /// Plays a search against a path that carries `carries(t)` bytes at each time, for `lasts` seconds; the MTU at the end,
+    /// the phase, and every probe: when it left and its size.
+    fn play(max: u32, lasts: u64, carries: impl Fn(u64) -> u32) -> (u32, Phase, Vec<(u64, u32)>) {
+        let mut search = Search::new(max).expect("room for a probe");
+        let mut mtu = max.min(BASE);
+        let mut probes = Vec::new();
+        search.start(Time::ZERO);
+        while search.due() < Time::ZERO + Span::from_secs(lasts) {
+            let now = search.due();
+            let Some(_) = search.expire(now, TIMER, &mut mtu, || 7) else { continue };
+            let seconds = now.since(Time::ZERO).as_nanos() / 1_000_000_000;
+            probes.push((seconds, search.size()));
+            if search.size() <= carries(seconds) {
+                mtu = search.pass(now + Span::from_millis(100));
+            }
+        }
+        (mtu, search.phase(), probes)
+    }
+
+    #[test]
+    fn a_path_of_full_size_takes_two_probes() {
+        let (mtu, phase, probes) = play(1500, 500, |_| 1500);
+        assert_eq!((mtu, phase), (1500, Phase::Complete));
+        assert_eq!(probes, [(0, 1200), (0, 1500)]);
+    }
+
+    /// Every size is found to four bytes, from the least one on.
+    #[test]
+    fn every_size_is_found() {
+        for carries in (68..=1500).step_by(7) {
+            let (mtu, phase, probes) = play(1500, 600, |_| carries);
+            assert_eq!((mtu, phase), (carries / 4 * 4, Phase::Complete), "{carries}");
+            // Three probes of each size that does not pass, one of each that does; nine halvings at most.
+            assert!(probes.len() <= 3 * 10 + 10, "{carries}: {}", probes.len());
+        }
+    }
+
+    /// Below the base: three probes of the base, 15 s apart, then the least size.
+    #[test]
+    fn below_the_base_the_least_size_is_used_until_a_larger_one_passes() {
+        let (mtu, phase, probes) = play(1500, 46, |_| 1006);
+        assert_eq!(probes[..5], [(0, 1200), (15, 1200), (30, 1200), (45, 68), (45, 632)]);
+        assert!(phase == Phase::Searching && mtu >= 632, "{mtu}");
+    }
+
+    /// A path that carries more later is found by the timer of ten minutes.
+    #[test]
+    fn a_larger_path_is_found_after_ten_minutes() {
+        let carries = |t: u64| if t < 500 { 1300 } else { 1500 };
+        assert_eq!(play(1500, 500, carries).0, 1300);
+        let (mtu, _, probes) = play(1500, 1500, carries);
+        assert_eq!(mtu, 1500);
+        let raised = probes.iter().filter(|(t, size)| *t > 500 && *size == 1500).collect::<Vec<_>>();
+        assert_eq!(raised.len(), 1, "{probes:?}");
+    }
+
+    #[test]
+    fn a_router_that_tells_is_believed_and_its_size_is_confirmed() {
+        let mut search = Search::new(1500).unwrap();
+        let mut mtu = 1200;
+        search.start(Time::ZERO);
+        search.expire(search.due(), TIMER, &mut mtu, || 1);
+        search.too_big(Time::ZERO, 1006);
+        assert_eq!((search.phase(), search.size()), (Phase::Searching, 1004));
+        search.expire(search.due(), TIMER, &mut mtu, || 2);
+        assert_eq!((search.pass(Time::ZERO), search.phase()), (1004, Phase::Complete));
+        // It may lie, but not below the least size, and never upward.
+        search.too_big(Time::ZERO, 1400);
+        assert_eq!(search.phase(), Phase::Complete);
+        search.too_big(Time::ZERO, 0);
+        assert_eq!(search.size(), LEAST);
+    }
+
+    #[test]
+    fn a_black_hole_leads_back_to_the_base() {
+        let mut search = Search::new(1500).unwrap();
+        let mut mtu = 1200;
+        search.start(Time::ZERO);
+        assert_eq!(search.black_hole(Time::ZERO, mtu), None, "the base is probed already");
+        for _ in 0..2 {
+            search.expire(search.due(), TIMER, &mut mtu, || 1);
+            mtu = search.pass(search.due());
+        }
+        assert_eq!((mtu, search.phase()), (1500, Phase::Complete));
+        assert_eq!(search.black_hole(Time::ZERO, mtu), Some(1200));
+        assert_eq!(search.phase(), Phase::Base);
+    }
+}
