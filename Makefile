@@ -4,7 +4,7 @@
 # make test-python  pytest on the wheel, with the oldest and the newest Python from 3.10 that are found
 # make install  program, manual pages and completions under PREFIX (/usr/local); make uninstall removes them
 # make deb    a Debian package (needs cargo-deb)
-# make licences  what is linked, with versions and licences
+# make licences  what is linked, with versions and licences, as a list and as a bill of materials (CycloneDX)
 # make docs   writes the generated pages anew, and builds the book where mdBook is installed
 
 CARGO ?= cargo
@@ -72,9 +72,9 @@ dist-files: toolchain
 licences: toolchain
 	mkdir -p $(FILES)
 	$(CARGO) tree --locked -p williwaw -e normal --prefix none --format '{p} {l}' | sed 's/ ([^)]*)//g' | sort -u > $(FILES)/licences.txt
-	@if $(CARGO) cyclonedx --version >/dev/null 2>&1; then \
-		$(CARGO) cyclonedx --manifest-path crates/cli/Cargo.toml --format json --override-filename williwaw.cdx; \
-	else echo "cargo-cyclonedx is not installed, so only licences.txt is written"; fi
+	@if $(PYTHON) -c "import json" >/dev/null 2>&1; then \
+		CARGO="$(CARGO)" $(PYTHON) python/sbom.py $(FILES)/williwaw.cdx.json; \
+	else echo "$(PYTHON) is not here, so only licences.txt is written"; fi
 
 install: dist-files
 	install -Dm755 target/dist/williwaw $(DESTDIR)$(PREFIX)/bin/williwaw
@@ -84,6 +84,7 @@ install: dist-files
 	install -Dm644 $(FILES)/_williwaw $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_williwaw
 	install -Dm644 $(FILES)/williwaw.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/williwaw.fish
 	install -Dm644 $(FILES)/licences.txt $(DESTDIR)$(PREFIX)/share/doc/williwaw/licences.txt
+	[ ! -f $(FILES)/williwaw.cdx.json ] || install -Dm644 $(FILES)/williwaw.cdx.json $(DESTDIR)$(PREFIX)/share/doc/williwaw/williwaw.cdx.json
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/williwaw $(DESTDIR)$(PREFIX)/share/man/man1/williwaw.1 \

@@ -1,6 +1,8 @@
 // Worker of the page: one engine, one request after the other.
 
 let engine;
+/** The request in hand: its progress carries the number. */
+let id;
 
 function asked(request) {
   const text = new TextEncoder().encode(JSON.stringify(request));
@@ -15,12 +17,13 @@ function asked(request) {
 
 onmessage = async ({ data }) => {
   if (data.module) {
-    const page = { progress: (done, total) => postMessage({ done, total }) };
+    const page = { progress: (done, total) => postMessage({ id, done, total }), now: () => performance.now() };
     engine = (await WebAssembly.instantiate(data.module, { page })).exports;
     postMessage({ ready: true });
     return;
   }
   const begun = performance.now();
+  id = data.id;
   try {
     const { document, bytes } = asked(data.request);
     postMessage({ id: data.id, document, bytes, seconds: (performance.now() - begun) / 1000 }, [bytes.buffer]);

@@ -8,6 +8,8 @@
     reason = "names that WebAssembly exports and imports count as unsafe; no memory is touched"
 )]
 
+use crate::Page;
+use base::Span;
 use std::cell::RefCell;
 
 #[derive(Default)]
@@ -25,6 +27,8 @@ thread_local! {
 unsafe extern "C" {
     /// Repetitions done and in all.
     safe fn progress(done: f64, total: f64);
+    /// Milliseconds since the worker began.
+    safe fn now() -> f64;
 }
 
 /// Room for a request of `length` bytes.
@@ -41,7 +45,11 @@ extern "C" fn input(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> usize {
     let request = BUFFERS.with_borrow_mut(|buffers| std::mem::take(&mut buffers.input));
-    let (document, bytes) = crate::answer(&request, &|done, total| progress(done as f64, total as f64));
+    let page = Page {
+        progress: &|done, total| progress(done as f64, total as f64),
+        processor: &|| Span::from_nanos((now() * 1e6) as u64),
+    };
+    let (document, bytes) = crate::answer(&request, page);
     let document = document.to_string().into_bytes();
     BUFFERS.with_borrow_mut(|buffers| {
         buffers.document = document;

@@ -1,8 +1,11 @@
-//! Requests of the page on a scenario: check, run, picture of a repetition; and their answers.
+//! Requests of the page on a scenario: schema, beginnings, check, edit, run, look at a repetition; and their answers.
 
+use base::Span;
+use editor::{Change, Step, Which};
+use lab::forecast::{Forecast, Meters};
 use lab::sweep::{Control, Progress, Sweep, SweepError};
 use results::{csv, json, parquet};
-use scenario::{Diagnostics, Scenario};
+use scenario::{Cost, Diagnostics, Scenario};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
@@ -13,44 +16,87 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// File name in diagnostics.
 const NAME: &str = "scenario.toml";
 
+/// What the page hands in: a listener of progress, and the time that its worker has computed.
+#[derive(Clone, Copy)]
+pub struct Page<'a> {
+    /// Receives the repetitions done and the total.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Time of the worker so far; the forecast of a run measures its pilot runs with it.
+    pub processor: &'a dyn Fn() -> Span,
+}
+
+impl std::fmt::Debug for Page<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Page")
+    }
+}
+
 /// A request of the page.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 enum Request {
+    /// The grammar of scenarios as JSON Schema: the form is made from it.
+    Schema,
+    /// Texts to begin with.
+    Beginnings,
     /// Checks the scenario and describes it.
     Check { text: String },
+    /// Changes the text at one path.
+    Edit { text: String, path: Vec<Step>, change: Change },
     /// Runs every repetition of every cell.
     Run { text: String, repetitions: Option<u32>, seed: Option<u64> },
-    /// Draws the time-sequence picture of one repetition.
-    Picture { text: String, seed: Option<u64>, cell: u64, repetition: u64, flow: usize },
+    /// Picture, window curve and film of one repetition.
+    Look { text: String, seed: Option<u64>, cell: u64, rep: u64, flow: usize },
 }
 
 /// Handles one request, a JSON document. Returns a JSON document, and the bytes of `flows.parquet` for a run.
-/// `progress` receives the repetitions done and the total.
 ///
-/// The document has a member `good`. Where it is false, `diagnostics` lists the errors of the scenario with their
-/// places, or `error` holds one sentence.
-pub fn answer(request: &[u8], progress: &(dyn Fn(u64, u64) + Sync)) -> (Value, Vec<u8>) {
+/// The document of schema, beginnings, edit and look is that of `williwaw serve`; the one of check and run says `good`.
+/// Where that is false, `diagnostics` lists the errors of the scenario with their places, or `error` holds one sentence
+/// and `help` its remedy.
+pub fn answer(request: &[u8], page: Page<'_>) -> (Value, Vec<u8>) {
     let answered = match serde_json::from_slice(request) {
-        Ok(request) => handle(request, progress),
+        Ok(request) => handle(request, page),
         Err(error) => Err(sorry(format!("the request cannot be read: {error}"))),
     };
     answered.unwrap_or_else(|refused| (refused, Vec::new()))
 }
 
-fn handle(request: Request, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<(Value, Vec<u8>), Value> {
-    match request {
-        Request::Check { text } => Ok((description(&read(&text)?), Vec::new())),
-        Request::Run { text, repetitions, seed } => run(&read(&text)?, repetitions, seed, progress),
-        Request::Picture { text, seed, cell, repetition, flow } => {
-            Ok((picture(&read(&text)?, seed, cell, repetition, flow)?, Vec::new()))
+fn handle(request: Request, page: Page<'_>) -> Result<(Value, Vec<u8>), Value> {
+    let forecast = |scenario: &Scenario, cost: &Cost| forecast(scenario, cost, page);
+    let document = match request {
+        Request::Schema => scenario::schema::json_schema(),
+        Request::Beginnings => editor::beginnings(),
+        Request::Check { text } => editor::document(&text, read(&text).as_ref(), &forecast),
+        Request::Edit { text, path, change } => {
+            json!({ "text": editor::edit(&text, &path, &change).map_err(declined)? })
         }
-    }
+        Request::Run { text, repetitions, seed } => {
+            return run(&sound(&text)?, repetitions, seed, page.progress);
+        }
+        Request::Look { text, seed, cell, rep, flow } => {
+            let which = Which { cell, rep, flow };
+            let mut model = editor::model(&sound(&text)?, which, &forecast).map_err(declined)?;
+            if let Some(seed) = seed {
+                model.run.seed = seed;
+            }
+            editor::look(&model, which)
+        }
+    };
+    Ok((document, Vec::new()))
 }
 
-fn read(text: &str) -> Result<Scenario, Value> {
+fn forecast(scenario: &Scenario, cost: &Cost, page: Page<'_>) -> Forecast {
+    lab::forecast::measured(scenario, cost, Meters { processor: page.processor, resident: &|| 0.0 })
+}
+
+fn read(text: &str) -> Result<Scenario, Diagnostics> {
     let no_files = |_: &str| Err("a page cannot open files".to_owned());
-    scenario::read(NAME, text.as_bytes(), &no_files).map_err(|wrong| mistakes(&wrong))
+    scenario::read(NAME, text.as_bytes(), &no_files)
+}
+
+fn sound(text: &str) -> Result<Scenario, Value> {
+    read(text).map_err(|wrong| mistakes(&wrong))
 }
 
 fn mistakes(wrong: &Diagnostics) -> Value {
@@ -63,19 +109,8 @@ fn sorry(why: impl Into<String>) -> Value {
     json!({ "good": false, "error": why.into() })
 }
 
-fn description(scenario: &Scenario) -> Value {
-    let (cost, first) = (scenario.cost(), scenario.first());
-    let mut document = scenario.warnings().to_json();
-    document["good"] = json!(true);
-    document["title"] = json!(scenario.title());
-    document["describe"] = json!(scenario.describe());
-    document["flows"] = first.flows.iter().map(|flow| flow.name.as_str()).collect();
-    document["cells"] = json!(cost.cells);
-    document["repetitions"] = json!(cost.repetitions);
-    document["seed"] = json!(first.run.seed);
-    document["packet_hops"] = json!(cost.packet_hops);
-    document["real"] = json!(lab::sweep::real(first));
-    document
+fn declined(refusal: editor::Refusal) -> Value {
+    json!({ "good": false, "error": refusal.to_string(), "help": refusal.help() })
 }
 
 /// Most cells of a grid: the page shows a row for each, and a mistyped grid must not exhaust the browser's memory.
@@ -101,8 +136,13 @@ fn run(
     csv::write_csv(&mut table, &sweep.header, &rows).map_err(broken)?;
     document["good"] = json!(true);
     document["repetitions"] = json!(sweep.repetitions);
-    document["units"] =
-        sweep.header.columns.iter().map(|column| (column.name.clone(), json!(column.unit))).collect();
+    document["seed"] = json!(sweep.header.seed);
+    document["columns"] = sweep
+        .header
+        .columns
+        .iter()
+        .map(|column| json!({ "name": column.name, "unit": column.unit }))
+        .collect();
     document["csv"] = json!(String::from_utf8_lossy(&table));
     let bytes = parquet::flows_bytes(&sweep.header, &rows).map_err(broken)?;
     Ok((document, bytes))
@@ -118,29 +158,4 @@ fn refused(error: SweepError) -> Value {
         SweepError::Fault(text) => sorry(format!("this is a fault of williwaw: {text}")),
         other => sorry(format!("{other:?}")),
     }
-}
-
-fn picture(
-    scenario: &Scenario,
-    seed: Option<u64>,
-    cell: u64,
-    repetition: u64,
-    flow: usize,
-) -> Result<Value, Value> {
-    if scenario.cell_count().is_none_or(|cells| cell >= cells) {
-        return Err(sorry(format!("the grid has no cell {cell}")));
-    }
-    let cell = scenario.cell(cell).map_err(|wrong| mistakes(&wrong))?;
-    let mut model = cell.model;
-    if let Some(name) = lab::sweep::real(&model) {
-        return Err(sorry(format!("`{name}` is no model; a page runs models only")));
-    }
-    if flow >= model.flows.len() {
-        return Err(sorry(format!("the scenario has {} flows, and no number {flow}", model.flows.len())));
-    }
-    if let Some(seed) = seed {
-        model.run.seed = seed;
-    }
-    let picture = lab::picture::picture(&model, repetition, flow);
-    Ok(json!({ "good": true, "html": picture.live(1) }))
 }

@@ -1,5 +1,7 @@
 //! Answers to the page beside the same run by the sweep of the command.
 
+use base::Span;
+use browser::Page;
 use lab::sweep::{Control, Sweep};
 use results::parquet;
 use scenario::NoFiles;
@@ -14,8 +16,13 @@ fn first() -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
+/// A page whose worker needs no time.
+fn answer(request: &[u8], progress: &(dyn Fn(u64, u64) + Sync)) -> (Value, Vec<u8>) {
+    browser::answer(request, Page { progress, processor: &|| Span::ZERO })
+}
+
 fn asked(request: Value) -> (Value, Vec<u8>) {
-    browser::answer(request.to_string().as_bytes(), &|_, _| ())
+    answer(request.to_string().as_bytes(), &|_, _| ())
 }
 
 /// By two threads, and by way of a file.
@@ -42,7 +49,7 @@ fn the_table_of_flows_is_that_of_the_command() {
     let seen = Mutex::new(Vec::new());
     let request = json!({ "do": "run", "text": first(), "repetitions": 10, "seed": 3 }).to_string();
     let (document, bytes) =
-        browser::answer(request.as_bytes(), &|done, total| seen.lock().unwrap().push((done, total)));
+        answer(request.as_bytes(), &|done, total| seen.lock().unwrap().push((done, total)));
     assert_eq!(document["good"], true, "{document}");
     assert_eq!(bytes, by_the_command(&first(), 10, 3));
     assert_ne!(bytes, by_the_command(&first(), 10, 4));
@@ -76,8 +83,8 @@ fn what_a_page_cannot_do_is_one_sentence() {
     let kernel =
         kernel.replace("grid.\"flow.download.transport.tcp.spurious\" = [\"none\", \"eifel\"]\n", "");
     says(json!({ "do": "run", "text": kernel }), "needs a real kernel");
-    says(json!({ "do": "picture", "text": first(), "cell": 2, "repetition": 0, "flow": 0 }), "no cell 2");
-    says(json!({ "do": "picture", "text": first(), "cell": 0, "repetition": 0, "flow": 1 }), "has 1 flows");
+    says(json!({ "do": "look", "text": first(), "cell": 2, "rep": 0, "flow": 0 }), "no cell 2");
+    says(json!({ "do": "look", "text": first(), "cell": 0, "rep": 0, "flow": 1 }), "no flow 1");
     says(json!({ "do": "fly" }), "cannot be read");
     let many: Vec<String> = (1..=10_001).map(|n| format!("{n} kB")).collect();
     let grid = format!("grid.\"flow.download.app.bulk.bytes\" = {}\n[[hop]]", json!(many));
@@ -87,9 +94,27 @@ fn what_a_page_cannot_do_is_one_sentence() {
 
 #[test]
 fn a_repetition_is_drawn() {
-    let (document, _) =
-        asked(json!({ "do": "picture", "text": first(), "cell": 1, "repetition": 0, "flow": 0 }));
+    let (document, _) = asked(json!({ "do": "look", "text": first(), "cell": 1, "rep": 0, "flow": 0 }));
     let html = document["html"].as_str().unwrap();
     assert!(html.starts_with("<figure class=\"picture\""));
     assert!(html.contains("eifel"));
+    assert!(document["window"]["cwnd"].as_array().unwrap().len() > 100, "{document}");
+    assert_eq!(document["film"]["links"].as_array().unwrap().len(), 2, "{document}");
+}
+
+/// Form, beginnings and edits are those of `williwaw serve`; only the repetitions run here.
+#[test]
+fn a_scenario_is_composed_by_the_form() {
+    let (schema, _) = asked(json!({ "do": "schema" }));
+    assert_eq!(schema, scenario::schema::json_schema());
+    let (beginnings, _) = asked(json!({ "do": "beginnings" }));
+    assert_eq!(beginnings, editor::beginnings());
+    let rate = json!({ "do": "edit", "text": first(), "path": ["hop", 0, "rate"], "change": { "set": "60 kbit/s" } });
+    assert_eq!(asked(rate).0, json!({ "text": first().replace("30 kbit/s", "60 kbit/s") }));
+    let absent = json!({ "do": "edit", "text": first(), "path": ["hop", 7, "rate"], "change": "remove" });
+    assert!(asked(absent).0["error"].as_str().unwrap().contains("nothing at this place"));
+    let (checked, _) = asked(json!({ "do": "check", "text": first() }));
+    assert_eq!(checked["tree"]["hop"][0]["rate"], "30 kbit/s");
+    assert_eq!((&checked["cost"]["cells"], &checked["cost"]["repetitions"]), (&json!(2), &json!(100)));
+    assert!(checked["cost"]["packets"].as_f64().unwrap() > 1e4, "{checked}");
 }

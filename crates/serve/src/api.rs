@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::guard::{self, Guard};
 use crate::library;
 use crate::sets::{blocking, heavy};
-use crate::{App, assets, captures, compose, edit, sets, watch};
+use crate::{App, assets, captures, compose, sets, watch};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::StatusCode;
@@ -117,7 +117,7 @@ async fn schema() -> Json<Value> {
 }
 
 async fn beginnings() -> Json<Value> {
-    Json(compose::beginnings())
+    Json(editor::beginnings())
 }
 
 #[derive(Debug, Deserialize)]
@@ -140,13 +140,13 @@ async fn check(
 #[serde(deny_unknown_fields)]
 struct Edit {
     text: String,
-    path: Vec<edit::Step>,
-    change: edit::Change,
+    path: Vec<editor::Step>,
+    change: editor::Change,
 }
 
 async fn change(Json(Edit { text, path, change }): Json<Edit>) -> Result<Json<Value>, Problem> {
     compose::bounded(&text)?;
-    blocking(move || Ok(Json(json!({ "text": edit::edit(&text, &path, &change)? })))).await
+    blocking(move || Ok(Json(json!({ "text": editor::edit(&text, &path, &change)? })))).await
 }
 
 async fn scenarios(State(app): State<App>) -> Json<Value> {

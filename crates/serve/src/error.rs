@@ -66,6 +66,16 @@ impl From<rusqlite::Error> for Problem {
     }
 }
 
+impl From<editor::Refusal> for Problem {
+    fn from(refusal: editor::Refusal) -> Problem {
+        let status = match refusal {
+            editor::Refusal::Missing(_) => StatusCode::NOT_FOUND,
+            editor::Refusal::Wrong { .. } => StatusCode::BAD_REQUEST,
+        };
+        Problem::new(status, refusal.to_string(), refusal.help())
+    }
+}
+
 impl From<results::Error> for Problem {
     fn from(error: results::Error) -> Problem {
         Problem::machine(error.to_string())

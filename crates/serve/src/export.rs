@@ -2,8 +2,9 @@
 
 use crate::App;
 use crate::error::Problem;
-use crate::sets::{Which, commands};
+use crate::sets::commands;
 use crate::store::Set;
+use editor::Which;
 use report::{Cell, Item, Page, Picture, Section, Table};
 use results::{folder, source};
 

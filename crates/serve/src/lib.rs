@@ -7,7 +7,7 @@
 //! | question | file |
 //! |---|---|
 //! | who may ask | `guard.rs` |
-//! | text to form and back, errors, preview | `compose.rs`, `edit.rs` |
+//! | text to form and back, errors, preview | `compose.rs`, crate `editor` |
 //! | saved scenarios, captures: names and places | `library.rs` |
 //! | the queue on disk, the process that plays it | `store.rs`, `queue.rs`, `child.rs` |
 //! | tables, pictures, films, live events | `watch.rs`, `sets.rs` |
@@ -19,7 +19,6 @@ mod assets;
 mod captures;
 mod child;
 mod compose;
-mod edit;
 mod error;
 mod export;
 mod guard;

@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, http::StatusCode};
+use editor::Which;
 use results::folder;
 use scenario::Model;
 use serde::Deserialize;
@@ -143,15 +144,6 @@ pub(crate) fn commands(set: &Set) -> Vec<String> {
     ]
 }
 
-/// Which repetition of which cell.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Which {
-    pub(crate) cell: u64,
-    pub(crate) rep: u64,
-    pub(crate) flow: usize,
-}
-
 /// A scenario text to look at without queueing it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,52 +157,10 @@ pub(crate) struct Look {
     flow: usize,
 }
 
-/// Events of one repetition at most: a picture of more is a matter of the command line.
-const EVENTS: f64 = 3e6;
-
-/// The model of one cell, if a repetition of it can be simulated within a request.
+/// The model of one cell of a text, if a repetition of it can be simulated within a request.
 fn model(app: &App, name: &str, text: &str, which: Which) -> Result<Model, Problem> {
     let Read { scenario, .. } = compose::sound(name, text, &app.library)?;
-    if let Some(real) = lab::sweep::real(scenario.first()) {
-        return Err(Problem::wrong(
-            format!("`{real}` is a real program or kernel: there is no picture without running it"),
-            "run the set; its captures can be opened here",
-        ));
-    }
-    let cost = scenario.cost();
-    if which.cell >= cost.cells {
-        return Err(Problem::missing(format!("cell {}", which.cell)));
-    }
-    let forecast = crate::meters::forecast(&scenario, &cost);
-    let events = forecast.events / (cost.runs.max(1) as f64);
-    if events > EVENTS {
-        return Err(Problem::wrong(
-            format!("one repetition has about {events:.0} events, too many for a picture here"),
-            "use `williwaw plot` on the command line",
-        ));
-    }
-    let cell = scenario.cell(which.cell).map_err(|wrong| Problem::wrong(format!("{wrong:?}"), ""))?;
-    if which.flow >= cell.model.flows.len() {
-        return Err(Problem::missing(format!("flow {}", which.flow)));
-    }
-    Ok(cell.model)
-}
-
-fn figure(model: &Model, which: Which) -> Result<Json<Value>, Problem> {
-    let picture = lab::picture::picture(model, which.rep, which.flow);
-    let curve = |pick: &dyn Fn(&report::WindowSample) -> Option<f64>| -> Vec<Option<f64>> {
-        picture.window.iter().map(pick).collect()
-    };
-    Ok(Json(json!({
-        "html": picture.figure(1),
-        "segment": picture.segment_bytes,
-        "window": {
-            "t": picture.window.iter().map(|w| w.t).collect::<Vec<_>>(),
-            "cwnd": curve(&|w| Some(w.cwnd as f64)),
-            "ssthresh": curve(&|w| w.ssthresh.map(|s| s as f64)),
-            "flight": curve(&|w| Some(w.flight as f64)),
-        },
-    })))
+    Ok(editor::model(&scenario, which, &crate::meters::forecast)?)
 }
 
 /// The time-sequence picture of one repetition of a set, simulated again with its trace.
@@ -221,7 +171,7 @@ pub(crate) async fn picture(
 ) -> Result<Json<Value>, Problem> {
     heavy(app, move |app| {
         let set = app.store.get(id)?;
-        figure(&model(app, &set.name, &set.text, which)?, which)
+        Ok(Json(editor::figure(&model(app, &set.name, &set.text, which)?, which)))
     })
     .await
 }
@@ -245,9 +195,7 @@ pub(crate) async fn look(State(app): State<App>, Json(look): Json<Look>) -> Resu
     heavy(app, move |app| {
         let which = Which { cell: look.cell, rep: look.rep, flow: look.flow };
         let model = model(app, "scenario", &look.text, which)?;
-        let Json(mut document) = figure(&model, which)?;
-        document["film"] = json!(lab::film::film(&model, which.rep));
-        Ok(Json(document))
+        Ok(Json(editor::look(&model, which)))
     })
     .await
 }

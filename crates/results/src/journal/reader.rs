@@ -12,7 +12,7 @@ pub struct Reader<R> {
     path: PathBuf,
     from: R,
     header: Header,
-    /// Offset of the next record.
+    /// Offset of the next record, and the position of `from`.
     at: u64,
     /// Payload of the last record; the buffer is kept for its capacity.
     payload: Vec<u8>,
@@ -56,13 +56,15 @@ impl<R: Read + Seek> Reader<R> {
         self.at
     }
 
-    /// Continues at the record with this offset.
+    /// Continues at the record with this offset. A buffer that holds it is kept; an absolute seek would refill it.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn go_to(&mut self, at: u64) -> Result<()> {
+        let by = at.wrapping_sub(self.at).cast_signed();
+        self.from.seek_relative(by).map_err(Error::io("read", &self.path))?;
         self.at = at;
-        self.from.seek(SeekFrom::Start(at)).map(|_| ()).map_err(Error::io("read", &self.path))
+        Ok(())
     }
 
     /// Cell and number of the next repetition; `None` at the end.
@@ -99,6 +101,8 @@ impl<R: Read + Seek> Reader<R> {
         let there = record(&self.path, &mut self.from, self.at, &mut self.payload)?;
         if there {
             self.at += (HEAD + self.payload.len()) as u64;
+        } else {
+            self.from.seek(SeekFrom::Start(self.at)).map_err(Error::io("read", &self.path))?;
         }
         Ok(there)
     }

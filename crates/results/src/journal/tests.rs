@@ -216,3 +216,58 @@ proptest! {
         let _ = Journal::open_or_resume(&path, &header());
     }
 }
+
+/// A file of memory that counts what is read from it.
+struct Counted {
+    file: Cursor<Vec<u8>>,
+    bytes: std::rc::Rc<std::cell::Cell<usize>>,
+}
+
+impl io::Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(into)?;
+        self.bytes.set(self.bytes.get() + read);
+        Ok(read)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Two threads leave two stretches, which are read in turn: their bytes are read once, not once a repetition.
+#[test]
+fn going_back_and_forth_reads_the_file_once() {
+    let (_folder, path) = folder();
+    let mut journal = Journal::create(&path, &header()).unwrap();
+    let row = |repetition| Row::new(0, repetition, "download", [0.5; 9]);
+    for repetition in (0..400).step_by(2).chain((1..400).step_by(2)) {
+        journal.append(&[row(repetition)]).unwrap();
+    }
+    let text = fs::read(&path).unwrap();
+    let bytes = std::rc::Rc::default();
+    let counted = Counted { file: Cursor::new(text.clone()), bytes: std::rc::Rc::clone(&bytes) };
+    let mut reader = Reader::new(&path, BufReader::with_capacity(1 << 18, counted)).unwrap().unwrap();
+    let mut places = Vec::new();
+    while reader.next_key().unwrap().is_some() {
+        places.push(reader.at());
+    }
+    let (length, begin) = (reader.at(), text.len() as u64 - 400 * (places[1] - places[0]));
+    assert_eq!(length, text.len() as u64);
+    places.insert(0, begin);
+    let mut rows = Vec::new();
+    for repetition in 0..400 {
+        reader.go_to(places[repetition / 2 + 200 * (repetition % 2)]).unwrap();
+        assert!(reader.next(&mut rows).unwrap());
+    }
+    assert_eq!(rows, (0..400).map(row).collect::<Vec<_>>());
+    assert!(bytes.get() <= 3 * text.len(), "{} bytes were read of {}", bytes.get(), text.len());
+    // The end is no place to stay: what comes before it is read again.
+    reader.go_to(length).unwrap();
+    assert!(!reader.next(&mut rows).unwrap());
+    reader.go_to(places[399]).unwrap();
+    assert!(reader.next(&mut rows).unwrap());
+    assert_eq!(rows.last(), Some(&row(399)));
+}

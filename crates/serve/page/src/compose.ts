@@ -1,31 +1,17 @@
 // Compose: the form, the text beside it, the reader's mistakes, what the scenario will do and cost.
 
 import { get, post, put, remove, Refused } from './api';
+import { ALONE, client, type Beginnings, type Checked } from './client';
 import { button, download, duration, fail, fill, h, number, say } from './dom';
-import { form, type Change, type Json, type Mistake, type Schema, type Step } from './form';
+import { form, type Change, type Mistake, type Schema, type Step } from './form';
+import { here } from './here';
 import { picture } from './picture';
-import { film, type Film } from './film';
-
-interface Checked {
-  good: boolean;
-  tree: Json;
-  diagnostics: Mistake[];
-  title?: string;
-  describe?: string;
-  commands?: { name: string; node: string; run: string; serves: boolean }[];
-  confirmed?: boolean;
-  real?: string | null;
-  ask?: boolean;
-  flows?: string[];
-  cost?: { cells: number; repetitions: number; runs: number; simulated_s: number; packets: number; seconds: number; limit_s: number };
-}
-
-interface Beginning { name: string; about: string; text: string }
+import { film } from './film';
 
 const DRAFT = 'williwaw-draft';
 
 let schema: Schema | null = null;
-let beginnings: { starter: string; empty: string; presets: Beginning[]; published: Beginning[] } | null = null;
+let beginnings: Beginnings | null = null;
 
 /** The draft outlives a reload: it is work in hand. */
 const draft = {
@@ -46,7 +32,7 @@ const draft = {
 export async function compose(main: HTMLElement, readOnly: boolean, cores: number): Promise<void> {
   draft.load();
   const [loadedSchema, loadedBeginnings, saved] = await Promise.all([
-    schema ?? get<Schema>('schema'), beginnings ?? get<NonNullable<typeof beginnings>>('beginnings'), get<string[]>('scenarios'),
+    schema ?? client.schema(), beginnings ?? client.beginnings(), client.saved(),
   ]);
   schema = loadedSchema;
   beginnings = loadedBeginnings;
@@ -59,6 +45,9 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
   const name = h('input', { id: 'name', type: 'text', maxlength: 64, placeholder: 'name', value: draft.name, spellcheck: 'false', autocomplete: 'off' });
   const repetitions = h('input', { id: 'reps', type: 'number', min: 1, step: 1, placeholder: 'as written' });
   const looked = h('div', { class: 'looked' });
+  const results = h('section', { class: 'here', id: 'here', 'aria-label': 'Results' });
+  const runs = client.here && here(results, looked, client.here);
+  const wanted = (): number | undefined => (Number(repetitions.value) >= 1 ? Math.trunc(Number(repetitions.value)) : undefined);
   let checked: Checked | null = null;
   let asked = 0;
 
@@ -81,6 +70,7 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
       h('button', { type: 'button', class: 'link', onclick: () => jump(text, m) }, `line ${m.line}, column ${m.column}`),
       ` ${m.message}`, m.label ? ` (${m.label})` : '', m.help ? h('span', { class: 'soft' }, ` — ${m.help}`) : null)));
     fill(preview, ...words(now, cores));
+    runs?.changed(text.value, now, wanted());
   };
 
   const check = async (): Promise<void> => {
@@ -88,7 +78,7 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
     draft.text = text.value;
     draft.keep();
     try {
-      const answer = await post<Checked>('check', { name: '', text: text.value });
+      const answer = await client.check(text.value);
       if (mine !== asked) return;
       checked = answer;
       show();
@@ -110,7 +100,7 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
   };
   const edit = async (path: Step[], change: Change): Promise<void> => {
     try {
-      const { text: changed } = await post<{ text: string }>('edit', { text: text.value, path, change });
+      const changed = await client.edit(text.value, path, change);
       const { scrollTop, selectionStart } = text;
       text.value = changed;
       text.setSelectionRange(selectionStart, selectionStart);
@@ -132,13 +122,13 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
       confirm = await confirmed(text.value, checked.commands);
       if (!confirm) return;
     }
-    const wanted = { name: name.value.trim() || 'scenario', text: text.value, clock, repetitions: repetitions.value ? Number(repetitions.value) : undefined, confirm };
-    const { id } = await post<{ id: number }>('sets', wanted);
+    const set = { name: name.value.trim() || 'scenario', text: text.value, clock, repetitions: wanted(), confirm };
+    const { id } = await post<{ id: number }>('sets', set);
     location.hash = `#/set/${id}`;
   };
 
   const look = async (): Promise<void> => {
-    const answer = await post<{ html: string; segment: number; window: never; film: Film }>('look', { text: text.value });
+    const answer = await client.look(text.value, { cell: 0, rep: 0, flow: 0 });
     fill(looked, h('h2', {}, 'Repetition 0'));
     picture(looked, answer);
     film(looked, answer.film, answer.window);
@@ -156,7 +146,7 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
   fill(main,
     h('div', { class: 'toolbar' }, begin,
       h('label', { for: 'name' }, 'Name'), name,
-      !readOnly && button('Save', save, { id: 'save' }),
+      !readOnly && !runs && button('Save', save, { id: 'save' }),
       button('Download', () => download(`${name.value.trim() || 'scenario'}.toml`, [text.value], 'application/toml'))),
     h('div', { class: 'columns' },
       h('section', { 'aria-label': 'Form' }, formBox),
@@ -165,10 +155,12 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
         h('div', { class: 'toolbar run' },
           button('Look at one repetition', look, { id: 'look' }),
           !readOnly && h('label', { for: 'reps' }, 'Repetitions'), !readOnly && repetitions,
-          !readOnly && button('Run in virtual time', () => queue('virtual'), { id: 'run', class: 'primary' }),
-          !readOnly && button('Run in real time', () => queue('real'), { id: 'emulate' })))),
-    looked);
-  text.value = draft.text || beginnings.empty;
+          !readOnly && button('Run in virtual time', () => (runs ? runs.run() : queue('virtual')), { id: 'run', class: 'primary' }),
+          !readOnly && button('Run in real time', () => queue('real'), { id: 'emulate', disabled: runs !== null, title: runs ? ALONE : undefined })))),
+    runs && results, looked);
+  if (runs) repetitions.addEventListener('input', later);
+  if (!draft.text && beginnings.first) name.value = 'first';
+  text.value = draft.text || beginnings.first || beginnings.empty;
   text.setSelectionRange(0, 0);
   await check();
 }
@@ -195,7 +187,7 @@ function words(checked: Checked, cores: number): (Node | null)[] {
   const what = `${number(runs)} repetition${runs === 1 ? '' : 's'}${cells > 1 ? ` (${number(cells)} cells of ${number(repetitions)})` : ''}`;
   return [
     h('p', { class: 'cost' }, h('strong', {}, what), `: about ${duration(simulated_s)} simulated, ${number(+packets.toPrecision(2))} packets, `,
-      h('strong', {}, checked.real ? `in real time up to ${duration(simulated_s)}` : `${duration(seconds / cores)} on this machine`), checked.ask ? '. This is a large run.' : ''),
+      h('strong', {}, checked.real ? `in real time up to ${duration(simulated_s)}` : `${duration(seconds / cores)} ${client.here ? 'in this page' : 'on this machine'}`), checked.ask ? '. This is a large run.' : ''),
     checked.commands?.length ? h('p', { class: 'warning' }, `It runs ${checked.commands.length} command${checked.commands.length > 1 ? 's' : ''} on this machine: `, checked.commands.map((c) => c.name).join(', '), '.') : null,
     h('details', {}, h('summary', {}, 'What it will do'), h('pre', {}, checked.describe ?? '')),
   ];
@@ -210,7 +202,9 @@ function chooser(saved: string[], take: (text: string, name: string) => void, re
     node.append(...options);
     return node;
   };
-  select.append(option('', 'Begin with…'), option('empty', 'an empty scenario'), option('starter', 'the commented starter'));
+  select.append(option('', 'Begin with…'));
+  if (beginnings!.first) select.append(option('first', 'the first scenario'));
+  select.append(option('empty', 'an empty scenario'), option('starter', 'the commented starter'));
   if (saved.length) select.append(part('Saved', saved.map((name) => option(`saved:${name}`, name))));
   select.append(part('A download over', beginnings!.presets.map((b) => option(`preset:${b.name}`, b.name, b.about))));
   select.append(part('Published experiments', beginnings!.published.map((b) => option(`published:${b.name}`, b.name, b.about))));
@@ -219,6 +213,7 @@ function chooser(saved: string[], take: (text: string, name: string) => void, re
     select.value = '';
     try {
       if (kind === 'empty') take(beginnings!.empty, '');
+      else if (kind === 'first') take(beginnings!.first!, 'first');
       else if (kind === 'starter') take(beginnings!.starter, 'first');
       else if (kind === 'preset') take(beginnings!.presets.find((b) => b.name === name)!.text, name);
       else if (kind === 'published') take(beginnings!.published.find((b) => b.name === name)!.text, name.replace('/', '-'));

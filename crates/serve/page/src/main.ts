@@ -1,23 +1,23 @@
 // The page: its parts, and which of them is shown.
 
 import './style.css';
-import { get, listen, live, takeToken } from './api';
+import { listen, live, takeToken } from './api';
+import { ALONE, client, type State } from './client';
 import { captures, compare, running } from './compare';
 import { compose } from './compose';
 import { fail, fill, forget, h, noteArea } from './dom';
 import { queue, set } from './queue';
 
-interface State { version: string; read_only: boolean; cores: number }
-
 const PARTS = [['#/', 'Compose'], ['#/queue', 'Queue'], ['#/compare', 'Compare'], ['#/captures', 'Captures'], ['#/running', 'Running']] as const;
 
 const main = h('main', { id: 'main', tabindex: -1 });
-const links = PARTS.map(([href, text]) => h('a', { href }, text));
+// Without a server behind the page only the first part has something to show.
+const links = PARTS.map(([href, text], i) => h('a', client.here && i > 0 ? { href, 'aria-disabled': 'true', title: ALONE } : { href }, text));
 const link = h('span', { class: 'connection', role: 'status' });
 let state: State | null = null;
 
 async function show(): Promise<void> {
-  takeToken();
+  if (!client.here) takeToken();
   const [part = '', rest = ''] = location.hash.replace(/^#\/?/, '').split(/\/(.*)/s);
   const known = part === 'set' ? 'queue' : part;
   links.forEach((node, i) => {
@@ -29,10 +29,12 @@ async function show(): Promise<void> {
   const view = h('div', { class: 'view' });
   fill(main, view);
   try {
-    state ??= await get<State>('state');
+    state ??= await client.state();
     const { read_only: locked, cores } = state;
     document.documentElement.classList.toggle('read-only', locked);
-    if (part === 'queue') queue(view, locked);
+    const absent = client.here && part ? PARTS.find(([href]) => href === `#/${known}`) : undefined;
+    if (absent) fill(view, h('h1', {}, absent[1]), h('p', { id: 'alone' }, ALONE));
+    else if (part === 'queue') queue(view, locked);
     else if (part === 'set') await set(view, Number(rest), locked);
     else if (part === 'compare') compare(view);
     else if (part === 'captures') await captures(view, locked, rest ? decodeURIComponent(rest) : undefined);
@@ -49,12 +51,15 @@ function stranger(): void {
     h('p', { id: 'stranger' }, 'Open the address that `williwaw serve` printed, with everything behind the #. The token keeps other programs and web pages out.'));
 }
 
-takeToken();
+if (!client.here) takeToken();
 document.getElementById('app')!.append(
   h('a', { class: 'skip', href: '#main', onclick: (event: Event) => { event.preventDefault(); main.focus(); } }, 'To the content'),
   h('header', { class: 'top' }, h('strong', { class: 'brand' }, 'williwaw'), h('nav', { 'aria-label': 'Parts' }, ...links), link),
   noteArea(), main);
-live.listeners.add(() => {
+if (client.here) {
+  link.className = 'connection good';
+  link.textContent = 'computes in this page';
+} else live.listeners.add(() => {
   const runs = live.sets.filter((one) => one.state === 'running').length;
   if (live.connected) forget('the server does not answer');
   link.className = `connection ${live.connected ? 'good' : 'bad'}`;
@@ -62,5 +67,7 @@ live.listeners.add(() => {
 });
 addEventListener('hashchange', () => void show());
 addEventListener('unauthorized', stranger);
-void listen();
+if (!client.here) void listen();
+// For the console, and for programs that drive the page.
+if (client.here) Object.assign(globalThis, { williwaw: client });
 void show();

@@ -1,6 +1,7 @@
 // Queue: the sets in their order, and what can be asked of them. A set: table, picture, film, export.
 
 import { blob, get, live, post, type SetInfo } from './api';
+import type { Table } from './client';
 import { button, download, fail, fill, h, number } from './dom';
 import { dialog } from './compose';
 import { film, type Film } from './film';
@@ -80,14 +81,13 @@ export function queue(main: HTMLElement, readOnly: boolean): void {
   });
 }
 
-interface Metric { mean: number | null; ci95: [number, number] | null; median: number | null; p10: number | null; p90: number | null; n: number }
-interface Table { cells: { params: Record<string, unknown>; reps: number; metrics: Record<string, Metric>; flows: Record<string, Record<string, Metric>> }[]; columns: { name: string; unit: string }[] }
 interface Detail { set: SetInfo; text: string; table: Table | null; commands: string[]; record?: { version: string; seed: number; hash: string; seconds: number }; folder: string }
 
 /** What the first table shows: times, rate, and what was sent again and lost. */
 const MAIN = ['completion_time_s', 'throughput_bps', 'segments_retransmitted', 'segments_dropped', 'goodput_ratio', 'spurious_timeouts', 'genuine_timeouts', 'queue_delay_s'];
 
-function metrics(table: Table, all: boolean): HTMLElement {
+/** The usual metrics of every cell, or all of them. */
+export function metrics(table: Table, all: boolean): HTMLElement {
   const known = new Map(table.columns.map((column) => [column.name, column.unit]));
   const names = (all ? table.columns.map((c) => c.name) : MAIN).filter((name) => known.has(name) && table.cells.some((cell) => cell.metrics[name]?.n));
   const keys = [...new Set(table.cells.flatMap((cell) => Object.keys(cell.params)))];

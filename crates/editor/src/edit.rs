@@ -3,23 +3,25 @@
 //! The form shows the tree of the text and sends single changes; the text stays the one truth. A path is a list of keys
 //! and, for `[[tables]]` and lists, positions.
 
-use crate::error::Problem;
+use crate::Refusal;
 use serde::Deserialize;
 use serde_json::Value;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike};
 
-/// A key or a position.
+/// One step of a path: a key, or a position in a list or among `[[tables]]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Step {
+pub enum Step {
+    /// Position, from 0.
     At(usize),
+    /// Key of a table.
     Key(String),
 }
 
 /// A change.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Change {
+pub enum Change {
     /// Writes this value at the path.
     Set(Value),
     /// Adds this table to the `[[tables]]` at the path.
@@ -106,21 +108,24 @@ fn find(item: &Item, at: usize, path: &mut Vec<Value>) -> bool {
 }
 
 /// The text with one change made.
-pub(crate) fn edit(text: &str, path: &[Step], change: &Change) -> Result<String, Problem> {
+///
+/// # Errors
+/// The text is not TOML, or has nothing at the path that could be changed.
+pub fn edit(text: &str, path: &[Step], change: &Change) -> Result<String, Refusal> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        Problem::wrong(
+        Refusal::wrong(
             format!("the text is not TOML: {}", error.message()),
             "mend the marked line first; then the form can change it",
         )
     })?;
     let Some((last, above)) = path.split_last() else {
-        return Err(Problem::wrong("no key is named", ""));
+        return Err(Refusal::wrong("no key is named", ""));
     };
     if path.len() > 16 {
-        return Err(Problem::wrong("the path is too long", ""));
+        return Err(Refusal::wrong("the path is too long", ""));
     }
     let absent =
-        || Problem::wrong("there is nothing at this place any more", "the text was changed meanwhile");
+        || Refusal::wrong("there is nothing at this place any more", "the text was changed meanwhile");
     let mut item = document.as_item_mut();
     for (i, step) in above.iter().enumerate() {
         item = down(item, step, i > 0).ok_or_else(absent)?;
@@ -208,9 +213,9 @@ fn as_table(item: &mut Item, make: bool) -> Option<&mut dyn TableLike> {
     item.as_table_like_mut()
 }
 
-fn value_of(value: &Value) -> Result<toml_edit::Value, Problem> {
+fn value_of(value: &Value) -> Result<toml_edit::Value, Refusal> {
     Ok(match value {
-        Value::Null => return Err(Problem::wrong("a value is missing", "")),
+        Value::Null => return Err(Refusal::wrong("a value is missing", "")),
         Value::Bool(b) => (*b).into(),
         Value::Number(n) => match n.as_i64() {
             Some(n) => n.into(),
@@ -231,8 +236,8 @@ fn value_of(value: &Value) -> Result<toml_edit::Value, Problem> {
     })
 }
 
-fn table_of(value: &Value) -> Result<Table, Problem> {
-    let entries = value.as_object().ok_or_else(|| Problem::wrong("a table is missing", ""))?;
+fn table_of(value: &Value) -> Result<Table, Refusal> {
+    let entries = value.as_object().ok_or_else(|| Refusal::wrong("a table is missing", ""))?;
     let mut table = Table::new();
     for (key, value) in entries {
         table.insert(key, Item::Value(value_of(value)?));
