@@ -89,7 +89,8 @@ impl Medium {
     pub(crate) fn clear(&mut self, layout: &Layout, tick: Tick) {
         self.powers.fill([0.0; WIDTH]);
         self.up.iter_mut().for_each(Vec::clear);
-        if self.carriers == 1 {
+        // Averages know neither fades nor carriers.
+        if self.carriers == 1 || self.interface == Interface::Average {
             return;
         }
         self.masks.fill([0; WIDTH]);
@@ -213,29 +214,31 @@ impl Medium {
         let (group, lane) = layout.lane[cell];
         let (stride, to) = (layout.stride(), layout.index(cell));
         let others = &self.up[group as usize * self.slots + slot];
+        let own = block.power * gains[block.mobile as usize * stride + to];
+        if self.interface == Interface::Average {
+            let share = 1.0 / self.carriers as f32;
+            let mut interference = 0.0;
+            for other in others.iter().filter(|o| o.cell != block.cell) {
+                interference += other.power * gains[other.mobile as usize * stride + to] * share;
+            }
+            return Air { sinr: [own * 2.0 / (interference + self.noise[1]); BURSTS] };
+        }
         let mut sinr = [0.0; BURSTS];
         for (burst, sinr) in sinr.iter_mut().enumerate() {
             let carrier = self.carrier[cell][burst];
             let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
             let fade = |mobile: u32, salt| {
-                if self.interface == Interface::Average {
-                    return 1.0;
-                }
                 let row = self.fade_row(mobile as usize, usize::from(carrier), frame, salt);
                 self.tape.row(row)[lane as usize % WIDTH]
             };
             let mut interference = 0.0;
             for other in others.iter().filter(|o| o.cell != block.cell) {
-                let share = if self.interface == Interface::Average {
-                    1.0 / self.carriers as f32
-                } else if self.carrier[other.cell as usize][burst] == carrier {
-                    fade(other.mobile, 2)
-                } else {
+                if self.carrier[other.cell as usize][burst] != carrier {
                     continue;
-                };
+                }
+                let share = fade(other.mobile, 2);
                 interference += other.power * gains[other.mobile as usize * stride + to] * share;
             }
-            let own = block.power * gains[block.mobile as usize * stride + to];
             let branches = fade(block.mobile, 2) + fade(block.mobile, 3);
             *sinr = own * branches / (interference + self.noise[1]);
         }

@@ -278,6 +278,7 @@ impl Cells {
         let watched = self.observe.mobile == Some(on.mobile);
         let average = self.config.interface == Interface::Average;
         let heard = average || self.link.header(&air, on.block.scheme, quality, hash);
+        let (mut sent, mut lost) = (0, 0);
         for (second, rlc) in on.block.units().enumerate() {
             let fate = if heard {
                 self.fate(
@@ -293,7 +294,8 @@ impl Cells {
             } else {
                 Fate::NoHeader
             };
-            self.count(way, bin, on, fate);
+            sent += 1;
+            lost += u64::from(fate != Fate::Arrived);
             if fate == Fate::Arrived {
                 self.arrived(way, m, at, &rlc, on);
             }
@@ -303,6 +305,7 @@ impl Cells {
                 self.records.events.push((radio::tdma::start_of(now), block));
             }
         }
+        self.count(way, bin, on, (sent, lost));
         self.poll(way, now, m, heard, hash);
     }
 
@@ -339,17 +342,17 @@ impl Cells {
         self.link.data_average(mean, on.block.scheme, first, soft, draw)
     }
 
+    /// Counts the RLC blocks of a radio block.
     #[inline]
-    fn count(&mut self, way: usize, bin: usize, on: &OnAir, fate: Fate) {
-        let lost = u64::from(fate != Fate::Arrived);
+    fn count(&mut self, way: usize, bin: usize, on: &OnAir, (sent, lost): (u64, u64)) {
         let scheme = &mut self.meter.radio[way][bin].schemes[crate::link::index(on.block.scheme)];
-        scheme[0] += 1;
+        scheme[0] += sent;
         scheme[1] += lost;
         let counts = &mut self.meter.mobiles[on.mobile as usize].ways[way];
-        counts.rlc_sent += 1;
+        counts.rlc_sent += sent;
         counts.rlc_lost += lost;
         let counts = &mut self.meter.cells[on.cell as usize];
-        counts.rlc_sent[way] += 1;
+        counts.rlc_sent[way] += sent;
         counts.rlc_lost[way] += lost;
     }
 

@@ -191,6 +191,50 @@ fn a_trigger_changes_the_link() {
     assert!(said.ends_with("2\n") && errors.contains("mobility.far"), "{said}{errors}");
 }
 
+/// GP-45: somebody sends the mobile to a chosen neighbour and reads the serving cell, from inside.
+#[test]
+fn gp_45_a_forced_reselection_is_displayed() {
+    if lacking(&[]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("phone.toml");
+    let path = "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\n\
+        [hop.radio.gprs]\nclass = 4\nscheme = \"cs-2\"\nerrors = { c-i = { db = 15 } }\n\
+        [hop.radio.gprs.reselection]\noutage = \"4 s\"\n";
+    std::fs::write(&file, path).unwrap();
+    let me = cargo_bin("williwaw");
+    let me = me.to_str().unwrap();
+    let (during, after) = (folder.path().join("during.json"), folder.path().join("after.json"));
+    let script = format!(
+        "{me} trigger; {me} trigger radio.reselect.routing-area; {me} trigger --json > {}; sleep 5; {me} trigger; \
+        {me} trigger radio.reselect; sleep 5; {me} trigger --json > {}",
+        during.display(),
+        after.display()
+    );
+    let output =
+        Command::new(me).args(["shell", file.to_str().unwrap(), "--", "sh", "-c", &script]).output().unwrap();
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    let shown: Vec<&str> = said.lines().filter(|line| line.starts_with("  radio: ")).collect();
+    let first = "  radio: cell 1 (BSC 1, routing area 1, SGSN 1) since 0.000 s; down TBF ";
+    assert!(shown.len() == 2 && shown[0].starts_with(first), "{said}{errors}");
+    assert!(shown[0].contains("C/I 15.0 dB") && !shown[0].contains("on the way"), "{said}");
+    assert!(shown[1].starts_with("  radio: cell 2 (BSC 2, routing area 2, SGSN 1) since "), "{said}");
+    let cell = |file| -> serde_json::Value {
+        let all: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        all["running"][0]["cells"][0].clone()
+    };
+    let (during, after) = (cell(&during), cell(&after));
+    assert_eq!((&during["cell"], &during["change"]["routing_area"]), (&1.into(), &2.into()), "{during}");
+    assert!(during["change"]["resumed_s"].as_f64() > during["change"]["access_s"].as_f64(), "{during}");
+    // Without a neighbour an ordinary cell update.
+    assert_eq!(
+        (&after["cell"], &after["routing_area"], &after["change"]),
+        (&3.into(), &2.into(), &serde_json::Value::Null)
+    );
+    assert!(errors.contains("radio.reselect.routing-area at "), "{errors}");
+}
+
 /// Waits until it has ended; one that does not end is killed, and the test fails.
 fn ended(child: &mut Child) -> std::process::ExitStatus {
     let until = Instant::now() + Duration::from_secs(30);

@@ -15,6 +15,7 @@ mod radio;
 pub mod reproduce;
 pub mod run;
 pub mod series;
+pub mod serving;
 pub mod sweep;
 pub mod system;
 pub mod timeline;

@@ -35,6 +35,36 @@ base::named! {
     }
 }
 
+/// Where a mobile camps. Numbers count what it has met since the start of the run, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Cell.
+    pub cell: u32,
+    /// Base station controller of the cell.
+    pub bsc: u32,
+    /// Routing area.
+    pub routing_area: u32,
+    /// SGSN.
+    pub sgsn: u32,
+}
+
+impl Place {
+    /// Where every mobile starts.
+    pub const FIRST: Place = Place { cell: 1, bsc: 1, routing_area: 1, sgsn: 1 };
+
+    /// The neighbour behind a change of this extent.
+    #[must_use]
+    pub fn beyond(self, extent: Extent) -> Place {
+        let new = |from: Extent| u32::from(extent as u8 >= from as u8);
+        Place {
+            cell: self.cell + 1,
+            bsc: self.bsc + new(Extent::CellUpdate),
+            routing_area: self.routing_area + new(Extent::RoutingArea),
+            sgsn: self.sgsn + new(Extent::InterSgsn),
+        }
+    }
+}
+
 /// Implementation faults seen in a real network (section IV.C of the study).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
@@ -243,7 +273,7 @@ impl Mobility {
     /// Takes the change that begins at [`Mobility::next`]. Changes do not overlap: the next one begins after
     /// its end.
     pub fn take(&mut self) -> Change {
-        let change = self.change(self.next);
+        let change = self.change(self.next, None);
         self.next = match &mut self.every {
             Some(every) => change.decision + span(every),
             None => self.listed.next().unwrap_or(Time::NEVER),
@@ -252,8 +282,8 @@ impl Mobility {
         change
     }
 
-    /// A triggered change that begins at `t`.
-    pub fn change(&mut self, t: Time) -> Change {
+    /// A triggered change that begins at `t`: to a neighbour of this extent, else to a drawn one.
+    pub fn change(&mut self, t: Time, neighbour: Option<Extent>) -> Change {
         let [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume] = &mut self.samplers;
         // Every change takes one draw from each distribution, so that variants of a scenario stay paired.
         let draws = [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume].map(span);
@@ -261,7 +291,7 @@ impl Mobility {
         let (which, fails, deletes) = (self.chance.uniform(), self.chance.uniform(), self.chance.uniform());
         let outage = self.outage.as_mut().map(span);
         let failed_for = span(&mut self.failed);
-        let extent = self.extent(which);
+        let extent = neighbour.unwrap_or_else(|| self.extent(which));
         let information = if self.config.control == Control::Assisted { assisted } else { si };
         let synchronised = t + sync + information;
         let has_access = synchronised + access;
@@ -440,17 +470,40 @@ mod tests {
         assert!(of(Control::Network, true).next().is_never());
         assert!(!of(Control::Network, false).next().is_never());
         let outage = |mut m: Mobility| {
-            m.take().resumed.as_nanos() as i64 - m.change(Time::ZERO).decision.as_nanos() as i64
+            m.take().resumed.as_nanos() as i64 - m.change(Time::ZERO, None).decision.as_nanos() as i64
         };
         assert!(outage(of(Control::Assisted, false)) < outage(of(Control::Autonomous, false)));
     }
 
-    /// GP-45: a triggered change begins at its trigger.
+    /// GP-45: a triggered change begins at its trigger, toward the chosen neighbour, with the draws of any other.
     #[test]
     fn gp_45_forced_change() {
-        let mut m = Mobility::new(&MobilityConfig::default(), "phone", SEED);
-        assert!(m.next().is_never());
-        assert_eq!(m.change(Time::from_nanos(7)).decision, Time::from_nanos(7));
+        let forced = |neighbour| {
+            let mut m = Mobility::new(&MobilityConfig::default(), "phone", SEED);
+            assert!(m.next().is_never());
+            [m.change(Time::from_nanos(7), neighbour), m.change(Time::from_nanos(9_000_000_000), None)]
+        };
+        let drawn = forced(None);
+        assert!(drawn[0].decision == Time::from_nanos(7) && drawn[0].extent == Extent::CellUpdate);
+        let mut outage = Span::ZERO;
+        for extent in Extent::ALL {
+            let [chosen, later] = forced(Some(*extent));
+            assert!(chosen.extent == *extent && chosen.synchronised == drawn[0].synchronised);
+            assert!(chosen.resumed.since(chosen.decision) > outage, "a wider change takes longer");
+            outage = chosen.resumed.since(chosen.decision);
+            assert_eq!(later, drawn[1]);
+        }
+    }
+
+    /// GP-45: each kind of neighbour changes what its extent says.
+    #[test]
+    fn gp_45_places() {
+        let of = |extent| {
+            let to = Place::FIRST.beyond(extent);
+            [to.cell, to.bsc, to.routing_area, to.sgsn]
+        };
+        let places: Vec<_> = Extent::ALL.iter().map(|extent| of(*extent)).collect();
+        assert_eq!(places, [[2, 1, 1, 1], [2, 2, 1, 1], [2, 2, 2, 1], [2, 2, 2, 2]]);
     }
 
     /// An outage distribution scales the sequence.

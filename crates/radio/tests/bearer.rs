@@ -8,15 +8,15 @@ use path::capacity::Capacity;
 use path::channel::class::Rule;
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
-use path::{Network, Port};
+use path::{Network, Port, Signal};
 use proptest::prelude::*;
 use radio::bssgp::Bucket;
 use radio::cell::config::{CellConfig, IdleRepeat, Traffic, UserConfig, Voice};
 use radio::cell::element;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
-use radio::mac::tbf::{Setup, TbfConfig};
-use radio::mobility::{Extent, Instants, MobilityConfig};
+use radio::mac::tbf::{Setup, State, TbfConfig};
+use radio::mobility::{Extent, Instants, MobilityConfig, Place};
 use radio::parameters;
 use radio::quality::Source;
 use radio::rlc::poll::Policy;
@@ -336,6 +336,47 @@ fn gp_32_losses_of_a_change_of_cell() {
     let times: Vec<f64> = b.got(element::down(0)).iter().map(|g| g.0).collect();
     let gap = times.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max);
     assert!((1.0..6.0).contains(&gap), "{gap}");
+}
+
+/// GP-45: a forced change leads to the chosen neighbour, and the display follows it step by step without moving anything.
+#[test]
+fn gp_45_display_of_the_serving_cell() {
+    let run = |looks: bool| {
+        let mut user = UserConfig::new("phone");
+        user.mobility.outage = Some(base::dist::Dist::Constant(2e9));
+        let mut b = Bench::new(&one(user));
+        (0..60).for_each(|i| b.down(f64::from(i) * 0.3, 1480));
+        let neighbour = Extent::RoutingArea as u16 + 1;
+        b.network.signal(s(20.0), b.cell, Signal::State { machine: 0, state: neighbour });
+        let mut shown = Vec::new();
+        for step in 0..100 {
+            let at = 20.0 + 0.05 * f64::from(step);
+            b.run(at);
+            if step % 10 == 0 {
+                b.down(at, 1480);
+            }
+            let now = b.network.now();
+            shown.extend(looks.then(|| (now, b.cell().display(0, now).unwrap())));
+        }
+        b.run(120.0);
+        (shown, b.got(element::down(0)), b.cell().counts(0))
+    };
+    let (shown, got, counts) = run(true);
+    let (_, unseen, same) = run(false);
+    assert!(got == unseen && counts == same, "a look changes nothing");
+    let (change, to) = shown[0].1.change.unwrap();
+    assert_eq!(to, Place { cell: 2, bsc: 2, routing_area: 2, sgsn: 1 });
+    assert_eq!(change.resumed, s(22.0));
+    for (now, display) in &shown {
+        let camped = if *now < change.access { (Place::FIRST, Time::ZERO) } else { (to, change.access) };
+        assert_eq!((display.place, display.since), camped, "{now:?}");
+        assert_eq!(display.change, (*now < change.resumed).then_some((change, to)), "{now:?}");
+        let down = display.ways[0];
+        assert!(*now < change.resumed || down.state == State::Idle || down.scheme == Scheme::Cs2);
+        assert!(*now >= change.resumed || down.slots == 0, "no TBF between the cells");
+    }
+    let flows = shown.iter().any(|(now, d)| *now > change.resumed && d.ways[0].slots > 0);
+    assert!(flows, "data flow in the new cell");
 }
 
 /// GP-31: within one BSC the data are moved.

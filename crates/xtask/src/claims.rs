@@ -17,7 +17,7 @@ struct Test {
     /// The inequality, or why `reproduce` cannot make it.
     test: Result<String, String>,
     letter: Option<String>,
-    /// Reasons of comparisons that are known to fail.
+    /// Reasons of comparisons that are known to fail, each with the cells and values that it explains.
     differs: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
             "fails" => fail += 1,
             _ => {}
         }
-        let verdict = if reasons.is_empty() { verdict.to_owned() } else { format!("{verdict}: {reasons}") };
+        let verdict = if reasons.is_empty() { verdict.to_owned() } else { format!("{verdict}. {reasons}") };
         let cells =
             [format!("`{}`", text("test")), test, letter, verdict].map(|cell| cell.replace('|', "\\|"));
         let _ = writeln!(rows, "| {id} | {} | {} |", text("experiment"), cells.join(" | "));
@@ -91,6 +91,30 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
     Ok(out)
 }
 
+/// Reasons in order, each once: `r9 (274, 279), r13 (403, 410): why`, with the two sides of the comparison that fails.
+fn reasons<'a>(failures: impl Iterator<Item = &'a toml::Value>) -> Vec<String> {
+    let mut listed: Vec<(&str, Vec<String>)> = Vec::new();
+    for failure in failures {
+        let text = |key: &str| failure.get(key).and_then(toml::Value::as_str);
+        let Some(why) = text("why") else { continue };
+        let number = |key: &str| failure.get(key).map(toml::Value::to_string);
+        let values = match (number("left"), number("right")) {
+            (Some(left), Some(right)) => format!("({left}, {right})"),
+            _ => String::new(),
+        };
+        let cell = format!("{} {values}", text("labels").unwrap_or_default()).trim().to_owned();
+        match listed.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, cells)) => cells.push(cell),
+            None => listed.push((why, vec![cell])),
+        }
+    }
+    let line = |(why, cells): (&str, Vec<String>)| {
+        let cells = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(", ");
+        if cells.is_empty() { why.to_owned() } else { format!("{cells}: {why}") }
+    };
+    listed.into_iter().map(line).collect()
+}
+
 /// Tests by claim, from every group.
 fn tests(tree: &Tree) -> Result<BTreeMap<String, Test>, String> {
     let mut all = BTreeMap::new();
@@ -100,9 +124,7 @@ fn tests(tree: &Tree) -> Result<BTreeMap<String, Test>, String> {
             let text = |key: &str| claim.get(key).and_then(toml::Value::as_str).map(str::to_owned);
             let Some(id) = text("id") else { continue };
             let failures = claim.get("differs").and_then(toml::Value::as_array).into_iter().flatten();
-            let why =
-                |failure: &toml::Value| failure.get("why").and_then(toml::Value::as_str).map(str::to_owned);
-            let differs = failures.filter_map(why).collect();
+            let differs = reasons(failures);
             let over = claim.get("for").map_or_else(String::new, |over| format!(" for all of {over}"));
             let enough = ["share", "combinations", "exists"].into_iter().find_map(|key| {
                 claim.get(key).map(|value| match key {

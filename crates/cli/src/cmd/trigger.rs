@@ -7,11 +7,12 @@ use serde_json::json;
 
 /// Trigger a named change in a running emulation, such as a state of a link
 ///
-/// Without a name it lists the running emulations and their triggers. It works outside and inside a `williwaw
+/// Without a name it lists the running emulations and their triggers, and the serving cell of each mobile on a GPRS
+/// bearer. `HOP.reselect` sends a mobile to another cell, `HOP.reselect.routing-area` to a neighbour in another routing area. It works outside and inside a `williwaw
 /// shell`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  williwaw trigger\n  williwaw trigger mobility.tunnel\n  williwaw trigger --run lte mobility.tunnel"
+    after_help = "Examples:\n  williwaw trigger\n  williwaw trigger mobility.tunnel\n  williwaw trigger radio.reselect.routing-area\n  williwaw trigger --run lte mobility.tunnel"
 )]
 pub(crate) struct Args {
     /// Name of the trigger
@@ -66,11 +67,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 }
 
 fn list(all: &[Running], json: bool, talk: &Talk) -> Result<End, Failure> {
-    let names = |one: &Running| trigger_socket::call(one, "").map(|answer| answer.names).unwrap_or_default();
+    let answer = |one: &Running| trigger_socket::call(one, "").ok();
     if json {
         let runs: Vec<_> = all
             .iter()
-            .map(|one| json!({ "run": one.name, "process": one.process, "names": names(one) }))
+            .map(|one| {
+                let (names, cells) = answer(one).map(|a| (a.names, a.cells)).unwrap_or_default();
+                json!({ "run": one.name, "process": one.process, "names": names, "cells": cells })
+            })
             .collect();
         talk.document(&json!({ "schema": "williwaw-trigger/1", "running": runs }))?;
         return Ok(End::Good);
@@ -78,7 +82,11 @@ fn list(all: &[Running], json: bool, talk: &Talk) -> Result<End, Failure> {
     if all.is_empty() {
         talk.note("no emulation is running here");
     }
-    let line = |one: &Running| format!("{} ({}): {}\n", one.name, one.process, names(one).join(", "));
-    talk.data(&all.iter().map(line).collect::<String>())?;
+    let lines = |one: &Running| {
+        let (names, cells) = answer(one).map(|a| (a.names, a.cells)).unwrap_or_default();
+        let cells: String = cells.iter().map(|cell| format!("  {cell}\n")).collect();
+        format!("{} ({}): {}\n{cells}", one.name, one.process, names.join(", "))
+    };
+    talk.data(&all.iter().map(lines).collect::<String>())?;
     Ok(End::Good)
 }

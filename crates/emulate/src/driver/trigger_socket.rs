@@ -5,6 +5,7 @@
 
 use crate::Error;
 use base::Time;
+use lab::serving::{Mobiles, Serving};
 use netns::namespace::Namespace;
 use netns::sys;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Answer {
     pub at_s: Option<f64>,
     /// Names of all triggers.
     pub names: Vec<String>,
+    /// Serving cells of mobiles on GPRS bearers.
+    #[serde(default)]
+    pub cells: Vec<Serving>,
 }
 
 /// Trigger request with its response channel. An empty name only asks for the list of names.
@@ -49,6 +53,7 @@ pub(crate) struct Call {
 pub struct Ear {
     calls: Receiver<Call>,
     bell: OwnedFd,
+    mobiles: Mobiles,
 }
 
 /// Listening sockets; closed on drop.
@@ -83,7 +88,7 @@ impl Hotline {
                 Err(e) => return Err(Error::of("listening for triggers")(e)),
             }
         }
-        Ok((line, Ear { calls: receiver, bell: ear }))
+        Ok((line, Ear { calls: receiver, bell: ear, mobiles: Mobiles::default() }))
     }
 
     fn listener(&self) -> io::Result<UnixListener> {
@@ -138,6 +143,11 @@ impl Hotline {
 }
 
 impl Ear {
+    /// Tells the serving cells of these mobiles with each answer.
+    pub(crate) fn tell_of(&mut self, mobiles: Mobiles) {
+        self.mobiles = mobiles;
+    }
+
     /// File descriptor that wakes the driver.
     pub(crate) fn fd(&self) -> RawFd {
         self.bell.as_raw_fd()
@@ -150,7 +160,8 @@ impl Ear {
             let done = !call.name.is_empty() && network.trigger(now, &call.name);
             let at_s = done.then(|| network.now().as_secs_f64());
             let names = network.triggers().names().map(str::to_owned).collect();
-            let _ = call.answer.send(Answer { at_s, names });
+            let cells = self.mobiles.display(network, now);
+            let _ = call.answer.send(Answer { at_s, names, cells });
         }
     }
 }
@@ -247,7 +258,7 @@ mod tests {
             });
             let heard = ear.calls.recv_timeout(PATIENCE).unwrap();
             assert_eq!(heard.name, "x");
-            heard.answer.send(Answer { at_s: Some(1.0), names: Vec::new() }).unwrap();
+            heard.answer.send(Answer { at_s: Some(1.0), names: Vec::new(), cells: Vec::new() }).unwrap();
             let answer = called.join().unwrap();
             over.store(true, Ordering::Relaxed);
             assert_eq!(answer.unwrap().at_s, Some(1.0));

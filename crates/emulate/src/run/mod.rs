@@ -24,6 +24,7 @@ use base::{Span, Time};
 use host::Door;
 use lab::capture::doors::{self, Capture, Spot};
 use lab::run::{self, End, Pending, Run};
+use lab::serving::Mobiles;
 use netns::clock::Clock;
 use netns::facts::FlowFacts;
 use netns::keeper::Keeper;
@@ -203,7 +204,7 @@ impl run::Clock for RealTime<'_> {
         let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
         ordered.start(clock)?;
         self.begin(&mut driver, clock, (doors, wired));
-        let hotline = self.triggers(&mut driver, &stage)?;
+        let hotline = self.triggers(&mut driver, &stage, Mobiles::of(model, &run.world))?;
         let threads = Threads {
             clock,
             limit: run.limit,
@@ -255,9 +256,15 @@ impl RealTime<'_> {
     }
 
     /// Opens the socket for `williwaw trigger`, if the run has a name.
-    fn triggers(&self, driver: &mut Driver, stage: &Stage) -> Result<Option<Hotline>, Error> {
+    fn triggers(
+        &self,
+        driver: &mut Driver,
+        stage: &Stage,
+        mobiles: Mobiles,
+    ) -> Result<Option<Hotline>, Error> {
         let Some(name) = &self.around.called else { return Ok(None) };
-        let (mut line, ear) = Hotline::new(name)?;
+        let (mut line, mut ear) = Hotline::new(name)?;
+        ear.tell_of(mobiles);
         for machine in &stage.machines {
             line.listen_at(&machine.space)?;
         }

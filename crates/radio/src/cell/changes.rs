@@ -1,5 +1,6 @@
 //! Cell changes and voice calls of a mobile.
 
+use super::display::Camped;
 use super::user::User;
 use super::{Air, Direction, Side};
 use crate::mac::tbf::{DOWNLINK, Event as TbfEvent, State};
@@ -58,9 +59,9 @@ impl User {
         }
     }
 
-    /// Begins a cell change that a trigger requests.
-    pub(super) fn force(&mut self, now: Time, air: &mut Air, side: &mut Side) {
-        let change = self.mobility.change(now);
+    /// Begins a cell change that a trigger requests: to a neighbour of this extent, else to a drawn one.
+    pub(super) fn force(&mut self, neighbour: Option<Extent>, now: Time, air: &mut Air, side: &mut Side) {
+        let change = self.mobility.change(now, neighbour);
         self.leave(change, tdma::next_tick(now), now, air, side);
         self.due = tdma::next_tick(now);
     }
@@ -88,6 +89,8 @@ impl User {
         let waits_for_update = matches!(change.extent, Extent::RoutingArea | Extent::InterSgsn);
         let up = if waits_for_update { change.updated } else { change.access };
         self.suspended = [change.resumed.max(t), up.max(t)];
+        let from = self.camped.at(change.decision);
+        self.camped = Camped { from, to: (from.0.beyond(change.extent), change.access) };
         self.change = Some(change);
     }
 

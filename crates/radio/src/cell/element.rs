@@ -2,6 +2,7 @@
 
 use super::content::Content;
 use super::{Cell, Direction, tdma};
+use crate::mobility::Extent;
 use base::event::Category;
 use base::packet::Packet;
 use base::{Span, Time};
@@ -93,14 +94,16 @@ impl Element for Cell {
         tick.min(self.side.out_at)
     }
 
-    /// Triggers a reselection of the mobile with this number.
+    /// Triggers a reselection of the mobile with this number: state 0 draws the neighbour, state n chooses the nth
+    /// [`Extent`].
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        let Signal::State { machine, .. } = signal else { return };
+        let Signal::State { machine, state } = signal else { return };
         self.listen(cx);
         let now = cx.now();
         self.catch_up_before(now);
         if let Some(user) = self.users.get_mut(usize::from(machine)) {
-            user.force(now, &mut self.air, &mut self.side);
+            let neighbour = usize::from(state).checked_sub(1).and_then(|i| Extent::ALL.get(i).copied());
+            user.force(neighbour, now, &mut self.air, &mut self.side);
             user.due = user.due.max(self.done);
             let due = user.due;
             self.next = Some(self.next.map_or(due, |n| n.min(due)));

@@ -13,6 +13,7 @@
 //! | `changes` | changes of cell and voice calls |
 //! | `frames`, `abm` | packets and LLC frames; acknowledged LLC |
 //! | `counts` | counters |
+//! | `display` | serving cell of a mobile, as its engineering mode shows it |
 //! | `load` | calls and other packet users of the cell |
 //! | `traffic` | traffic classes |
 //! | `gateway` | core network, SGSN queue and Gb, terminal |
@@ -24,6 +25,7 @@ mod changes;
 pub mod config;
 pub mod content;
 pub mod counts;
+pub mod display;
 mod down;
 pub mod element;
 mod frames;

@@ -5,6 +5,7 @@ use super::changes::next_stage as change_stage;
 use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, Traffic, UserConfig};
 use super::content::Place;
 use super::counts::{DirectionCounts, UserCounts};
+use super::display::Camped;
 use super::frames::{FrameId, Frames};
 use super::setup::Draws;
 use super::{Air, Direction, Side, traffic};
@@ -241,6 +242,7 @@ pub(super) struct User {
     pub(super) sgsn_held: Time,
     pub(super) mobility: Mobility,
     pub(super) change: Option<Change>,
+    pub(super) camped: Camped,
     pub(super) voice: Option<path::gate::Gate>,
     pub(super) call: Time,
     /// Octets and packets of the last uplink frames received, for a mobile that resends them.
@@ -318,6 +320,7 @@ impl User {
             sgsn_held: Time::ZERO,
             mobility: Mobility::new(&config.mobility, &format!("{name}.mobility"), seed),
             change: None,
+            camped: Camped::FIRST,
             voice,
             call: Time::NEVER,
             recent: [None; 2],

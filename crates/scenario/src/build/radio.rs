@@ -10,6 +10,7 @@ use path::{ElementId, Port, Signal};
 use radio::cell::config::{CellConfig, Traffic, UserConfig};
 use radio::cell::{Cell, element};
 use radio::framed::element::Framed;
+use radio::mobility::Extent;
 use radio::pcu::Station;
 use radio::pcu::config::{PORTS, StationConfig};
 
@@ -86,8 +87,13 @@ impl Builder<'_> {
         let id = self.add(name, Cell::new(&config, self.seed));
         for (user, &m) in mates.iter().enumerate() {
             self.cells[m] = Some(id);
-            let signal = Signal::State { machine: user as u16, state: 0 };
-            self.network.lend(&format!("{}.reselect", self.model.bearers[m].name), id, signal);
+            let signal = |state| Signal::State { machine: user as u16, state };
+            let name = format!("{}.reselect", self.model.bearers[m].name);
+            self.network.lend(&name, id, signal(0));
+            // Toward a chosen neighbour.
+            for (extent, state) in Extent::NAMES.iter().zip(1..) {
+                self.network.lend(&format!("{name}.{extent}"), id, signal(state));
+            }
         }
         id
     }

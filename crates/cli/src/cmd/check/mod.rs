@@ -1,6 +1,7 @@
 //! `williwaw check`: what a scenario will do and cost, without running it.
 
 mod describe;
+mod needs;
 
 use crate::console::exit::{End, Failure, Why};
 use crate::console::talk::Talk;
@@ -10,7 +11,7 @@ use crate::output::{labels, terminal};
 use lab::forecast::{Forecast, Meters};
 use scenario::{Cost, Scenario};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Validate a scenario and print what it does and what it costs to run
 #[derive(Debug, clap::Args)]
@@ -138,6 +139,7 @@ Assumes
             }
         ));
     }
+    out.push_str(&needs::words(&needs::of(scenario.first(), Path::new("/"))));
     out.push_str(&words(scenario));
     out.push_str(&commands(scenario));
     out
@@ -188,6 +190,7 @@ fn document(scenario: &Scenario) -> Value {
         "ask": scenario.question().is_some(),
         "warnings": scenario.warnings().to_json()["diagnostics"],
     });
+    document["needs"] = needs::document(&needs::of(scenario.first(), Path::new("/")));
     document["model"] = describe::document(scenario.first());
     document
 }

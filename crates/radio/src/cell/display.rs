@@ -1,0 +1,72 @@
+//! Serving cell of a mobile with its TBFs, and the reselection under way, as an engineering mode shows them (GP-45).
+//!
+//! Reading it changes nothing: it is the state after the last block period that was executed.
+
+use super::Cell;
+use super::user::Flow;
+use crate::coding::Scheme;
+use crate::mac::tbf::State;
+use crate::mobility::{Change, Place};
+use base::Time;
+
+/// Where a mobile camps: each place with the time since when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Camped {
+    /// Before the last change.
+    pub(super) from: (Place, Time),
+    /// After it; the time is that of access to the new cell.
+    pub(super) to: (Place, Time),
+}
+
+impl Camped {
+    pub(super) const FIRST: Camped =
+        Camped { from: (Place::FIRST, Time::ZERO), to: (Place::FIRST, Time::ZERO) };
+
+    /// The place at `t`, which is not before that of `from`.
+    pub(super) fn at(&self, t: Time) -> (Place, Time) {
+        if t >= self.to.1 { self.to } else { self.from }
+    }
+}
+
+/// One direction of a bearer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Way {
+    /// State of its TBF.
+    pub state: State,
+    /// Timeslots of the TBF; 0 without one.
+    pub slots: u8,
+    /// Coding scheme of data.
+    pub scheme: Scheme,
+    /// C/I in dB, where block errors follow from it.
+    pub c_over_i: Option<f64>,
+}
+
+/// What the display of a mobile shows.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Display {
+    /// Serving cell.
+    pub place: Place,
+    /// Since when the mobile has it.
+    pub since: Time,
+    /// Downlink and uplink.
+    pub ways: [Way; 2],
+    /// Change of cell under way, and the place it leads to.
+    pub change: Option<(Change, Place)>,
+}
+
+impl Cell {
+    /// What the display of a mobile shows at `now`.
+    pub fn display(&self, user: usize, now: Time) -> Option<Display> {
+        let user = self.users.get(user)?;
+        let (place, since) = user.camped.at(now);
+        let way = |flow: &Flow| Way {
+            state: flow.state,
+            slots: flow.used,
+            scheme: flow.scheme,
+            c_over_i: flow.quality.c_over_i(self.done.saturating_sub(1)),
+        };
+        let change = user.change.filter(|c| c.decision <= now && now < c.resumed);
+        let ways = [way(&user.down), way(&user.up)];
+        Some(Display { place, since, ways, change: change.map(|c| (c, user.camped.to.0)) })
+    }
+}
