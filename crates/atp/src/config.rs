@@ -34,6 +34,10 @@ pub struct Config {
     pub retransmit: bool,
     /// Congestion control.
     pub control: Method,
+    /// Share of a window that several flows hold, relative to the others'.
+    pub weight: u32,
+    /// Bandwidth of the RTP session, octets/s, of which RTCP reports use 5 %.
+    pub bandwidth: f64,
     /// Fragments per acknowledgement.
     pub ack_every: u32,
     /// Longest delay of an acknowledgement.
@@ -79,6 +83,8 @@ impl Default for Config {
             fragment: FragmentLife::Rto,
             retransmit: true,
             control: Method::Aimd,
+            weight: 1,
+            bandwidth: 8000.0,
             ack_every: 2,
             ack_delay: Span::from_millis(500),
             ack_lifetime: None,

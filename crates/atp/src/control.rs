@@ -65,17 +65,77 @@ impl Window {
     }
 }
 
+/// A flow that holds a shared window.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    weight: f64,
+    /// Its fragments on their way.
+    pipe: u32,
+    /// It has fragments to send.
+    waits: bool,
+}
+
+/// A window and the flows that hold it.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    window: Window,
+    members: Vec<Member>,
+}
+
+impl Held {
+    /// Fragments that a member may have on their way while others wait: its weight among the flows that send.
+    fn share(&self, index: usize) -> f64 {
+        let active = |(i, m): (usize, &Member)| (i == index || m.waits || m.pipe > 0).then_some(m.weight);
+        let all: f64 = self.members.iter().enumerate().filter_map(active).sum();
+        let own = self.members.get(index).map_or(0.0, |m| m.weight);
+        if all > 0.0 { libm::floor(self.window.size).max(1.0) * own / all } else { 0.0 }
+    }
+    /// A flow within its share goes first; beyond it a flow takes what no other flow waits for.
+    fn is_open(&self, index: usize) -> bool {
+        let below = |i: usize| self.members.get(i).is_some_and(|m| f64::from(m.pipe) < self.share(i));
+        let others = || (0..self.members.len()).any(|i| i != index && self.members[i].waits && below(i));
+        self.window.is_open() && (below(index) || !others())
+    }
+}
+
 /// A window that several flows hold.
 #[derive(Clone, Debug, Default)]
-pub struct SharedWindow(Arc<Mutex<Window>>);
+pub struct SharedWindow(Arc<Mutex<Held>>);
 
 impl SharedWindow {
-    fn lock(&self) -> MutexGuard<'_, Window> {
+    fn lock(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Fragments that it allows now.
     pub fn size(&self) -> f64 {
-        self.lock().size
+        self.lock().window.size
+    }
+    fn join(self, weight: u32) -> Share {
+        let mut held = self.lock();
+        let index = held.members.len();
+        held.members.push(Member { weight: f64::from(weight.max(1)), pipe: 0, waits: false });
+        drop(held);
+        Share { window: self, index }
+    }
+}
+
+/// A flow's part of a shared window.
+#[derive(Clone, Debug)]
+pub struct Share {
+    window: SharedWindow,
+    index: usize,
+}
+
+impl Share {
+    fn with(&self, act: impl FnOnce(&mut Window, &mut Member)) {
+        let mut held = self.window.lock();
+        let Held { window, members } = &mut *held;
+        if let Some(member) = members.get_mut(self.index) {
+            act(window, member);
+        }
+    }
+    fn is_open(&self) -> bool {
+        self.window.lock().is_open(self.index)
     }
 }
 
@@ -87,7 +147,7 @@ pub enum Control {
     /// A rate.
     Tfrc(Box<Sender>),
     /// A window that others hold too.
-    Shared(SharedWindow),
+    Shared(Share),
     /// That of the transport below, which takes the next fragment now, or does not.
     Carrier {
         /// It does.
@@ -98,15 +158,16 @@ pub enum Control {
 }
 
 impl Control {
-    /// The control of a flow with fragments of `size` bytes on the wire.
-    pub fn new(method: Method, size: u32, shared: SharedWindow) -> Self {
+    /// The control of a flow with fragments of `size` bytes on the wire; `shared` and `weight` are for
+    /// [`Method::Shared`].
+    pub fn new(method: Method, size: u32, shared: SharedWindow, weight: u32) -> Self {
         match method {
             Method::Aimd => Control::Aimd(Window::default()),
             Method::Tfrc => {
                 let config = SenderConfig { size, ..SenderConfig::default() };
                 Control::Tfrc(Box::new(Sender::new(config)))
             }
-            Method::Shared => Control::Shared(shared),
+            Method::Shared => Control::Shared(shared.join(weight)),
             Method::None => Control::None,
         }
     }
@@ -114,7 +175,7 @@ impl Control {
     fn with(&mut self, act: impl FnOnce(&mut Window)) {
         match self {
             Control::Aimd(window) => act(window),
-            Control::Shared(shared) => act(&mut shared.lock()),
+            Control::Shared(share) => share.with(|window, _| act(window)),
             Control::Tfrc(_) | Control::Carrier { .. } | Control::None => {}
         }
     }
@@ -129,8 +190,8 @@ impl Control {
                     Time::NEVER
                 }
             }
-            Control::Shared(shared) => {
-                if shared.lock().is_open() {
+            Control::Shared(share) => {
+                if share.is_open() {
                     Time::ZERO
                 } else {
                     Time::NEVER
@@ -155,16 +216,31 @@ impl Control {
         if let Control::Carrier { open } = self {
             *open = false;
         }
+        if let Control::Shared(share) = self {
+            share.with(|_, member| (member.pipe, member.waits) = (member.pipe + 1, more));
+        }
         self.with(|w| w.pipe += 1);
+    }
+    /// No fragment waits.
+    pub fn on_idle(&mut self) {
+        if let Control::Shared(share) = self {
+            share.with(|_, member| member.waits = false);
+        }
     }
     /// Fragments wait that may not leave.
     pub fn on_blocked(&mut self, now: Time) {
+        if let Control::Shared(share) = self {
+            share.with(|_, member| member.waits = true);
+        }
         if let Control::Tfrc(sender) = self {
             sender.on_blocked(now);
         }
     }
     /// Fragments left the network: `acked` of them arrived, `gone` of them did not. `grows`: they were not lost.
     pub fn on_left(&mut self, acked: u32, gone: u32) {
+        if let Control::Shared(share) = self {
+            share.with(|_, member| member.pipe = member.pipe.saturating_sub(acked + gone));
+        }
         self.with(|w| {
             w.pipe = w.pipe.saturating_sub(acked + gone);
             w.grow(acked);
@@ -176,6 +252,9 @@ impl Control {
     }
     /// The retransmission timer expired with `outstanding` fragments on their way.
     pub fn on_timeout(&mut self, outstanding: u32) {
+        if let Control::Shared(share) = self {
+            share.with(|_, member| member.pipe = member.pipe.saturating_sub(outstanding));
+        }
         self.with(|w| {
             w.pipe = w.pipe.saturating_sub(outstanding);
             w.collapse();
@@ -205,7 +284,7 @@ impl Control {
         let of = |window: &Window| known(window).then(|| window.size.max(1.0) * f64::from(size) / rtt);
         match self {
             Control::Aimd(window) => of(window),
-            Control::Shared(shared) => of(&shared.lock()),
+            Control::Shared(share) => of(&share.window.lock().window),
             Control::Tfrc(sender) => (sender.loss() > 0.0).then(|| sender.rate()),
             Control::Carrier { .. } | Control::None => None,
         }
@@ -214,7 +293,7 @@ impl Control {
     pub fn reductions(&self) -> u64 {
         match self {
             Control::Aimd(window) => window.reductions,
-            Control::Shared(shared) => shared.lock().reductions,
+            Control::Shared(share) => share.window.lock().window.reductions,
             Control::Tfrc(sender) => u64::from(sender.loss() > 0.0),
             Control::Carrier { .. } | Control::None => 0,
         }

@@ -6,8 +6,11 @@ use crate::packet::{Atp, Content, HEADER};
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::sender::Sender;
 use base::packet::{Flags, Packet};
+use base::rng::Stream;
 use base::truth::Cause;
 use base::{Span, Time};
+use rtp::Reporter;
+use rtp::reporter::ReporterConfig;
 use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
 use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing, Role};
@@ -54,8 +57,12 @@ pub struct AtpEnd {
     delivery: Option<f64>,
     least_rtt: Span,
     broken: bool,
+    /// RTCP of this end, over RTP.
+    reporter: Option<Reporter>,
 }
 
+/// Source in RTP headers of an end without reports.
+const SOURCE: u32 = 0x5749_4c4c;
 /// First timeout of SYN, FIN and requests; doubles.
 const KNOCK: Span = Span::from_secs(1);
 /// Units of a stream that are cut before they can be sent.
@@ -80,7 +87,7 @@ impl AtpEnd {
             link: if waits { Link::Waits } else { Link::Open },
             sender: Sender::new(config.payload),
             receiver: Receiver::new(receiver),
-            control: Control::new(config.control, size, shared),
+            control: Control::new(config.control, size, shared, config.weight),
             rto: RtoTimer::new(config.rto),
             role,
             knock: Time::NEVER,
@@ -96,8 +103,21 @@ impl AtpEnd {
             delivery: None,
             least_rtt: Span::FOREVER,
             broken: false,
+            reporter: None,
             config,
         }
+    }
+
+    /// With RTCP reports, where RTP carries it; `chance` gives source, timestamps and report intervals.
+    #[must_use]
+    pub fn reporting(mut self, chance: Stream) -> Self {
+        if self.config.carrier.is_rtp() {
+            let name = if self.role == Role::Active { "sender" } else { "receiver" };
+            let clock = rtp::Format::Dynamic.properties().clock;
+            let (cname, bandwidth) = (format!("{name}@williwaw"), self.config.bandwidth);
+            self.reporter = Some(Reporter::new(ReporterConfig { cname, clock, bandwidth }, chance));
+        }
+        self
     }
 
     /// What it has counted.
@@ -150,6 +170,17 @@ impl AtpEnd {
             class: 0,
             coverage: self.config.coverage,
             carrier: self.config.carrier,
+            rtp: (self.reporter.as_ref().map_or(SOURCE, Reporter::ssrc), 0),
+        }
+    }
+
+    /// Sends the RTCP report that is due; at the end of the flow the last one, with BYE.
+    fn send_report(&mut self, io: &mut Io<'_, Atp>, leaves: bool) {
+        let Some(reporter) = &mut self.reporter else { return };
+        let compound = if leaves { reporter.leave(io.now) } else { reporter.report(io.now) };
+        if let Some(compound) = compound {
+            let packet = self.packet(0, Content::Report(compound));
+            self.emit(io, packet, Cause::New, None);
         }
     }
 
@@ -201,7 +232,9 @@ impl AtpEnd {
     fn give_up_what_expired(&mut self, io: &mut Io<'_, Atp>) {
         // What is left needs its bytes over the rate and half a round trip: latency and bandwidth (paper III.A).
         let feasibility = self.config.feasibility;
-        let (rtt, size) = (self.rto.srtt(), self.config.payload);
+        // The least round trip: the smoothed one stays inflated by a queue or a pause that is over.
+        let least = if self.least_rtt == Span::FOREVER { self.rto.srtt() } else { self.least_rtt };
+        let (rtt, size) = (least, self.config.payload);
         // An estimate that no acknowledgement has confirmed for two timeouts says nothing any more: without this a flow
         // that gives everything up would never learn better.
         let fresh = self.heard + self.timeout().times(2) >= io.now;
@@ -242,13 +275,22 @@ impl AtpEnd {
                 again: next.cause,
                 offset: next.offset,
             };
+            let bare = self.packet(next.adu, content);
+            let mut rtp = bare.rtp;
+            if let Some(reporter) = &mut self.reporter {
+                reporter.start(io.now);
+                reporter.on_sent(io.now, HEADER + next.bytes);
+                // All fragments of a unit have its timestamp.
+                rtp.1 = reporter.timestamp(next.made);
+            }
             let packet = Atp {
                 length: next.length,
                 fragments: next.fragments,
                 deadline: next.deadline,
                 whole,
                 class,
-                ..self.packet(next.adu, content)
+                rtp,
+                ..bare
             };
             let more = self.sender.is_waiting();
             self.control.on_send(io.now, more);
@@ -258,6 +300,7 @@ impl AtpEnd {
                 self.rto.restart_with(io.now, self.timeout());
             }
         }
+        self.control.on_idle();
     }
 
     fn on_ack(&mut self, io: &mut Io<'_, Atp>, adu: MessageId, content: &Content) {
@@ -326,6 +369,7 @@ impl AtpEnd {
         self.knock = Time::NEVER;
         self.rto.stop();
         self.sender.end();
+        self.control.on_idle();
     }
 
     /// Cuts the stream into units as large as the receiver's buffer, a few ahead: a stream may have no end.
@@ -428,6 +472,10 @@ impl Endpoint for AtpEnd {
                     self.link = Link::Open;
                 }
                 let (stub, expired) = (head.flags.has(Flags::STUB), head.flags.has(Flags::EXPIRED));
+                if let (Some(reporter), Content::Fragment { tx, .. }) = (&mut self.reporter, &body.content) {
+                    reporter.start(io.now);
+                    reporter.on_data(io.now, body.rtp.0, *tx as u16, body.rtp.1);
+                }
                 self.receiver.on_fragment(io.now, body, stub, head.ecn == 3, expired);
                 if self.receiver.next_timeout() <= io.now {
                     self.acknowledge(io);
@@ -455,6 +503,15 @@ impl Endpoint for AtpEnd {
             }
             Content::Fin if self.link == Link::Closing => self.finish(),
             Content::Syn | Content::Fin => {}
+            Content::Report(compound) => {
+                if let Some(reporter) = &mut self.reporter {
+                    reporter.start(io.now);
+                    reporter.on_compound(io.now, compound, body.size(0));
+                }
+                if compound.bye {
+                    self.send_report(io, true);
+                }
+            }
             Content::Unreachable => {
                 self.broken = true;
                 self.finish();
@@ -483,6 +540,7 @@ impl Endpoint for AtpEnd {
             self.acknowledge(io);
         }
         self.abort_impatiently(io);
+        self.send_report(io, false);
         self.transmit(io);
     }
 
@@ -501,10 +559,14 @@ impl Endpoint for AtpEnd {
             self.link = Link::Closing;
             self.knock(io);
         }
+        if self.role == Role::Active && self.started.is_some() && self.sender.is_done() {
+            self.send_report(io, true);
+        }
     }
 
     fn next_timeout(&self) -> Time {
         let flow = self.knock.min(self.receiver.next_timeout());
+        let flow = flow.min(self.reporter.as_ref().map_or(Time::NEVER, Reporter::next_timeout));
         let flow = flow.min(self.receiver.next_impatience(self.config.receiver_patience));
         if self.sender.len() == 0 || self.started.is_none() {
             return flow;
@@ -523,7 +585,7 @@ impl Endpoint for AtpEnd {
 
     fn report(&self) -> EndpointReport {
         let counters = self.counters();
-        let named = if self.role == Role::Active {
+        let mut named = if self.role == Role::Active {
             vec![
                 ("units_infeasible", counters.infeasible as f64),
                 ("units_expired", counters.expired as f64),
@@ -532,6 +594,7 @@ impl Endpoint for AtpEnd {
         } else {
             Vec::new()
         };
+        named.extend(self.reporter.iter().flat_map(|reporter| reporter.named()));
         EndpointReport { unit: self.config.payload, named, ..EndpointReport::default() }
     }
 

@@ -10,6 +10,7 @@ use crate::{AtpEnd, Config};
 use base::Time;
 use base::body::{Body, Channel, Range};
 use base::packet::{Flags, Packet};
+use base::rng::Stream;
 use base::truth::Cause;
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Connection, Dccp};
@@ -72,8 +73,8 @@ pub struct OverDccp {
 }
 
 impl OverDccp {
-    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number.
-    pub fn new(config: Config, ccid: Ccid, isn: u64, role: Role) -> Self {
+    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number, `chance` is for RTCP.
+    pub fn new(config: Config, ccid: Ccid, isn: u64, role: Role, chance: Stream) -> Self {
         let dccp = dccp::Config {
             ccids: vec![ccid],
             payload: config.payload + crate::packet::HEADER + config.carrier.header(),
@@ -82,7 +83,8 @@ impl OverDccp {
             isn,
             ..dccp::Config::default()
         };
-        let mut atp = AtpEnd::new(Config { option: 0, ..config }, role, SharedWindow::default());
+        let atp = AtpEnd::new(Config { option: 0, ..config }, role, SharedWindow::default());
+        let mut atp = atp.reporting(chance);
         atp.set_control(Control::Carrier { open: false });
         OverDccp {
             atp,

@@ -9,6 +9,7 @@ use base::truth::Cause;
 use base::wire::checksum::Sum;
 use base::{Span, Time};
 use dccp::tfrc::Feedback;
+use rtp::Compound;
 
 base::named! {
     /// What carries ATP's packets (paper section III.E).
@@ -120,6 +121,8 @@ pub enum Content {
     Syn,
     /// Closes it, or answers that.
     Fin,
+    /// An RTCP report beside the acknowledgements (RFC 3550 section 6).
+    Report(Compound),
     /// Nothing listens at the port (ICMP).
     Unreachable,
 }
@@ -147,6 +150,8 @@ pub struct Atp {
     pub coverage: u32,
     /// What carries it.
     pub carrier: Carrier,
+    /// Source and timestamp in RTP and RTCP headers.
+    pub rtp: (u32, u32),
 }
 
 /// Bytes of the fixed header: flags and checksum, unit, its length and deadline, fragment, two words for congestion control.
@@ -181,6 +186,7 @@ impl Atp {
             Content::Ack { vector, report, .. } => {
                 HEADER + 4 * vector.words() + if report.is_some() { 8 } else { 0 }
             }
+            Content::Report(compound) => return self.carrier.header() - rtp::packet::HEADER + compound.len(),
             Content::Unreachable => 28,
             _ => HEADER,
         };
@@ -195,7 +201,7 @@ impl Body for Atp {
             Content::Fragment { number, .. } => Flags::DATA
                 .with(when(Flags::LAST, number + 1 == self.fragments))
                 .with(when(Flags::WHOLE, self.whole)),
-            Content::Ack { .. } => Flags::ACK,
+            Content::Ack { .. } | Content::Report(_) => Flags::ACK,
             Content::Abort => Flags::ABORT,
             Content::Syn => Flags::SYN,
             Content::Fin => Flags::FIN,

@@ -69,6 +69,8 @@ pub(crate) struct Next {
     pub(crate) offset: u64,
     pub(crate) cause: Cause,
     pub(crate) deadline: Time,
+    /// When its unit was made.
+    pub(crate) made: Time,
     pub(crate) whole: bool,
 }
 
@@ -268,6 +270,7 @@ impl Sender {
             offset: unit.start + at,
             cause,
             deadline: unit.deadline(),
+            made: unit.made.unwrap_or_default(),
             whole: unit.retransmissions == 0,
         };
         Some((next, tx))

@@ -29,7 +29,7 @@ fn flags(packet: &Atp) -> u16 {
         Content::Syn => SYN,
         Content::Fin => FIN,
         Content::Request { .. } => REQUEST,
-        Content::Fragment { .. } | Content::Unreachable => 0,
+        Content::Fragment { .. } | Content::Report(_) | Content::Unreachable => 0,
     };
     VERSION << 14 | own | set(ACK, packet.answer)
 }
@@ -39,12 +39,17 @@ pub fn write(packet: &Atp, out: &mut Vec<u8>) {
     let start = out.len();
     let udp = !packet.carrier.is_dccp();
     if udp {
-        out.extend_from_slice(&PORT.to_be_bytes());
-        out.extend_from_slice(&PORT.to_be_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&[0; 8]);
+    }
+    if let Content::Report(compound) = &packet.content {
+        compound.write(out);
+        if udp {
+            finish(out, start, rtp::wire::PORT + 1);
+        }
+        return;
     }
     if packet.carrier.is_rtp() {
-        rtp(packet, out);
+        header(packet, out);
     }
     let head = out.len();
     out.extend_from_slice(&flags(packet).to_be_bytes());
@@ -86,23 +91,29 @@ pub fn write(packet: &Atp, out: &mut Vec<u8>) {
     let sum = checksum(&out[head..], covered);
     out[head + 2..head + 4].copy_from_slice(&sum.to_be_bytes());
     if udp {
-        let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
-        out[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
+        // RTCP has the port above that of RTP (RFC 3550 section 11).
+        let control = packet.carrier.is_rtp() && !matches!(packet.content, Content::Fragment { .. });
+        finish(out, start, PORT + u16::from(control));
     }
 }
 
-/// The RTP header of data (RFC 3550 section 5.1), or an RTCP application packet before an acknowledgement (section 6.7).
-fn rtp(packet: &Atp, out: &mut Vec<u8>) {
-    const SOURCE: u32 = 0x5749_4c4c;
+/// Completes the UDP header at `start`.
+fn finish(out: &mut [u8], start: usize, port: u16) {
+    let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
+    for (at, value) in [(0, port), (2, port), (4, length)] {
+        out[start + at..start + at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+}
+
+/// The RTP header of data (RFC 3550 section 5.1), or an RTCP application packet before an acknowledgement (section 6.7; alone
+/// in its datagram: RFC 5506).
+fn header(packet: &Atp, out: &mut Vec<u8>) {
+    let (ssrc, timestamp) = packet.rtp;
     match &packet.content {
-        Content::Fragment { number, tx, sent, .. } => {
-            let marker = u8::from(number + 1 == packet.fragments) << 7;
-            out.extend_from_slice(&[0x80, marker | 96]);
-            out.extend_from_slice(&(*tx as u16).to_be_bytes());
-            // A clock of 90 kHz, as for video.
-            let ticks = sent.as_nanos() / 100_000 * 9;
-            out.extend_from_slice(&(ticks as u32).to_be_bytes());
-            out.extend_from_slice(&SOURCE.to_be_bytes());
+        Content::Fragment { number, tx, .. } => {
+            let marker = number + 1 == packet.fragments;
+            let (payload_type, seq) = (rtp::Format::Dynamic.properties().payload_type, *tx as u16);
+            rtp::wire::Header { marker, payload_type, seq, timestamp, ssrc, length: 12 }.write(out);
         }
         _ => {
             let words = match &packet.content {
@@ -111,7 +122,7 @@ fn rtp(packet: &Atp, out: &mut Vec<u8>) {
             };
             out.extend_from_slice(&[0x80, 204]);
             out.extend_from_slice(&((2 + HEADER / 4 + words) as u16).to_be_bytes());
-            out.extend_from_slice(&SOURCE.to_be_bytes());
+            out.extend_from_slice(&ssrc.to_be_bytes());
             out.extend_from_slice(b"SRTP");
         }
     }

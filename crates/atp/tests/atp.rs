@@ -307,6 +307,7 @@ fn the_header_is_that_of_figure_2() {
         class: 0,
         coverage: 50,
         carrier: Carrier::Udp,
+        rtp: (0, 0),
     };
     let mut bytes = Vec::new();
     assert_eq!(packet.encode(&mut bytes), Some(17));

@@ -200,6 +200,7 @@ impl FlowEnd for Party {
             finished: self.workload().finished(),
             judged: Some(judged),
             stats: Some(self.workload().seen().clone()),
+            named: self.workload().seen().expired.iter().map(|n| ("units_expired", *n as f64)).collect(),
             ..EndReport::default()
         }
     }

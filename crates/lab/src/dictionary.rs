@@ -229,7 +229,7 @@ const GROUPS: &[Group] = &[
         scope: "flows of the protocol that is named",
         empty: "other protocols",
         entries: &[
-            (M::PacketsReportedLost, "DCCP, TFRC: data packets that acknowledgements call lost", ""),
+            (M::PacketsReportedLost, "DCCP, TFRC, RTP: data packets that acknowledgements or reports call lost", ""),
             (M::LossEvents, "TFRC: loss events at the receiver (RFC 5348 section 5)", ""),
             (
                 M::CongestionEvents,
@@ -244,9 +244,13 @@ const GROUPS: &[Group] = &[
             ),
             (M::UnitsExpired, "ATP: units whose lifetime ended in its buffer or on the way", ""),
             (M::MessagesAbandoned, "SCTP: messages given up before delivery (RFC 3758)", ""),
-            (M::DuplicatesReceived, "SCTP, DCCP: chunks or packets that arrived a second time", ""),
+            (M::DuplicatesReceived, "SCTP, DCCP, RTP: chunks or packets that arrived a second time", ""),
             (M::Heartbeats, "SCTP: heartbeats of both ends (RFC 9260 section 8.3)", ""),
             (M::Failovers, "SCTP: changes of the path of new data, both ends (RFC 9260 section 6.4)", ""),
+            (M::RtcpReports, "RTP: RTCP reports sent, both ends (RFC 3550 section 6)", ""),
+            (M::RtcpRoundTrip, "RTP: mean round trip from LSR and DLSR of receiver reports", ""),
+            (M::RtcpJitter, "RTP: interarrival jitter in the last receiver report", ""),
+            (M::RtcpFractionLost, "RTP: highest fraction lost that a receiver report told of", ""),
         ],
     },
     Group {

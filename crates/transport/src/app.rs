@@ -13,6 +13,7 @@ pub mod notes;
 pub mod seen;
 pub mod streams;
 pub mod tell;
+pub mod units;
 
 use self::message::{Message, MessageEvent, MessageId};
 use self::seen::Seen;

@@ -7,10 +7,12 @@ use atp::{Atp, AtpEnd, Carrier, Config, Method, SharedWindow};
 use base::body::Body as _;
 use base::event::Source;
 use base::packet::{Flags, Packet};
+use base::rng::Seed;
 use base::trace::Tracer;
 use base::truth::Cause;
 use base::{Span, Time};
 use dccp::tfrc::Feedback;
+use rtp::{Block, Compound, SenderInfo};
 use transport::app::Socket as _;
 use transport::app::message::Message;
 use transport::endpoint::{Endpoint as _, Role};
@@ -47,9 +49,30 @@ impl Octets<'_> {
     }
 }
 
+/// A report of a stranger.
+fn report(octets: &mut Octets<'_>) -> Compound {
+    let block = |octets: &mut Octets<'_>| Block {
+        ssrc: octets.number() as u32,
+        fraction: octets.one(),
+        lost: octets.number() as i32,
+        highest: octets.number() as u32,
+        jitter: octets.number() as u32,
+        last_report: octets.number() as u32,
+        since_last_report: octets.number() as u32,
+    };
+    let what = octets.one();
+    Compound {
+        ssrc: octets.number() as u32,
+        sender: (what & 1 != 0).then(|| SenderInfo { ntp: octets.number(), ..SenderInfo::default() }),
+        blocks: (0..what & 3).map(|_| block(octets)).collect(),
+        cname: String::new(),
+        bye: what & 8 != 0,
+    }
+}
+
 fn packet(octets: &mut Octets<'_>) -> (Atp, Packet) {
     let flags = octets.one();
-    let content = match octets.one() % 7 {
+    let content = match octets.one() % 8 {
         0 => Content::Fragment {
             number: octets.number() as u32,
             bytes: octets.number() as u32 & 0xffff,
@@ -89,6 +112,7 @@ fn packet(octets: &mut Octets<'_>) -> (Atp, Packet) {
         3 => Content::Abort,
         4 => Content::Syn,
         5 => Content::Fin,
+        6 => Content::Report(report(octets)),
         _ => Content::Unreachable,
     };
     let atp = Atp {
@@ -102,6 +126,7 @@ fn packet(octets: &mut Octets<'_>) -> (Atp, Packet) {
         class: 0,
         coverage: u32::MAX,
         carrier: if flags & 64 == 0 { Carrier::Udp } else { Carrier::Rtp },
+        rtp: (octets.number() as u32, octets.number() as u32),
     };
     let mut head = Packet { ecn: octets.one() & 3, ..Packet::NONE };
     if flags & 128 != 0 {
@@ -129,7 +154,10 @@ pub(crate) fn packets(bytes: &[u8]) {
     };
     let shared = SharedWindow::default();
     let mut ends =
-        [Role::Active, Role::Passive].map(|role| AtpEnd::new(config.clone(), role, shared.clone()));
+        [Role::Active, Role::Passive].map(|role| {
+            let chance = Seed { seed: 1, repetition: 0 }.stream("fuzz", if role == Role::Active { "a" } else { "b" });
+            AtpEnd::new(config.clone(), role, shared.clone()).reporting(chance)
+        });
     for _ in 0..octets.one() % 4 {
         let lifetime = Some(Span::from_millis(u64::from(octets.one()) * 100));
         ends[0].send(Message { lifetime, ..Message::of(octets.number() % LONGEST) });

@@ -140,6 +140,14 @@ named! {
         Heartbeats = "heartbeats",
         /// Changes of the network path of new data, at both ends (RFC 9260 section 6.4).
         Failovers = "failovers",
+        /// RTCP reports sent by both ends (RFC 3550 section 6).
+        RtcpReports = "rtcp_reports",
+        /// Mean round trip measured from RTCP reports, seconds (RFC 3550 section 6.4.1).
+        RtcpRoundTrip = "rtcp_round_trip_s",
+        /// Interarrival jitter in the last RTCP report, seconds.
+        RtcpJitter = "rtcp_jitter_s",
+        /// Highest fraction of packets lost that an RTCP report told of.
+        RtcpFractionLost = "rtcp_fraction_lost_max",
         /// Bytes of a page or reply per second, bit/s; mean over the transfers of a population.
         TransferRate = "transfer_rate_bps",
         /// Of a population: mean delay of packets to its mobiles plus that of packets from them, seconds.
@@ -276,6 +284,7 @@ impl Metric {
             | Metric::UnneededLinkRatio
             | Metric::JainIndex
             | Metric::LossRatio
+            | Metric::RtcpFractionLost
             | Metric::UnneededRatio
             | Metric::UnitsInTime => Unit::Ratio,
             _ => Unit::Count,
@@ -312,6 +321,7 @@ impl Metric {
             | Metric::BlockErrorRate
             | Metric::PacketsLate
             | Metric::UnneededRatio
+            | Metric::RtcpFractionLost
             | Metric::LossRatio => Some(Ordering::Less),
             _ => (self.unit() == Unit::Seconds).then_some(Ordering::Less),
         }

@@ -7,12 +7,17 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use crate::model::App;
+use crate::model::{App, Useful};
 use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, OverDccp};
 use ::dccp::Ccid;
-use host::FlowEnd;
+use host::{FlowEnd, Party};
 use std::sync::Arc;
+use transport::app::lines::Workload;
 use transport::app::messages::Manner;
+use transport::app::tell::Pace;
+use transport::app::units::{UnitSink, UnitSource};
+use transport::tcp::Role;
+use transport::tcp::config::Lifetime;
 
 /// Variant `atp` of `transport`.
 pub(super) const VARIANT: Variant = Variant {
@@ -29,9 +34,9 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "carrier",
-            Shape::One(Kind::Word(&["udp", "rtp", "dccp", "rtp-dccp"])),
+            Shape::One(Kind::Word(Carrier::NAMES)),
             Need::Default("\"udp\""),
-            "What carries its packets: UDP, RTP, a DCCP connection, or RTP over one (SR-RTP on DCCP, the real-time stack of the overview).",
+            "What carries its packets: UDP, RTP, a DCCP connection, RTP over one (SR-RTP on DCCP, the real-time stack of the overview), or a TCP connection for each unit, aborted at the end of its lifetime.",
         ),
         field("payload", Shape::One(Kind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
         field(
@@ -57,6 +62,18 @@ pub(super) static TABLE: TableShape = table(
             Shape::One(Kind::Word(Method::NAMES)),
             Need::Default("\"aimd\""),
             "Congestion control. Over DCCP it is the connection's: tfrc is CCID 3, aimd CCID 2.",
+        ),
+        field(
+            "weight",
+            Shape::One(Kind::Count(1, 1000)),
+            Need::Default("1"),
+            "Share of the window relative to other flows between the same nodes (control = \"shared\").",
+        ),
+        field(
+            "bandwidth",
+            Shape::One(Kind::Rate),
+            Need::Default("\"64 kbit/s\""),
+            "Session bandwidth over RTP; RTCP reports use 5 % of it (RFC 3550 section 6.2).",
         ),
         field(
             "ack-every",
@@ -195,6 +212,8 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         fragment: FragmentLife::from_name(reader.word("fragment-lifetime")?)?,
         retransmit: reader.flag("retransmit")?,
         control: Method::from_name(reader.word("control")?)?,
+        weight: reader.count("weight")? as u32,
+        bandwidth: reader.rate("bandwidth")?.bps() as f64 / 8.0,
         ack_every: reader.count("ack-every")? as u32,
         ack_delay: reader.span("ack-delay")?,
         ack_lifetime: optional_span(reader, "ack-lifetime")?,
@@ -227,6 +246,37 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     Some(Arc::new(Choice { config, adapts }))
 }
 
+impl Choice {
+    /// TCP of a unit's connection: fragments as segments, the lifetime of segments, the timer.
+    fn tcp(&self) -> transport::tcp::Config {
+        let Config { payload, fragment, rto, .. } = &self.config;
+        // Paper III.E and IV.B: the lifetime of a segment is RTO + RTT, since the timeout that will apply is unknown.
+        let lifetime = match fragment {
+            FragmentLife::Always => Lifetime::Always,
+            FragmentLife::Rto => Lifetime::Rto,
+            FragmentLife::RtoAndRtt | FragmentLife::Adu => Lifetime::RtoAndRtt,
+        };
+        transport::tcp::Config { mss: *payload, rto: *rto, lifetime, ..transport::tcp::Config::default() }
+    }
+
+    fn over_tcp(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
+        let App::Tell(plan) = &site.flow.app else {
+            // The reader refuses other workloads; an end of bulk data would have no units.
+            return site.holding(AtpEnd::new(Config::default(), site.host.role, site.window.clone()), Manner::default());
+        };
+        let letters = site.letters.clone();
+        let useful = if let Useful::For(span) = plan.useful { Some(span) } else { None };
+        let workload: Box<dyn Workload> = match site.host.role {
+            Role::Active => {
+                let pace = Pace::new(plan, &site.flow.name, site.seed);
+                Box::new(UnitSource::new(pace, self.config.lifetime.or(useful), letters))
+            }
+            Role::Passive => Box::new(UnitSink::new(letters, plan.useful)),
+        };
+        Box::new(Party::new(site.host, Arc::new(self.tcp()), workload))
+    }
+}
+
 impl Spec for Choice {
     fn name(&self) -> &'static str {
         "atp"
@@ -237,6 +287,11 @@ impl Spec for Choice {
         format!("over {carrier}, {payload} B fragments that live {fragment}, {control}{lifetime}")
     }
     fn sizes(&self) -> Sizes {
+        if self.config.carrier == Carrier::Tcp {
+            let config = self.tcp();
+            let acked_each = f64::from(config.ack_every);
+            return Sizes { payload: config.mss, header: 40, window: 1 << 30, acked_each };
+        }
         // Over DCCP: IP header and DCCP-DataAck header.
         let below = if self.config.carrier.is_dccp() { 44 } else { 0 };
         let header = ::atp::packet::HEADER + self.config.carrier.header() + below + self.config.option;
@@ -248,7 +303,13 @@ impl Spec for Choice {
         }
     }
     fn fits(&self, app: &App) -> Result<(), Misfit> {
-        unreliable(app)
+        match app {
+            App::Bulk { .. } if self.config.carrier == Carrier::Tcp => Err(Misfit {
+                message: "over TCP each unit has a connection of its own, and bulk data have no units",
+                help: "write transport = \"tcp\", or a workload such as app = { ticker = { size = \"5 kB\", every = \"5 s\" } }",
+            }),
+            _ => unreliable(app),
+        }
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let manner = match &site.flow.app {
@@ -256,11 +317,15 @@ impl Spec for Choice {
             _ => Manner::default(),
         };
         let (config, role) = (self.config.clone(), site.host.role);
+        if config.carrier == Carrier::Tcp {
+            return self.over_tcp(site);
+        }
+        let chance = site.seed.stream(&format!("{}@{role:?}", site.flow.name), "rtp");
         if config.carrier.is_dccp() {
             let ccid = if config.control == Method::Tfrc { Ccid::Tfrc } else { Ccid::Tcplike };
-            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role), manner);
+            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role, chance), manner);
         }
-        site.holding(AtpEnd::new(config, role, site.window.clone()), manner)
+        site.holding(AtpEnd::new(config, role, site.window.clone()).reporting(chance), manner)
     }
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)

@@ -172,7 +172,7 @@ macro_rules! protocols {
     };
 }
 
-protocols! { atp, dccp, icmp, sctp, tfrc }
+protocols! { atp, dccp, icmp, rtp, sctp, tfrc }
 
 /// Reads `transport`. Outer `None`: no protocol of this table; inner `None`: its options have errors, which
 /// are reported.

@@ -32,12 +32,14 @@ pub struct Seen {
     pub delays: Vec<Span>,
     /// Messages that arrived after their useful time.
     pub late: u64,
+    /// Messages abandoned at the end of their lifetime; none where nothing abandons them.
+    pub expired: Option<u64>,
     /// Datagrams that arrived after a later one.
     pub reordered: u64,
     /// Interarrival jitter, ns (RFC 3550 section 6.4.1).
     pub jitter_ns: f64,
     /// Transit time of the last message or datagram.
-    last_transit: Option<Span>,
+    pub(super) last_transit: Option<Span>,
     /// Bytes of messages delivered whole.
     pub bytes: u64,
 }
