@@ -1,5 +1,7 @@
 //! One end of an ATP flow over UDP or RTP: connectionless or with a connection, sender- or receiver-initiated.
 
+mod feasibility;
+
 use crate::config::{Config, Counters, FragmentLife};
 use crate::control::{ASK_AGAIN, Control, Method, SharedWindow};
 use crate::packet::{Atp, Content, HEADER};
@@ -217,40 +219,6 @@ impl AtpEnd {
         };
         // Paper III.B: packet lifetime = min(application lifetime, RTO)
         Some(unit.map_or(own, |unit| unit.min(own)))
-    }
-
-    /// The rate of delivery, once a queue shows that the link and not the window sets it.
-    fn delivery_rate(&self) -> Option<f64> {
-        // A transport below paces by itself: what arrives says little of what it would let through.
-        if matches!(self.control, Control::Carrier { .. }) {
-            return None;
-        }
-        let queued = 2 * u128::from(self.rto.srtt().as_nanos()) >= 3 * u128::from(self.least_rtt.as_nanos());
-        self.delivery.filter(|_| queued && self.least_rtt != Span::FOREVER)
-    }
-
-    fn give_up_what_expired(&mut self, io: &mut Io<'_, Atp>) {
-        // What is left needs its bytes over the rate and half a round trip: latency and bandwidth (paper III.A).
-        let feasibility = self.config.feasibility;
-        // The least round trip: the smoothed one stays inflated by a queue or a pause that is over.
-        let least = if self.least_rtt == Span::FOREVER { self.rto.srtt() } else { self.least_rtt };
-        let (rtt, size) = (least, self.config.payload);
-        // An estimate that no acknowledgement has confirmed for two timeouts says nothing any more: without this a flow
-        // that gives everything up would never learn better.
-        let fresh = self.heard + self.timeout().times(2) >= io.now;
-        let rate = self.control.rate(rtt, size).or(self.delivery_rate()).filter(|_| feasibility && fresh);
-        let gone = self.sender.expire(io.now, |bytes| {
-            rate.map(|rate| Span::from_secs_f64(bytes as f64 / rate + rtt.as_secs_f64() / 2.0))
-        });
-        for adu in gone {
-            let abort = self.packet(adu, Content::Abort);
-            self.emit(io, abort, Cause::New, None);
-        }
-        let left = self.sender.left_behind();
-        self.control.on_left(0, left);
-        if self.sender.outstanding() == 0 {
-            self.rto.stop();
-        }
     }
 
     fn send_fragments(&mut self, io: &mut Io<'_, Atp>) {

@@ -251,6 +251,12 @@ fn at_35_routers_read_deadlines_of_encrypted_packets() {
 /// flow. The queue drops at random: with drop-tail one of two steady flows may meet all losses (phase effects, Floyd and Jacobson
 /// 1992); the agent of ns-2.35 beside its TCP has 1.2 to 5.9 times its share on such paths.
 fn beside(rate: &str, delay: &str, limit: u32, more: &str) -> f64 {
+    share(rate, delay, &format!("drop-random = {{ limit = \"{limit} packets\" }}"), more, "")
+}
+
+/// The same for any queue, with more options of TCP.
+fn share(rate: &str, delay: &str, queue: &str, more: &str, tcp: &str) -> f64 {
+    let window = if tcp.contains("window") { "" } else { ", window = \"2000 segments\"" };
     let text = format!(
         r#"
         williwaw = 1
@@ -259,13 +265,13 @@ fn beside(rate: &str, delay: &str, limit: u32, more: &str) -> f64 {
         between = ["server", "phone"]
         rate = "{rate}"
         delay = "{delay}"
-        queue = {{ drop-random = {{ limit = "{limit} packets" }} }}
+        queue = {{ {queue} }}
         {more}
         [[flow]]
         name = "tcp"
         from = "server"
         to = "phone"
-        transport = {{ tcp = {{ mss = "960 B", window = "2000 segments", delayed-ack.every = 1 }} }}
+        transport = {{ tcp = {{ mss = "960 B", delayed-ack.every = 1 {window} {tcp} }} }}
         app = {{ bulk = {{ lasts = "300 s" }} }}
         [[flow]]
         name = "tfrc"
@@ -308,4 +314,35 @@ fn rt_06_the_share_of_tfrc_lies_between_half_and_twice_that_of_tcp() {
         }
     }
     assert!(far.is_empty(), "{far:?}");
+}
+
+/// RT-06, NS-14: under RED beside a TCP with RACK on ten paths. Beside RFC 6675 with a window of 2000 segments the share is a fifth: TCP's
+/// timeouts inside recoveries set ssthresh to half of all data not acknowledged (RFC 5681 section 3.1), far above the path's 62 packets,
+/// and slow start overruns the queue again and again; with a window of 80 segments it does not.
+#[test]
+fn rt_06_under_red_the_share_lies_between_half_and_twice_too() {
+    let red = |limit: u32, min: u32, max: u32| {
+        format!("red = {{ limit = \"{limit} packets\", min = {min}, max = {max} }}")
+    };
+    let paths = [
+        ("50 kbit/s", "300 ms", red(20, 3, 9)),
+        ("400 kbit/s", "50 ms", red(20, 3, 9)),
+        ("400 kbit/s", "150 ms", red(40, 5, 15)),
+        ("1 Mbit/s", "20 ms", red(30, 5, 15)),
+        ("1 Mbit/s", "100 ms", red(60, 5, 15)),
+        ("2 Mbit/s", "50 ms", red(60, 5, 15)),
+        ("2 Mbit/s", "50 ms", red(100, 10, 30)),
+        ("5 Mbit/s", "20 ms", red(60, 5, 15)),
+        ("5 Mbit/s", "50 ms", red(60, 5, 15)),
+        ("10 Mbit/s", "50 ms", red(200, 20, 60)),
+    ];
+    for (rate, delay, queue) in &paths {
+        let share = share(rate, delay, queue, "", ", recovery = \"rack\"");
+        println!("{rate}, {delay}, {queue}: TFRC has {share:.2} of what TCP has");
+        assert!((0.5..=2.0).contains(&share), "{rate} {delay} {queue}: {share}");
+    }
+    let with = |tcp: &str| share("5 Mbit/s", "50 ms", &red(60, 5, 15), "", tcp);
+    let (wide, narrow) = (with(""), with(", window = \"80 segments\""));
+    println!("beside RFC 6675: window of 2000 segments {wide:.2}, of 80 {narrow:.2}");
+    assert!(wide < 0.4 && (0.5..=2.0).contains(&narrow), "{wide} {narrow}");
 }

@@ -53,9 +53,22 @@ fn tshark(model: &Model, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, bytes).unwrap();
     let mut command = Command::new("tshark");
-    command.args(["-n", "-d", "udp.port==5004,rtp", "-d", "udp.port==5005,rtcp", "-o", "rtcp.show_roundtrip_calculation:TRUE"]);
+    command.args([
+        "-n",
+        "-d",
+        "udp.port==5004,rtp",
+        "-d",
+        "udp.port==5005,rtcp",
+        "-o",
+        "rtcp.show_roundtrip_calculation:TRUE",
+    ]);
     // The capture has taps at both ends: the sender's is the first interface.
-    command.arg("-r").arg(&file).args(["-Y", &format!("frame.interface_id == 0 && ({filter})"), "-T", "fields"]);
+    command.arg("-r").arg(&file).args([
+        "-Y",
+        &format!("frame.interface_id == 0 && ({filter})"),
+        "-T",
+        "fields",
+    ]);
     fields.iter().for_each(|field| _ = command.args(["-e", field]));
     let out = match command.output() {
         Ok(out) => out,
@@ -128,10 +141,16 @@ fn rt_03_tshark_reads_reports_and_computes_the_same_round_trip() {
     let Some(rows) = tshark(&model, "rtcp", &fields) else { return };
     let sent: Vec<_> = rows.iter().filter(|row| row[9] == "10.0.0.1").collect();
     let heard: Vec<_> = rows.iter().filter(|row| row[9] != "10.0.0.1").collect();
-    assert_eq!((rows.len(), (sent.len() + heard.len()) as f64), (rows.len(), get(&outcome, Metric::RtcpReports)));
+    assert_eq!(
+        (rows.len(), (sent.len() + heard.len()) as f64),
+        (rows.len(), get(&outcome, Metric::RtcpReports))
+    );
     // RFC 3550 section 6.1: every compound packet begins with a report and has a CNAME; the last one has BYE.
     assert!(sent.iter().all(|row| row[0].starts_with("200,202") && row[7] == "sender@williwaw"), "{sent:?}");
-    assert!(heard.iter().all(|row| row[0].starts_with("201,202") && row[7] == "receiver@williwaw"), "{heard:?}");
+    assert!(
+        heard.iter().all(|row| row[0].starts_with("201,202") && row[7] == "receiver@williwaw"),
+        "{heard:?}"
+    );
     assert!(sent.last().unwrap()[0].ends_with("203") && heard.last().unwrap()[0].ends_with("203"));
     assert!(rows.iter().all(|row| row[8].is_empty()));
     // Cumulative loss of the last report: what the path dropped of the data.
@@ -234,7 +253,9 @@ fn at_33_at_34_a_unit_has_a_connection_over_tcp() {
         Metric::UnitsExpired,
     ];
     let [sent, connections, delivered, late, expired] = values.map(|metric| get(&outcome, metric));
-    println!("{sent} units, {connections} connections, {delivered} delivered, {late} late, {expired} aborted");
+    println!(
+        "{sent} units, {connections} connections, {delivered} delivered, {late} late, {expired} aborted"
+    );
     assert_eq!((sent, connections, late, sent - delivered), (20.0, 20.0, 0.0, expired));
     // Units made at 30 and 35 s end before the pause does, that of 40 s lives until 45 s.
     assert!((2.0..=3.0).contains(&expired), "{expired}");
@@ -244,7 +265,9 @@ fn at_33_at_34_a_unit_has_a_connection_over_tcp() {
     // Losses are repaired by each connection.
     let lossy = play(&model("{ atp = { carrier = \"tcp\", lifetime = \"5 s\" } }", app, LOSS));
     assert!(get(&lossy, Metric::SegmentsRetransmitted) > 0.0 && get(&lossy, Metric::UnitsInTime) > 0.85);
-    let Some(rows) = tshark(&over_tcp, "tcp.flags.syn == 1 && tcp.flags.ack == 0", &["tcp.stream", "_ws.malformed"]) else {
+    let Some(rows) =
+        tshark(&over_tcp, "tcp.flags.syn == 1 && tcp.flags.ack == 0", &["tcp.stream", "_ws.malformed"])
+    else {
         return;
     };
     let streams: std::collections::BTreeSet<_> = rows.iter().map(|row| row[0].clone()).collect();

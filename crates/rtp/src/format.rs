@@ -79,9 +79,13 @@ impl Format {
             Format::L16Stereo => audio(10, 44_100, 176_400),
             Format::L16Mono => audio(11, 44_100, 88_200),
             //= RFC 2250 section 3.5: four octets before MPEG audio
-            Format::Mpa => {
-                Properties { payload_type: 14, clock: 90_000, header: 4, octets_per_second: None, video: false }
-            }
+            Format::Mpa => Properties {
+                payload_type: 14,
+                clock: 90_000,
+                header: 4,
+                octets_per_second: None,
+                video: false,
+            },
             Format::G728 => audio(15, 8000, 2000),
             Format::G729 => audio(18, 8000, 1000),
             Format::Jpeg => video(26, 8),

@@ -16,14 +16,7 @@ const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 const TIMEOUT: f64 = 5.0;
 
 /// Interval before randomisation, seconds: `bandwidth` of RTCP in octets/s, `size` the mean RTCP packet in octets.
-pub fn deterministic(
-    members: u32,
-    senders: u32,
-    bandwidth: f64,
-    sends: bool,
-    size: f64,
-    first: bool,
-) -> f64 {
+pub fn deterministic(members: u32, senders: u32, bandwidth: f64, sends: bool, size: f64, first: bool) -> f64 {
     let minimum = if first { MINIMUM_S / 2.0 } else { MINIMUM_S };
     let (mut bandwidth, mut sharing) = (bandwidth, members);
     if f64::from(senders) <= f64::from(members) * SENDERS {
@@ -66,7 +59,14 @@ pub struct Members {
 impl Interval {
     /// Timer of a session whose RTCP has this bandwidth (octets/s); `size` is the probable first packet.
     pub fn new(chance: Stream, bandwidth: f64, size: u32) -> Self {
-        Interval { chance, bandwidth, size: f64::from(size), last: Time::ZERO, next: Time::NEVER, first: true }
+        Interval {
+            chance,
+            bandwidth,
+            size: f64::from(size),
+            last: Time::ZERO,
+            next: Time::NEVER,
+            first: true,
+        }
     }
 
     /// Joins the session.

@@ -60,7 +60,8 @@ impl Reception {
         if let Some(last) = self.transit.replace(transit) {
             let difference = (transit.wrapping_sub(last) as i32).unsigned_abs();
             //= RFC 3550 appendix A.8: jitter += d - ((jitter + 8) >> 4), scaled by 16
-            self.jitter = self.jitter.saturating_add(difference).saturating_sub((self.jitter.saturating_add(8)) >> 4);
+            self.jitter =
+                self.jitter.saturating_add(difference).saturating_sub((self.jitter.saturating_add(8)) >> 4);
         }
         true
     }

@@ -133,7 +133,11 @@ impl Reporter {
         let sends = self.sent.is_some_and(|at| at >= self.reports[0]);
         let peer = self.peer.as_ref().filter(|peer| !peer.gone);
         let peer_sends = peer.and_then(|peer| peer.data).is_some_and(|at| at >= self.reports[0]);
-        Members { all: 1 + u32::from(peer.is_some()), senders: u32::from(sends) + u32::from(peer_sends), sends }
+        Members {
+            all: 1 + u32::from(peer.is_some()),
+            senders: u32::from(sends) + u32::from(peer_sends),
+            sends,
+        }
     }
 
     /// Joins the session, if it has not.
@@ -186,7 +190,8 @@ impl Reporter {
             self.statistics.worst = self.statistics.worst.max(block.fraction);
             if block.last_report != 0 {
                 //= RFC 3550 section 6.4.1: the round trip is A - LSR - DLSR
-                let took = middle(ntp(now)).wrapping_sub(block.last_report).wrapping_sub(block.since_last_report);
+                let took =
+                    middle(ntp(now)).wrapping_sub(block.last_report).wrapping_sub(block.since_last_report);
                 // A clock that was set back, or a peer that makes numbers up, gives a negative one.
                 if (took as i32) >= 0 {
                     let took = Span::from_nanos((u64::from(took) * 1_000_000_000) >> 16);
@@ -221,7 +226,8 @@ impl Reporter {
             // Blocks are about sources heard since the last report (RFC 3550 section 6.4).
             && (bye || peer.data.is_some_and(|at| at >= last))
         {
-            let (last_report, since) = peer.report.map_or((0, 0), |(ntp, at)| (ntp, fractions(now.since(at))));
+            let (last_report, since) =
+                peer.report.map_or((0, 0), |(ntp, at)| (ntp, fractions(now.since(at))));
             blocks.push(Block {
                 ssrc: peer.ssrc,
                 fraction: reception.fraction(),

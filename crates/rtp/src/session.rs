@@ -162,7 +162,9 @@ impl Session {
 
     //= RFC 3551 sections 4.1 and 5: for audio the marker begins a talkspurt, for video it ends a frame
     fn begins_talkspurt(&mut self, now: Time, bytes: u64) -> bool {
-        let silent = self.spoke.is_none_or(|(at, duration)| now > at + duration + Span::from_nanos(duration.as_nanos() / 2));
+        let silent = self
+            .spoke
+            .is_none_or(|(at, duration)| now > at + duration + Span::from_nanos(duration.as_nanos() / 2));
         self.spoke = self.format.duration(bytes).map(|duration| (now, duration));
         silent
     }
@@ -225,7 +227,8 @@ impl Session {
     }
 
     fn receive(&mut self, now: Time, ssrc: u32, content: &Content) {
-        let Content::Data { seq, timestamp, bytes, frame: (frame, parts, length), part, offset, .. } = *content
+        let Content::Data { seq, timestamp, bytes, frame: (frame, parts, length), part, offset, .. } =
+            *content
         else {
             return;
         };
@@ -252,7 +255,12 @@ impl Session {
         self.position = self.position.max(offset.saturating_add(u64::from(bytes)));
         if whole {
             let message = Some(frame);
-            self.events.push_back(MessageEvent::Received { stream: 0, message, bytes: length, unordered: true });
+            self.events.push_back(MessageEvent::Received {
+                stream: 0,
+                message,
+                bytes: length,
+                unordered: true,
+            });
         }
         while self.assembling.len() > ASSEMBLING {
             if let Some((oldest, _)) = self.assembling.pop_first() {

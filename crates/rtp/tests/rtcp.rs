@@ -184,7 +184,11 @@ fn reports_tell_what_the_path_did() {
     let unseen = 6000 - reception.received() - u64::try_from(reception.lost()).unwrap();
     assert_eq!(u64::try_from(about.lost).unwrap(), dropped - reports_lost - unseen, "of 6000 packets");
     assert!(unseen < 5 && (200..400).contains(&dropped), "{unseen} {dropped}");
-    assert_eq!((about.lost, about.highest), (reception.lost(), reception.extended()), "the BYE has the last word");
+    assert_eq!(
+        (about.lost, about.highest),
+        (reception.lost(), reception.extended()),
+        "the BYE has the last word"
+    );
     let rtt = source.statistics.round_trip.as_secs_f64();
     // Report and answer of at most 96 octets each behind a data packet of 200 octets: 12.25 ms at 256 kbit/s.
     assert!((0.2..0.212_25).contains(&rtt), "{rtt}");
@@ -196,18 +200,29 @@ fn reports_tell_what_the_path_did() {
 /// Strategy for compound packets.
 fn compounds() -> impl Strategy<Value = Compound> {
     let block = (any::<u32>(), any::<u8>(), -0x80_0000..0x80_0000_i32, any::<[u32; 4]>());
-    let block = block.prop_map(|(ssrc, fraction, lost, [highest, jitter, last_report, since_last_report])| Block {
-        ssrc,
-        fraction,
-        lost,
-        highest,
-        jitter,
-        last_report,
-        since_last_report,
+    let block =
+        block.prop_map(|(ssrc, fraction, lost, [highest, jitter, last_report, since_last_report])| Block {
+            ssrc,
+            fraction,
+            lost,
+            highest,
+            jitter,
+            last_report,
+            since_last_report,
+        });
+    let info = (any::<u64>(), any::<[u32; 3]>()).prop_map(|(ntp, [timestamp, packets, octets])| SenderInfo {
+        ntp,
+        timestamp,
+        packets,
+        octets,
     });
-    let info = (any::<u64>(), any::<[u32; 3]>())
-        .prop_map(|(ntp, [timestamp, packets, octets])| SenderInfo { ntp, timestamp, packets, octets });
-    let parts = (any::<u32>(), prop::option::of(info), prop::collection::vec(block, 0..31), "[a-z]{0,40}", any::<bool>());
+    let parts = (
+        any::<u32>(),
+        prop::option::of(info),
+        prop::collection::vec(block, 0..31),
+        "[a-z]{0,40}",
+        any::<bool>(),
+    );
     parts.prop_map(|(ssrc, sender, blocks, cname, bye)| Compound { ssrc, sender, blocks, cname, bye })
 }
 

@@ -153,11 +153,11 @@ pub(crate) fn packets(bytes: &[u8]) {
         ..Config::default()
     };
     let shared = SharedWindow::default();
-    let mut ends =
-        [Role::Active, Role::Passive].map(|role| {
-            let chance = Seed { seed: 1, repetition: 0 }.stream("fuzz", if role == Role::Active { "a" } else { "b" });
-            AtpEnd::new(config.clone(), role, shared.clone()).reporting(chance)
-        });
+    let mut ends = [Role::Active, Role::Passive].map(|role| {
+        let chance =
+            Seed { seed: 1, repetition: 0 }.stream("fuzz", if role == Role::Active { "a" } else { "b" });
+        AtpEnd::new(config.clone(), role, shared.clone()).reporting(chance)
+    });
     for _ in 0..octets.one() % 4 {
         let lifetime = Some(Span::from_millis(u64::from(octets.one()) * 100));
         ends[0].send(Message { lifetime, ..Message::of(octets.number() % LONGEST) });

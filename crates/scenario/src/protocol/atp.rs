@@ -262,7 +262,10 @@ impl Choice {
     fn over_tcp(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let App::Tell(plan) = &site.flow.app else {
             // The reader refuses other workloads; an end of bulk data would have no units.
-            return site.holding(AtpEnd::new(Config::default(), site.host.role, site.window.clone()), Manner::default());
+            return site.holding(
+                AtpEnd::new(Config::default(), site.host.role, site.window.clone()),
+                Manner::default(),
+            );
         };
         let letters = site.letters.clone();
         let useful = if let Useful::For(span) = plan.useful { Some(span) } else { None };

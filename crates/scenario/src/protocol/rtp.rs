@@ -8,9 +8,9 @@ use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
-use host::FlowEnd;
 use ::rtp::session::Lifetime;
 use ::rtp::{Config, Format, Session};
+use host::FlowEnd;
 use std::sync::Arc;
 use transport::app::messages::Manner;
 
@@ -39,7 +39,12 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("90000"),
             "Ticks of the timestamp per second with `dynamic`; the other formats have their own.",
         ),
-        field("payload", Shape::One(Kind::Bytes), Need::Default("\"1400 B\""), "Most media data in a packet."),
+        field(
+            "payload",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"1400 B\""),
+            "Most media data in a packet.",
+        ),
         field(
             "bandwidth",
             Shape::One(Kind::Rate),

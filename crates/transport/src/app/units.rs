@@ -84,7 +84,8 @@ impl Workload for UnitSource {
 
     fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
         // Paper III.E: a kill timer at the end of the unit's lifetime.
-        let dead: Vec<usize> = self.open.iter().filter(|(_, u)| u.dies <= now).map(|(line, _)| *line).collect();
+        let dead: Vec<usize> =
+            self.open.iter().filter(|(_, u)| u.dies <= now).map(|(line, _)| *line).collect();
         for line in dead {
             lines.abort(line);
             self.give_up(line);

@@ -1,0 +1,45 @@
+//! Feasibility check of ATP (paper III.A): units that cannot arrive within their lifetime are given up.
+
+use super::AtpEnd;
+use crate::control::Control;
+use crate::packet::{Atp, Content};
+use base::Span;
+use base::truth::Cause;
+use transport::endpoint::Io;
+
+impl AtpEnd {
+    /// The rate of delivery, once a queue shows that the link and not the window sets it.
+    fn delivery_rate(&self) -> Option<f64> {
+        // A transport below paces by itself: what arrives says little of what it would let through.
+        if matches!(self.control, Control::Carrier { .. }) {
+            return None;
+        }
+        let queued = 2 * u128::from(self.rto.srtt().as_nanos()) >= 3 * u128::from(self.least_rtt.as_nanos());
+        self.delivery.filter(|_| queued && self.least_rtt != Span::FOREVER)
+    }
+
+    /// Gives up units whose lifetime is over, and those that cannot arrive within it.
+    pub(super) fn give_up_what_expired(&mut self, io: &mut Io<'_, Atp>) {
+        // What is left needs its bytes over the rate and half a round trip: latency and bandwidth (paper III.A).
+        let feasibility = self.config.feasibility;
+        // The least round trip: the smoothed one stays inflated by a queue or a pause that is over.
+        let least = if self.least_rtt == Span::FOREVER { self.rto.srtt() } else { self.least_rtt };
+        let (rtt, size) = (least, self.config.payload);
+        // An estimate that no acknowledgement has confirmed for two timeouts says nothing any more: without this a flow
+        // that gives everything up would never learn better.
+        let fresh = self.heard + self.timeout().times(2) >= io.now;
+        let rate = self.control.rate(rtt, size).or(self.delivery_rate()).filter(|_| feasibility && fresh);
+        let gone = self.sender.expire(io.now, |bytes| {
+            rate.map(|rate| Span::from_secs_f64(bytes as f64 / rate + rtt.as_secs_f64() / 2.0))
+        });
+        for adu in gone {
+            let abort = self.packet(adu, Content::Abort);
+            self.emit(io, abort, Cause::New, None);
+        }
+        let left = self.sender.left_behind();
+        self.control.on_left(0, left);
+        if self.sender.outstanding() == 0 {
+            self.rto.stop();
+        }
+    }
+}
