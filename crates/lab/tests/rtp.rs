@@ -52,32 +52,22 @@ fn tshark(model: &Model, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String
     let name = format!("williwaw-rtp-{}-{:?}.pcapng", std::process::id(), std::thread::current().id());
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, bytes).unwrap();
+    // The capture has taps at both ends and at the link: what the sender's sees, interface 0, goes into a file of its own, for round
+    // trips are computed from the times of frames.
+    let own = file.with_extension("sender.pcapng");
+    let mut first = Command::new("tshark");
+    first.arg("-n").arg("-r").arg(&file).args(["-Y", "frame.interface_id == 0", "-w"]).arg(&own);
+    if let Err(error) = first.output() {
+        eprintln!("SKIPPED: there is no tshark: {error}");
+        return None;
+    }
     let mut command = Command::new("tshark");
-    command.args([
-        "-n",
-        "-d",
-        "udp.port==5004,rtp",
-        "-d",
-        "udp.port==5005,rtcp",
-        "-o",
-        "rtcp.show_roundtrip_calculation:TRUE",
-    ]);
-    // The capture has taps at both ends: the sender's is the first interface.
-    command.arg("-r").arg(&file).args([
-        "-Y",
-        &format!("frame.interface_id == 0 && ({filter})"),
-        "-T",
-        "fields",
-    ]);
+    command.args(["-n", "-d", "udp.port==5004,rtp", "-d", "udp.port==5005,rtcp"]);
+    command.args(["-o", "rtcp.show_roundtrip_calculation:TRUE", "-r"]).arg(&own);
+    command.args(["-Y", filter, "-T", "fields"]);
     fields.iter().for_each(|field| _ = command.args(["-e", field]));
-    let out = match command.output() {
-        Ok(out) => out,
-        Err(error) => {
-            eprintln!("SKIPPED: there is no tshark: {error}");
-            return None;
-        }
-    };
-    let _ = std::fs::remove_file(&file);
+    let out = command.output().unwrap();
+    [&file, &own].map(|path| std::fs::remove_file(path).unwrap());
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())

@@ -292,7 +292,7 @@ impl Spec for Choice {
     fn sizes(&self) -> Sizes {
         if self.config.carrier == Carrier::Tcp {
             let config = self.tcp();
-            let acked_each = f64::from(config.ack_every);
+            let acked_each = f64::from(config.receiver.ack_every);
             return Sizes { payload: config.mss, header: 40, window: 1 << 30, acked_each };
         }
         // Over DCCP: IP header and DCCP-DataAck header.
