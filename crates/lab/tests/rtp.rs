@@ -171,7 +171,8 @@ fn rt_03_the_source_slows_down_by_reports() {
     let (keeps, slows) = (sent("keep", narrow), sent("slow-down", narrow));
     println!("frames sent and lost: keep {keeps:?}, slow-down {slows:?}");
     assert_eq!(keeps.0, 300.0);
-    assert!(slows.0 < 0.8 * keeps.0 && slows.1 < 0.8 * keeps.1, "{keeps:?} {slows:?}");
+    // The frames are as many, over a longer time.
+    assert!(slows.0 == keeps.0 && slows.1 < 0.6 * keeps.1, "{keeps:?} {slows:?}");
     assert_eq!(sent("slow-down", ""), sent("keep", ""));
 }
 
@@ -249,9 +250,9 @@ fn at_33_at_34_a_unit_has_a_connection_over_tcp() {
     assert_eq!((sent, connections, late, sent - delivered), (20.0, 20.0, 0.0, expired));
     // Units made at 30 and 35 s end before the pause does, that of 40 s lives until 45 s.
     assert_eq!(expired, 2.0);
-    // One connection of TCP delivers what waited, late.
+    // One connection of TCP needs no handshake for the unit of 30 s, and delivers that of 35 s late.
     let one = play(&model("\"tcp\"", app, pause));
-    assert!(get(&one, Metric::MessagesLate) >= 2.0);
+    assert!(get(&one, Metric::MessagesLate) >= 1.0);
     // Losses are repaired by each connection.
     let lossy = play(&model("{ atp = { carrier = \"tcp\", lifetime = \"5 s\" } }", app, LOSS));
     assert!(get(&lossy, Metric::SegmentsRetransmitted) > 0.0 && get(&lossy, Metric::UnitsInTime) > 0.85);
