@@ -1,6 +1,6 @@
 //! ACK processing: acknowledgements of one direction's data.
 
-use crate::direction::{BEHIND, Direction};
+use crate::direction::Direction;
 use crate::facts::copies::Evidence;
 use crate::facts::digest::AckDigest;
 use crate::facts::numbers::Numbers;
@@ -237,12 +237,8 @@ impl Direction {
         if ack > self.max {
             // The acknowledged bytes are missing from the capture.
             self.way.acknowledged_unseen += ack - self.max;
-            // Several ACKs may cover the range before its data are captured.
-            let from = match self.acks.unseen {
-                Some((from, to, last)) if to == self.max && rtt::age(t, Some(last)) <= BEHIND => from,
-                _ => self.max,
-            };
-            self.acks.unseen = Some((from, ack, t));
+            self.acks.unseen.add(self.max, ack);
+            self.acks.ahead = Some(t);
             self.max = ack;
         }
         if clean {

@@ -13,7 +13,7 @@ mod reconcile;
 use self::aged::Aged;
 use self::baseline::Habits;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
-use crate::facts::copies::{Copies, Copy, Evidence, Fate};
+use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
 use crate::facts::numbers::Numbers;
 use crate::facts::ranges::Ranges;
 use crate::facts::reason::{Far, Phase, Reacts, Reason, Scene};
@@ -80,6 +80,10 @@ pub(crate) struct Direction {
     pub(crate) replay: Replay,
     pub(crate) habits: Habits,
     reacts: Reacts,
+    /// The segment with the highest bytes.
+    newest: Option<Copy>,
+    /// Retransmissions that filled a gap, of which nothing tells that they were sent after what came before them.
+    unordered: Vec<usize>,
     /// SYN and FIN.
     pub(crate) control: ControlSegments,
 }
@@ -96,6 +100,13 @@ const FAR: u64 = 1 << 30;
 /// A payload above `WHOLE` was merged by offload from segments of at least about `SHORT` bytes.
 const WHOLE: u32 = 1500;
 const SHORT: u32 = 500;
+
+/// Whether `a` was sent before `b`, by identifications if the sender `counts`, or by timestamps.
+fn sent_before(a: &Copy, b: &Copy, counts: bool) -> Option<bool> {
+    let by_number = |(a, b): (u16, u16)| (counts && a != b).then_some(b.wrapping_sub(a) < 1 << 15);
+    let by_stamp = |(a, b): (u32, u32)| (a != b).then_some(later(b, a));
+    a.id.zip(b.id).and_then(by_number).or_else(|| a.stamp.zip(b.stamp).and_then(by_stamp))
+}
 
 impl Direction {
     pub(crate) fn new(keep: Keep) -> Direction {
@@ -242,6 +253,10 @@ impl Direction {
             self.unsure();
             return;
         }
+        if behind && self.copies.firsts.back().is_some_and(|last| last.seq > seq) {
+            // Several that were captured late changed places.
+            return;
+        }
         self.overruns(t, end);
         self.gap_of_capture(t, seq, behind);
         let flight = self.max.max(end) - self.una.min(self.max);
@@ -274,6 +289,9 @@ impl Direction {
             self.trouble(self.peer.numbers.place());
             self.resent(copy, seen)
         };
+        if end >= self.max {
+            self.newest = Some(copy);
+        }
         self.max = self.max.max(end);
         let result = again.map(|at| (at as usize, self.una));
         self.replay.sent(Sent { seq, end, t, stamp: copy.stamp, result }, self.max);
@@ -293,12 +311,13 @@ impl Direction {
     /// acknowledged unseen and stay unseen.
     fn gap_of_capture(&mut self, t: Time, seq: u64, behind: bool) {
         let skips = seq > self.max && !self.place.is_far();
-        let unseen = self.acks.unseen.filter(|u| !behind && u.1 <= seq);
-        if skips || unseen.is_some() {
+        let below = !behind && self.acks.unseen.overlaps(0, seq);
+        let unseen = below && rtt::age(t, self.acks.ahead) > BEHIND;
+        if skips || unseen {
             self.misses(t);
         }
-        if unseen.is_some() {
-            self.acks.unseen = None;
+        if unseen {
+            self.acks.unseen.forget_below(seq);
         }
     }
 
@@ -321,13 +340,15 @@ impl Direction {
 
     /// A segment first captured shortly after its ACK.
     fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
-        let Some((from, to, since)) =
-            self.acks.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
-        else {
+        let upto = end.min(self.max);
+        if self.acks.unseen.is_empty()
+            || rtt::age(t, self.acks.ahead) > BEHIND
+            || !self.acks.unseen.holds(seq, upto)
+        {
             return false;
-        };
-        self.way.acknowledged_unseen -= end.min(to) - from;
-        self.acks.unseen = (end < to).then_some((end, to, since));
+        }
+        self.way.acknowledged_unseen -= upto - seq;
+        self.acks.unseen.take(seq, upto);
         true
     }
 
@@ -403,22 +424,26 @@ impl Direction {
         self.missing.take(copy.seq, copy.end);
         let recent = self.copies.firsts.len().saturating_sub(64);
         let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
-        // Reordered: its IP identification is older than that of later data, or it follows them within half a
-        // round trip.
-        let older = match (copy.id, after.and_then(|c| c.id)) {
-            (Some(a), Some(b)) if a != b => Some(b.wrapping_sub(a) < 1 << 15),
-            _ => None,
-        };
-        let since = rtt::age(t, after.map(|c| c.t));
+        // What was acknowledged is no longer in the send log.
+        let after = after.or(self.newest.filter(|c| c.seq >= copy.end));
         let quick =
             self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
-        let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.dupacks.count < 3);
+        let since = rtt::age(t, after.map(|c| c.t));
+        let order = after.and_then(|after| sent_before(&copy, &after, self.own.counts()));
+        let far = self.place.is_far();
+        // A report of the gap takes a round trip to the sender and back.
+        let too_soon = far && self.place.to_sender.is_some_and(|back| since < back);
+        let soon = since < quick.max(BEHIND) && self.dupacks.count < 3;
+        let overtaken = order.unwrap_or(too_soon || soon);
         if overtaken {
             self.paused(t, None, false);
             self.way.out_of_order += 1;
             return None;
         }
         let at = self.way.retransmissions.len();
+        if order.is_none() && far {
+            self.unordered.push(at);
+        }
         let scene = self.scene(&copy);
         let waited =
             scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.dupacks.count == 0;

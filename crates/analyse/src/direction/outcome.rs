@@ -26,6 +26,19 @@ impl Direction {
         }
     }
 
+    /// On a path that reorders, a segment that fills a gap may be a late original.
+    fn doubt_order(&mut self) {
+        if self.way.out_of_order == 0 {
+            return;
+        }
+        for at in self.unordered.drain(..) {
+            if let Some(r) = self.way.retransmissions.get_mut(at).filter(|r| r.evidence == Evidence::Unseen) {
+                (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown);
+                r.likelihood = None;
+            }
+        }
+    }
+
     /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile. `copied`: time
     /// between duplicates made by the capture, from IP identifications.
     pub(crate) fn finish(mut self, copied: Option<Span>) -> (Way, Seen) {
@@ -33,6 +46,7 @@ impl Direction {
         self.settle();
         self.weigh();
         self.doubt_copies(copied);
+        self.doubt_order();
         let mut way = std::mem::take(&mut self.way);
         if !self.rtt.empty_path {
             // Data may have been in flight when the capture began. Without a likelihood from the HMM, a missing duplicate

@@ -1,6 +1,7 @@
 //! State of an observed sender: offered window, retransmission timer, duplicate ACKs, peer, SYN and FIN.
 
 use crate::facts::numbers::Numbers;
+use crate::facts::ranges::Ranges;
 use crate::facts::ts_clock::Clockwork;
 use base::{Span, Time};
 
@@ -94,8 +95,9 @@ pub(crate) struct AckArrivals {
     pub(crate) overtaken: bool,
     /// SACK blocks were seen.
     pub(crate) blocks: bool,
-    /// Range acknowledged before it was captured, and when.
-    pub(crate) unseen: Option<(u64, u64, Time)>,
+    /// Bytes acknowledged before they were captured, and when the last of them were.
+    pub(crate) unseen: Ranges,
+    pub(crate) ahead: Option<Time>,
     /// Bytes acknowledged by ACK trains and their duration: with a gap below a quarter of the minimum RTT,
     /// and below three quarters for links where one packet takes much of the RTT.
     pub(crate) trains: [(u64, Span); 2],

@@ -123,6 +123,29 @@ pub struct Elsewhere {
     pub invented: u64,
 }
 
+/// A scenario's truth, and what passes next to either end.
+pub struct Truths {
+    pub truths: Vec<truth::Retransmission>,
+    pub here: Vec<analyse::Observation>,
+    pub there: Vec<analyse::Observation>,
+    /// Who sends the data, and its first sequence number.
+    pub sender: std::net::IpAddr,
+    pub first: u32,
+}
+
+/// Runs a scenario.
+pub fn truths(case: &Case) -> Truths {
+    let model = read(&case.text);
+    let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
+    let sightings = run.world.network.tracer().take_sightings();
+    let ends = run.world.flows[0];
+    let truths = run.world.network.ledgers()[0].verdicts();
+    let at = |host| observed(&sightings, host, 0, case.options.contains("DSACK"));
+    let (here, there) = (at(ends.from.0), at(ends.to.0));
+    let sender = here.iter().find(|o| o.head.source == observed::PORTS[0]).expect("it sends").source;
+    Truths { truths, here, there, sender, first: observed::FIRST[0] }
+}
+
 /// Judges the capture next to the receiver, or that next to the sender without its first packets.
 pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
     elsewhere_with(case, at_receiver, &|place, _| place >= cut)

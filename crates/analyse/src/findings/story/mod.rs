@@ -7,6 +7,7 @@ mod words;
 
 use super::fairness::jain_index;
 use super::flow::{Flow, Way};
+use super::idle::IdleCause;
 use crate::intake::place::Side;
 use crate::verdict::Need;
 use base::Span;
@@ -61,7 +62,7 @@ pub fn tell(flows: &[&Flow]) -> Story {
     let head = format!("{of} {much} in {}", seconds(whole));
     Story {
         what: format!("{head}; {}", what(cost, span, whole, way)),
-        sure: sure(flow, way, cost),
+        sure: sure(flow, way, cost, span),
         advice: advice(cost, span, way),
         jain_index: jain,
     }
@@ -75,7 +76,13 @@ fn receiver(flow: &Flow) -> String {
     [flow.server, flow.client][flow.main()].to_string()
 }
 
-fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
+/// Where its scale is not known, the receiver's window may have kept the sender waiting for longer than the cost told.
+fn may_be_the_window(way: &Way, cost: Cost, span: Span) -> bool {
+    let elsewhere = matches!(cost, Cost::Path | Cost::Queue) || way.time.of(IdleCause::Congestion) > span;
+    !way.options.window_known && elsewhere && cost != Cost::Closed
+}
+
+fn sure(flow: &Flow, way: &Way, cost: Cost, span: Span) -> String {
     let side = way.place.side();
     let place = match side {
         Side::Sender => "the capture stands next to the sender",
@@ -107,6 +114,7 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
         _ if torn => "This is unsure",
         (Cost::Timer | Cost::Unseen, _, _) => "This is unsure",
         (Cost::Receiver, _, _) if !way.options.window_known => "This is unsure",
+        _ if may_be_the_window(way, cost, span) => "This is unsure",
         (_, true, Side::Sender) => "This is quite sure",
         (_, _, Side::Unknown) => "This is unsure",
         _ => "This is likely",
