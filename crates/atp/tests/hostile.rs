@@ -13,6 +13,12 @@ fn the_highest_transmission_number_does_no_harm() {
     ]);
 }
 
+/// Inputs that a fuzzer found worth keeping (`fuzz/README.md`): an offset at the end of numbers overflowed.
+#[test]
+fn kept_inputs_do_no_harm() {
+    testkit::corpus::replay("atp", 1, fuzz::packets);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
