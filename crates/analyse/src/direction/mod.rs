@@ -192,6 +192,19 @@ impl Direction {
                 self.missing.add(self.max, end);
                 self.way.missing_bytes += end - self.max;
             }
+            if o.payload == 0 && end >= self.max {
+                let copy = Copy {
+                    serial: 0,
+                    seq: end,
+                    end: end + 1,
+                    t,
+                    stamp: head.timestamps.map(|ts| ts.0),
+                    id: o.id,
+                    flight: 0,
+                    fate: Fate::Open,
+                };
+                self.newest = Some(copy);
+            }
             self.max = self.max.max(end + 1);
             if o.payload == 0 {
                 // A FIN without data is acknowledged like a segment.
