@@ -320,40 +320,6 @@ impl RunFolder {
     }
 }
 
-/// Results of a table read in parts: repetition by repetition, in the table's order.
-///
-/// A folder of any size needs the memory of one row group and some bytes per batch of its journal.
-pub struct Repetitions(Merged);
-
-impl std::fmt::Debug for Repetitions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Repetitions")
-    }
-}
-
-impl Repetitions {
-    /// Opens the table `name` of a folder, finished or not; `flows` is that of the flows.
-    ///
-    /// # Errors
-    /// Errors of [`read`].
-    pub fn open(path: &Path, name: &str) -> Result<Repetitions> {
-        merged(path, name)?.map(Repetitions).ok_or_else(|| Error::Empty { path: path.to_owned() })
-    }
-
-    /// The run's header.
-    pub fn header(&self) -> &Header {
-        self.0.header()
-    }
-
-    /// Appends the rows of the next repetition to `rows`; false at the end.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] if journal and table disagree about a repetition, and errors of [`read`].
-    pub fn next(&mut self, rows: &mut Vec<Row>) -> Result<bool> {
-        self.0.next(rows)
-    }
-}
-
 /// Journal and table of this name in a folder, merged; `None` if neither exists.
 fn merged(folder: &Path, name: &str) -> Result<Option<Merged>> {
     let path = folder.join(journal_of(name));

@@ -16,9 +16,8 @@ use crate::player::captures::Wanted;
 use lab::part::Shard;
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
-use results::folder::Repetitions;
 use results::source::Source;
-use results::{Header, Row};
+use results::{Header, Row, folder};
 use scenario::metric::Metric;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,12 +69,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let input = record.input(&first.path, &[])?;
     let given = (record.seed != input.scenario.first().run.seed).then_some(record.seed);
     let sweep = Sweep::of(&input.scenario, Some(record.repetitions), given, VERSION)?;
-    // All shards are read before anything is written, and again to write: memory does not grow with them.
-    let mut tables = vec![Wanting { name: "flows", header: &sweep.header }];
-    tables.extend(sweep.tables.as_ref().map(beside).into_iter().flatten());
-    for table in &tables {
-        shards.iter().try_for_each(|shard| check(shard, &sweep, table))?;
-    }
+    let rows = rows(&shards, &sweep)?;
+    let beside = sweep.tables.as_ref().map(|tables| beside(&shards, &sweep, tables)).transpose()?;
     let plan = Plan {
         repetitions: record.repetitions,
         seed: record.seed,
@@ -91,32 +86,22 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         choice,
         input,
     };
-    let Some(mut kept) = Kept::open(&plan)? else {
-        return Err(Failure::usage("there is no folder to merge into", "give --out DIR"));
-    };
-    let path = kept.folder.path().to_owned();
-    kept.record.started.clone_from(&record.started);
-    kept.folder.start(&sweep.header)?;
-    // The flows mark a repetition as finished, so they come last.
-    for table in tables.iter().rev() {
-        for shard in &shards {
-            each_batch(shard, &sweep, table, &mut |rows| {
-                if table.name == "flows" {
-                    return Ok(kept.folder.append(rows)?);
-                }
-                if let Some(known) = &sweep.tables {
-                    known.keep(table.name, rows);
-                }
-                Ok(kept.folder.append_table(table.name, table.header, rows)?)
-            })?;
+    let kept = Kept::open(&plan)?;
+    let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
+    if let Some(mut kept) = kept {
+        kept.record.started.clone_from(&record.started);
+        kept.folder.start(&sweep.header)?;
+        for (name, header, rows) in beside.iter().flatten() {
+            kept.folder.append_table(name, header, rows)?;
         }
+        kept.folder.append(&rows)?;
+        kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
     }
-    let table = kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
     let found = Found {
         sweep: &sweep,
-        source: Source::Table(&table),
+        source: Source::Rows(&sweep.header, &rows),
         complete: true,
-        path: Some(&path),
+        path: path.as_deref(),
         plan: &plan,
         verb: "run",
         more: Vec::new(),
@@ -124,8 +109,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         drawn: None,
     };
     let end = found.show(talk)?;
-    let seconds = watch.seconds();
-    talk.note(&format!("{} shards merged in {seconds:.2} s; results in {}", shards.len(), path.display()));
+    if let Some(path) = &path {
+        let seconds = watch.seconds();
+        talk.note(&format!(
+            "{} shards merged in {seconds:.2} s; results in {}",
+            shards.len(),
+            path.display()
+        ));
+    }
     Ok(end)
 }
 
@@ -200,91 +191,73 @@ fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
     ))
 }
 
-/// A table of the whole sweep.
-struct Wanting<'a> {
-    name: &'static str,
-    header: &'a Header,
+/// A table of the whole sweep: its name, header and rows.
+type Whole<'a> = (&'static str, &'a Header, Vec<Row>);
+
+/// The tables of networks of cells of all shards. Those that summaries need are kept in the sweep.
+fn beside<'a>(shards: &[Folder], sweep: &Sweep, known: &'a Tables) -> Result<Vec<Whole<'a>>, Failure> {
+    let mut all = Vec::new();
+    let all_known = tables::all().into_iter().zip(&known.headers).zip(&known.wanted);
+    for ((table, header), _) in all_known.filter(|(_, wanted)| **wanted) {
+        let mut rows = Vec::new();
+        for shard in shards {
+            let name = shard.path.display();
+            let again = "run the shard again into a new folder";
+            let (found, more) = match folder::read_named(&shard.path, table.name) {
+                Err(results::Error::Empty { .. }) => {
+                    let message = format!("`{name}` has no table `{}.parquet`", table.name);
+                    return Err(Failure::usage(message, again));
+                }
+                other => other?,
+            };
+            if let Some((what, there, here)) = found.difference(header) {
+                let file = format!("{}.parquet", table.name);
+                return Err(Failure::usage(
+                    format!(
+                        "`{file}` in `{name}` is of another run: {what} is {there}, and {here} by its run.json"
+                    ),
+                    again,
+                ));
+            }
+            let (part, cells) = (lab::part::Part::from(shard.shard), sweep.cells.len() as u64);
+            rows.extend(more.into_iter().filter(|row| {
+                row.repetition < u64::from(sweep.repetitions) && part.holds(row.cell, row.repetition, cells)
+            }));
+        }
+        known.keep(table.name, &rows);
+        all.push((table.name, header, rows));
+    }
+    Ok(all)
 }
 
-/// The tables of links and networks of cells that the sweep has. Those that summaries need are kept in it.
-fn beside(known: &Tables) -> impl Iterator<Item = Wanting<'_>> {
-    let all = tables::all().into_iter().zip(&known.headers).zip(&known.wanted);
-    all.filter(|(_, wanted)| **wanted).map(|((table, header), _)| Wanting { name: table.name, header })
+/// The rows of all shards, each with every repetition it should hold.
+fn rows(shards: &[Folder], sweep: &Sweep) -> Result<Vec<Row>, Failure> {
+    let mut all = Vec::new();
+    for shard in shards {
+        let (header, mut rows): (Header, Vec<Row>) = folder::read(&shard.path)?;
+        let name = shard.path.display();
+        if let Some((what, there, here)) = header.difference(&sweep.header) {
+            return Err(Failure::usage(
+                format!(
+                    "the results in `{name}` are of another run: {what} is {there}, and {here} by its run.json"
+                ),
+                "run the shard again into a new folder",
+            ));
+        }
+        let part = shard.shard.into();
+        rows.retain(|row| row.repetition < u64::from(sweep.repetitions));
+        let (done, due) = (results::row::finished(&rows).len() as u64, share(sweep, part));
+        if done != due {
+            return Err(Failure::usage(
+                format!("`{name}` holds {done} of the {due} repetitions of shard {}", shard.shard),
+                format!("continue it: williwaw run --resume {name}"),
+            ));
+        }
+        all.append(&mut rows);
+    }
+    Ok(all)
 }
 
-const AGAIN: &str = "run the shard again into a new folder";
-
-/// Opens a table of a shard.
-fn open(shard: &Folder, table: &Wanting<'_>) -> Result<Repetitions, Failure> {
-    let (path, file) = (shard.path.display(), format!("{}.parquet", table.name));
-    match Repetitions::open(&shard.path, table.name) {
-        Err(results::Error::Empty { .. }) if table.name != "flows" => {
-            Err(Failure::usage(format!("`{path}` has no table `{file}`"), AGAIN))
-        }
-        found => Ok(found?),
-    }
-}
-
-/// Refuses a table of another run, and one of flows without a repetition that the shard should hold.
-fn check(shard: &Folder, sweep: &Sweep, table: &Wanting<'_>) -> Result<(), Failure> {
-    let name = shard.path.display();
-    if let Some((what, there, here)) = open(shard, table)?.header().difference(table.header) {
-        let of = match table.name {
-            "flows" => format!("the results in `{name}` are"),
-            other => format!("`{other}.parquet` in `{name}` is"),
-        };
-        return Err(Failure::usage(
-            format!("{of} of another run: {what} is {there}, and {here} by its run.json"),
-            AGAIN,
-        ));
-    }
-    let mut done = 0;
-    let mut last = None;
-    each_batch(shard, sweep, table, &mut |rows| {
-        for row in rows {
-            let key = (row.cell, row.repetition);
-            done += u64::from(last.replace(key) != Some(key));
-        }
-        Ok(())
-    })?;
-    let part = lab::part::Part::from(shard.shard);
-    let due = part.count(sweep.cells.len() as u64 * u64::from(sweep.repetitions));
-    if table.name == "flows" && done != due {
-        return Err(Failure::usage(
-            format!("`{name}` holds {done} of the {due} repetitions of shard {}", shard.shard),
-            format!("continue it: williwaw run --resume {name}"),
-        ));
-    }
-    Ok(())
-}
-
-/// Rows of which a batch has at least so many, unless it is the last.
-const BATCH: usize = 4096;
-
-/// Passes the rows of a shard's table to `each`, whole repetitions at a time.
-fn each_batch(
-    shard: &Folder,
-    sweep: &Sweep,
-    table: &Wanting<'_>,
-    each: &mut dyn FnMut(&[Row]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let (part, cells) = (lab::part::Part::from(shard.shard), sweep.cells.len() as u64);
-    let flows = table.name == "flows";
-    let own = |row: &Row| {
-        row.repetition < u64::from(sweep.repetitions)
-            && (flows || part.holds(row.cell, row.repetition, cells))
-    };
-    let mut from = open(shard, table)?;
-    let mut rows = Vec::new();
-    loop {
-        let more = from.next(&mut rows)?;
-        if rows.len() >= BATCH || !more {
-            rows.retain(own);
-            each(&rows)?;
-            rows.clear();
-        }
-        if !more {
-            return Ok(());
-        }
-    }
+fn share(sweep: &Sweep, part: lab::part::Part) -> u64 {
+    part.count(sweep.cells.len() as u64 * u64::from(sweep.repetitions))
 }
