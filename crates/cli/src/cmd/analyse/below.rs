@@ -7,8 +7,8 @@ use crate::console::talk::Talk;
 use crate::output::table::Board;
 use crate::output::terminal;
 use analyse::Flow;
-use analyse::below::{self, Event, Sureness, Together, Trouble};
 use analyse::episode::{self, Episodes, Spread};
+use analyse::lower_layers::{self, Correlation, Event, MatchStrength, Trouble};
 use report::Layer;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(super) struct Below {
 /// What is known of one connection.
 struct Told {
     troubles: Vec<Trouble>,
-    together: Vec<Together>,
+    together: Vec<Correlation>,
     episodes: Vec<Episodes>,
 }
 
@@ -38,15 +38,15 @@ impl Below {
     }
 
     fn tell(&self, flow: &Flow, read: &Read) -> Told {
-        let troubles = below::troubles(flow, read.start, &self.events);
-        let together = below::together(flow, read.start, &self.events, &troubles);
+        let troubles = lower_layers::troubles(flow, read.start, &self.events);
+        let together = lower_layers::together(flow, read.start, &self.events, &troubles);
         Told { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
     }
 
     /// What lies under the troubles of a connection.
     pub(super) fn document(&self, flow: &Flow, read: &Read, directions: [&str; 2]) -> Value {
         let Told { troubles, together, episodes } = self.tell(flow, read);
-        let under = |m: &below::Match| {
+        let under = |m: &lower_layers::Match| {
             let e = &self.events[m.event];
             json!({
                 "layer": e.layer, "event": e.name, "t": e.t, "until": e.until, "detail": self.details[m.event],
@@ -59,7 +59,7 @@ impl Below {
                 "verdict": x.verdict.map(|v| v.name()), "under": x.under.iter().map(under).collect::<Vec<_>>(),
             })
         };
-        let pair = |x: &Together| {
+        let pair = |x: &Correlation| {
             json!({
                 "layer": x.layer, "event": x.name, "events": x.events, "harmless": x.harmless,
                 "troubles": x.troubles, "touched": x.touched, "expected_by_chance": x.expected,
@@ -101,8 +101,8 @@ impl Below {
             // The surest first; what says nothing only where there is nothing else.
             let mut under: Vec<_> = x.under.iter().collect();
             under.sort_by_key(|m| m.sureness as u8);
-            if under.first().is_some_and(|m| m.sureness != Sureness::Accident) {
-                under.retain(|m| m.sureness != Sureness::Accident);
+            if under.first().is_some_and(|m| m.sureness != MatchStrength::Accident) {
+                under.retain(|m| m.sureness != MatchStrength::Accident);
             }
             for m in under.iter().take(4) {
                 let e = &self.events[m.event];
@@ -141,7 +141,7 @@ impl Below {
 }
 
 /// Whether events and troubles go together, in words; nothing where that could be an accident.
-fn sentence(x: &Together) -> Option<String> {
+fn sentence(x: &Correlation) -> Option<String> {
     (x.touched > 0 && x.accident < 0.05).then(|| {
         let harmless = match x.harmless {
             0 => String::new(),
@@ -161,9 +161,9 @@ fn percent(chance: f64) -> String {
     }
 }
 
-fn table(together: &[Together]) -> Board {
+fn table(together: &[Correlation]) -> Board {
     let heads = ["layer", "event", "events", "troubles touched", "by chance", "accident", "harmless"];
-    let row = |x: &Together| {
+    let row = |x: &Correlation| {
         vec![
             x.layer.clone(),
             x.name.clone(),

@@ -2,7 +2,7 @@
 
 use super::source::Read;
 use crate::output::table::Board;
-use analyse::datagram::{DatagramFlow, Gap, Quic, Spin, SpinBit, Way};
+use analyse::datagram::{DatagramDirection, DatagramFlow, Gap, Quic, Spin, SpinBit};
 use analyse::story::{bytes, count};
 use base::Time;
 use report::{Item, Section};
@@ -118,7 +118,7 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
     let gaps = |gaps: &[Gap]| -> Vec<Value> {
         gaps.iter().map(|gap| json!({ "t": at(gap.from), "lasts_s": gap.lasts.as_secs_f64() })).collect()
     };
-    let way = |way: &Way| {
+    let way = |way: &DatagramDirection| {
         json!({
             "datagrams": way.packets,
             "bytes": way.bytes,

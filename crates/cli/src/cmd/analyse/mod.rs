@@ -12,7 +12,7 @@ mod text;
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use analyse::{Flow, Keep, join, story};
+use analyse::{Flow, Limits, join, story};
 use std::path::PathBuf;
 
 /// Explain why the transfers in a capture were slow
@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(log) = qlog::of(&args.capture)? {
         return qlog::analyse(&args, &log, talk);
     }
-    let keep = Keep { arrivals: both, points: args.html.is_some(), ..Keep::default() };
+    let keep = Limits { arrivals: both, points: args.html.is_some(), ..Limits::default() };
     let mut others = Vec::new();
     let mut read = source::read(&args.capture, &which, keep, talk)?;
     if let Some(path) = &args.receiver {

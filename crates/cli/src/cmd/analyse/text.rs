@@ -9,7 +9,7 @@ use crate::output::table::Board;
 use crate::output::terminal;
 use analyse::choice::Conditions;
 use analyse::story::{Story, bytes, count};
-use analyse::{Flow, Kind, Need, Way};
+use analyse::{Flow, FlowDirection, Kind, Need};
 use base::Time;
 
 /// The whole answer.
@@ -197,7 +197,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
     out
 }
 
-fn of_way(way: &Way, most: usize, lines: &mut Vec<(Time, String)>) {
+fn of_way(way: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)>) {
     let mut some = |all: Vec<(Time, String)>, what: &str| {
         let more = all.len().saturating_sub(most);
         let last = all.get(most.min(all.len()).saturating_sub(1)).map(|l| l.0);

@@ -9,7 +9,7 @@ use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
 use crate::output::table;
-use analyse::{Flow, Keep, Kind, Need, Way};
+use analyse::{Flow, FlowDirection, Kind, Limits, Need};
 use base::Time;
 use base::dist::Dist;
 use capture::Reader;
@@ -147,8 +147,8 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
     Ok((header, rows))
 }
 
-fn keep() -> Keep {
-    Keep { points: true, ..Keep::default() }
+fn keep() -> Limits {
+    Limits { points: true, ..Limits::default() }
 }
 
 type Values = Vec<(Metric, Option<f64>)>;
@@ -243,7 +243,7 @@ fn values(flow: &Flow) -> Values {
 }
 
 /// When the sender received the ACK of its last byte; none if it never did.
-fn completed(way: &Way) -> Option<Time> {
+fn completed(way: &FlowDirection) -> Option<Time> {
     let end = way.transmissions.iter().map(|sent| sent.end).max()?;
     way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
 }
