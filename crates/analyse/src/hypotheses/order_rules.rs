@@ -10,6 +10,7 @@
 use super::hmm::{LONG, LossContext, LossCounts, ModelRates, ObservedAck, Outcome, PacketFate, SentPacket};
 use super::transitions::{reachable, since_last};
 use super::union_find::Skip;
+use base::Span;
 
 /// No packet.
 const NONE: u32 = u32::MAX;
@@ -25,6 +26,25 @@ struct ResentBytes {
     alive: u32,
     /// Index of the first ACK that covers them.
     covered_by: Option<usize>,
+}
+
+impl ResentBytes {
+    /// Marks the bytes as covered by the ACK of index `k`, and moves `front` past the copy that arrived; None if
+    /// the ACK was too early, less than `least` after that copy.
+    fn cover(
+        &mut self,
+        (k, ack, least): (usize, &ObservedAck, Span),
+        sent: &[SentPacket],
+        front: &mut usize,
+    ) -> Option<()> {
+        if self.covered_by.is_some() {
+            return Some(());
+        }
+        self.covered_by = Some(k);
+        let copy = sent.get(self.alive as usize)?;
+        *front = (*front).max(self.alive as usize + 1);
+        reachable(ack, copy.t, least).then_some(())
+    }
 }
 
 /// Verdict on each retransmission and the loss counts, if order decides all of them. `start`: cumulative ACK
@@ -137,17 +157,9 @@ impl OrderRules {
         let mut open = Skip::new(resent.len());
         for (k, h) in acks.iter().enumerate() {
             let was = front;
-            let tell = |resent_bytes: &mut ResentBytes, front: &mut usize| {
-                if resent_bytes.covered_by.is_some() {
-                    return Some(());
-                }
-                resent_bytes.covered_by = Some(k);
-                let one = sent.get(resent_bytes.alive as usize)?;
-                *front = (*front).max(resent_bytes.alive as usize + 1);
-                reachable(h, one.t, rates.least).then_some(())
-            };
-            while let Some(resent_bytes) = resent.get_mut(low).filter(|a| a.end <= h.ack) {
-                tell(resent_bytes, &mut front)?;
+            let ack = (k, h, rates.least);
+            while let Some(bytes) = resent.get_mut(low).filter(|a| a.end <= h.ack) {
+                bytes.cover(ack, sent, &mut front)?;
                 low += 1;
             }
             if resent.get(low).is_some_and(|a| a.seq < h.ack) {
@@ -163,7 +175,7 @@ impl OrderRules {
                 }
                 let mut at = open.next(from.min(to));
                 while at < to {
-                    tell(&mut resent[at], &mut front)?;
+                    resent[at].cover(ack, sent, &mut front)?;
                     open.done(at);
                     at = open.next(at + 1);
                 }
@@ -212,12 +224,12 @@ impl OrderRules {
             let all_listed = rates.sack && (h.count < LISTED + 1 || front - was <= LISTED);
             while settled < front {
                 let id = of[settled];
-                if let Some(resent_bytes) = resent.get_mut(id as usize).filter(|a| a.covered_by.is_none()) {
+                if let Some(bytes) = resent.get_mut(id as usize).filter(|a| a.covered_by.is_none()) {
                     if !all_listed && !moves(&sent[settled]) {
                         break;
                     }
                     lost[settled] = true;
-                    resent_bytes.alive = after[settled];
+                    bytes.alive = after[settled];
                 }
                 settled += 1;
             }
@@ -311,7 +323,7 @@ mod tests {
                 continue;
             }
             let t = t + TRIP;
-            let mut h = ObservedAck::rules(t, receiver.next);
+            let mut h = ObservedAck::plain(t, receiver.next);
             // The most recently changed block is listed first (RFC 2018 section 4).
             for seq in recent.iter().filter(|_| sack) {
                 let block = held.get(receiver.held).iter().find(|b| (b.0..b.1).contains(seq));
@@ -348,10 +360,10 @@ mod tests {
         }
     }
 
-    /// Segments 0 to 9 without those in `lost`, then `resent_bytes`, then two more.
-    fn trouble(lost: &[u64], resent_bytes: &[u64]) -> Vec<(u64, bool, bool)> {
+    /// Segments 0 to 9 without those in `lost`, then `resent`, then two more.
+    fn trouble(lost: &[u64], resent: &[u64]) -> Vec<(u64, bool, bool)> {
         let first = (0..10).map(|n| (n, !lost.contains(&n), true));
-        let later = resent_bytes.iter().copied().chain([10, 11]).map(|n| (n, true, true));
+        let later = resent.iter().copied().chain([10, 11]).map(|n| (n, true, true));
         first.chain(later).collect()
     }
 
@@ -378,10 +390,10 @@ mod tests {
         #[test]
         fn it_is_what_happened(
             fates in proptest::collection::vec((0u8..10, 0u8..10), 60),
-            resent_bytes in proptest::collection::vec(0u64..20, 0..12),
+            resent in proptest::collection::vec(0u64..20, 0..12),
             sack in any::<bool>(),
         ) {
-            let order = (0..20).chain(resent_bytes).chain(20..24).chain(0..24).zip(&fates);
+            let order = (0..20).chain(resent).chain(20..24).chain(0..24).zip(&fates);
             let packets: Vec<(u64, bool, bool)> = order.map(|(n, f)| (n, f.0 > 1, f.1 > 0)).collect();
             let c = course(&packets, sack);
             if let Some(outcome) = decide(&c.sent, &c.acks, 1, &rates(sack)) {

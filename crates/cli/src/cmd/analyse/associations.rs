@@ -1,7 +1,7 @@
 //! SCTP associations of a capture: sentences, table, document, pictures.
 
 use super::source::Read;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use analyse::association::{Association, AssociationDirection, TimeoutVerdict};
 use analyse::story::{bytes, count};
 use base::Time;
@@ -19,7 +19,7 @@ fn sorted(read: &Read) -> Vec<(usize, &Association)> {
     all
 }
 
-/// What happened, how sure that is, and what follows, in three sentences; empty without an association.
+/// Diagnosis in three sentences: finding, certainty, remedy; empty without an association.
 pub(super) fn story(read: &Read) -> Vec<String> {
     let Some((number, a)) = sorted(read).first().copied() else { return Vec::new() };
     let way = &a.ways[a.main()];
@@ -73,7 +73,7 @@ fn advice(way: &AssociationDirection) -> Option<&'static str> {
 }
 
 /// A row for each association.
-pub(super) fn table(read: &Read, most: usize) -> Board {
+pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let heads = [
         "no",
         "from",
@@ -92,7 +92,7 @@ pub(super) fn table(read: &Read, most: usize) -> Board {
         "mean",
         "ended",
     ];
-    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, a) in sorted(read).into_iter().take(most) {
         let main = a.main();
         let way = &a.ways[main];

@@ -1,7 +1,7 @@
 //! UDP and QUIC flows of a capture: sentences, table, document, pictures.
 
 use super::source::Read;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use analyse::datagram::{DatagramDirection, DatagramFlow, Gap, Quic, Spin, SpinBit};
 use analyse::story::{bytes, count};
 use base::Time;
@@ -36,7 +36,7 @@ fn spinning(flow: &DatagramFlow) -> Option<&Spin> {
     }
 }
 
-/// What happened, how sure that is, and what follows, in three sentences; empty without a flow.
+/// Diagnosis in three sentences: finding, certainty, remedy; empty without a flow.
 pub(super) fn story(read: &Read) -> Vec<String> {
     let Some((number, flow)) = sorted(read).first().copied() else { return Vec::new() };
     let way = &flow.ways[flow.main()];
@@ -74,7 +74,7 @@ pub(super) fn story(read: &Read) -> Vec<String> {
 }
 
 /// A row for each flow.
-pub(super) fn table(read: &Read, most: usize) -> Board {
+pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let heads = [
         "no",
         "from",
@@ -89,7 +89,7 @@ pub(super) fn table(read: &Read, most: usize) -> Board {
         "silences",
         "spin rtt",
     ];
-    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, flow) in sorted(read).into_iter().take(most) {
         let main = flow.main();
         let (way, back) = (&flow.ways[main], &flow.ways[1 - main]);

@@ -1,6 +1,6 @@
 //! The document of `williwaw analyse --json`. Times are seconds from the first packet of the capture.
 
-use super::below::{Below, episodes_document};
+use super::lower_layers::{LowerLayers, episodes_document};
 use super::source::Read;
 use analyse::choice::Conditions;
 use analyse::flow::{FlowDirection, SpikeKind};
@@ -18,7 +18,7 @@ pub(super) struct Document<'a> {
     pub(super) file: &'a Path,
     pub(super) read: &'a Read,
     pub(super) story: &'a Story,
-    pub(super) below: Option<&'a Below>,
+    pub(super) below: Option<&'a LowerLayers>,
 }
 
 impl Serialize for Document<'_> {
@@ -142,7 +142,7 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
     })
 }
 
-/// What the rule of the study of delay spikes recommends; null where the path had none.
+/// Recommendation by the rule of the delay-spike study; null for a path without delay spikes.
 fn choice(w: &FlowDirection) -> Value {
     if w.spikes.is_empty() {
         return Value::Null;

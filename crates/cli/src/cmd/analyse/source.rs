@@ -12,7 +12,7 @@ use base::{Span, Time};
 use std::fs::File;
 use std::path::Path;
 
-/// What was read of a file.
+/// Content of a file.
 pub(in crate::cmd) struct Read {
     /// Connections with their numbers, from 0.
     pub(in crate::cmd) flows: Vec<(usize, Flow)>,
@@ -29,11 +29,11 @@ pub(in crate::cmd) struct Read {
     pub(in crate::cmd) datagrams: Vec<DatagramFlow>,
     /// At how many interfaces TCP was captured.
     interfaces: usize,
-    /// What was wrong with the file.
+    /// Error of the file, if any.
     pub(in crate::cmd) notices: Vec<String>,
 }
 
-/// What is asked for.
+/// Requested analysis.
 pub(in crate::cmd) struct Which {
     end: Option<End>,
     from: Option<f64>,

@@ -4,7 +4,7 @@
 
 use super::source::Read;
 use crate::console::talk::Talk;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::Flow;
 use analyse::episode::{self, Episodes, Spread};
@@ -13,20 +13,20 @@ use report::Layer;
 use serde_json::{Value, json};
 
 /// The events of lower layers, on the axis of the capture.
-pub(super) struct Below {
+pub(super) struct LowerLayers {
     events: Vec<Event>,
     details: Vec<String>,
 }
 
-/// What is known of one connection.
-struct Told {
+/// Findings of one connection.
+struct ConnectionLayers {
     troubles: Vec<Trouble>,
     together: Vec<Correlation>,
     episodes: Vec<Episodes>,
 }
 
-impl Below {
-    pub(super) fn of(layers: &[Layer]) -> Below {
+impl LowerLayers {
+    pub(super) fn of(layers: &[Layer]) -> LowerLayers {
         let all = || layers.iter().flat_map(|layer| layer.events.iter().map(move |e| (layer, e)));
         let event = |(layer, e): (&Layer, &report::LayerEvent)| Event {
             layer: layer.name.clone(),
@@ -34,18 +34,21 @@ impl Below {
             t: e.t,
             until: e.end(),
         };
-        Below { events: all().map(event).collect(), details: all().map(|(_, e)| e.detail.clone()).collect() }
+        LowerLayers {
+            events: all().map(event).collect(),
+            details: all().map(|(_, e)| e.detail.clone()).collect(),
+        }
     }
 
-    fn tell(&self, flow: &Flow, read: &Read) -> Told {
+    fn tell(&self, flow: &Flow, read: &Read) -> ConnectionLayers {
         let troubles = lower_layers::troubles(flow, read.start, &self.events);
         let together = lower_layers::together(flow, read.start, &self.events, &troubles);
-        Told { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
+        ConnectionLayers { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
     }
 
-    /// What lies under the troubles of a connection.
+    /// Lower-layer events during the troubles of a connection.
     pub(super) fn document(&self, flow: &Flow, read: &Read, directions: [&str; 2]) -> Value {
-        let Told { troubles, together, episodes } = self.tell(flow, read);
+        let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
         let under = |m: &lower_layers::Match| {
             let e = &self.events[m.event];
             json!({
@@ -76,7 +79,7 @@ impl Below {
     /// The same for a terminal.
     pub(super) fn text(&self, number: usize, flow: &Flow, read: &Read, most: usize, talk: &Talk) -> String {
         let width = talk.width.unwrap_or(100);
-        let Told { troubles, together, episodes } = self.tell(flow, read);
+        let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
         let mut out = format!("\nbelow connection {number}\n");
         let mut say = |indent: &str, line: &str| {
             for (i, part) in
@@ -161,7 +164,7 @@ fn percent(chance: f64) -> String {
     }
 }
 
-fn table(together: &[Correlation]) -> Board {
+fn table(together: &[Correlation]) -> TextTable {
     let heads = ["layer", "event", "events", "troubles touched", "by chance", "accident", "harmless"];
     let row = |x: &Correlation| {
         vec![
@@ -174,15 +177,15 @@ fn table(together: &[Correlation]) -> Board {
             x.harmless.to_string(),
         ]
     };
-    Board {
+    TextTable {
         heads: heads.map(str::to_owned).to_vec(),
         labels: 2,
         rows: together.iter().map(row).collect(),
-        ..Board::default()
+        ..TextTable::default()
     }
 }
 
-fn episodes_table(episodes: &[Episodes]) -> Board {
+fn episodes_table(episodes: &[Episodes]) -> TextTable {
     let heads = [
         "layer",
         "event",
@@ -208,7 +211,7 @@ fn episodes_table(episodes: &[Episodes]) -> Board {
             spread(down),
         ]
     };
-    Board {
+    TextTable {
         heads: heads.map(str::to_owned).to_vec(),
         labels: 2,
         rows: episodes.iter().map(row).collect(),
