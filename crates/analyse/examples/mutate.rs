@@ -8,7 +8,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Limits, Kind, Need, Observation, Reason, story};
 use base::truth::Cause;
 use common::changes::{CHANGES, Changed, headline};
 use common::meeting::{Truths, truths};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 
 fn judged(packets: impl Iterator<Item = Observation>) -> Vec<Flow> {
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     packets.for_each(|o| analyser.push(&o));
     analyser.finish()
 }

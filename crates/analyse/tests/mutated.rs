@@ -4,7 +4,7 @@
 mod common;
 
 use analyse::idle::IdleCause;
-use analyse::{Analyser, Flow, Keep, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, story};
 use base::Span;
 use common::changes::{CHANGES, Changed};
 use common::meeting::{Elsewhere, elsewhere_with, truths};
@@ -29,7 +29,7 @@ fn packets(name: &str) -> Option<Vec<Observation>> {
 }
 
 fn judged(packets: &[Observation]) -> Vec<Flow> {
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     packets.iter().for_each(|o| analyser.push(o));
     analyser.finish()
 }

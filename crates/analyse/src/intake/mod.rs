@@ -1,7 +1,7 @@
 //! Capture intake: observations of segments, duplicate frames, order of time, the capture point.
 
+pub mod capture_point;
 pub(crate) mod dedup;
 pub(crate) mod limits;
 pub(crate) mod observation;
 pub(crate) mod ordering;
-pub mod place;

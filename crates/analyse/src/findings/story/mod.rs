@@ -3,16 +3,16 @@
 //! `cost` ranks the costs, `words` phrases them. Unknown verdicts are not used.
 
 mod cost;
-mod words;
+mod wording;
 
 use super::fairness::jain_index;
-use super::flow::{Flow, Way};
+use super::flow::{Flow, FlowDirection};
 use super::idle::IdleCause;
-use crate::intake::place::Side;
+use crate::intake::capture_point::Side;
 use crate::verdict::Need;
 use base::Span;
 use cost::{Cost, costliest};
-use words::{advice, what};
+use wording::{advice, what};
 
 /// Diagnosis of a set of connections.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,12 +77,12 @@ fn receiver(flow: &Flow) -> String {
 }
 
 /// Where its scale is not known, the receiver's window may have kept the sender waiting for longer than the cost told.
-fn may_be_the_window(way: &Way, cost: Cost, span: Span) -> bool {
+fn may_be_the_window(way: &FlowDirection, cost: Cost, span: Span) -> bool {
     let elsewhere = matches!(cost, Cost::Path | Cost::Queue) || way.time.of(IdleCause::Congestion) > span;
     !way.options.window_known && elsewhere && cost != Cost::Closed
 }
 
-fn sure(flow: &Flow, way: &Way, cost: Cost, span: Span) -> String {
+fn sure(flow: &Flow, way: &FlowDirection, cost: Cost, span: Span) -> String {
     let side = way.place.side();
     let place = match side {
         Side::Sender => "the capture stands next to the sender",
