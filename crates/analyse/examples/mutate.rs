@@ -8,7 +8,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use analyse::{Analyser, Flow, Limits, Kind, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, story};
 use base::truth::Cause;
 use common::changes::{CHANGES, Changed, headline};
 use common::meeting::{Truths, truths};
