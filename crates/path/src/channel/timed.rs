@@ -81,8 +81,21 @@ impl<T> Timed<T> {
     }
 
     /// The earliest time.
+    #[inline]
     pub(crate) fn next(&self) -> Time {
+        if self.others.is_empty() {
+            return self.ordered.front().map_or(Time::NEVER, |entry| entry.time);
+        }
         self.first().map_or(Time::NEVER, |(time, _)| time)
+    }
+
+    /// The earliest time of an item that `which` selects, if all times ascend.
+    pub(crate) fn next_of(&self, which: impl Fn(&T) -> bool) -> Time {
+        if !self.others.is_empty() {
+            return self.next();
+        }
+        let found = self.ordered.iter().find(|entry| which(&entry.item));
+        found.map_or(Time::NEVER, |entry| entry.time)
     }
 
     pub(crate) fn pop(&mut self) -> Option<T> {
