@@ -45,6 +45,8 @@ pub(crate) struct Arq {
     lost: u32,
     /// All feedback takes the same time.
     steady: bool,
+    /// With feedback of one length: arrival of the feedback on each last frame, ascending.
+    lasts: VecDeque<Time>,
     /// Frames to retransmit, in order of feedback; includes frames of packets discarded since.
     repeats: VecDeque<Frame>,
     /// Frames to retransmit per packet, discarded packets excluded.
@@ -70,6 +72,7 @@ impl Arq {
             config,
             sent: Timed::new(),
             lost: 0,
+            lasts: VecDeque::new(),
             repeats: VecDeque::new(),
             pending: BTreeMap::new(),
             unacknowledged: 0,
@@ -89,7 +92,11 @@ impl Arq {
     /// The transmission of a frame ended at `t`, successful or not.
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
         self.lost += u32::from(!frame.good);
-        self.sent.insert(t + Span::from_nanos(self.config.feedback.draw() as u64), frame);
+        let heard = t + Span::from_nanos(self.config.feedback.draw() as u64);
+        if frame.last && self.steady {
+            self.lasts.push_back(heard);
+        }
+        self.sent.insert(heard, frame);
     }
 
     /// Time of the next feedback.
@@ -103,7 +110,7 @@ impl Arq {
         match (self.steady && self.lost == 0, waits) {
             (false, _) => self.next(),
             (true, false) => Time::NEVER,
-            (true, true) => self.sent.next_of(|frame| frame.last),
+            (true, true) => self.lasts.front().copied().unwrap_or(Time::NEVER),
         }
     }
 
@@ -115,6 +122,9 @@ impl Arq {
         }
         let frame = self.sent.pop()?;
         self.lost -= u32::from(!frame.good);
+        if frame.last && self.steady {
+            self.lasts.pop_front();
+        }
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
             self.unacknowledged -= 1;
             return Some(Verdict::Acknowledged(frame));
@@ -167,6 +177,7 @@ impl Arq {
     /// Discards all frames.
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
+        self.lasts.clear();
         self.lost = 0;
         self.repeats.clear();
         self.pending.clear();

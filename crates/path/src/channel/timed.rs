@@ -89,15 +89,6 @@ impl<T> Timed<T> {
         self.first().map_or(Time::NEVER, |(time, _)| time)
     }
 
-    /// The earliest time of an item that `which` selects, if all times ascend.
-    pub(crate) fn next_of(&self, which: impl Fn(&T) -> bool) -> Time {
-        if !self.others.is_empty() {
-            return self.next();
-        }
-        let found = self.ordered.iter().find(|entry| which(&entry.item));
-        found.map_or(Time::NEVER, |entry| entry.time)
-    }
-
     pub(crate) fn pop(&mut self) -> Option<T> {
         let entry = if self.is_heaped() { self.others.pop() } else { self.ordered.pop_front() };
         entry.map(|entry| entry.item)
