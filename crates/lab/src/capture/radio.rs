@@ -6,6 +6,7 @@
 //! and the low bits of its TLLI. The PCU grants an uplink block by the USF of the preceding downlink block on
 //! the timeslot, if there is one.
 
+use super::numbers::Numbers;
 use super::{Capture, TTL, inner};
 use ::capture::{Link, Tap};
 use ::radio::cell::Cell;
