@@ -30,7 +30,7 @@ pub struct View<'a> {
     pub way: usize,
     /// The same connection in a capture of the other end.
     pub other: Option<&'a Flow>,
-    /// When t = 0 was.
+    /// Wall-clock time of t = 0.
     pub start: Time,
 }
 

@@ -246,7 +246,8 @@ impl Emulator {
             }
         }
         if self.again > 0 {
-            talk.note(&format!("{} repetitions were not faithful and were played again", self.again));
+            let were = if self.again == 1 { "repetition was" } else { "repetitions were" };
+            talk.note(&format!("{} {were} not faithful and run again", self.again));
         }
         let left: BTreeSet<&(u32, u64)> = self.sides.iter().flat_map(|side| &side.unfaithful).collect();
         if !left.is_empty() {
@@ -254,7 +255,7 @@ impl Emulator {
             let n = left.len();
             talk.complaint(
                 "unfaithful",
-                &format!("{n} repetitions stayed so in {tries} tries and are left out on both sides"),
+                &format!("repetitions left out on both sides after {tries} tries: {n}"),
             );
             let played = self.sides.iter().map(|side| results::row::finished(&side.rows).len()).max();
             // Where most of it is left out, the rest says little.

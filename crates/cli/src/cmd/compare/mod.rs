@@ -481,7 +481,7 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
         talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
     }
     if sweeps.iter().any(|sweep| sweep.cells.held().iter().any(|cell| weather::per_packet(&cell.model))) {
-        talk.note("losses or delays are drawn for each packet, so who sends others meets others");
+        talk.note("losses or delays are drawn for each packet: a side with other packets has other losses");
     }
     let flows = [a, b].map(|sweep| {
         let models = sweep.cells.held().iter().map(|cell| &cell.model);
