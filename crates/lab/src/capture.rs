@@ -6,8 +6,8 @@
 //! tap shows them as they entered at their door.
 
 mod collector;
-pub mod doors;
 mod numbers;
+pub mod ports;
 mod radio;
 mod stream;
 
@@ -301,14 +301,16 @@ impl<'c> Format<'c> {
 
     /// Block of a packet whose end is known. Taps that see the same bytes share it; `snap` is the snap length of all.
     fn block<'s>(&mut self, glimpse: &Glimpse<'_>, sent: &'s mut Sent<'_>, snap: u32) -> &'s Prepared {
-        let known = sent.ready.take().filter(|(ecn, _)| *ecn == glimpse.ecn && glimpse.bytes.is_none());
+        // Bytes recorded at a tap are those of that tap alone.
+        let ecn = if glimpse.bytes.is_none() { glimpse.ecn } else { u8::MAX };
+        let known = sent.ready.take().filter(|(known, _)| *known == ecn && glimpse.bytes.is_none());
         let block = known.map(|(_, block)| block).unwrap_or_else(|| {
             let wire_len = self.frame(glimpse, sent);
             let mut block = Prepared::default();
             block.fill(snap, wire_len, &self.bytes, &self.comment);
             block
         });
-        &sent.ready.insert((glimpse.ecn, block)).1
+        &sent.ready.insert((ecn, block)).1
     }
 
     /// Appends the first bytes of a packet with this ECN codepoint, or the bytes recorded at the tap. Returns
