@@ -1,4 +1,4 @@
-//! One run of a case under callgrind: `count CASE SECONDS`.
+//! Instructions of a packet and of a data segment: one run of a case under callgrind, `count CASE SECONDS`.
 //!
 //! Prints packet-hops and data segments. `benches/count.py` divides the instructions of two lengths, so that reading the
 //! scenario and building the network do not count.
