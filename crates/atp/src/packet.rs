@@ -210,7 +210,12 @@ impl Body for Atp {
     }
     fn ranges(&self, _cause: Cause, mut each: impl FnMut(Range)) {
         if let Content::Fragment { bytes, again, offset, .. } = self.content {
-            each(Range { channel: Channel(0), from: offset, to: offset + u64::from(bytes), cause: again });
+            each(Range {
+                channel: Channel(0),
+                from: offset,
+                to: offset.saturating_add(u64::from(bytes)),
+                cause: again,
+            });
         }
     }
     fn acks(&self, _each: impl FnMut(Channel, u64)) {}

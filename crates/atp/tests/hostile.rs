@@ -13,6 +13,12 @@ fn the_highest_transmission_number_does_no_harm() {
     ]);
 }
 
+/// Inputs that a fuzzer found worth keeping (`fuzz/README.md`): an offset at the end of numbers overflowed.
+#[test]
+fn kept_inputs_do_no_harm() {
+    testkit::corpus::replay("atp", 1, fuzz::packets);
+}
+
 /// A fragment at the end of the number space: its position overflowed (found by fuzzing).
 #[test]
 fn the_highest_offset_does_no_harm() {

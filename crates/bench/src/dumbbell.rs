@@ -44,7 +44,7 @@ fn scenario(flows: u32, mbits: f64, queue: u32, seconds: u32) -> String {
     s
 }
 
-fn model(flows: u32, mbits: f64, queue: u32, seconds: u32) -> Model {
+pub(crate) fn model(flows: u32, mbits: f64, queue: u32, seconds: u32) -> Model {
     let text = scenario(flows, mbits, queue, seconds);
     match read("dumbbell", text.as_bytes(), &NoFiles) {
         Ok(scenario) => scenario.first().clone(),
@@ -52,7 +52,7 @@ fn model(flows: u32, mbits: f64, queue: u32, seconds: u32) -> Model {
     }
 }
 
-fn run(model: &Model) -> (Duration, World) {
+pub(crate) fn run(model: &Model) -> (Duration, World) {
     let mut world = build(model, Seed { seed: 1, repetition: 0 }, Tracer::off());
     world.network.start(None);
     let clock = Clock::start();
@@ -60,15 +60,15 @@ fn run(model: &Model) -> (Duration, World) {
     (clock.stop(), world)
 }
 
-struct Totals {
-    data: u64,
-    resent: u64,
-    delivered: u64,
-    drops: u64,
-    hops: u64,
+pub(crate) struct Totals {
+    pub(crate) data: u64,
+    pub(crate) resent: u64,
+    pub(crate) delivered: u64,
+    pub(crate) drops: u64,
+    pub(crate) hops: u64,
 }
 
-fn totals(world: &World) -> Totals {
+pub(crate) fn totals(world: &World) -> Totals {
     let mut t = Totals { data: 0, resent: 0, delivered: 0, drops: 0, hops: world.network.counters().hops };
     for (i, ends) in world.flows.iter().enumerate() {
         let host = |id| world.network.element::<Host>(id);
@@ -105,8 +105,8 @@ pub(crate) fn compare() {
 /// The same share for each of more and more flows: 2 Mbit/s and 10 packets of queue.
 pub(crate) fn growth() {
     let mut first = None;
-    for flows in [1u32, 10, 100, 1000] {
-        let seconds = 20_000 / flows.max(20);
+    for flows in [1u32, 10, 100, 1000, 10_000] {
+        let seconds = (20_000 / flows.max(20)).max(4);
         let model = model(flows, 2.0 * f64::from(flows), 10 * flows, seconds.min(1000));
         let (took, world) = least(3, || run(&model));
         let t = totals(&world);

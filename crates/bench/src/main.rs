@@ -5,8 +5,10 @@
 //!
 //!     taskset -c 1 williwaw-bench dumbbell gprs engine growth radio
 //!     williwaw-bench grid
+//!     valgrind --tool=callgrind williwaw-bench count linux 30    # see `benches/count.py`
 
 mod clock;
+mod count;
 mod dumbbell;
 mod engine;
 mod gprs;
@@ -17,6 +19,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, case, seconds] = &asked[..]
+        && word == "count"
+        && count::measure(case, seconds)
+    {
+        return ExitCode::SUCCESS;
+    }
     let all = ["dumbbell", "gprs", "engine", "growth", "radio", "grid"];
     if let Some(unknown) = asked.iter().find(|a| !all.contains(&a.as_str())) {
         say(&format!("`{unknown}` is none of {}", all.join(", ")));

@@ -23,9 +23,11 @@ impl Tap {
     pub fn ip(name: &str) -> Tap {
         Tap { link: Link::RAW, snap: 0, name: name.into(), description: String::new() }
     }
-    fn kept<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
-        frame.get(..self.snap as usize).filter(|_| self.snap > 0).unwrap_or(frame)
-    }
+}
+
+/// The first `snap` bytes of a frame; 0: all.
+fn kept(snap: u32, frame: &[u8]) -> &[u8] {
+    frame.get(..snap as usize).filter(|_| snap > 0).unwrap_or(frame)
 }
 
 /// A frame to write.
@@ -43,6 +45,32 @@ pub struct Shot<'a> {
     pub comment: &'a str,
 }
 
+/// A frame's block behind its timestamp, which is the same at every tap with one snap length.
+#[derive(Clone, Debug, Default)]
+pub struct Prepared {
+    rest: Vec<u8>,
+}
+
+impl Prepared {
+    /// Encodes the first `snap` bytes of a frame (0: all), its length on the wire and its comment, which may be empty.
+    pub fn fill(&mut self, snap: u32, wire_len: u32, bytes: &[u8], comment: &str) {
+        let kept = kept(snap, bytes);
+        let rest = &mut self.rest;
+        rest.clear();
+        for word in [kept.len() as u32, wire_len.max(kept.len() as u32)] {
+            rest.extend_from_slice(&word.to_le_bytes());
+        }
+        rest.extend_from_slice(kept);
+        pad(rest);
+        if !comment.is_empty() {
+            option(rest, 1, comment.as_bytes());
+            end_of_options(rest);
+        }
+        let length = rest.len() as u32 + 24;
+        rest.extend_from_slice(&length.to_le_bytes());
+    }
+}
+
 /// Byte-order magic of a section.
 const ORDER: u32 = 0x1a2b_3c4d;
 /// Longest option, bytes.
@@ -53,6 +81,7 @@ pub struct PcapngWriter<W> {
     out: W,
     taps: Vec<Tap>,
     body: Vec<u8>,
+    frame: Prepared,
 }
 
 impl<W: Write> PcapngWriter<W> {
@@ -68,7 +97,7 @@ impl<W: Write> PcapngWriter<W> {
         option(&mut body, 4, application.as_bytes());
         end_of_options(&mut body);
         block(&mut out, 0x0a0d_0d0a, &body)?;
-        let mut writer = PcapngWriter { out, taps: Vec::new(), body };
+        let mut writer = PcapngWriter { out, taps: Vec::new(), body, frame: Prepared::default() };
         for tap in taps {
             writer.add_tap(tap)?;
         }
@@ -100,20 +129,29 @@ impl<W: Write> PcapngWriter<W> {
     /// An error of the underlying writer.
     pub fn write(&mut self, shot: &Shot<'_>) -> io::Result<()> {
         let Some(tap) = self.taps.get(shot.tap as usize) else { return Ok(()) };
-        let kept = tap.kept(shot.bytes);
-        let body = &mut self.body;
-        body.clear();
-        let (high, low) = ((shot.time_ns >> 32) as u32, shot.time_ns as u32);
-        for word in [shot.tap, high, low, kept.len() as u32, shot.wire_len.max(kept.len() as u32)] {
-            body.extend(word.to_le_bytes());
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.fill(tap.snap, shot.wire_len, shot.bytes, shot.comment);
+        let written = self.write_prepared(shot.time_ns, shot.tap, &frame);
+        self.frame = frame;
+        written
+    }
+
+    /// Writes a frame that is encoded already. Frames of an unknown tap are dropped.
+    ///
+    /// # Errors
+    /// An error of the underlying writer.
+    pub fn write_prepared(&mut self, time_ns: u64, tap: u32, frame: &Prepared) -> io::Result<()> {
+        if tap as usize >= self.taps.len() {
+            return Ok(());
         }
-        body.extend(kept);
-        pad(body);
-        if !shot.comment.is_empty() {
-            option(body, 1, shot.comment.as_bytes());
-            end_of_options(body);
+        let mut head = [0; 20];
+        let length = frame.rest.len() as u32 + 20;
+        let words = [6, length, tap, (time_ns >> 32) as u32, time_ns as u32];
+        for (to, word) in head.chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
         }
-        block(&mut self.out, 6, body)
+        self.out.write_all(&head)?;
+        self.out.write_all(&frame.rest)
     }
 
     /// Flushes and returns the underlying writer.
@@ -153,7 +191,7 @@ impl<W: Write> PcapWriter<W> {
     /// An error of the underlying writer.
     pub fn write(&mut self, shot: &Shot<'_>) -> io::Result<()> {
         const SECOND: u64 = 1_000_000_000;
-        let kept = self.tap.kept(shot.bytes);
+        let kept = kept(self.tap.snap, shot.bytes);
         let (seconds, below) = (shot.time_ns / SECOND, shot.time_ns % SECOND);
         for word in [seconds as u32, below as u32, kept.len() as u32, shot.wire_len.max(kept.len() as u32)] {
             self.out.write_all(&word.to_le_bytes())?;

@@ -6,13 +6,14 @@
 //! tap shows them as they entered at their door.
 
 mod collector;
-pub mod doors;
+mod numbers;
+pub mod ports;
 mod radio;
 mod stream;
 
 use crate::once::run_recorded;
 use ::capture::segment::{self, End, Outside};
-use ::capture::{Link, PcapngWriter, Shot, Tap};
+use ::capture::{Link, PcapngWriter, Prepared, Shot, Tap};
 use base::event::{Category, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
@@ -102,6 +103,8 @@ struct Sent<'a> {
     ended: bool,
     /// Sightings not yet written.
     shown: u32,
+    /// ECN codepoint and block of the last sighting written, if its bytes were encoded from the model.
+    ready: Option<(u8, Prepared)>,
 }
 
 impl<'a> Sent<'a> {
@@ -120,6 +123,7 @@ impl<'a> Sent<'a> {
             corrupt: false,
             ended: false,
             shown: 0,
+            ready: None,
         }
     }
 }
@@ -293,6 +297,20 @@ impl<'c> Format<'c> {
         self.bytes = bytes;
         self.say(sent, wire_len);
         wire_len
+    }
+
+    /// Block of a packet whose end is known. Taps that see the same bytes share it; `snap` is the snap length of all.
+    fn block<'s>(&mut self, glimpse: &Glimpse<'_>, sent: &'s mut Sent<'_>, snap: u32) -> &'s Prepared {
+        // Bytes recorded at a tap are those of that tap alone.
+        let ecn = if glimpse.bytes.is_none() { glimpse.ecn } else { u8::MAX };
+        let known = sent.ready.take().filter(|(known, _)| *known == ecn && glimpse.bytes.is_none());
+        let block = known.map(|(_, block)| block).unwrap_or_else(|| {
+            let wire_len = self.frame(glimpse, sent);
+            let mut block = Prepared::default();
+            block.fill(snap, wire_len, &self.bytes, &self.comment);
+            block
+        });
+        &sent.ready.insert((ecn, block)).1
     }
 
     /// Appends the first bytes of a packet with this ECN codepoint, or the bytes recorded at the tap. Returns

@@ -15,7 +15,7 @@ use measure::client::{Config, measure};
 use measure::entry::{End, Entry, Run};
 use measure::kernel::Kernel;
 use measure::plan::{self, PUBLISHED_SIZES, Plan, Test};
-use measure::server::{Server, What};
+use measure::server::{EventKind, Server};
 use measure::summary::Outcome;
 use netns::clock::Clock;
 use netns::namespace::Namespace;
@@ -123,7 +123,7 @@ fn over_with(
             let server = bound.unwrap().unwrap();
             at_server.enter().unwrap(); // the threads that serve are born where this one is
             let hear = |event: measure::server::Event| {
-                if let What::Closed(info) = event.what {
+                if let EventKind::Closed(info) = event.what {
                     closed.lock().unwrap().push(info);
                 }
             };

@@ -2,8 +2,8 @@
 
 use crate::{View, clocks, stream};
 use analyse::Kind as Verdict;
+use analyse::capture_point::Side;
 use analyse::flow::SpikeKind;
-use analyse::place::Side;
 use report::{Interval, Layer, Timeout, Truth};
 
 /// Content of a picture beside the captured packets.

@@ -4,12 +4,12 @@ use crate::frame::{Frame, ends, spikes, subtitle, timeouts, truth, window};
 use crate::ranges::Ranges;
 use crate::{View, clocks, lines, stream};
 use analyse::Need;
-use analyse::flow::Way;
+use analyse::flow::FlowDirection;
 use report::{Ack, FastRetransmit, Kind, Panel, Picture, Received, Sent};
 
 /// Bytes of data in a full segment: the longest seen, or the peer's MSS if that is less: then the network card splits
 /// segments captured as one packet (TSO), and merges arriving segments (GRO).
-fn segment(way: &Way) -> u32 {
+fn segment(way: &FlowDirection) -> u32 {
     const TIMESTAMPS: u32 = 12;
     let longest = way.options.longest.max(1);
     match way.options.mss.map(u32::from) {

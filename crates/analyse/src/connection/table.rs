@@ -4,8 +4,9 @@
 
 use super::Connection;
 use crate::findings::flow::Flow;
-use crate::intake::limits::Keep;
+use crate::intake::limits::Limits;
 use crate::intake::observation::{Endpoint, Observation};
+use crate::intake::ordering::Ordering;
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ type Key = (Endpoint, Endpoint);
 /// Connections of a capture.
 #[derive(Debug)]
 pub struct Analyser {
-    keep: Keep,
+    keep: Limits,
+    ordering: Ordering,
     by_ends: BTreeMap<Key, usize>,
     open: Vec<Option<Connection>>,
     free: Vec<usize>,
@@ -26,15 +28,16 @@ pub struct Analyser {
 
 impl Default for Analyser {
     fn default() -> Self {
-        Analyser::new(Keep::default())
+        Analyser::new(Limits::default())
     }
 }
 
 impl Analyser {
     /// An empty table.
-    pub fn new(keep: Keep) -> Analyser {
+    pub fn new(keep: Limits) -> Analyser {
         Analyser {
             keep,
+            ordering: Ordering::default(),
             by_ends: BTreeMap::new(),
             open: Vec::new(),
             free: Vec::new(),
@@ -44,8 +47,24 @@ impl Analyser {
         }
     }
 
-    /// Processes a packet. Packets must come in capture order.
+    /// Processes a packet. Packets come in the order of the file, in which some may be a little late: several interfaces,
+    /// queues and processors write one file.
     pub fn push(&mut self, o: &Observation) {
+        if self.ordering.steps_back(o) {
+            self.process_held();
+        }
+        if let Some(first) = self.ordering.push(o) {
+            self.process(&first);
+        }
+    }
+
+    fn process_held(&mut self) {
+        while let Some(next) = self.ordering.next() {
+            self.process(&next);
+        }
+    }
+
+    fn process(&mut self, o: &Observation) {
         let (from, to) = (o.from(), o.to());
         let key = if from <= to { (from, to) } else { (to, from) };
         let found = match self.last {
@@ -108,6 +127,7 @@ impl Analyser {
 
     /// All connections, ordered by their beginning.
     pub fn finish(mut self) -> Vec<Flow> {
+        self.process_held();
         let keys: Vec<(Key, usize)> = self.by_ends.iter().map(|(k, at)| (*k, *at)).collect();
         for (key, at) in keys {
             self.close(key, at);

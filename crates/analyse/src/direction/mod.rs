@@ -1,31 +1,31 @@
 //! One direction of a connection: send side of the capture, its ACKs and its state. This file handles data
 //! segments, `answer.rs` their ACKs, `outcome.rs` the final findings.
 
-mod aged;
 pub(crate) mod answer;
 pub(crate) mod baseline;
 mod breaches;
 mod idle;
 mod outcome;
 pub(crate) mod parts;
+mod paws;
 mod reconcile;
 
-use self::aged::Aged;
-use self::baseline::Habits;
+use self::baseline::Baseline;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
-use crate::facts::copies::{Copies, Copy, Evidence, Fate};
-use crate::facts::numbers::Numbers;
+use self::paws::PawsSuspects;
+use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
+use crate::facts::ip_id::IpIdSequence;
 use crate::facts::ranges::Ranges;
-use crate::facts::reason::{Far, Phase, Reacts, Reason, Scene};
+use crate::facts::reason::{AwayFromSender, Phase, ReactionTime, Reason, ResendContext};
 use crate::facts::rtt::{self, Rtt};
-use crate::findings::flow::{Retransmission, Transmission, Way};
+use crate::findings::flow::{FlowDirection, Retransmission, Transmission};
 use crate::findings::join::Sighting;
-use crate::findings::profile::Seen;
-use crate::hypotheses::hmm::Sent;
-use crate::hypotheses::replay::{Outset, Replay};
-use crate::intake::limits::Keep;
+use crate::findings::profile::ProfileFacts;
+use crate::hypotheses::hmm::SentPacket;
+use crate::hypotheses::replay::{EpisodeRecorder, EpisodeStart};
+use crate::intake::capture_point::CapturePoint;
+use crate::intake::limits::Limits;
 use crate::intake::observation::Observation;
-use crate::intake::place::Place;
 use crate::verdict::{Judge, Need, Ruling, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
@@ -33,7 +33,7 @@ use base::{Span, Time};
 /// State of one sender, reconstructed from the capture.
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
-    pub(crate) keep: Option<Keep>,
+    pub(crate) keep: Option<Limits>,
     /// Offset of the SYN; reported offsets count from it.
     pub(crate) base: u64,
     /// A sequence number of this direction was seen.
@@ -51,7 +51,7 @@ pub(crate) struct Direction {
     pub(crate) missing: Ranges,
     /// Time when the capture was last found to lack packets.
     missed: Option<Time>,
-    aged: Aged,
+    paws_suspects: PawsSuspects,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
@@ -60,7 +60,7 @@ pub(crate) struct Direction {
     pub(crate) acks: AckArrivals,
     pub(crate) last_sent: Option<Time>,
     /// IP identification sequence of this sender.
-    own: Numbers,
+    own: IpIdSequence,
     /// Further identifications that belong to the last packet, if offload merged several segments into it.
     together: u64,
     /// Retransmission timer.
@@ -72,14 +72,18 @@ pub(crate) struct Direction {
     pub(crate) echo: Option<u32>,
     /// The receiving end.
     pub(crate) peer: Peer,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ProfileFacts,
     pub(crate) first_flight_open: bool,
-    pub(crate) place: Place,
-    pub(crate) way: Way,
+    pub(crate) place: CapturePoint,
+    pub(crate) way: FlowDirection,
     pub(crate) rulings: Vec<Ruling>,
-    pub(crate) replay: Replay,
-    pub(crate) habits: Habits,
-    reacts: Reacts,
+    pub(crate) replay: EpisodeRecorder,
+    pub(crate) baseline: Baseline,
+    reacts: ReactionTime,
+    /// The segment with the highest bytes.
+    newest: Option<Copy>,
+    /// Retransmissions that filled a gap, of which nothing tells that they were sent after what came before them.
+    unordered: Vec<usize>,
     /// SYN and FIN.
     pub(crate) control: ControlSegments,
 }
@@ -97,8 +101,15 @@ const FAR: u64 = 1 << 30;
 const WHOLE: u32 = 1500;
 const SHORT: u32 = 500;
 
+/// Whether `a` was sent before `b`, by identifications if the sender `counts`, or by timestamps.
+fn sent_before(a: &Copy, b: &Copy, counts: bool) -> Option<bool> {
+    let by_number = |(a, b): (u16, u16)| (counts && a != b).then_some(b.wrapping_sub(a) < 1 << 15);
+    let by_stamp = |(a, b): (u32, u32)| (a != b).then_some(later(b, a));
+    a.id.zip(b.id).and_then(by_number).or_else(|| a.stamp.zip(b.stamp).and_then(by_stamp))
+}
+
 impl Direction {
-    pub(crate) fn new(keep: Keep) -> Direction {
+    pub(crate) fn new(keep: Limits) -> Direction {
         Direction { keep: Some(keep), first_flight_open: true, ..Direction::default() }
     }
 
@@ -181,11 +192,24 @@ impl Direction {
                 self.missing.add(self.max, end);
                 self.way.missing_bytes += end - self.max;
             }
+            if o.payload == 0 && end >= self.max {
+                let copy = Copy {
+                    serial: 0,
+                    seq: end,
+                    end: end + 1,
+                    t,
+                    stamp: head.timestamps.map(|ts| ts.0),
+                    id: o.id,
+                    flight: 0,
+                    fate: Fate::Open,
+                };
+                self.newest = Some(copy);
+            }
             self.max = self.max.max(end + 1);
             if o.payload == 0 {
                 // A FIN without data is acknowledged like a segment.
                 self.control.fin_alone = Some((end, t));
-                self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
+                self.replay.sent(SentPacket { seq: end, end, t, stamp: None, result: None }, self.max);
             }
         }
     }
@@ -198,7 +222,7 @@ impl Direction {
         let together = std::mem::replace(&mut self.together, whole);
         let before = self.own.place();
         let between =
-            before.zip(self.own.see(o.id)).and_then(|(before, here)| Numbers::between(before, here));
+            before.zip(self.own.see(o.id)).and_then(|(before, here)| IpIdSequence::between(before, here));
         between.is_some_and(|n| n > together) && self.own.counts()
     }
 
@@ -242,6 +266,10 @@ impl Direction {
             self.unsure();
             return;
         }
+        if behind && self.copies.firsts.back().is_some_and(|last| last.seq > seq) {
+            // Several that were captured late changed places.
+            return;
+        }
         self.overruns(t, end);
         self.gap_of_capture(t, seq, behind);
         let flight = self.max.max(end) - self.una.min(self.max);
@@ -274,9 +302,12 @@ impl Direction {
             self.trouble(self.peer.numbers.place());
             self.resent(copy, seen)
         };
+        if end >= self.max {
+            self.newest = Some(copy);
+        }
         self.max = self.max.max(end);
         let result = again.map(|at| (at as usize, self.una));
-        self.replay.sent(Sent { seq, end, t, stamp: copy.stamp, result }, self.max);
+        self.replay.sent(SentPacket { seq, end, t, stamp: copy.stamp, result }, self.max);
         if self.first_flight_open {
             self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
         }
@@ -293,12 +324,13 @@ impl Direction {
     /// acknowledged unseen and stay unseen.
     fn gap_of_capture(&mut self, t: Time, seq: u64, behind: bool) {
         let skips = seq > self.max && !self.place.is_far();
-        let unseen = self.acks.unseen.filter(|u| !behind && u.1 <= seq);
-        if skips || unseen.is_some() {
+        let below = !behind && self.acks.unseen.overlaps(0, seq);
+        let unseen = below && rtt::age(t, self.acks.ahead) > BEHIND;
+        if skips || unseen {
             self.misses(t);
         }
-        if unseen.is_some() {
-            self.acks.unseen = None;
+        if unseen {
+            self.acks.unseen.forget_below(seq);
         }
     }
 
@@ -316,18 +348,20 @@ impl Direction {
     pub(crate) fn trouble(&mut self, from: Option<u64>) {
         let Direction { una, max, echo, .. } = *self;
         let fin = self.control.fin_alone;
-        self.replay.begin(&self.copies, &Outset { una, max, echo, from, fin });
+        self.replay.begin(&self.copies, &EpisodeStart { una, max, echo, from, fin });
     }
 
     /// A segment first captured shortly after its ACK.
     fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
-        let Some((from, to, since)) =
-            self.acks.unseen.filter(|u| u.0 == seq && rtt::age(t, Some(u.2)) <= BEHIND)
-        else {
+        let upto = end.min(self.max);
+        if self.acks.unseen.is_empty()
+            || rtt::age(t, self.acks.ahead) > BEHIND
+            || !self.acks.unseen.holds(seq, upto)
+        {
             return false;
-        };
-        self.way.acknowledged_unseen -= end.min(to) - from;
-        self.acks.unseen = (end < to).then_some((end, to, since));
+        }
+        self.way.acknowledged_unseen -= upto - seq;
+        self.acks.unseen.take(seq, upto);
         true
     }
 
@@ -403,22 +437,26 @@ impl Direction {
         self.missing.take(copy.seq, copy.end);
         let recent = self.copies.firsts.len().saturating_sub(64);
         let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
-        // Reordered: its IP identification is older than that of later data, or it follows them within half a
-        // round trip.
-        let older = match (copy.id, after.and_then(|c| c.id)) {
-            (Some(a), Some(b)) if a != b => Some(b.wrapping_sub(a) < 1 << 15),
-            _ => None,
-        };
-        let since = rtt::age(t, after.map(|c| c.t));
+        // What was acknowledged is no longer in the send log.
+        let after = after.or(self.newest.filter(|c| c.seq >= copy.end));
         let quick =
             self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
-        let overtaken = older.unwrap_or(since < quick.max(Span::from_millis(3)) && self.dupacks.count < 3);
+        let since = rtt::age(t, after.map(|c| c.t));
+        let order = after.and_then(|after| sent_before(&copy, &after, self.own.counts()));
+        let far = self.place.is_far();
+        // A report of the gap takes a round trip to the sender and back.
+        let too_soon = far && self.place.to_sender.is_some_and(|back| since < back);
+        let soon = since < quick.max(BEHIND) && self.dupacks.count < 3;
+        let overtaken = order.unwrap_or(too_soon || soon);
         if overtaken {
             self.paused(t, None, false);
             self.way.out_of_order += 1;
             return None;
         }
         let at = self.way.retransmissions.len();
+        if order.is_none() && far {
+            self.unordered.push(at);
+        }
         let scene = self.scene(&copy);
         let waited =
             scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.dupacks.count == 0;
@@ -460,11 +498,11 @@ impl Direction {
         Some(at as u32)
     }
 
-    fn scene(&self, copy: &Copy) -> Scene {
+    fn scene(&self, copy: &Copy) -> ResendContext {
         let oldest = self.copies.of(self.una, self.una + 1).map(|c| c.t).max();
         let times = self.copies.of(self.una, self.una + 1).take(2).count();
         let beyond = self.sacked.top().and_then(|top| self.copies.first_of(top - 1)).map(|c| c.t);
-        Scene {
+        ResendContext {
             t: copy.t,
             seq: copy.seq,
             end: copy.end,
@@ -474,7 +512,7 @@ impl Direction {
             advanced: self.acks.advanced,
             oldest_sent: oldest,
             overtaken_by: beyond.zip(oldest).map_or(Span::ZERO, |(beyond, oldest)| beyond.since(oldest)),
-            twice: times > 1,
+            resent_before: times > 1,
             duplicates: self.dupacks.count,
             holes: !self.sacked.is_empty(),
             timeout: self.rtt.timeout(),
@@ -487,7 +525,7 @@ impl Direction {
     }
 
     /// Facts about a retransmission captured away from its sender.
-    fn far(&self, copy: &Copy) -> Far {
+    fn far(&self, copy: &Copy) -> AwayFromSender {
         let back = self.place.to_sender;
         let recent = back.unwrap_or_default().times(2) + SIGNS_LAST;
         let signs = self.dupacks.count > 0
@@ -498,7 +536,13 @@ impl Direction {
         let whole = self.was_seen(copy.seq, copy.end.min(self.max));
         let last = bytes().map(|c| c.t).max().filter(|_| whole);
         let times = self.copies.of(copy.seq, copy.seq + 1).count();
-        Far { back, passed: last.map(|last| (last, times)), signs, below, probes: !self.judge.without_sack }
+        AwayFromSender {
+            back,
+            passed: last.map(|last| (last, times)),
+            signs,
+            below,
+            probes: !self.judge.without_sack,
+        }
     }
 
     fn enter(&mut self, reason: Reason, copy: &Copy) {

@@ -3,9 +3,9 @@
 use super::Direction;
 use crate::facts::copies::Evidence;
 use crate::facts::reason::Reason;
-use crate::findings::flow::{Retransmission, Way};
+use crate::findings::flow::{FlowDirection, Retransmission};
 use crate::findings::outcome;
-use crate::findings::profile::Seen;
+use crate::findings::profile::ProfileFacts;
 use crate::intake::dedup::is_near;
 use crate::verdict::Need;
 use base::Span;
@@ -26,13 +26,27 @@ impl Direction {
         }
     }
 
+    /// On a path that reorders, a segment that fills a gap may be a late original.
+    fn doubt_order(&mut self) {
+        if self.way.out_of_order == 0 {
+            return;
+        }
+        for at in self.unordered.drain(..) {
+            if let Some(r) = self.way.retransmissions.get_mut(at).filter(|r| r.evidence == Evidence::Unseen) {
+                (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown);
+                r.likelihood = None;
+            }
+        }
+    }
+
     /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile. `copied`: time
     /// between duplicates made by the capture, from IP identifications.
-    pub(crate) fn finish(mut self, copied: Option<Span>) -> (Way, Seen) {
+    pub(crate) fn finish(mut self, copied: Option<Span>) -> (FlowDirection, ProfileFacts) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();
         self.weigh();
         self.doubt_copies(copied);
+        self.doubt_order();
         let mut way = std::mem::take(&mut self.way);
         if !self.rtt.empty_path {
             // Data may have been in flight when the capture began. Without a likelihood from the HMM, a missing duplicate

@@ -1,7 +1,8 @@
 //! State of an observed sender: offered window, retransmission timer, duplicate ACKs, peer, SYN and FIN.
 
-use crate::facts::numbers::Numbers;
-use crate::facts::ts_clock::Clockwork;
+use crate::facts::ip_id::IpIdSequence;
+use crate::facts::ranges::Ranges;
+use crate::facts::ts_clock::TimestampClock;
 use base::{Span, Time};
 
 /// The window that the peer offers.
@@ -59,9 +60,9 @@ impl Dupacks {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
     /// Timestamp clock of the peer, from the TSvals of its ACKs.
-    pub(crate) clock: Clockwork,
+    pub(crate) clock: TimestampClock,
     /// IP identification sequence of the peer.
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: IpIdSequence,
     /// One past the highest sequence number of the peer's own data, on the wire.
     pub(crate) end: Option<u32>,
     /// Time when the peer last sent data of its own.
@@ -94,8 +95,9 @@ pub(crate) struct AckArrivals {
     pub(crate) overtaken: bool,
     /// SACK blocks were seen.
     pub(crate) blocks: bool,
-    /// Range acknowledged before it was captured, and when.
-    pub(crate) unseen: Option<(u64, u64, Time)>,
+    /// Bytes acknowledged before they were captured, and when the last of them were.
+    pub(crate) unseen: Ranges,
+    pub(crate) ahead: Option<Time>,
     /// Bytes acknowledged by ACK trains and their duration: with a gap below a quarter of the minimum RTT,
     /// and below three quarters for links where one packet takes much of the RTT.
     pub(crate) trains: [(u64, Span); 2],

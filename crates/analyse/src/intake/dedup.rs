@@ -57,7 +57,7 @@ const NEAR: usize = 1 << 12;
 
 /// Recent packets of one sender, for comparison.
 #[derive(Debug, Default)]
-pub(crate) struct Twice {
+pub(crate) struct CopyFilter {
     last: Vec<Mark>,
     next: usize,
     by_id: BTreeMap<u16, Last>,
@@ -70,10 +70,31 @@ pub(crate) struct Twice {
     /// Packets whose identification another packet used within [`LIFETIME`]: the identification is then not
     /// unique.
     shared: u64,
-    /// How far apart most copies are that an identification has told, and by how many more than are not.
-    lag: (Span, u32),
-    /// Copies that an identification has told.
+    /// Distances of the copies that an identification has told.
+    lag: Lag,
+    /// Distances of equal data without an identification, and the number of such data.
+    alike: Lag,
+    bare_data: u32,
+}
+
+/// How far apart most copies are, by a majority vote.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lag {
+    span: Span,
+    /// Votes for `span` beyond those against.
+    more: u32,
     told: u32,
+}
+
+impl Lag {
+    fn see(&mut self, span: Span) {
+        self.told += 1;
+        match self.more {
+            0 => (self.span, self.more) = (span, 1),
+            _ if is_near(span, self.span) => self.more += 1,
+            _ => self.more -= 1,
+        }
+    }
 }
 
 impl Mark {
@@ -114,7 +135,7 @@ pub(crate) fn is_near(a: Span, b: Span) -> bool {
     a.max(b).as_nanos() - a.min(b).as_nanos() <= INSTANT.as_nanos()
 }
 
-impl Twice {
+impl CopyFilter {
     /// Time since the original was captured, if this packet is a copy.
     pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
         let mut mark = Mark::of(o);
@@ -142,22 +163,15 @@ impl Twice {
 
     /// The distance at which what this sender sent was captured again, where identifications tell that it nearly always was.
     pub(crate) fn lag(&self) -> Option<Span> {
-        let (lag, more) = self.lag;
-        (more >= 4 && more * 4 >= self.told * 3).then_some(lag)
+        let most = |lag: &Lag, of: u32| (lag.more >= 4 && lag.more * 4 >= of * 3).then_some(lag.span);
+        most(&self.lag, self.lag.told).or_else(|| most(&self.alike, self.bare_data / 2))
     }
 
     /// A copy came so much later. Those of an instant tell no distance.
     fn vote(&mut self, span: Span) {
-        if span <= INSTANT {
-            return;
+        if span > INSTANT {
+            self.lag.see(span);
         }
-        let (lag, more) = self.lag;
-        self.told += 1;
-        self.lag = match more {
-            0 => (span, 1),
-            more if is_near(span, lag) => (lag, more + 1),
-            more => (lag, more - 1),
-        };
     }
 
     fn at_once(&mut self, mark: &Mark) -> Option<Span> {
@@ -215,15 +229,26 @@ impl Twice {
     }
 }
 
-impl Twice {
+impl CopyFilter {
     /// Without identification: equal content and a lower time to live. Data or timestamps distinguish the
     /// packet from others.
     fn lost_hops(&mut self, mark: &Mark) -> Option<Span> {
         if mark.id.is_some() || mark.is_bare() && mark.stamps.is_none() {
             return None;
         }
+        self.bare_data += u32::from(!mark.is_bare());
         let new = Last { t: mark.t, content: mark.content(), place: self.packets, ttl: mark.ttl };
-        if let Some(before) = self.by_content.get(&new.content).filter(|b| mark.ttl < b.ttl) {
+        let before = self.by_content.get(&new.content).copied();
+        // Many packets may stand between the two: a capture with coarse times, or one that took packets in bunches.
+        if let Some(before) = before.filter(|_| !mark.is_bare()) {
+            let span = mark.t.since(before.t);
+            if span <= INSTANT {
+                return Some(span);
+            }
+            // Equal content at one distance again and again is a second place of capture.
+            self.alike.see(span);
+        }
+        if let Some(before) = before.filter(|b| mark.ttl < b.ttl) {
             let span = mark.t.since(before.t);
             let known = self.hops == Some(before.ttl - mark.ttl);
             let most = if known || mark.stamps.is_some() { ON_ITS_WAY } else { TIMER };
@@ -264,7 +289,7 @@ mod tests {
     }
 
     fn copies(packets: &[Observation]) -> usize {
-        let mut twice = Twice::default();
+        let mut twice = CopyFilter::default();
         packets.iter().filter(|o| twice.ago(o).is_some()).count()
     }
 

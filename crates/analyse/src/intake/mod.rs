@@ -1,6 +1,7 @@
-//! Capture intake: observations of segments, duplicate frames, the capture point.
+//! Capture intake: observations of segments, duplicate frames, order of time, the capture point.
 
+pub mod capture_point;
 pub(crate) mod dedup;
 pub(crate) mod limits;
 pub(crate) mod observation;
-pub mod place;
+pub(crate) mod ordering;

@@ -1,4 +1,4 @@
-//! `williwaw keep`: not for people. The process that looks after a command is this program again, started so.
+//! `williwaw keep`: supervisor process of one command, started by williwaw itself.
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;

@@ -1,5 +1,6 @@
 //! Join of door crossings, host sightings and path events by packet number.
 
+use super::numbers::Numbers;
 use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
 use ::capture::Tap;
 use ::capture::segment::{self, End, Outside};
@@ -40,7 +41,7 @@ pub(super) struct Collector<'m, 'a> {
     /// True if an event named a packet of `gone`.
     late: bool,
     /// Index by packet number.
-    by_id: BTreeMap<u64, u32>,
+    by_id: Numbers,
     glimpses: Vec<Glimpse<'a>>,
     /// Tap of each host, by element.
     host_taps: BTreeMap<u32, u32>,
@@ -106,7 +107,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             first: 0,
             gone: Vec::new(),
             late: false,
-            by_id: BTreeMap::new(),
+            by_id: Numbers::default(),
             glimpses: Vec::new(),
             host_taps,
             link_taps,
@@ -144,10 +145,12 @@ impl<'m, 'a> Collector<'m, 'a> {
     pub(super) fn cross(&mut self, crossing: &Crossing<'a>) {
         let Crossing { door, t, after, packet: number, bytes, late } = *crossing;
         let framing = self.framing;
-        let known = number.and_then(|number| self.by_id.get(&number).copied());
+        let known = number.and_then(|number| self.by_id.get(number));
         let packet = known.unwrap_or_else(|| {
             let packet = self.first + self.packets.len() as u32;
-            self.by_id.extend(number.map(|number| (number, packet)));
+            if let Some(number) = number {
+                self.by_id.insert(number, packet);
+            }
             self.packets.push_back(Sent::new(number, Body::Bytes(bytes), ecn_of(bytes, framing)));
             packet
         });
@@ -172,7 +175,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let Some(source) = place.and_then(|place| self.packets.get_mut(place)) else { return };
         // A packet above the MTU ends with a drop event.
         source.ended |= !matches!(how, Derived::TooBig { .. });
-        if how == Derived::Joined || self.by_id.contains_key(&head.id) {
+        if how == Derived::Joined || self.by_id.get(head.id).is_some() {
             return;
         }
         let whole = match &source.body {
@@ -362,7 +365,7 @@ impl<'m, 'a> Collector<'m, 'a> {
 
     /// Index of a packet whose fate is open. Sets `late` for a packet that was written already.
     fn find(&mut self, id: u64) -> Option<u32> {
-        let packet = self.by_id.get(&id).copied();
+        let packet = self.by_id.get(id);
         let word = self.gone.get((id / 64) as usize).copied().unwrap_or(0);
         self.late |= packet.is_none() && word >> (id % 64) & 1 == 1;
         packet
@@ -384,7 +387,7 @@ impl<'m, 'a> Collector<'m, 'a> {
     pub(super) fn give_out(
         &mut self,
         now: Option<Time>,
-        give: &mut dyn FnMut(&Glimpse<'a>, &Sent<'a>) -> io::Result<()>,
+        give: &mut dyn FnMut(&Glimpse<'a>, &mut Sent<'a>) -> io::Result<()>,
     ) -> io::Result<bool> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let mut given = 0;
@@ -403,7 +406,7 @@ impl<'m, 'a> Collector<'m, 'a> {
                 let word = (id / 64) as usize;
                 self.gone.resize(self.gone.len().max(word + 1), 0);
                 self.gone[word] |= 1 << (id % 64);
-                self.by_id.remove(&id);
+                self.by_id.remove(id);
             }
             self.packets.pop_front();
             self.first += 1;

@@ -6,6 +6,7 @@
 //! and the low bits of its TLLI. The PCU grants an uplink block by the USF of the preceding downlink block on
 //! the timeslot, if there is one.
 
+use super::numbers::Numbers;
 use super::{Capture, TTL, inner};
 use ::capture::{Link, Tap};
 use ::radio::cell::Cell;
@@ -41,7 +42,7 @@ const TLLI: u32 = 0xc000_0001;
 /// Radio taps of all cells and their frames in time order; tap numbers start at `first`.
 pub(super) fn frames(
     capture: &Capture<'_>,
-    by_id: &BTreeMap<u64, u32>,
+    by_id: &Numbers,
     model: &Model,
     world: &World,
     first: usize,
@@ -97,7 +98,7 @@ pub(super) fn frames(
 /// Encoder for the frames of one cell.
 struct CellWriter<'a> {
     capture: &'a Capture<'a>,
-    by_id: &'a BTreeMap<u64, u32>,
+    by_id: &'a Numbers,
     content: &'a Content,
     /// Cell number, from 1.
     cell: u16,
@@ -266,7 +267,7 @@ impl CellWriter<'_> {
     fn segment(&mut self, frame: &Frame) -> Vec<u8> {
         let capture = self.capture;
         let size = self.sizes.get(&frame.packet).copied().unwrap_or(0) as usize;
-        let at = self.by_id.get(&frame.packet).copied();
+        let at = self.by_id.get(frame.packet);
         let packet = self.packets.entry(frame.packet).or_insert_with(|| {
             let mut bytes = Vec::new();
             if let Some(sent) = at.and_then(|at| capture.packets.get(at as usize)) {

@@ -8,7 +8,7 @@
 use super::collector::{Collector, Windows};
 use super::{EPOCH_S, Format, snapped};
 use crate::once::{Running, run_in_parts};
-use ::capture::{PcapngWriter, Shot, Tap};
+use ::capture::{PcapngWriter, Tap};
 use base::event::Category;
 use base::trace::Tracer;
 use path::Network;
@@ -65,15 +65,13 @@ pub fn stream<W: Write>(
         writers.push(PcapngWriter::new(out, snapped(taps, only, snap), application)?);
     }
     let mut format = Format::new(&ends, &names, None, snap);
-    let mut give = |glimpse: &super::Glimpse<'_>, sent: &super::Sent<'_>| -> io::Result<()> {
-        let wire_len = format.frame(glimpse, sent);
+    let mut give = |glimpse: &super::Glimpse<'_>, sent: &mut super::Sent<'_>| -> io::Result<()> {
+        let block = format.block(glimpse, sent, snap);
         let time_ns = EPOCH_S * 1_000_000_000 + glimpse.t.as_nanos();
-        let shot =
-            Shot { time_ns, tap: glimpse.tap, wire_len, bytes: &format.bytes, comment: &format.comment };
         if (glimpse.tap as usize) < hosts {
-            writers[glimpse.tap as usize].write(&Shot { tap: 0, ..shot })?;
+            writers[glimpse.tap as usize].write_prepared(time_ns, 0, block)?;
         }
-        writers[hosts].write(&shot)
+        writers[hosts].write_prepared(time_ns, glimpse.tap, block)
     };
     let categories = [Category::Path, Category::Transport, Category::Packets];
     let mut second = Running::new(model, repetition, Tracer::of(&categories), None);

@@ -31,6 +31,8 @@ pub(crate) struct Frame {
     pub(crate) repeated: u32,
     /// Whether it arrived.
     pub(crate) good: bool,
+    /// The last frame of its packet, or a retransmission.
+    pub(crate) last: bool,
 }
 
 /// Sending side of the ARQ.
@@ -39,6 +41,12 @@ pub(crate) struct Arq {
     config: ArqConfig,
     /// Frames sent, ordered by the arrival of their feedback.
     sent: Timed<Frame>,
+    /// Number of lost frames among them.
+    lost: u32,
+    /// All feedback takes the same time.
+    steady: bool,
+    /// With feedback of one length: arrival of the feedback on each last frame, ascending.
+    lasts: VecDeque<Time>,
     /// Frames to retransmit, in order of feedback; includes frames of packets discarded since.
     repeats: VecDeque<Frame>,
     /// Frames to retransmit per packet, discarded packets excluded.
@@ -60,8 +68,11 @@ pub(crate) enum Verdict {
 impl Arq {
     pub(crate) fn new(config: ArqConfig) -> Self {
         Arq {
+            steady: config.feedback.constant().is_some(),
             config,
             sent: Timed::new(),
+            lost: 0,
+            lasts: VecDeque::new(),
             repeats: VecDeque::new(),
             pending: BTreeMap::new(),
             unacknowledged: 0,
@@ -80,12 +91,27 @@ impl Arq {
 
     /// The transmission of a frame ended at `t`, successful or not.
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
-        self.sent.insert(t + Span::from_nanos(self.config.feedback.draw() as u64), frame);
+        self.lost += u32::from(!frame.good);
+        let heard = t + Span::from_nanos(self.config.feedback.draw() as u64);
+        if frame.last && self.steady {
+            self.lasts.push_back(heard);
+        }
+        self.sent.insert(heard, frame);
     }
 
     /// Time of the next feedback.
     pub(crate) fn next(&self) -> Time {
         self.sent.next()
+    }
+
+    /// Time of the next feedback that changes what may be sent while a frame is in service. `waits`: a packet waits
+    /// for room in the send buffer, which the last feedback on a packet frees.
+    pub(crate) fn next_needed(&self, waits: bool) -> Time {
+        match (self.steady && self.lost == 0, waits) {
+            (false, _) => self.next(),
+            (true, false) => Time::NEVER,
+            (true, true) => self.lasts.front().copied().unwrap_or(Time::NEVER),
+        }
     }
 
     /// Processes the next feedback due at `now`. `began` returns the start of a packet's first frame, none if
@@ -95,6 +121,10 @@ impl Arq {
             return None;
         }
         let frame = self.sent.pop()?;
+        self.lost -= u32::from(!frame.good);
+        if frame.last && self.steady {
+            self.lasts.pop_front();
+        }
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
             self.unacknowledged -= 1;
             return Some(Verdict::Acknowledged(frame));
@@ -147,6 +177,8 @@ impl Arq {
     /// Discards all frames.
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
+        self.lasts.clear();
+        self.lost = 0;
         self.repeats.clear();
         self.pending.clear();
         self.unacknowledged = 0;

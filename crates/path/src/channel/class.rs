@@ -82,7 +82,6 @@ pub struct ClassConfig {
 
 struct Class {
     rule: Rule,
-    priority: u32,
     weight: u32,
     queue: Queue,
     police: Option<Policer>,
@@ -98,6 +97,8 @@ pub(crate) struct Classes {
     classes: Vec<Class>,
     /// Class indices in order of priority.
     order: Vec<usize>,
+    /// First and one past the last position in `order` of the classes of one priority, for each position.
+    groups: Vec<(usize, usize)>,
     /// Position of the round of each priority in `order`, stored at the first index of that priority.
     turns: Vec<Option<usize>>,
     packets: usize,
@@ -113,10 +114,15 @@ impl Classes {
     pub(crate) fn new(configs: Vec<ClassConfig>) -> Self {
         let mut order: Vec<usize> = (0..configs.len()).collect();
         order.sort_by_key(|&i| configs[i].priority);
+        let priority = |o: usize| configs[order[o]].priority;
+        let groups = (0..order.len()).map(|o| {
+            let begin = (0..o).find(|&before| priority(before) == priority(o)).unwrap_or(o);
+            (begin, (o..order.len()).find(|&after| priority(after) != priority(o)).unwrap_or(order.len()))
+        });
+        let groups = groups.collect();
         let expire = configs.iter().any(|c| c.queue.has_stay());
         let class = |c: ClassConfig| Class {
             rule: c.rule,
-            priority: c.priority,
             weight: c.weight.max(1),
             queue: c.queue,
             police: c.police,
@@ -127,7 +133,7 @@ impl Classes {
         let bounded = configs.iter().any(|c| c.turn_within.is_some());
         let classes: Vec<Class> = configs.into_iter().map(class).collect();
         let turns = vec![None; order.len()];
-        Classes { classes, order, turns, packets: 0, quantum: 1, expire, bounded, overdue: None }
+        Classes { classes, order, groups, turns, packets: 0, quantum: 1, expire, bounded, overdue: None }
     }
 
     /// Backlog, packets.
@@ -156,6 +162,11 @@ impl Classes {
         }
         self.packets += 1;
         self.packets -= self.classes[i].queue.join(cx, packet, idle, at_once);
+    }
+
+    /// Whether packets have a maximum sojourn time.
+    pub(crate) fn may_expire(&self) -> bool {
+        self.expire
     }
 
     /// Time at which the next packet has waited too long.
@@ -223,10 +234,7 @@ impl Classes {
             return Some(i);
         }
         let first = self.order.iter().position(|&i| self.classes[i].queue.len() > 0)?;
-        let priority = self.classes[self.order[first]].priority;
-        let group = |o: usize| self.order.get(o).is_some_and(|&i| self.classes[i].priority == priority);
-        let begin = (0..=first).find(|&o| group(o))?;
-        let end = (first..=self.order.len()).find(|&o| !group(o))?;
+        let (begin, end) = self.groups[first];
         if end - begin == 1 {
             return Some(self.order[first]);
         }

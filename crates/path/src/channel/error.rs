@@ -87,12 +87,25 @@ pub struct Errors {
     mode: Mode,
     stream: Stream,
     bad: bool,
+    /// Bit error rate, bytes and error probability of the last frames; a link has few frame lengths.
+    known: [(f64, u32, f64); 2],
 }
 
 impl Errors {
     /// Error source that draws from `stream`.
     pub fn new(process: Process, mode: Mode, stream: Stream) -> Self {
-        Errors { process, mode, stream, bad: false }
+        Errors { process, mode, stream, bad: false, known: [(0.0, 0, 0.0); 2] }
+    }
+
+    /// [`Chance::of`], computed once for each of the last two frame lengths.
+    fn probability(&mut self, chance: Chance, bytes: u32) -> f64 {
+        let Chance::Bit(rate) = chance else { return chance.of(bytes) };
+        if let Some(known) = self.known.iter().find(|known| known.0 == rate && known.1 == bytes) {
+            return known.2;
+        }
+        let probability = chance.of(bytes);
+        self.known = [(rate, bytes, probability), self.known[0]];
+        probability
     }
 
     /// Redraws a drawn probability at the entry of its state.
@@ -121,7 +134,8 @@ impl Errors {
             }
         };
         // One draw per frame in all cases, so that variants stay paired.
-        if self.stream.uniform() >= chance.of(bytes) {
+        let probability = self.probability(chance, bytes);
+        if self.stream.uniform() >= probability {
             return;
         }
         match &mut self.mode {

@@ -93,13 +93,21 @@ impl Follower {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Followers {
     list: Vec<Follower>,
+    /// Time of the next change; see [`Followers::next_change`].
+    next: Option<Time>,
     /// End of the pause in transmission after a change.
     paused: Time,
 }
 
 impl Followers {
     pub(crate) fn new(list: Vec<Follower>) -> Self {
-        Followers { list, paused: Time::ZERO }
+        let mut followers = Followers { list, next: None, paused: Time::ZERO };
+        followers.look_ahead();
+        followers
+    }
+
+    fn look_ahead(&mut self) {
+        self.next = self.list.iter().map(|f| f.machine.next_change()).min();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -108,7 +116,7 @@ impl Followers {
 
     /// Time of the next change.
     pub(crate) fn next_change(&self) -> Time {
-        self.list.iter().map(|f| f.machine.next_change()).min().unwrap_or(Time::NEVER)
+        self.next.unwrap_or(Time::NEVER)
     }
 
     /// Performs the next change up to `now`; returns it and its machine.
@@ -119,6 +127,7 @@ impl Followers {
         follower.enter();
         let number = follower.number;
         self.paused = self.paused.max(change.at + change.pause);
+        self.look_ahead();
         Some((number, change))
     }
 
@@ -129,6 +138,7 @@ impl Followers {
         let change = follower.machine.trigger(now, state);
         follower.enter();
         self.paused = self.paused.max(change.at + change.pause);
+        self.look_ahead();
         Some(change)
     }
 

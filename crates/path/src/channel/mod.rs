@@ -132,6 +132,8 @@ pub struct Channel {
     idle_since: Time,
     /// Next event, as last computed; nothing happens before it.
     due: Time,
+    /// Next wake-up: an event that can wait for a later one needs none.
+    wakes_at: Time,
 }
 
 impl Channel {
@@ -166,9 +168,10 @@ impl Channel {
             resume: Time::NEVER,
             idle_since: Time::ZERO,
             due: Time::ZERO,
+            wakes_at: Time::ZERO,
         };
         channel.service = channel.followers.service();
-        channel.due = channel.wakes();
+        channel.look_ahead();
         channel
     }
 
@@ -199,6 +202,9 @@ impl Channel {
 
     /// Drops packets that have waited too long.
     fn expire(&mut self, cx: &mut Cx<'_>) {
+        if !self.queues.may_expire() {
+            return;
+        }
         self.granting(cx, 0, |queues, cx| queues.expire(cx));
     }
 
@@ -393,6 +399,9 @@ impl Channel {
     /// Moves packets from the queues into the send buffer while it has room.
     fn fill(&mut self, cx: &mut Cx<'_>) {
         let Some(room) = self.send_buffer else { return };
+        if self.queues.len() == 0 || !self.buffer.takes(room, 0) {
+            return;
+        }
         while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
             self.take_in(cx);
         }
@@ -412,7 +421,7 @@ impl Channel {
         cx.count_frame();
         if repeats {
             let Some(frame) = self.arq.as_mut().and_then(Arq::repeat) else { return };
-            let frame = Frame { repeated: frame.repeated + 1, ..frame };
+            let frame = Frame { repeated: frame.repeated + 1, last: true, ..frame };
             let id = self.buffer.get(frame.unit).map_or(0, |unit| unit.packet.id);
             cx.record(Category::Path, now, || Event::FrameRepeated { packet: id, time: frame.repeated });
             let end = self.finish(now, frame.bytes);
@@ -424,6 +433,7 @@ impl Channel {
         }
         let Some((number, unit, nth)) = self.buffer.begin(now) else { return };
         let bytes = self.framing.bytes(unit.body, nth);
+        let last = unit.sent == unit.frames;
         unit.unheard += u32::from(self.arq.is_some());
         if nth == 0 {
             unit.delay = self.followers.delay().unwrap_or(self.delay);
@@ -445,7 +455,7 @@ impl Channel {
             None => self.buffer.release(number),
         }
         let end = self.finish(now, bytes);
-        let frame = Frame { unit: number, bytes, repeated: 0, good: false };
+        let frame = Frame { unit: number, bytes, repeated: 0, good: false, last };
         self.in_service = Some(InService { frame, left: bytes, end });
     }
 
@@ -495,17 +505,17 @@ impl Element for Channel {
             self.granting(cx, real, |queues, cx| queues.join(cx, packet, idle, at_once));
         }
         self.serve(cx);
-        self.due = self.wakes();
+        self.look_ahead();
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.catch_up(cx);
         self.serve(cx);
-        self.due = self.wakes();
+        self.look_ahead();
     }
 
     fn next_wake(&self) -> Time {
-        self.due
+        self.wakes_at
     }
 
     fn next_exit(&self) -> Time {
@@ -537,7 +547,7 @@ impl Element for Channel {
             }
         }
         self.serve(cx);
-        self.due = self.wakes();
+        self.look_ahead();
     }
 
     fn holds(&self) -> usize {

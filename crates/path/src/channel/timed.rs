@@ -81,7 +81,11 @@ impl<T> Timed<T> {
     }
 
     /// The earliest time.
+    #[inline]
     pub(crate) fn next(&self) -> Time {
+        if self.others.is_empty() {
+            return self.ordered.front().map_or(Time::NEVER, |entry| entry.time);
+        }
         self.first().map_or(Time::NEVER, |(time, _)| time)
     }
 

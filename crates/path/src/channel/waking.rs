@@ -11,8 +11,25 @@ use base::Time;
 
 impl Channel {
     /// Time of the next event.
-    pub(super) fn wakes(&self) -> Time {
+    fn wakes(&self) -> Time {
         self.inside().min(self.outside())
+    }
+
+    /// Computes the time of the next event, and that of the next wake-up. Feedback that changes nothing while a frame
+    /// is in service is processed with the next event.
+    pub(super) fn look_ahead(&mut self) {
+        let others = self.others().min(self.outside());
+        self.due = others;
+        self.wakes_at = others;
+        if let Some(arq) = &self.arq {
+            self.due = others.min(arq.next());
+            let needed = if self.in_service.is_some() {
+                arq.next_needed(self.send_buffer.is_some() && self.queues.len() > 0)
+            } else {
+                arq.next()
+            };
+            self.wakes_at = others.min(needed);
+        }
     }
 
     /// Lower bound of the next departure. Events of service or allocation bring a packet to the far end after
@@ -26,12 +43,14 @@ impl Channel {
 
     /// Time of the next internal event.
     fn inside(&self) -> Time {
+        self.others().min(self.arq.as_ref().map_or(Time::NEVER, |arq| arq.next()))
+    }
+
+    /// Time of the next internal event other than feedback.
+    fn others(&self) -> Time {
         let mut next = self.resume.min(self.queues.expires());
         if let Some(service) = &self.in_service {
             next = next.min(service.end);
-        }
-        if let Some(arq) = &self.arq {
-            next = next.min(arq.next());
         }
         if let Some(credit) = &self.credit {
             next = next.min(credit.next());

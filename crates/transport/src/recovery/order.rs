@@ -2,6 +2,9 @@
 //!
 //! Two ordered sets beside the records, so that neither an ACK nor a retransmission iterates over everything
 //! outstanding (RFC 8985 section 6.1 keeps a time-ordered list for this).
+//!
+//! The first is a sorted ring: a transmission is the latest entry, and data arrive mostly in the order of
+//! sending, so that entries join at its back and leave near its front.
 
 use super::sent::Record;
 use base::Time;
@@ -13,7 +16,7 @@ pub(super) struct Order {
     /// Whether the sets are maintained; otherwise both stay empty.
     kept: bool,
     /// Last transmission time, and one past the last byte: ties in time are ordered by sequence number.
-    waiting: BTreeSet<(Time, u64)>,
+    waiting: VecDeque<(Time, u64)>,
     /// First bytes of lost records.
     lost: BTreeSet<u64>,
 }
@@ -32,7 +35,7 @@ impl Order {
         if record.lost {
             self.lost.insert(record.start);
         } else if !record.sacked {
-            self.waiting.insert((record.sent, record.end));
+            self.wait((record.sent, record.end));
         }
     }
 
@@ -44,7 +47,25 @@ impl Order {
         if record.lost {
             self.lost.remove(&record.start);
         } else if !record.sacked {
-            self.waiting.remove(&(record.sent, record.end));
+            self.leave(&(record.sent, record.end));
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, entry: (Time, u64)) {
+        if self.waiting.back().is_none_or(|last| *last < entry) {
+            self.waiting.push_back(entry);
+        } else if let Err(place) = self.waiting.binary_search(&entry) {
+            self.waiting.insert(place, entry);
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, entry: &(Time, u64)) {
+        if self.waiting.front() == Some(entry) {
+            self.waiting.pop_front();
+        } else if let Ok(place) = self.waiting.binary_search(entry) {
+            self.waiting.remove(place);
         }
     }
 
@@ -52,14 +73,20 @@ impl Order {
     pub(super) fn rebuild(&mut self, ring: &VecDeque<Record>) {
         self.waiting.clear();
         self.lost.clear();
-        for record in ring {
-            self.add(record);
+        if !self.kept {
+            return;
         }
+        let waiting = ring.iter().filter(|record| !record.lost && !record.sacked);
+        self.waiting.extend(waiting.map(|record| (record.sent, record.end)));
+        self.waiting.make_contiguous().sort_unstable();
+        self.lost.extend(ring.iter().filter(|record| record.lost).map(|record| record.start));
     }
 
     /// Waiting records sent before `newest`, earliest first: transmission time, one past the last byte.
     pub(super) fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
-        self.waiting.range(..newest).copied()
+        let none = self.waiting.front().is_none_or(|first| *first >= newest);
+        let before = if none { 0 } else { self.waiting.partition_point(|entry| *entry < newest) };
+        self.waiting.range(..before).copied()
     }
 
     /// First byte of the first lost record.

@@ -3,15 +3,16 @@
 //! `cost` ranks the costs, `words` phrases them. Unknown verdicts are not used.
 
 mod cost;
-mod words;
+mod wording;
 
 use super::fairness::jain_index;
-use super::flow::{Flow, Way};
-use crate::intake::place::Side;
+use super::flow::{Flow, FlowDirection};
+use super::idle::IdleCause;
+use crate::intake::capture_point::Side;
 use crate::verdict::Need;
 use base::Span;
 use cost::{Cost, costliest};
-use words::{advice, what};
+use wording::{advice, what};
 
 /// Diagnosis of a set of connections.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +62,7 @@ pub fn tell(flows: &[&Flow]) -> Story {
     let head = format!("{of} {much} in {}", seconds(whole));
     Story {
         what: format!("{head}; {}", what(cost, span, whole, way)),
-        sure: sure(flow, way, cost),
+        sure: sure(flow, way, cost, span),
         advice: advice(cost, span, way),
         jain_index: jain,
     }
@@ -75,7 +76,13 @@ fn receiver(flow: &Flow) -> String {
     [flow.server, flow.client][flow.main()].to_string()
 }
 
-fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
+/// Where its scale is not known, the receiver's window may have kept the sender waiting for longer than the cost told.
+fn may_be_the_window(way: &FlowDirection, cost: Cost, span: Span) -> bool {
+    let elsewhere = matches!(cost, Cost::Path | Cost::Queue) || way.time.of(IdleCause::Congestion) > span;
+    !way.options.window_known && elsewhere && cost != Cost::Closed
+}
+
+fn sure(flow: &Flow, way: &FlowDirection, cost: Cost, span: Span) -> String {
     let side = way.place.side();
     let place = match side {
         Side::Sender => "the capture stands next to the sender",
@@ -107,6 +114,7 @@ fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
         _ if torn => "This is unsure",
         (Cost::Timer | Cost::Unseen, _, _) => "This is unsure",
         (Cost::Receiver, _, _) if !way.options.window_known => "This is unsure",
+        _ if may_be_the_window(way, cost, span) => "This is unsure",
         (_, true, Side::Sender) => "This is quite sure",
         (_, _, Side::Unknown) => "This is unsure",
         _ => "This is likely",

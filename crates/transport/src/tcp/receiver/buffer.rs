@@ -122,6 +122,9 @@ impl Buffer {
     /// Free part of the buffer beside `kept`, bytes of data. Packets of one range are merged, and so are
     /// those that wait to be read.
     fn free(&self, kept: Kept) -> u64 {
+        if kept.is_empty() {
+            return self.data(self.size);
+        }
         let packets = kept.unread.div_ceil(self.mss) + kept.held.div_ceil(self.mss);
         let heads = kept.ranges + u64::from(kept.unread > 0);
         let merged = packets.saturating_sub(heads);
@@ -235,7 +238,10 @@ impl Buffer {
     /// Whether a read has opened a window that had become small.
     pub(super) fn opens(&self, next: u64, kept: Kept, full: u32) -> bool {
         let left = self.edge().saturating_sub(next);
+        if 2 * left > self.clamp {
+            return false;
+        }
         let window = self.select(kept, full).0;
-        2 * left <= self.clamp && window > 0 && window >= 2 * left
+        window > 0 && window >= 2 * left
     }
 }

@@ -148,10 +148,12 @@ impl Linux {
         let delivered = came.next - came.before;
         let bytes = came.next - came.acked;
         let kept = came.kept;
-        let selected = self.buffer.as_ref().map(|b| b.select(kept, self.full));
+        let several = bytes > u64::from(self.full);
+        let asks = several || self.quick.as_ref().is_some_and(|quick| quick.is_enough(bytes, self.full));
+        let selected = self.buffer.as_ref().filter(|_| asks).map(|b| b.select(kept, self.full));
         let keeps_window = selected.is_none_or(|(window, _)| window >= self.window());
         let Some(quick) = &mut self.quick else { return Answer::Later };
-        if bytes > u64::from(self.full) && selected.is_some_and(|(_, crowded)| crowded) {
+        if several && selected.is_some_and(|(_, crowded)| crowded) {
             quick.calm();
         }
         let pending = Pending {

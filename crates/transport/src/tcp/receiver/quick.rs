@@ -156,10 +156,14 @@ impl Quick {
         self.interactive |= self.last > 0 && ticks(now) - self.last < self.wait;
     }
 
+    /// Whether this number of unacknowledged bytes asks for an ACK at once, if the window need not shrink.
+    pub(super) fn is_enough(&self, bytes: u64, full: u32) -> bool {
+        bytes > u64::from(full) * u64::from(self.every.saturating_sub(1))
+    }
+
     /// Whether to send an ACK now. If not, a timer is running that will.
     pub(super) fn is_due(&mut self, pending: &Pending<'_>) -> bool {
-        let full = u64::from(pending.full) * u64::from(self.every.saturating_sub(1));
-        let enough = pending.bytes > full && pending.keeps_window;
+        let enough = self.is_enough(pending.bytes, pending.full) && pending.keeps_window;
         if enough || (self.left > 0 && !self.interactive) || pending.closed {
             return true;
         }

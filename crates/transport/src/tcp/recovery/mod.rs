@@ -46,6 +46,8 @@ trait Rules: Default {
     const GOES_BACK: bool = true;
     /// Stays in recovery on a partial ACK.
     const REPAIRS_PARTIALLY: bool = true;
+    /// Its state may change on an ACK that finds nothing outstanding and no recovery.
+    const HEARS_IDLE: bool = true;
 
     /// Processes an ACK and sends what it permits. The send variables are those before the ACK, except RTT, a
     /// response to a spurious timeout, and the scoreboard.
@@ -115,6 +117,11 @@ macro_rules! strategies {
             /// Whether it resends from SND.UNA on after a timeout.
             pub fn goes_back(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::GOES_BACK),+ }
+            }
+
+            /// Whether an ACK may change its state though nothing is outstanding.
+            pub fn hears_idle(&self) -> bool {
+                match self { $(Strategy::$variant(_) => <$state>::HEARS_IDLE),+ }
             }
 
             /// Whether it stays in recovery on a partial ACK.

@@ -136,6 +136,7 @@ impl Rules for Box<Rack> {
     const SKIPS_REPORTED: bool = true;
     const KEEPS_REPORTS: bool = true;
     const GOES_BACK: bool = false;
+    const HEARS_IDLE: bool = false;
 
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         if ack.old && !ack.sack_news {
@@ -182,7 +183,9 @@ impl Rules for Box<Rack> {
         self.reduce(tcb, ack.delivered, ack.newly_acked > 0 && !lost);
         let max = tcb.max_sent();
         self.fill(tcb, io, false);
-        tail_probe::schedule(tcb, io.now, tcb.max_sent() > max);
+        if tcb.max_sent() == max {
+            tail_probe::schedule(tcb, io.now, false); // new data have scheduled it
+        }
     }
 
     fn on_timeout(&mut self, recovery: &mut RecoveryState) {

@@ -35,6 +35,8 @@ pub struct RecoveryState {
     pub(in crate::tcp) skips_reported: bool,
     /// New data start the timer of the tail loss probe.
     pub(in crate::tcp) probes: bool,
+    /// An ACK changes nothing while nothing is outstanding.
+    pub(in crate::tcp) may_rest: bool,
     /// A partial ACK does not end recovery.
     partially: bool,
     pub(super) tail_probe: TailProbe,
@@ -50,6 +52,7 @@ impl RecoveryState {
             limited: 0,
             resend_cause: Cause::GoBackN,
             skips_reported: strategy.skips_reported(),
+            may_rest: !strategy.hears_idle(),
             probes: tail_loss_probe && matches!(strategy, Strategy::Rack(_)),
             partially: strategy.repairs_partially(),
             tail_probe: TailProbe::default(),
@@ -73,6 +76,12 @@ impl RecoveryState {
     #[inline]
     pub(in crate::tcp) fn beyond(&self) -> u64 {
         self.inflation + self.gone
+    }
+
+    /// No recovery, no probe outstanding, nothing that does not count against the window.
+    #[inline]
+    pub(in crate::tcp) fn is_idle(&self) -> bool {
+        self.phase == Phase::Open && self.beyond() == 0 && !self.tail_probe.is_out()
     }
 
     /// Starts fast recovery.

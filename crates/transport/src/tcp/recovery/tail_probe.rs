@@ -22,6 +22,11 @@ pub struct TailProbe {
 }
 
 impl TailProbe {
+    /// A probe is unresolved.
+    pub(super) fn is_out(&self) -> bool {
+        self.out.is_some()
+    }
+
     pub(super) fn reset(&mut self) {
         self.out = None;
     }

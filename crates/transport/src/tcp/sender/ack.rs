@@ -27,6 +27,10 @@ impl Sender {
             }
             tcb.peer.window = u64::from(segment.window).min(tcb.peer.most);
         }
+        if tcb.recovery.may_rest && tcb.rests_on(segment) {
+            self.acknowledge_nothing(io, segment);
+            return;
+        }
         //= RFC 3708 section 3 step A.1: the scoreboard as it was before this ACK, which may clear it
         let unreported = tcb.scoreboard.is_empty();
         let digest = tcb.digest(io.now, segment, window_changed);
@@ -87,6 +91,14 @@ impl Sender {
                 self.responder.on_quiet_window();
             }
         }
+        self.tcb.record_state(io);
+    }
+
+    /// Processes an ACK that finds nothing outstanding and changes nothing but the peer's window.
+    #[inline(never)]
+    fn acknowledge_nothing(&mut self, io: &mut Io<'_>, segment: &Segment) {
+        io.record(|| Event::AckReceived { ack: segment.ack, window: segment.window, duplicate: true });
+        self.tcb.send_window(io, 0);
         self.tcb.record_state(io);
     }
 

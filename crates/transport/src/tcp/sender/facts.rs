@@ -8,6 +8,22 @@ use base::tcp::Segment;
 use base::{Span, Time};
 
 impl Tcb {
+    /// Whether an ACK changes nothing but the peer's window: everything written is sent and acknowledged, nothing is
+    /// reported, and no timeout or loss was ever judged.
+    #[inline]
+    pub(super) fn rests_on(&self, segment: &Segment) -> bool {
+        let seq = &self.seq;
+        (segment.ack == seq.una && seq.una == seq.max && seq.nxt == seq.max && seq.nxt >= seq.fin_end())
+            && segment.sack.is_empty()
+            && !segment.ece
+            && self.status.established
+            && self.recovery.is_idle()
+            && self.scoreboard.is_empty()
+            && self.judging.is_untroubled()
+            && !(self.duplicates.special || self.feedback.rates || self.feedback.losses)
+            && self.lost_volume.is_none()
+    }
+
     #[inline(always)]
     pub(super) fn digest(&mut self, now: Time, segment: &Segment, window_changed: bool) -> AckDigest {
         let ack = segment.ack;

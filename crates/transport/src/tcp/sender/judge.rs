@@ -49,6 +49,15 @@ impl Judging {
         }
     }
 
+    /// Nothing was ever judged.
+    #[inline]
+    pub(super) fn is_untroubled(&self) -> bool {
+        self.losses == 0
+            && self.case.is_none()
+            && self.episode.is_none()
+            && self.verdicts == Verdicts::default()
+    }
+
     /// Keeps the timeouts of the SYN and their verdict when the handshake changes the options.
     pub(super) fn go_on_from(&mut self, old: &Judging) {
         (self.episode, self.case) = (old.episode, old.case);

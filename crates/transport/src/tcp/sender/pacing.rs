@@ -35,6 +35,11 @@ impl Pacer {
         };
         Pacer { on, release: Time::ZERO }
     }
+
+    /// Whether segments are paced.
+    pub(super) fn is_on(&self) -> bool {
+        self.on
+    }
 }
 
 impl Tcb {

@@ -59,7 +59,7 @@ impl Timers {
 
     /// Stops `timer`.
     pub fn stop(&mut self, timer: Timer) {
-        if self.next != Time::NEVER {
+        if self.at[timer as usize] != Time::NEVER {
             self.set(timer, Time::NEVER);
         }
     }

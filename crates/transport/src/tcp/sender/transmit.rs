@@ -24,6 +24,42 @@ impl Tcb {
             }
             return;
         }
+        if self.seq.nxt >= self.fin_end() && self.rests() {
+            return;
+        }
+        let max = self.seq.max;
+        self.send_allowed(io, burst);
+        self.note_sent(io.now, max);
+    }
+
+    /// Everything is sent: notes the peer's window. False if the application may write, the pacer is on or rates are
+    /// measured.
+    #[inline]
+    fn rests(&mut self) -> bool {
+        if self.feedback.rates || self.pacer.is_on() {
+            return false;
+        }
+        if let Some(queue) = &mut self.queue {
+            if queue.is_full() {
+                return false;
+            }
+            if self.status.established {
+                queue.offered(self.peer.window);
+            }
+        }
+        self.used.held = false;
+        true
+    }
+
+    /// Restarts the timer of the tail loss probe if new data were sent since `max` was the highest byte.
+    #[inline(always)]
+    fn note_sent(&mut self, now: Time, max: u64) {
+        if self.recovery.probes && self.seq.max > max {
+            tail_probe::schedule(self, now, true);
+        }
+    }
+
+    fn send_allowed(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.seq.max == self.seq.una && self.seq.nxt < self.seq.end && self.seq.nxt > 0 {
             self.after_pause(io.now);
         }
@@ -220,7 +256,10 @@ impl Tcb {
 
     /// Sends the segment at `nxt` if it ends by `limit`.
     pub(super) fn send_next(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
-        self.send_next_here(io, limit)
+        let max = self.seq.max;
+        let sent = self.send_next_here(io, limit);
+        self.note_sent(io.now, max);
+        sent
     }
 
     #[inline(always)] // into the loop over a window
@@ -282,9 +321,6 @@ impl Tcb {
             out.body.push = true;
         }
         self.rto.ensure(io.now);
-        if self.recovery.probes && cause == Cause::New {
-            tail_probe::schedule(self, io.now, true);
-        }
     }
 
     /// End of the segment that starts at `seq`.
