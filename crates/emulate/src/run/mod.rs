@@ -24,6 +24,7 @@ use base::{Span, Time};
 use host::Door;
 use lab::capture::doors::{self, Capture, Spot};
 use lab::run::{self, End, Pending, Run};
+use lab::priorities::Managers;
 use lab::serving::Mobiles;
 use netns::clock::Clock;
 use netns::facts::FlowFacts;
@@ -204,7 +205,8 @@ impl run::Clock for RealTime<'_> {
         let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
         ordered.start(clock)?;
         self.begin(&mut driver, clock, (doors, wired));
-        let hotline = self.triggers(&mut driver, &stage, Mobiles::of(model, &run.world))?;
+        let shown = (Mobiles::of(model, &run.world), Managers::of(model, &run.world));
+        let hotline = self.triggers(&mut driver, &stage, shown)?;
         let threads = Threads {
             clock,
             limit: run.limit,
@@ -260,11 +262,11 @@ impl RealTime<'_> {
         &self,
         driver: &mut Driver,
         stage: &Stage,
-        mobiles: Mobiles,
+        (mobiles, managers): (Mobiles, Managers),
     ) -> Result<Option<Hotline>, Error> {
         let Some(name) = &self.around.called else { return Ok(None) };
         let (mut line, mut ear) = Hotline::new(name)?;
-        ear.tell_of(mobiles);
+        ear.tell_of(mobiles, managers);
         for machine in &stage.machines {
             line.listen_at(&machine.space)?;
         }
