@@ -52,7 +52,8 @@ fn downloads(flows: &[(u32, f64)], app: &str, more: &str) -> String {
 }
 
 const LONG: &str = "{ bulk = { lasts = \"60 s\" } }";
-const RECEIVER: &str = "[[node]]\nname = \"phone\"\ncongestion-manager = { hop = \"radio\", headroom = 1.2 }\n";
+const RECEIVER: &str =
+    "[[node]]\nname = \"phone\"\ncongestion-manager = { hop = \"radio\", headroom = 1.2 }\n";
 const SENDER: &str = "[[node]]\nname = \"server\"\nsender-congestion-manager = {}\n";
 
 /// Segments of each flow that reach the phone in a period, s.
@@ -210,6 +211,8 @@ fn cm_10_a_new_stream_finds_the_window_open() {
         metric(&play(&testkit::model::<&str>(&text, &[])), 1, Metric::DownloadTime)
     };
     let (shared, alone) = (time(SENDER), time(""));
-    println!("a download of 30 segments: {shared:.3} s with the window of the one before, {alone:.3} s alone");
+    println!(
+        "a download of 30 segments: {shared:.3} s with the window of the one before, {alone:.3} s alone"
+    );
     assert!(shared < alone, "{shared} {alone}");
 }

@@ -48,13 +48,7 @@ impl Triggers {
         self.register(&format!("{name}="), Some(values), to, signal);
     }
 
-    fn register(
-        &mut self,
-        name: &str,
-        values: Option<RangeInclusive<u32>>,
-        to: ElementId,
-        signal: Signal,
-    ) {
+    fn register(&mut self, name: &str, values: Option<RangeInclusive<u32>>, to: ElementId, signal: Signal) {
         match self.names.iter().position(|trigger| trigger.name == name) {
             Some(known) => self.names[known].to.push((to, signal)),
             None => self.names.push(Trigger { name: name.to_owned(), values, to: vec![(to, signal)] }),
@@ -128,6 +122,9 @@ mod tests {
         let wrong = ["video.priority", "video.priority=", "video.priority=0", "video.priority=1001", "x"];
         let more = ["video.priority=+1", "video.priority=1=1", "radio.far=1", "radio.far=", "=", ""];
         assert!(wrong.iter().chain(&more).all(|call| triggers.find(call).is_none()));
-        assert_eq!(triggers.find("radio.far").and_then(|call| triggers.said(call, 0)).unwrap().1, Signal::Close);
+        assert_eq!(
+            triggers.find("radio.far").and_then(|call| triggers.said(call, 0)).unwrap().1,
+            Signal::Close
+        );
     }
 }

@@ -176,7 +176,8 @@ impl Driver {
         let Driver { network, posts, capture, .. } = self;
         let at = of_guest(posts[i].guest.now());
         for word in posts[i].guest.words() {
-            if let Some((number, name, value)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine) {
+            if let Some((number, name, value)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine)
+            {
                 let done = trigger(network, at, name, value).map(Time::as_nanos);
                 posts[i].guest.tell_init(words::called(number, done));
                 continue;

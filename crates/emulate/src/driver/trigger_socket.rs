@@ -93,7 +93,10 @@ impl Hotline {
                 Err(e) => return Err(Error::of("listening for triggers")(e)),
             }
         }
-        Ok((line, Ear { calls: receiver, bell: ear, mobiles: Mobiles::default(), managers: Managers::default() }))
+        Ok((
+            line,
+            Ear { calls: receiver, bell: ear, mobiles: Mobiles::default(), managers: Managers::default() },
+        ))
     }
 
     fn listener(&self) -> io::Result<UnixListener> {
@@ -264,7 +267,10 @@ mod tests {
             });
             let heard = ear.calls.recv_timeout(PATIENCE).unwrap();
             assert_eq!(heard.name, "x");
-            heard.answer.send(Answer { at_s: Some(1.0), names: Vec::new(), cells: Vec::new(), flows: Vec::new() }).unwrap();
+            heard
+                .answer
+                .send(Answer { at_s: Some(1.0), names: Vec::new(), cells: Vec::new(), flows: Vec::new() })
+                .unwrap();
             let answer = called.join().unwrap();
             over.store(true, Ordering::Relaxed);
             assert_eq!(answer.unwrap().at_s, Some(1.0));

@@ -60,13 +60,9 @@ impl Builder<'_> {
     }
 
     /// Flows that data reach at `node`: downloads, and replies to requests.
-    fn managed_flows(
-        &self,
-        node: usize,
-        of: &Manager,
-        windows: &WindowManager,
-    ) -> Vec<(usize, ManagedFlow)> {
-        let reached = |flow: &&Flow| flow.to == node || (flow.from == node && matches!(flow.app, App::Ask(_)));
+    fn managed_flows(&self, node: usize, of: &Manager, windows: &WindowManager) -> Vec<(usize, ManagedFlow)> {
+        let reached =
+            |flow: &&Flow| flow.to == node || (flow.from == node && matches!(flow.app, App::Ask(_)));
         let mut port = 0;
         let mut one = |flow: &Flow| {
             let role = if flow.to == node { Role::Passive } else { Role::Active };

@@ -1,9 +1,9 @@
 //! Description of channels and state machines in text.
 
 use super::{dist, loss_share};
-use crate::model::channel::{Change, 
-    Allocation, Arq, Chance, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine, Service,
-    Setting, State, Trigger, When,
+use crate::model::channel::{
+    Allocation, Arq, Chance, Change, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine,
+    Service, Setting, State, Trigger, When,
 };
 use crate::model::{Link, Model};
 use base::Rate;

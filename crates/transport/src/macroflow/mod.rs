@@ -133,14 +133,7 @@ impl Macroflow {
     pub fn open(&self, owner: u16, weight: u32, mtu: u32) -> Stream {
         let mut inner = self.inner();
         let mtu = u64::from(mtu.max(1));
-        inner.members.push(Member {
-            owner,
-            mtu,
-            outstanding: 0,
-            grants: 0,
-            open: true,
-            thresholds: None,
-        });
+        inner.members.push(Member { owner, mtu, outstanding: 0, grants: 0, open: true, thresholds: None });
         inner.scheduler.add(weight);
         Stream { macroflow: self.clone(), number: inner.members.len() - 1, weight }
     }
@@ -347,7 +340,11 @@ mod tests {
         assert_eq!(send_all(&b, at(100)) + send_all(&a, at(100)), 8 * MTU);
         b.update(at(200), &feedback(8 * MTU, 0, LossMode::NoCongestion));
         let late = macroflow.open(2, 1, 1000);
-        assert_eq!(send_all(&late, at(200)), 12 * MTU, "15 packets, less one outstanding and two granted to the others");
+        assert_eq!(
+            send_all(&late, at(200)),
+            12 * MTU,
+            "15 packets, less one outstanding and two granted to the others"
+        );
     }
 
     /// Grants follow the weights while all streams wait (section 5.3 with weights).
@@ -377,7 +374,10 @@ mod tests {
         send(&a, at(0), 8);
         a.update(at(100), &feedback(0, MTU, LossMode::LossFeedback));
         b.update(at(120), &feedback(0, 0, LossMode::LossFeedback));
-        assert_eq!((macroflow.state().window, macroflow.state().threshold), (4.0 * MTU as f64, 4.0 * MTU as f64));
+        assert_eq!(
+            (macroflow.state().window, macroflow.state().threshold),
+            (4.0 * MTU as f64, 4.0 * MTU as f64)
+        );
         a.update(at(300), &feedback(0, 7 * MTU, LossMode::NoFeedback));
         assert_eq!((macroflow.state().window, macroflow.state().outstanding), (MTU as f64, 0));
         b.request(at(300));

@@ -25,9 +25,7 @@ use crate::workload;
 
 use transport::tcp::Role;
 use transport::tcp::cc::CongestionControl;
-use transport::tcp::config::{
-    Adapt, DuplicateRestart, Pacing, RecoveryDuplicates, Response, Sack, Spurious,
-};
+use transport::tcp::config::{Adapt, DuplicateRestart, Pacing, RecoveryDuplicates, Response, Sack, Spurious};
 use transport::tcp::recovery::Recovery;
 
 /// `[[flow]]`.

@@ -114,7 +114,10 @@ fn managed(name: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Optio
             let known = || flows.iter().map(|flow| flow.name.as_str());
             cx.push(match nearest(name, known()) {
                 Some(meant) => d.label(format!("did you mean `{meant}`?")),
-                None => d.help(format!("the flows are {}", alternatives(known().take(40)).replace(" or ", " and "))),
+                None => d.help(format!(
+                    "the flows are {}",
+                    alternatives(known().take(40)).replace(" or ", " and ")
+                )),
             });
         }
         return None;
@@ -124,9 +127,10 @@ fn managed(name: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Optio
     let manages = |node: usize| reached(node) && nodes.get(node).is_some_and(|node| node.manager.is_some());
     if !manages(flow.from) && !manages(flow.to) {
         let message = format!("no congestion manager knows the flow `{}`", flow.name);
-        cx.push(Diagnostic::error("no-manager", place, message).help(
-            "add `congestion-manager = { hop = \"HOP\" }` to the [[node]] that its data reach",
-        ));
+        cx.push(
+            Diagnostic::error("no-manager", place, message)
+                .help("add `congestion-manager = { hop = \"HOP\" }` to the [[node]] that its data reach"),
+        );
         return None;
     }
     Some(index)
@@ -162,21 +166,15 @@ fn change(text: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option
     };
     let priority = value.parse().ok().filter(|priority| PRIORITIES.contains(priority));
     let (Some(flow), Some(priority)) = (name.strip_suffix(".priority"), priority) else {
-        cx.push(
-            Diagnostic::error("bad-file", place, "this is not a priority")
-                .help("a line is t_s,FLOW.priority=WEIGHT with a weight from 1 to 1000, as 12.5,video.priority=4"),
-        );
+        cx.push(Diagnostic::error("bad-file", place, "this is not a priority").help(
+            "a line is t_s,FLOW.priority=WEIGHT with a weight from 1 to 1000, as 12.5,video.priority=4",
+        ));
         return None;
     };
     Some(Change::Priority { flow: managed(flow, place, targets, cx)?, priority })
 }
 
-fn recorded(
-    source: u32,
-    named_at: Place,
-    targets: Targets<'_>,
-    cx: &Cx<'_>,
-) -> Option<Vec<(Time, Change)>> {
+fn recorded(source: u32, named_at: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Vec<(Time, Change)>> {
     const FORM: &str = "a line is t_s,MACHINE.STATE, as 12.5,mobility.tunnel, or t_s,FLOW.priority=WEIGHT";
     let before = cx.errors();
     let mut all: Vec<(Time, Change)> = Vec::new();
