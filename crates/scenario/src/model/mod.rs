@@ -490,8 +490,10 @@ pub struct Background {
     pub beyond: Vec<Vec<usize>>,
 }
 
+/// Largest [`Flow::priority`]; the smallest is 1.
+pub const MOST_PRIORITY: u32 = 1000;
 /// Values of [`Flow::priority`].
-pub const PRIORITIES: std::ops::RangeInclusive<u32> = 1..=1000;
+pub const PRIORITIES: std::ops::RangeInclusive<u32> = 1..=MOST_PRIORITY;
 
 /// A flow and its workload.
 #[derive(Clone, Debug, PartialEq)]

@@ -176,12 +176,14 @@ impl Stream {
         self.with(|inner, n| inner.members[n].mtu)
     }
 
-    /// Asks for the right to send one packet; a second request before a grant changes nothing.
-    pub fn request(&self, now: Time) {
+    /// Asks for the right to send `packets` packets, in place of earlier requests; 0 takes them back.
+    pub fn request(&self, now: Time, packets: u32) {
         self.with(|inner, n| {
-            if inner.members[n].open && inner.members[n].grants == 0 {
+            let member = &inner.members[n];
+            if member.open {
+                let more = packets.saturating_sub(member.grants);
                 inner.controller.wake(now, inner.reserved);
-                inner.scheduler.wait(n);
+                inner.scheduler.wait(n, more);
                 inner.schedule();
             }
         });
@@ -212,6 +214,15 @@ impl Stream {
             inner.controller.notify(now, sent);
             inner.schedule();
         });
+    }
+
+    /// Takes back all requests and grants, for others to send (`cm_notify` with 0 bytes).
+    pub fn decline(&self, now: Time) {
+        self.with(|inner, n| {
+            inner.release(n);
+            inner.scheduler.wait(n, 0);
+        });
+        self.notify(now, 0);
     }
 
     /// Passes feedback to the congestion controller.
@@ -309,7 +320,7 @@ mod tests {
     }
     fn send(stream: &Stream, now: Time, packets: u64) {
         for _ in 0..packets {
-            stream.request(now);
+            stream.request(now, 1);
             assert!(stream.take_grant());
             stream.notify(now, MTU);
         }
@@ -318,7 +329,7 @@ mod tests {
     fn send_all(stream: &Stream, now: Time) -> u64 {
         let mut sent = 0;
         loop {
-            stream.request(now);
+            stream.request(now, 1);
             if !stream.take_grant() {
                 return sent;
             }
@@ -347,22 +358,36 @@ mod tests {
         );
     }
 
-    /// Grants follow the weights while all streams wait (section 5.3 with weights).
+    /// Grants follow the weights while all streams wait (section 5.3 with weights), also where feedback frees several packets.
     #[test]
     fn grants_follow_weights() {
         let macroflow = Macroflow::new(MTU);
         let streams = [3, 1].map(|weight| macroflow.open(weight as u16, weight, 1000));
         let mut sent = [0; 2];
-        streams.iter().for_each(|stream| stream.request(at(0)));
+        streams.iter().for_each(|stream| stream.request(at(0), 1));
         for ms in 0..400 {
             let turn = streams.iter().position(Stream::take_grant).unwrap();
             sent[turn] += 1;
             streams[turn].notify(at(ms), MTU);
-            streams[turn].request(at(ms));
+            streams[turn].request(at(ms), 1);
             // The window stays at a packet: each one is lost.
             streams[turn].update(at(ms), &feedback(0, MTU, LossMode::NoFeedback));
         }
         assert_eq!(sent, [300, 100]);
+        let macroflow = Macroflow::new(8 * MTU);
+        let streams = [3, 1].map(|weight| macroflow.open(weight as u16, weight, 1000));
+        streams.iter().for_each(|stream| stream.request(at(0), 100));
+        let taken = streams
+            .each_ref()
+            .map(|stream| std::iter::repeat_with(|| stream.take_grant()).take_while(|has| *has).count());
+        assert_eq!(taken, [8, 0], "all of the window was free for the first one");
+        streams[0].notify(at(0), 8 * MTU);
+        streams[0].update(at(100), &feedback(0, 4 * MTU, LossMode::LossFeedback));
+        streams[0].update(at(110), &feedback(0, 4 * MTU, LossMode::LossFeedback));
+        let taken = streams
+            .each_ref()
+            .map(|stream| std::iter::repeat_with(|| stream.take_grant()).take_while(|has| *has).count());
+        assert_eq!(taken, [1, 3], "the second one has been without");
     }
 
     /// Section 5.2: a loss halves, a timeout leaves one packet, both once for a round trip; unused grants and
@@ -380,13 +405,13 @@ mod tests {
         );
         a.update(at(300), &feedback(0, 7 * MTU, LossMode::NoFeedback));
         assert_eq!((macroflow.state().window, macroflow.state().outstanding), (MTU as f64, 0));
-        b.request(at(300));
-        a.request(at(300));
+        b.request(at(300), 1);
+        a.request(at(300), 1);
         assert!(b.take_grant() && !a.has_grant());
         b.notify(at(300), 0);
         assert!(a.has_grant(), "the grant that was not used goes to the other");
         a.close();
-        b.request(at(300));
+        b.request(at(300), 1);
         assert!(b.has_grant(), "what a closed stream was granted is free");
         assert_eq!(send_all(&a, at(300)), 0);
     }

@@ -11,7 +11,8 @@ struct Entry {
     weight: u32,
     /// Virtual time at which its next grant is due.
     due: u64,
-    waits: bool,
+    /// Packets that it wants to send and has no grant for.
+    waits: u32,
     open: bool,
 }
 
@@ -24,32 +25,33 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     pub(super) fn add(&mut self, weight: u32) {
-        self.entries.push(Entry { weight: weight.max(1), due: self.now, waits: false, open: true });
+        self.entries.push(Entry { weight: weight.max(1), due: self.now, waits: 0, open: true });
     }
     pub(super) fn set_weight(&mut self, stream: usize, weight: u32) {
         self.entries[stream].weight = weight.max(1);
     }
     pub(super) fn remove(&mut self, stream: usize) {
-        (self.entries[stream].waits, self.entries[stream].open) = (false, false);
+        (self.entries[stream].waits, self.entries[stream].open) = (0, false);
     }
-    pub(super) fn wait(&mut self, stream: usize) {
+    /// Sets the number of packets for which a stream waits.
+    pub(super) fn wait(&mut self, stream: usize, packets: u32) {
         let entry = &mut self.entries[stream];
-        if !entry.waits {
-            entry.waits = true;
+        if entry.waits == 0 {
             entry.due = entry.due.max(self.now);
         }
+        entry.waits = packets;
     }
     /// The waiting stream whose turn it is.
     pub(super) fn first(&self) -> Option<usize> {
-        let waiting = self.entries.iter().enumerate().filter(|(_, entry)| entry.waits);
+        let waiting = self.entries.iter().enumerate().filter(|(_, entry)| entry.waits > 0);
         waiting.min_by_key(|(_, entry)| entry.due).map(|(stream, _)| stream)
     }
     /// Counts a grant.
     pub(super) fn serve(&mut self, stream: usize) {
         let entry = &mut self.entries[stream];
-        self.now = entry.due;
+        self.now = self.now.max(entry.due);
         entry.due += UNIT / u64::from(entry.weight);
-        entry.waits = false;
+        entry.waits -= 1;
     }
     /// Share of a stream among the open ones (`query_share`).
     pub(super) fn share(&self, stream: usize) -> f64 {

@@ -17,7 +17,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::grammar::validate::parted;
-use crate::model::{Flow, PRIORITIES, Transport};
+use crate::model::{Flow, MOST_PRIORITY, Transport};
 use crate::protocol::{self, Spec};
 use crate::topology::Graph;
 use crate::topology::route;
@@ -79,7 +79,7 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "priority",
-            Shape::One(Kind::Count(*PRIORITIES.start() as i64, *PRIORITIES.end() as i64)),
+            Shape::One(Kind::Count(1, MOST_PRIORITY as i64)),
             Need::Default("1"),
             "Its weight in the congestion manager of a node (`node.congestion-manager`).",
         ),

@@ -9,7 +9,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field};
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::model::channel::{Change, Machine, Trigger, When};
-use crate::model::{App, Flow, Node, PRIORITIES};
+use crate::model::{App, Flow, MOST_PRIORITY, Node, PRIORITIES};
 use base::Time;
 
 /// `[[trigger]]`.
@@ -34,7 +34,7 @@ pub(crate) static TRIGGER: TableShape = TableShape {
         ),
         field(
             "priority",
-            Shape::One(Kind::Count(*PRIORITIES.start() as i64, *PRIORITIES.end() as i64)),
+            Shape::One(Kind::Count(1, MOST_PRIORITY as i64)),
             Need::Optional,
             "The flow's weight in the congestion manager from then on.",
         ),

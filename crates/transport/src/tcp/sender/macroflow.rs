@@ -103,10 +103,17 @@ impl Tcb {
         self.show_window();
     }
 
-    /// Whether the next segment may leave as far as data and the peer's window are concerned.
-    fn may_leave(&self) -> bool {
-        let limit = self.seq.una + self.window_of_peer();
-        self.seq.nxt < self.fin_end() && (self.flight() == 0 || self.segment_end(self.seq.nxt) <= limit)
+    /// Segments that may leave as far as data and the peer's window are concerned.
+    fn wanted(&self) -> u32 {
+        let (mss, nxt) = (u64::from(self.config.mss), self.seq.nxt);
+        let (end, limit) = (self.fin_end(), self.seq.una + self.window_of_peer());
+        if nxt >= end {
+            return 0;
+        }
+        let segments = if end <= limit { (end - nxt).div_ceil(mss) } else { limit.saturating_sub(nxt) / mss };
+        // A peer's window smaller than a segment admits one only if nothing is in flight.
+        let segments = if self.flight() == 0 { segments.max(1) } else { segments };
+        u32::try_from(segments).unwrap_or(u32::MAX)
     }
 
     /// Sends a segment for each grant of the macroflow.
@@ -118,19 +125,17 @@ impl Tcb {
         }
         self.sync(io.now);
         loop {
-            let wants = self.may_leave();
+            let wanted = self.wanted();
             let Some(member) = &mut self.macroflow else { return };
-            if wants {
-                member.stream.request(io.now);
-            }
+            member.stream.request(io.now, wanted);
             if !member.stream.take_grant() {
                 break;
             }
             let limit = self.seq.una + self.window_of_peer();
-            if wants && self.send_next(io, limit) {
+            if wanted > 0 && self.send_next(io, limit) {
                 self.sync(io.now);
             } else if let Some(member) = &mut self.macroflow {
-                member.stream.notify(io.now, 0);
+                member.stream.decline(io.now);
                 break;
             }
         }
