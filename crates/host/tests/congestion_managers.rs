@@ -181,8 +181,8 @@ fn cm_10_four_streams_behave_as_one_connection() {
         let mut path = path(downloads, managing);
         path.network.run_until(at(100.0));
         let before = path.network.counters().dropped;
-        let bytes: f64 = path.during(100.0, 900.0).iter().sum();
-        ((path.network.counters().dropped - before) as f64, bytes * 8.0 / 800.0)
+        let bytes: f64 = path.during(100.0, 500.0).iter().sum();
+        ((path.network.counters().dropped - before) as f64, bytes * 8.0 / 400.0)
     };
     let (one, shared, alone) =
         (of(&four[..1], Managing::Sender), of(&four, Managing::Sender), of(&four, Managing::Nobody));
@@ -208,9 +208,9 @@ fn cm_10_nothing_is_left_outstanding() {
 #[test]
 fn cm_10_a_later_stream_finds_the_window_open() {
     let took = |managing| {
-        let mut path = path(&[(0.0, Some(60 * 960), 1), (2.2, Some(16 * 960), 1)], managing);
+        let mut path = path(&[(0.0, Some(60 * 960), 1), (1.9, Some(16 * 960), 1)], managing);
         path.network.run_until(at(60.0));
-        path.finished(1) - 2.2
+        path.finished(1) - 1.9
     };
     let (shared, alone) = (took(Managing::Sender), took(Managing::Nobody));
     println!("16 segments: {shared:.3} s after another stream, {alone:.3} s alone");
