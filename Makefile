@@ -61,7 +61,7 @@ FILES = target/dist-files
 
 # Manual pages and completions as the built program writes them.
 dist-files: toolchain
-	$(CARGO) build --locked --profile dist -p williwaw
+	$(CARGO) build --locked --profile dist -p williwaw -p williwaw-serve
 	rm -rf $(FILES) && mkdir -p $(FILES)
 	target/dist/williwaw --quiet man --out $(FILES)/man
 	target/dist/williwaw completions bash > $(FILES)/williwaw.bash
@@ -78,6 +78,7 @@ licences: toolchain
 
 install: dist-files
 	install -Dm755 target/dist/williwaw $(DESTDIR)$(PREFIX)/bin/williwaw
+	install -Dm755 target/dist/williwaw-serve $(DESTDIR)$(PREFIX)/bin/williwaw-serve
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m644 $(FILES)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -Dm644 $(FILES)/williwaw.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/williwaw
@@ -87,7 +88,7 @@ install: dist-files
 	[ ! -f $(FILES)/williwaw.cdx.json ] || install -Dm644 $(FILES)/williwaw.cdx.json $(DESTDIR)$(PREFIX)/share/doc/williwaw/williwaw.cdx.json
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/williwaw $(DESTDIR)$(PREFIX)/share/man/man1/williwaw.1 \
+	rm -f $(DESTDIR)$(PREFIX)/bin/williwaw $(DESTDIR)$(PREFIX)/bin/williwaw-serve $(DESTDIR)$(PREFIX)/share/man/man1/williwaw.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/williwaw-*.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/williwaw \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_williwaw \

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How often the gate catches a slower page, and how often it cries wolf.
 
-    benches/page-gate.py run [--trials 50] [--minutes 60] [--program target/debug/williwaw] [--log page-gate.jsonl]
+    benches/page-gate.py run [--trials 50] [--minutes 60] [--beside 1] [--program target/debug/williwaw] [--log page-gate.jsonl]
     benches/page-gate.py table page-gate.jsonl
 
 A trial is one `williwaw compare --emulate --no-worse=2.5%` of scenarios/real/browser.toml with itself, in which the second
 side holds the document back for a share of the page's load time: 0, 5, 10 and 20 %. The load time that the shares are
 of is measured first. Shares take turns, so that all of them meet the same machine; a log that is there is continued, also
-after the script was killed. With --minutes no trial begins after that time. The table is printed at the end.
+after the script was killed. With --minutes no trial begins after that time; --beside trials run at once. The table is
+printed at the end.
 """
 
 import argparse
@@ -16,7 +17,9 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 SHARES = [0.0, 0.05, 0.10, 0.20]
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenarios", "real")
@@ -30,7 +33,7 @@ def compare(program, held, reps, most):
     began = time.monotonic()
     ended = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True)
     if ended.returncode not in (0, 1, 5):
-        sys.exit(f"it ended with {ended.returncode}: {ended.stderr}")
+        raise RuntimeError(f"it ended with {ended.returncode}: {ended.stderr}")
     return ended.returncode, json.loads(ended.stdout), time.monotonic() - began
 
 
@@ -58,26 +61,35 @@ def run(args):
             _, document, _ = compare(args.program, 0.0, 8, 8)
             base = document["cells"][0]["metrics"]["page_load_s"]["a"]["median"]
             note({"base_s": base})
-        done = len([entry for entry in log if "share" in entry])
-        for trial in range(done, args.trials * len(SHARES)):
+        done = {entry["trial"] for entry in log if "trial" in entry}
+        whole = threading.Lock()
+
+        def trial(number):
             if args.minutes is not None and time.monotonic() - began > 60 * args.minutes:
-                break
-            share = SHARES[trial % len(SHARES)]
+                return
+            share = SHARES[number % len(SHARES)]
             code, document, seconds = compare(args.program, share * base, FIRST, MOST)
             load = document["cells"][0]["metrics"]["page_load_s"]
             difference = load["difference"] or {}
-            note({
-                "share": share,
-                "code": code,
-                "repetitions": document["repetitions"],
-                "again": document["emulation"]["played_again"],
-                "left_out": len(document["emulation"]["left_out"]),
-                "a": (load["a"] or {}).get("mean"),
-                "difference": difference.get("mean"),
-                "stddev": difference.get("stddev"),
-                "seconds": round(seconds, 1),
-                "machine": os.getloadavg()[0],
-            })
+            with whole:
+                note({
+                    "trial": number,
+                    "share": share,
+                    "code": code,
+                    "repetitions": document["repetitions"],
+                    "again": document["emulation"]["played_again"],
+                    "left_out": len(document["emulation"]["left_out"]),
+                    "a": (load["a"] or {}).get("mean"),
+                    "difference": difference.get("mean"),
+                    "stddev": difference.get("stddev"),
+                    "only_a": load["only_a"],
+                    "only_b": load["only_b"],
+                    "seconds": round(seconds, 1),
+                    "machine": os.getloadavg()[0],
+                })
+
+        with ThreadPoolExecutor(args.beside) as pool:
+            list(pool.map(trial, [number for number in range(args.trials * len(SHARES)) if number not in done]))
     table(args)
 
 
@@ -113,6 +125,7 @@ def main():
     play = verbs.add_parser("run")
     play.add_argument("--trials", type=int, default=50, help="of each share")
     play.add_argument("--minutes", type=float, help="begin no trial after so long")
+    play.add_argument("--beside", type=int, default=1, help="trials at once")
     play.add_argument("--program", default="williwaw")
     play.add_argument("--log", default="page-gate.jsonl")
     play.set_defaults(do=run)

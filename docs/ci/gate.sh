@@ -4,9 +4,22 @@ set -euo pipefail
 williwaw=${WILLIWAW:-williwaw}
 summary=${GITHUB_STEP_SUMMARY:-/dev/stderr}
 
+# Real time needs rights that few runners give.
+doctor() {
+    if ! "$williwaw" doctor; then
+        echo "::error::this runner offers no TUN device or no namespaces: use --device /dev/net/tun --cap-add NET_ADMIN, or a runner of your own"
+        exit 3
+    fi
+}
+
 if [ -n "${BEFORE:-}" ]; then
     status=0
-    "$williwaw" compare "$BEFORE" "${AFTER:?the input 'after' is missing}" \
+    real=()
+    if [ "${EMULATE:-false}" = true ]; then
+        doctor
+        real=(--emulate)
+    fi
+    "$williwaw" compare "$BEFORE" "${AFTER:?the input 'after' is missing}" "${real[@]}" \
         --metrics "${METRIC:-download_time_s}" --no-worse="${SHARE:-10%}" \
         --reps "${REPETITIONS:-20}" --max-reps "${BOUND:-320}" \
         --junit "${JUNIT:-williwaw-gate.xml}" --summary "$summary" --yes || status=$?
@@ -20,10 +33,7 @@ if [ -n "${BEFORE:-}" ]; then
 fi
 
 if [ -n "${RUN:-}" ]; then
-    if ! "$williwaw" doctor; then
-        echo "::error::this runner offers no TUN device or no namespaces: use --device /dev/net/tun --cap-add NET_ADMIN, or a runner of your own"
-        exit 3
-    fi
+    doctor
     exec "$williwaw" shell --preset "${PRESET:-lte}" -- bash -c "$RUN"
 fi
 

@@ -331,6 +331,8 @@ Delays = TypedDict(
     "Delays",
     {
         'core': str,
+        'gn-rate': str,
+        'gn-overhead': str,
         'abis': str,
         'terminal': str,
         'cable': str,
@@ -397,6 +399,7 @@ Gprs = TypedDict(
         'cell': str,
         'pcu': Literal['osmo'],
         'timeslots': int,
+        'abis-rate': str,
         'turn': int,
         'weight': int,
         'class': int,
@@ -482,6 +485,60 @@ Disconnections = TypedDict(
     total=False,
 )
 
+Db = TypedDict(
+    "Db",
+    {
+        'down': float,
+        'up': float,
+    },
+    total=False,
+)
+
+File = TypedDict(
+    "File",
+    {
+        'down': str,
+        'up': str,
+    },
+    total=False,
+)
+
+# Automatic link adaptation by C/I, in place of `error` and `state`.
+Adaptation = TypedDict(
+    "Adaptation",
+    {
+        'db': Union[float, Db],
+        'file': Union[str, File],
+        'gain': float,
+        'every': str,
+        'hysteresis': float,
+    },
+    total=False,
+)
+
+# An allocation in place of `slots`, where the cell has no timeslots for that; the first that fits counts.
+Fallback = TypedDict(
+    "Fallback",
+    {
+        'down': int,
+        'up': int,
+    },
+    total=False,
+)
+
+# Calls that compete for the timeslots: upgrades and downgrades in the call.
+Contention = TypedDict(
+    "Contention",
+    {
+        'timeslots': int,
+        'calls': float,
+        'call-lasts': str,
+        'regrade': str,
+        'fallback': list[Fallback],
+    },
+    total=False,
+)
+
 # High-speed circuit-switched data and basic GSM data: timeslots of 14.4 or 9.6 kbit/s with non-transparent RLP.
 Hscsd = TypedDict(
     "Hscsd",
@@ -496,6 +553,8 @@ Hscsd = TypedDict(
         'delay': str,
         'buffer': Union[str, Buffer],
         'disconnections': Disconnections,
+        'adaptation': Adaptation,
+        'contention': Contention,
     },
     total=False,
 )

@@ -1,9 +1,6 @@
-"""A web page of eight pictures that tells its own load time, for scenarios/real/browser.toml.
+"""A web page of eight pictures, for scenarios/real/browser.toml.
 
     python3 page.py [SECONDS]     serves it at port 8000; the document is held back for SECONDS
-
-When the page is loaded it writes {"page_load_s": ...} on a line of its own, so that `chromium --dump-dom` prints the
-number where williwaw looks for it.
 """
 
 import struct
@@ -19,16 +16,7 @@ BITMAP = struct.pack("<2sIHHI", b"BM", 54 + 3 * SIDE * SIDE, 0, 0, 54)
 BITMAP += struct.pack("<IiiHHIIiiII", 40, SIDE, SIDE, 1, 24, 0, 3 * SIDE * SIDE, 0, 0, 0, 0)
 BITMAP += bytes(i % 251 for i in range(3 * SIDE * SIDE))
 
-PAGE = """<!doctype html><title>eight pictures</title><body>
-<pre id="told"></pre>
-%s
-<script>
-addEventListener("load", () => {
-  const seconds = performance.getEntriesByType("navigation")[0].loadEventStart / 1000;
-  document.getElementById("told").textContent = "\\n" + JSON.stringify({ page_load_s: seconds }) + "\\n";
-});
-</script>
-""" % "\n".join(f'<img src="/{i}.bmp" alt="">' for i in range(PICTURES))
+PAGE = "<!doctype html><title>eight pictures</title><body>" + "".join(f'<img src="/{i}.bmp" alt="">' for i in range(PICTURES))
 
 
 class Page(BaseHTTPRequestHandler):
@@ -48,7 +36,6 @@ class Page(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
 
 
 class Server(ThreadingHTTPServer):

@@ -5,7 +5,7 @@
 //! half its width is the uncertainty.
 
 use base::Span;
-use emulate::accuracy::overhead::Compared;
+use emulate::accuracy::overhead::ClockOffset;
 
 /// Bounds of a clock offset from several queries, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ impl Bounds {
 
     /// Offset and uncertainty of a run that used these bounds, given `later` bounds from its end. With linear
     /// drift, the error in between is no larger than at both ends.
-    pub fn compared(&self, later: &Bounds) -> Compared {
+    pub fn compared(&self, later: &Bounds) -> ClockOffset {
         let ahead_ns = self.ahead();
         let uncertain = self.off(ahead_ns).max(later.off(ahead_ns));
-        Compared { ahead_ns, uncertain, looks: self.looks + later.looks }
+        ClockOffset { ahead_ns, uncertain, looks: self.looks + later.looks }
     }
 }
 

@@ -3,18 +3,18 @@
 //! Runs on the host with the path. It keeps a connection to each agent for all repetitions, tracks clock
 //! offsets, detects the loss of an agent, and collects results.
 
+use crate::agent_connection::{Peer, held};
 use crate::clocks::Bounds;
-use crate::line::Keys;
+use crate::control_connection::Keys;
 use crate::list::Host;
-use crate::message::{Carried, Message};
-use crate::peer::{Peer, held};
+use crate::message::{Message, TunnelStats};
 use crate::token::Token;
-use crate::way::{BUFFER, Way};
+use crate::tunnel::{BUFFER, EncryptedTunnel};
 use base::Span;
 use emulate::Error;
 use emulate::accuracy::lateness::Histogram;
-use emulate::accuracy::overhead::{Between, Compared};
-use emulate::remote::hosts::{Elsewhere, Orders, Returned};
+use emulate::accuracy::overhead::{ClockOffset, Overhead};
+use emulate::remote::hosts::{Orders, RemoteHosts, RemoteResults};
 use emulate::remote::results::Lists;
 use emulate::remote::worker;
 use netns::clock::{Clock, monotonic};
@@ -49,12 +49,12 @@ struct Agent {
     peer: Peer,
     machines: Vec<String>,
     /// State of the current repetition.
-    part: Mutex<Part>,
+    part: Mutex<RepTunnels>,
 }
 
 #[derive(Debug, Default)]
-struct Part {
-    ways: Vec<Arc<Mutex<Way>>>,
+struct RepTunnels {
+    ways: Vec<Arc<Mutex<EncryptedTunnel>>>,
     next_way: u32,
     clock: Bounds,
 }
@@ -70,7 +70,7 @@ impl Control {
     }
 
     /// Name, address and present clock offset of each agent.
-    pub fn agents(&self) -> Vec<(String, SocketAddr, Compared)> {
+    pub fn agents(&self) -> Vec<(String, SocketAddr, ClockOffset)> {
         let told = |agent: &Agent| {
             let clock = held(&agent.part).clock;
             (agent.peer.name.clone(), agent.peer.address, clock.compared(&clock))
@@ -83,7 +83,7 @@ impl Agent {
     fn connect(host: &Host, token: &Token) -> Result<Agent, Error> {
         let peer = Peer::connect(host, token)?;
         let clock = peer.compare()?;
-        let part = Mutex::new(Part { next_way: 1, clock, ..Part::default() });
+        let part = Mutex::new(RepTunnels { next_way: 1, clock, ..RepTunnels::default() });
         Ok(Agent { peer, machines: host.machines.clone(), part })
     }
 
@@ -147,8 +147,8 @@ impl Agent {
         socket.set_nonblocking(true).map_err(refused)?;
         worker::deepen(&socket);
         let Keys(keys) = self.peer.line.keys();
-        let way = Arc::new(Mutex::new(Way::new(keys, number)));
-        let mut pipe = Pipe { socket, way: way.clone(), datagram: vec![0; BUFFER] };
+        let way = Arc::new(Mutex::new(EncryptedTunnel::new(keys, number)));
+        let mut pipe = TunnelEnd { socket, way: way.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
             // Refused while nobody listens.
             let _ = pipe.write(&[]);
@@ -169,7 +169,7 @@ impl Agent {
     }
 
     /// Collects the results of the agent.
-    fn collect(&self) -> Result<(Returned, Carried), Error> {
+    fn collect(&self) -> Result<(RemoteResults, TunnelStats), Error> {
         let mut ends: BTreeMap<(usize, bool), Lists> = BTreeMap::new();
         let mut outputs: BTreeMap<(usize, u8), Vec<u8>> = BTreeMap::new();
         loop {
@@ -185,7 +185,7 @@ impl Agent {
                     }
                 }
                 Some((Message::Done, _)) => {}
-                Some((Message::Returned(mut returned, carried), _)) => {
+                Some((Message::RemoteResults(mut returned, carried), _)) => {
                     for end in &mut returned.ends {
                         end.lists = ends.remove(&(end.flow, end.opens)).unwrap_or_default();
                     }
@@ -205,13 +205,13 @@ impl Agent {
 
 /// Local end of a tunnel.
 #[derive(Debug)]
-struct Pipe {
+struct TunnelEnd {
     socket: UdpSocket,
-    way: Arc<Mutex<Way>>,
+    way: Arc<Mutex<EncryptedTunnel>>,
     datagram: Vec<u8>,
 }
 
-impl Pipe {
+impl TunnelEnd {
     /// Whether a probe was answered.
     fn answered(&mut self) -> bool {
         while let Ok(n) = self.socket.recv(&mut self.datagram) {
@@ -224,13 +224,13 @@ impl Pipe {
     }
 }
 
-impl AsRawFd for Pipe {
+impl AsRawFd for TunnelEnd {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 }
 
-impl Tunnel for Pipe {
+impl Tunnel for TunnelEnd {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let n = match self.socket.recv(&mut self.datagram) {
@@ -258,7 +258,7 @@ impl Tunnel for Pipe {
     }
 }
 
-impl Elsewhere for Control {
+impl RemoteHosts for Control {
     fn holds(&self, node: &str) -> bool {
         self.agents.iter().any(|agent| agent.machines.iter().any(|machine| machine == node))
     }
@@ -320,8 +320,8 @@ impl Elsewhere for Control {
         Ok(())
     }
 
-    fn finish(&self) -> Result<(Returned, Between), Error> {
-        let mut between = Between { clock_limit: self.clock_limit, ..Between::default() };
+    fn finish(&self) -> Result<(RemoteResults, Overhead), Error> {
+        let mut between = Overhead { clock_limit: self.clock_limit, ..Overhead::default() };
         for agent in &self.agents {
             let later = agent.peer.compare()?;
             let clock = held(&agent.part).clock;
@@ -330,7 +330,7 @@ impl Elsewhere for Control {
         for agent in &self.agents {
             agent.peer.say(&Message::Finish, &[])?;
         }
-        let mut all = Returned::default();
+        let mut all = RemoteResults::default();
         for agent in &self.agents {
             let (returned, carried) = agent.collect()?;
             all.overrun += returned.overrun + carried.refused;

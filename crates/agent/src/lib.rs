@@ -19,22 +19,22 @@ pub mod clocks;
 pub mod list;
 pub mod message;
 pub mod token;
-pub mod way;
+pub mod tunnel;
 
 #[cfg(target_os = "linux")]
-pub mod away;
-#[cfg(target_os = "linux")]
-mod carrier;
-#[cfg(target_os = "linux")]
-pub mod carry;
+mod agent_connection;
 #[cfg(target_os = "linux")]
 pub mod control;
 #[cfg(target_os = "linux")]
-mod lend;
+pub mod control_connection;
 #[cfg(target_os = "linux")]
-pub mod line;
+mod packet_relay;
 #[cfg(target_os = "linux")]
-mod peer;
+pub mod path_worker;
+#[cfg(target_os = "linux")]
+pub mod remote_path;
+#[cfg(target_os = "linux")]
+mod rep_worker;
 #[cfg(target_os = "linux")]
 pub mod serve;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(target_os = "linux")]
 use crate::token::Token;
 #[cfg(target_os = "linux")]
-use emulate::remote::hosts::{Orders, Returned};
+use emulate::remote::hosts::{Orders, RemoteResults};
 #[cfg(target_os = "linux")]
 use emulate::remote::results::List;
 #[cfg(target_os = "linux")]
@@ -41,12 +41,12 @@ pub enum Message {
     /// Agent: a part of a command's output: its index, and 0 for standard output or 1 for standard error.
     Output(usize, u8),
     /// Agent: results, after all lists and outputs.
-    Returned(Returned, Carried),
+    RemoteResults(RemoteResults, TunnelStats),
     /// Agent: the run failed.
     Failed(String),
     /// Controller: carry the path, with machines at these hosts; the limit of clock uncertainty, ns. The
     /// bytes describe the path for its player.
-    Carry(Vec<Lender>, u64),
+    Carry(Vec<WorkerHost>, u64),
     /// Agent: ready to play; the bytes are details.
     Ready,
     /// Controller: play a repetition, described in the bytes.
@@ -66,7 +66,7 @@ pub enum Message {
 /// A host that lends machines, as described to the host with the path.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lender {
+pub struct WorkerHost {
     /// Name given by the user.
     pub name: String,
     /// Address of its agent.
@@ -79,7 +79,7 @@ pub struct Lender {
 
 /// Tunnel statistics of one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
+pub struct TunnelStats {
     /// Transit times of received packets.
     pub took: Packed,
     /// Packets lost on the way to this host.
@@ -130,9 +130,9 @@ pub fn write(message: &Message, bytes: &[u8]) -> Vec<Vec<u8>> {
 
 /// Pieces of an incomplete message.
 #[derive(Clone, Debug, Default)]
-pub struct Pieces(Vec<u8>);
+pub struct Reassembly(Vec<u8>);
 
-impl Pieces {
+impl Reassembly {
     /// Adds a piece; returns the message and its bytes if it was the last one.
     ///
     /// # Errors

@@ -1,16 +1,16 @@
 //! Listening side of an agent: admission, one session at a time, clean-up when the controller is gone.
 //!
-//! A session lends machines or carries the path. It ends with its connection, after [`SILENCE`](crate::line::SILENCE)
+//! A session lends machines or carries the path. It ends with its connection, after [`SILENCE`](crate::control_connection::SILENCE)
 //! without a message, or when the agent stops. Only a controller that completed the handshake occupies the agent.
 
-use crate::carry::{Carries, Carrying};
-use crate::lend::Work;
-use crate::line::{self, Ear, Fault, Line};
+use crate::control_connection::{self, ControlReceiver, ControlSender, Fault};
 use crate::message::Message;
+use crate::path_worker::{PathPreparer, PathWorker};
+use crate::rep_worker::RepWorker;
 use crate::token::Token;
 use base::Span;
 use emulate::Surroundings;
-use netns::admission::{Lobby, Place};
+use netns::admission::{Admission, AdmittedSlot};
 use netns::clock::monotonic;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,11 +28,11 @@ pub struct Agent {
     listener: TcpListener,
     token: Token,
     around: Arc<Surroundings>,
-    carries: Arc<dyn Carries>,
+    carries: Arc<dyn PathPreparer>,
     version: String,
     /// Controller being served.
     busy: Mutex<Option<String>>,
-    lobby: Lobby,
+    lobby: Admission,
 }
 
 impl Agent {
@@ -45,7 +45,7 @@ impl Agent {
         at: SocketAddr,
         token: Token,
         around: Surroundings,
-        carries: Arc<dyn Carries>,
+        carries: Arc<dyn PathPreparer>,
         version: &str,
     ) -> io::Result<Agent> {
         let listener = TcpListener::bind(at)?;
@@ -57,7 +57,7 @@ impl Agent {
             carries,
             version: version.to_owned(),
             busy: Mutex::new(None),
-            lobby: Lobby::new(WAITING, line::evict),
+            lobby: Admission::new(WAITING, control_connection::evict),
         })
     }
 
@@ -95,11 +95,11 @@ impl Agent {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: &Place<'_>,
+        place: &AdmittedSlot<'_>,
         stop: &AtomicBool,
         tell: &(dyn Fn(&str) + Sync),
     ) {
-        let (line, mut ear) = match line::accept(stream, &self.token) {
+        let (line, mut ear) = match control_connection::accept(stream, &self.token) {
             Ok(both) => both,
             Err(_) if stop.load(Ordering::Relaxed) => return,
             Err(_) if place.is_evicted() => {
@@ -138,8 +138,13 @@ impl Agent {
 
     /// Serves a controller until it disconnects; returns the reason, and whether a repetition was running.
     /// All its resources are released on return.
-    fn session(&self, line: &Arc<Line>, ear: &mut Ear, stop: &AtomicBool) -> (Fault, bool) {
-        let mut work = At::Rest;
+    fn session(
+        &self,
+        line: &Arc<ControlSender>,
+        ear: &mut ControlReceiver,
+        stop: &AtomicBool,
+    ) -> (Fault, bool) {
+        let mut work = AgentState::Rest;
         if let Err(fault) = line.say(&Message::Welcome(self.version.clone()), &[]) {
             return (fault, false);
         }
@@ -153,32 +158,38 @@ impl Agent {
             };
             let said = match (message, &mut work) {
                 (Message::Ping(number), _) => line.say(&Message::Pong(number, monotonic()), &[]),
-                (Message::Prepare(first, orders), At::Rest | At::Lending(_, false)) => {
+                (Message::Prepare(first, orders), AgentState::Rest | AgentState::Lending(_, false)) => {
                     // The previous repetition has sent its results.
-                    drop(std::mem::replace(&mut work, At::Rest));
-                    let lent = Work::begin(line.clone(), self.around.clone(), first, orders);
-                    work = At::Lending(lent, true);
+                    drop(std::mem::replace(&mut work, AgentState::Rest));
+                    let lent = RepWorker::begin(line.clone(), self.around.clone(), first, orders);
+                    work = AgentState::Lending(lent, true);
                     Ok(())
                 }
-                (Message::Start(origin, ahead), At::Lending(work, _)) => {
+                (Message::Start(origin, ahead), AgentState::Lending(work, _)) => {
                     work.start(origin, ahead);
                     Ok(())
                 }
-                (Message::Finish, At::Lending(work, going)) => {
+                (Message::Finish, AgentState::Lending(work, going)) => {
                     work.finish();
                     *going = false;
                     Ok(())
                 }
-                (Message::Carry(lenders, limit), At::Rest) => {
+                (Message::Carry(lenders, limit), AgentState::Rest) => {
                     let (carries, limit) = (self.carries.clone(), Span::from_nanos(limit));
-                    work = At::Carrying(Carrying::begin(line.clone(), carries, lenders, limit, bytes));
+                    work = AgentState::PathWorker(PathWorker::begin(
+                        line.clone(),
+                        carries,
+                        lenders,
+                        limit,
+                        bytes,
+                    ));
                     Ok(())
                 }
-                (Message::Play, At::Carrying(work)) if !work.is_playing() => {
+                (Message::Play, AgentState::PathWorker(work)) if !work.is_playing() => {
                     work.play(bytes);
                     Ok(())
                 }
-                (Message::Stop, At::Carrying(work)) => {
+                (Message::Stop, AgentState::PathWorker(work)) => {
                     work.stop();
                     Ok(())
                 }
@@ -192,19 +203,19 @@ impl Agent {
 }
 
 /// Current work for a controller.
-enum At {
+enum AgentState {
     Rest,
     /// Machines, and whether a repetition is running.
-    Lending(Work, bool),
-    Carrying(Carrying),
+    Lending(RepWorker, bool),
+    PathWorker(PathWorker),
 }
 
-impl At {
+impl AgentState {
     fn is_going(&self) -> bool {
         match self {
-            At::Rest => false,
-            At::Lending(_, going) => *going,
-            At::Carrying(work) => work.is_playing(),
+            AgentState::Rest => false,
+            AgentState::Lending(_, going) => *going,
+            AgentState::PathWorker(work) => work.is_playing(),
         }
     }
 }

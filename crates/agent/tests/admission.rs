@@ -2,10 +2,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
-use agent::carry::{Carries, Plays};
 use agent::control::Control;
-use agent::line::{self, Fault, HANDSHAKE};
+use agent::control_connection::{self, Fault, HANDSHAKE};
 use agent::message::Message;
+use agent::path_worker::{PathPlayer, PathPreparer};
 use agent::serve::Agent;
 use agent::token::Token;
 use emulate::Surroundings;
@@ -15,10 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-struct Carrier;
+struct PacketRelay;
 
-impl Carries for Carrier {
-    fn begin(&self, _: &[u8], _: Option<Arc<Control>>) -> Result<(Box<dyn Plays + '_>, Vec<u8>), String> {
+impl PathPreparer for PacketRelay {
+    fn begin(
+        &self,
+        _: &[u8],
+        _: Option<Arc<Control>>,
+    ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String> {
         Err("this test carries no path".to_owned())
     }
 }
@@ -30,8 +34,9 @@ fn token(digits: &str) -> Token {
 /// Runs `attack` against an agent; gives what the agent reported, and how long its end took.
 fn against(attack: impl FnOnce(SocketAddr)) -> (String, Duration) {
     let around = Surroundings::default();
-    let agent = Agent::listen("127.0.0.1:0".parse().unwrap(), token("5a"), around, Arc::new(Carrier), "test")
-        .unwrap();
+    let agent =
+        Agent::listen("127.0.0.1:0".parse().unwrap(), token("5a"), around, Arc::new(PacketRelay), "test")
+            .unwrap();
     let (at, stop, said) = (agent.address().unwrap(), AtomicBool::new(false), Mutex::new(String::new()));
     let took = std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
@@ -50,7 +55,7 @@ fn against(attack: impl FnOnce(SocketAddr)) -> (String, Duration) {
 /// A controller with the token is served, and at once.
 fn is_served(at: SocketAddr) {
     let since = Instant::now();
-    let (_line, mut ear) = line::connect(at, &token("5a")).unwrap();
+    let (_line, mut ear) = control_connection::connect(at, &token("5a")).unwrap();
     assert_eq!(ear.hear().unwrap().0, Message::Welcome("test".to_owned()));
     assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
 }
@@ -60,7 +65,7 @@ fn recorded() -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     std::thread::scope(|scope| {
-        let controller = scope.spawn(move || line::connect(at, &token("5a")));
+        let controller = scope.spawn(move || control_connection::connect(at, &token("5a")));
         let mut stream = listener.accept().unwrap().0;
         stream.write_all(&[b"williwaw-agent".as_slice(), &agent::PROTOCOL.to_be_bytes()].concat()).unwrap();
         let mut flight = vec![0; 16 + 2 + 48];
@@ -108,7 +113,7 @@ fn one_deadline_covers_the_whole_handshake() {
             }
         });
         let (stream, since) = (listener.accept().unwrap().0, Instant::now());
-        let refused = line::accept_within(stream, &token("5a"), limit);
+        let refused = control_connection::accept_within(stream, &token("5a"), limit);
         assert!(matches!(refused, Err(Fault::Slow)), "{refused:?}");
         let took = since.elapsed();
         slow.join().unwrap();
@@ -138,7 +143,7 @@ fn a_flood_of_silent_peers_does_not_fill_the_places() {
 fn a_stop_is_obeyed_during_a_session_and_a_handshake() {
     let mut held = None;
     let (_, took) = against(|at| {
-        let (line, mut ear) = line::connect(at, &token("5a")).unwrap();
+        let (line, mut ear) = control_connection::connect(at, &token("5a")).unwrap();
         ear.hear().unwrap();
         held = Some((line, ear, TcpStream::connect(at).unwrap()));
     });
@@ -148,7 +153,7 @@ fn a_stop_is_obeyed_during_a_session_and_a_handshake() {
 #[test]
 fn a_refusal_tells_the_true_reason() {
     let (said, _) = against(|at| {
-        let refused = line::connect(at, &token("a5"));
+        let refused = control_connection::connect(at, &token("a5"));
         assert!(matches!(refused, Err(Fault::Token)), "{refused:?}");
         let mut long = TcpStream::connect(at).unwrap();
         let hello = [b"williwaw-agent".as_slice(), &agent::PROTOCOL.to_be_bytes(), &[255, 255]].concat();
@@ -159,9 +164,9 @@ fn a_refusal_tells_the_true_reason() {
         let mut browser = TcpStream::connect(at).unwrap();
         browser.write_all(b"GET / HTTP/1.1\r\n").unwrap();
         let _ = browser.read_to_end(&mut heard);
-        let (_line, mut ear) = line::connect(at, &token("5a")).unwrap();
+        let (_line, mut ear) = control_connection::connect(at, &token("5a")).unwrap();
         ear.hear().unwrap();
-        let (_second, mut ear) = line::connect(at, &token("5a")).unwrap();
+        let (_second, mut ear) = control_connection::connect(at, &token("5a")).unwrap();
         assert!(matches!(ear.hear().unwrap().0, Message::Busy(_)));
     });
     for words in ["has another token", "65535 B instead of 48 B", "is no williwaw controller", "is busy with"]

@@ -3,15 +3,15 @@
 
 mod fuzz;
 
-use agent::line::{self, Fault};
-use agent::message::{Fault as Unread, MOST, Message, PIECE, Pieces, write};
+use agent::control_connection::{self, Fault};
+use agent::message::{Fault as Unread, MOST, Message, PIECE, Reassembly, write};
 use agent::token::Token;
 use base::Span;
 use base::dist::Dist;
 use emulate::remote::hosts::{
-    CommandOrder, CommandReturned, EndOrder, MachineOrder, Orders, Returned, Slowly,
+    CommandOrder, CommandResult, EndOrder, MachineOrder, Orders, ReadLimit, RemoteResults,
 };
-use emulate::remote::results::{EndReturned, List};
+use emulate::remote::results::{EndResult, List};
 use emulate::remote::spec::{Draws, EndWork};
 use scenario::model::{App, Asking, Keep, Telling, Useful};
 use std::io::Write as _;
@@ -56,19 +56,19 @@ fn any_stranger_is_refused() {
             let mut stranger = TcpStream::connect(at).unwrap();
             stranger.write_all(&[greeting, &input].concat()).unwrap();
             stranger.shutdown(std::net::Shutdown::Write).unwrap();
-            assert!(line::accept(listener.accept().unwrap().0, &token).is_err());
+            assert!(control_connection::accept(listener.accept().unwrap().0, &token).is_err());
         }
     }
     let mut newer = TcpStream::connect(at).unwrap();
     newer.write_all(b"williwaw-agent\0\x09").unwrap();
-    let refused = line::accept(listener.accept().unwrap().0, &token);
+    let refused = control_connection::accept(listener.accept().unwrap().0, &token);
     assert!(matches!(refused, Err(Fault::Version(9))));
 }
 
 /// Every word comes through, the long ones in pieces.
 #[test]
 fn messages_come_through() {
-    let reads = Some(Slowly { bytes_per_second: None, pause_ns: 7 });
+    let reads = Some(ReadLimit { bytes_per_second: None, pause_ns: 7 });
     let draws = || Draws { name: "pages".into(), seed: u64::MAX, repetition: 1 };
     let one = || Dist::Constant(0.1);
     let asking = Asking {
@@ -124,13 +124,9 @@ fn messages_come_through() {
         }],
         ..Orders::default()
     };
-    let returned = Returned {
-        ends: vec![EndReturned { flow: 3, fault: Some("no".into()), ..EndReturned::default() }],
-        commands: vec![CommandReturned {
-            command: 0,
-            lacks: vec!["all".into()],
-            ..CommandReturned::default()
-        }],
+    let returned = RemoteResults {
+        ends: vec![EndResult { flow: 3, fault: Some("no".into()), ..EndResult::default() }],
+        commands: vec![CommandResult { command: 0, lacks: vec!["all".into()], ..CommandResult::default() }],
         overrun: 1,
     };
     let all = [
@@ -138,13 +134,13 @@ fn messages_come_through() {
         Message::Busy("192.0.2.1:9".into()),
         Message::Prepare(7, orders),
         Message::Start(u64::MAX, i64::MIN),
-        Message::Returned(returned, Default::default()),
+        Message::RemoteResults(returned, Default::default()),
         Message::List(3, true, List::Came),
         Message::Pong(1, 2),
     ];
     for message in all {
         for bytes in [Vec::new(), vec![7; 3 * PIECE]] {
-            let (mut pieces, said) = (Pieces::default(), write(&message, &bytes));
+            let (mut pieces, said) = (Reassembly::default(), write(&message, &bytes));
             let (last, before) = said.split_last().unwrap();
             assert!(before.iter().all(|piece| pieces.add(piece) == Ok(None)));
             assert_eq!(pieces.add(last), Ok(Some((message.clone(), bytes))));
@@ -155,11 +151,11 @@ fn messages_come_through() {
 /// Nobody makes the other end hold more than a message may be.
 #[test]
 fn a_message_without_end_is_refused() {
-    let mut pieces = Pieces::default();
+    let mut pieces = Reassembly::default();
     let piece = vec![1; PIECE];
     let taken = (0..).take_while(|_| pieces.add(&piece) == Ok(None)).count();
     assert!(taken * (PIECE - 1) <= MOST && (taken + 1) * (PIECE - 1) > MOST);
-    assert_eq!(Pieces::default().add(&[]), Err(Unread::Piece));
-    assert_eq!(Pieces::default().add(&[2, 0]), Err(Unread::Piece));
-    assert_eq!(Pieces::default().add(&[0, 0, 0]), Err(Unread::Unread));
+    assert_eq!(Reassembly::default().add(&[]), Err(Unread::Piece));
+    assert_eq!(Reassembly::default().add(&[2, 0]), Err(Unread::Piece));
+    assert_eq!(Reassembly::default().add(&[0, 0, 0]), Err(Unread::Unread));
 }

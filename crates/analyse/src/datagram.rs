@@ -37,7 +37,7 @@ pub struct Gap {
 
 /// Statistics of one direction.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct DatagramDirection {
     /// Number of datagrams.
     pub packets: u64,
     /// Payload bytes.
@@ -50,7 +50,7 @@ pub struct Way {
     pub points: Vec<(Time, u32)>,
 }
 
-impl Way {
+impl DatagramDirection {
     /// Payload rate from the first datagram to the last, bit/s; None with fewer than two.
     pub fn rate_bps(&self) -> Option<f64> {
         let (from, until) = self.span?;
@@ -106,7 +106,7 @@ pub struct DatagramFlow {
     /// The last.
     pub last: Time,
     /// From the first end, and from the second.
-    pub ways: [Way; 2],
+    pub ways: [DatagramDirection; 2],
     /// Times of a second or more without a datagram in either direction, in order; the longest of them are kept.
     pub silences: Vec<Gap>,
     /// All of them.
@@ -125,7 +125,7 @@ impl DatagramFlow {
 }
 
 /// State of a followed flow.
-struct Follow {
+struct FlowTracker {
     flow: DatagramFlow,
     version: Option<u32>,
     long_headers: u64,
@@ -142,7 +142,7 @@ type Key = (Endpoint, Endpoint, u32);
 pub struct Datagrams {
     keep: bool,
     packets: u64,
-    flows: BTreeMap<Key, Follow>,
+    flows: BTreeMap<Key, FlowTracker>,
     left_out: u64,
 }
 
@@ -194,7 +194,7 @@ impl Datagrams {
             self.left_out += 1;
             return;
         }
-        let follow = self.flows.entry(key).or_insert_with(|| Follow::new([from, to], t, interface));
+        let follow = self.flows.entry(key).or_insert_with(|| FlowTracker::new([from, to], t, interface));
         follow.push(
             t,
             usize::from(follow.flow.ends[0] != from),
@@ -222,8 +222,8 @@ impl Datagrams {
     }
 }
 
-impl Follow {
-    fn new(ends: [Endpoint; 2], t: Time, interface: u32) -> Follow {
+impl FlowTracker {
+    fn new(ends: [Endpoint; 2], t: Time, interface: u32) -> FlowTracker {
         let flow = DatagramFlow {
             ends,
             first: t,
@@ -234,7 +234,7 @@ impl Follow {
             quic: None,
             interface,
         };
-        Follow { flow, version: None, long_headers: 0, bit: [None; 2], edges: Vec::new() }
+        FlowTracker { flow, version: None, long_headers: 0, bit: [None; 2], edges: Vec::new() }
     }
 
     fn push(&mut self, t: Time, way: usize, length: u32, payload: &[u8], keep: bool) {
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn gaps_and_silences_are_told_apart() {
-        let mut follow = Follow::new(ends(), at(0), 0);
+        let mut follow = FlowTracker::new(ends(), at(0), 0);
         for (t, way) in [(0, 0), (10, 1), (400, 0), (410, 1), (2000, 0), (2100, 0)] {
             follow.push(at(t), way, 1000, b"x", true);
         }
@@ -350,7 +350,7 @@ mod tests {
     /// A client that inverts and a server that reflects: 60 ms RTT beyond the capture point, 20 ms before it.
     #[test]
     fn a_spinning_bit_gives_round_trips() {
-        let mut follow = Follow::new(ends(), at(0), 0);
+        let mut follow = FlowTracker::new(ends(), at(0), 0);
         follow.push(at(0), 0, 1200, LONG, false);
         follow.push(at(60), 1, 1200, LONG, false);
         let short = |bit: bool| [0x40 | if bit { 0x20 } else { 0 }, 7, 7, 7];
@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn a_random_or_constant_bit_tells_nothing() {
-        let mut random = Follow::new(ends(), at(0), 0);
-        let mut constant = Follow::new(ends(), at(0), 0);
+        let mut random = FlowTracker::new(ends(), at(0), 0);
+        let mut constant = FlowTracker::new(ends(), at(0), 0);
         let mut x = 12_345_u64;
         for t in 0..400 {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -407,7 +407,7 @@ mod tests {
         /// Arbitrary payloads at arbitrary times are counted within bounds.
         #[test]
         fn any_datagrams_are_followed(all in proptest::collection::vec((0_u64..5000, 0_usize..2, proptest::collection::vec(proptest::num::u8::ANY, 0..40)), 0..60)) {
-            let mut follow = Follow::new(ends(), at(0), 0);
+            let mut follow = FlowTracker::new(ends(), at(0), 0);
             for (t, way, payload) in &all {
                 follow.push(at(*t), *way, payload.len() as u32, payload, true);
             }

@@ -164,7 +164,7 @@ fn late_captures_say_nothing_else() {
                 for (i, way) in flow.ways.iter().enumerate() {
                     let is = &before.ways[if swapped { 1 - i } else { i }];
                     for r in &way.retransmissions {
-                        let wire = |w: &analyse::Way, seq: u64| w.origin.wrapping_add(seq as u32);
+                        let wire = |w: &analyse::FlowDirection, seq: u64| w.origin.wrapping_add(seq as u32);
                         let same = is
                             .retransmissions
                             .iter()

@@ -7,8 +7,8 @@
 #[path = "common/linux.rs"]
 mod linux;
 
+use analyse::capture_point::Side;
 use analyse::flow::Retransmission;
-use analyse::place::Side;
 use analyse::{Flow, Need, Observation, Reason, story};
 use base::{Span, Time};
 use linux::{CLOSED, Played, SHORT_PATHS, TROUBLES, judged, play_all};

@@ -3,12 +3,12 @@
 
 mod common;
 
+use analyse::capture_point::Side;
 use analyse::fault::FaultKind;
 use analyse::flow::SpikeKind;
 use analyse::idle::IdleCause;
-use analyse::place::Side;
 use analyse::profile::Point;
-use analyse::{Analyser, Flow, Keep, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, story};
 use base::event::Category;
 use base::trace::Tracer;
 use base::wire::flag;
@@ -56,7 +56,7 @@ const BULK: &str = "bulk = { bytes = \"200 kB\" }";
 const SPIKE: &str = "[[hop.gate]]\nname = \"pause\"\nspikes = [[\"3 s\", \"6 s\"]]";
 
 fn analysed(packets: &[Observation]) -> Flow {
-    let mut analyser = Analyser::new(Keep { points: true, ..Keep::default() });
+    let mut analyser = Analyser::new(Limits { points: true, ..Limits::default() });
     packets.iter().for_each(|o| analyser.push(o));
     let mut flows = analyser.finish();
     assert_eq!(flows.len(), 1);

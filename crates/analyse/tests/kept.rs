@@ -5,7 +5,7 @@
 use analyse::flow::Retransmission;
 use analyse::idle::IdleCause;
 use analyse::story;
-use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason};
+use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason};
 use base::wire::flag;
 
 fn packets(file: &[u8]) -> Vec<Observation> {
@@ -18,7 +18,7 @@ fn packets(file: &[u8]) -> Vec<Observation> {
 }
 
 fn judged(packets: &[Observation]) -> Flow {
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     packets.iter().for_each(|o| analyser.push(o));
     analyser.finish().remove(0)
 }

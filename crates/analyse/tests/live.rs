@@ -21,7 +21,7 @@ fn linux_is_judged_as_the_emulator_saw_it() {
         let (way, both) = (&alone.ways[0], &both[0].1.ways[0]);
         let count = |reason: Reason| way.retransmissions.iter().filter(|r| r.reason == reason).count() as u64;
         let truth: Vec<(u64, bool)> = played.truths.iter().map(|t| (t.seq, t.unneeded)).collect();
-        let said = |w: &analyse::Way| -> Vec<(u64, Option<bool>)> {
+        let said = |w: &analyse::FlowDirection| -> Vec<(u64, Option<bool>)> {
             let need = |n: Need| (n != Need::Unknown).then_some(n == Need::Unneeded);
             w.retransmissions.iter().map(|r| (r.seq, need(r.need))).collect()
         };

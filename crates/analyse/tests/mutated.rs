@@ -4,7 +4,7 @@
 mod common;
 
 use analyse::idle::IdleCause;
-use analyse::{Analyser, Flow, Keep, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, story};
 use base::Span;
 use common::meeting::{Elsewhere, elsewhere_with};
 use common::scenarios::case;
@@ -28,7 +28,7 @@ fn packets(name: &str) -> Option<Vec<Observation>> {
 }
 
 fn judged(packets: &[Observation]) -> Vec<Flow> {
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     packets.iter().for_each(|o| analyser.push(o));
     analyser.finish()
 }

@@ -6,7 +6,7 @@
 //!
 //! TA-01, TA-03: a spurious timeout of Linux is told from its capture, with and without its own detectors.
 
-use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, join};
+use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, join};
 use capture::{Reader, Unpacked};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ fn file(case: &str, end: &str) -> PathBuf {
 fn side(case: &str, door: u32) -> Vec<(usize, Flow)> {
     let mut reader =
         Reader::open(Unpacked::new(File::open(file(case, "pcapng.gz")).unwrap()).unwrap()).unwrap();
-    let mut analyser = Analyser::new(Keep { arrivals: true, ..Keep::default() });
+    let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
     while let Some(frame) = reader.next().unwrap() {
         if let Some(o) = Observation::of(&frame).filter(|o| o.interface == door) {
             analyser.push(&o);

@@ -7,7 +7,7 @@
 mod common;
 
 use analyse::idle::IdleCause;
-use analyse::{Analyser, Flow, Keep, Observation};
+use analyse::{Analyser, Flow, Limits, Observation};
 use common::meeting::{Elsewhere, Tally, captured, elsewhere, meet, meet_with, read, replies};
 use common::scenarios::case;
 use std::collections::BTreeMap;
@@ -171,7 +171,7 @@ fn bytes_say_the_same() {
         let mut file = Vec::new();
         captured.write(&mut file, Some(0), 96, "test").unwrap();
         let mut reader = capture::Reader::open(&file[..]).unwrap();
-        let mut analyser = Analyser::new(Keep::default());
+        let mut analyser = Analyser::new(Limits::default());
         while let Some(frame) = reader.next().unwrap() {
             if let Some(o) = Observation::of(&frame) {
                 analyser.push(&o);

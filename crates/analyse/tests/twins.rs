@@ -6,7 +6,7 @@
 
 mod common;
 
-use analyse::{Analyser, Flow, Keep, Kind, Observation};
+use analyse::{Analyser, Flow, Kind, Limits, Observation};
 use base::event::Category;
 use base::trace::Tracer;
 use common::meeting::read;
@@ -59,7 +59,7 @@ limit = "10 min"
 }
 
 fn analysed(packets: &[Observation]) -> Flow {
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     packets.iter().for_each(|o| analyser.push(o));
     analyser.finish().remove(0)
 }

@@ -120,7 +120,7 @@ impl Receiver {
                 self.fragments += 1;
                 self.bytes += u64::from(bytes);
                 self.late += u64::from(packet.deadline < now);
-                self.position = self.position.max(offset + u64::from(bytes));
+                self.position = self.position.max(offset.saturating_add(u64::from(bytes)));
                 assembly.bytes += u64::from(bytes);
                 self.finish(now, adu);
             } else {

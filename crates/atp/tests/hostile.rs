@@ -13,6 +13,15 @@ fn the_highest_transmission_number_does_no_harm() {
     ]);
 }
 
+/// A fragment at the end of the number space: its position overflowed (found by fuzzing).
+#[test]
+fn the_highest_offset_does_no_harm() {
+    let mut bytes = vec![0x01, 0x00, 0x00, 0x00, 0x00, 0x75, 0x5b, 0x00, 0x24, 0x54, 0x01];
+    bytes.extend([0xff; 19]);
+    bytes.extend([0x10, 0x24, 0x54]);
+    fuzz::packets(&bytes);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]

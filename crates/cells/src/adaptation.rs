@@ -123,6 +123,12 @@ impl Quality {
         self.blocks = self.blocks.saturating_add(1);
     }
 
+    /// Radio blocks averaged.
+    #[inline]
+    pub(crate) fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
     /// Averaged C/I, dB; none before the first block.
     pub(crate) fn ci(&self) -> Option<f32> {
         (self.blocks > 0).then_some(self.ci)

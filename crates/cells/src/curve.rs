@@ -214,13 +214,13 @@ pub struct Tables {
     pub(crate) slope: [f32; SCHEMES],
     /// Quantiles of the logistic law.
     logit: Vec<f32>,
-    /// For each 4096th of a uniform draw: distance from a threshold, in slopes, above which a block certainly
+    /// For each 256th of a uniform draw: distance from a threshold, in slopes, above which a block certainly
     /// arrives and below which it is certainly lost.
     sure: Vec<[f32; 2]>,
 }
 
 /// Number of parts of the uniform draw in the table of certain decisions.
-const DRAWS: usize = 4096;
+const DRAWS: usize = 256;
 /// Least distance of a certain decision from its draw, in slopes. The logistic function in single precision
 /// errs by less than 0.001, except in the first and last part of the draw.
 const MARGIN: f64 = 0.004;

@@ -17,6 +17,7 @@ pub mod meter;
 mod motion;
 mod numeric;
 pub mod observe;
+mod prefetch;
 pub mod shadow;
 mod slots;
 pub mod system;

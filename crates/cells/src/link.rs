@@ -215,6 +215,12 @@ impl Link {
 }
 
 impl Soft {
+    /// Whether no transmission is stored.
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.units == 0
+    }
+
     /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts.
     #[inline(always)]
     fn add(&mut self, value: f32, scheme: Scheme, first: Scheme) -> (usize, u8) {

@@ -29,6 +29,12 @@ impl Turns {
         }
     }
 
+    /// The member whose turn it is.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.members.get(self.turn).copied()
+    }
+
     /// Next ready member, in turn.
     #[inline]
     pub(crate) fn next(&mut self, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
@@ -53,13 +59,15 @@ pub(crate) struct CellSlots {
     pub(crate) turns: [Vec<Turns>; 2],
     /// Mobiles waiting for timeslots, by direction.
     pub(crate) waiting: [VecDeque<u32>; 2],
+    /// Timeslots with a TBF, a bit each, by direction.
+    pub(crate) used: [u128; 2],
     most: [u32; 2],
 }
 
 impl CellSlots {
     pub(crate) fn new(slots: u32, most: [u32; 2]) -> CellSlots {
         let turns = || vec![Turns::default(); slots as usize];
-        CellSlots { turns: [turns(), turns()], waiting: Default::default(), most }
+        CellSlots { turns: [turns(), turns()], waiting: Default::default(), used: [0; 2], most }
     }
 
     /// Allocates `count` consecutive timeslots and returns the first; `None` if every position has a full
@@ -86,6 +94,7 @@ impl CellSlots {
         let (_, _, first) = (from..=to).filter_map(|p| Some((load(p)?, key(hash, u64::from(p)), p))).min()?;
         for slot in first..first + count {
             self.turns[way][slot as usize].join(mobile);
+            self.used[way] |= 1 << slot;
         }
         Some(first)
     }
@@ -93,7 +102,11 @@ impl CellSlots {
     /// Releases timeslots.
     pub(crate) fn release(&mut self, way: usize, mobile: u32, first: u32, count: u32) {
         for slot in first..first + count {
-            self.turns[way][slot as usize].leave(mobile);
+            let turns = &mut self.turns[way][slot as usize];
+            turns.leave(mobile);
+            if turns.members.is_empty() {
+                self.used[way] &= !(1 << slot);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::link::{Air, BURSTS, Fate, Soft};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, Watched};
+use crate::prefetch::BATCH;
 use crate::system::Cells;
 use crate::way::{DOWN, Event, Tbf, UP};
 use path::Cx;
@@ -34,11 +35,11 @@ pub(crate) struct Met {
 /// A radio block on the air.
 #[derive(Clone, Copy)]
 pub(crate) struct OnAir {
-    cell: u32,
+    pub(crate) cell: u32,
     slot: u32,
-    mobile: u32,
+    pub(crate) mobile: u32,
     power: f32,
-    block: RadioBlock,
+    pub(crate) block: RadioBlock,
 }
 
 impl Cells {
@@ -69,9 +70,15 @@ impl Cells {
             // memory accesses of the next block.
             self.meet(way, now, &air[way]);
             let met = std::mem::take(&mut self.met);
-            for (on_air, met) in air[way].drain(..).zip(&met) {
-                self.judge(way, now, &on_air, met);
+            let batches = air[way].chunks(BATCH);
+            let mut ahead = batches.clone().skip(1);
+            for (blocks, met) in batches.zip(met.chunks(BATCH)) {
+                self.prefetch_ends(way, ahead.next().unwrap_or_default());
+                for (on_air, met) in blocks.iter().zip(met) {
+                    self.judge(way, now, on_air, met);
+                }
             }
+            air[way].clear();
             self.met = met;
         }
         self.on_air = air;
@@ -202,8 +209,13 @@ impl Cells {
     /// First pass: block of each cell on each timeslot.
     fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<OnAir>) {
         let back_off = from_db(-self.config.radio.backoff_db as f32);
+        let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
-            for slot in 0..self.config.mac.slots as usize {
+            self.prefetch_cell(way, cell + 1);
+            let mut slots = if self.voice.is_some() { all } else { self.slots[cell].used[way] };
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                slots &= slots - 1;
                 if let Some(speaks) = self.voice.as_ref().and_then(|v| v.on(cell, slot, now)) {
                     if speaks && way == DOWN {
                         self.medium.send_down(&self.layout, cell, slot, 1.0);
@@ -235,7 +247,10 @@ impl Cells {
     fn meet(&mut self, way: usize, now: Tick, air: &[OnAir]) {
         let average = self.config.interface == Interface::Average;
         self.met.clear();
-        for on in air {
+        for (at, on) in air.iter().enumerate() {
+            if way == DOWN && at.is_multiple_of(BATCH) {
+                self.prefetch_gains(air.chunks(BATCH).nth(at / BATCH + 1).unwrap_or_default());
+            }
             let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
             let air = if way == DOWN {
                 self.medium.down(&self.layout, &self.motion.gains, m, cell, slot, now)

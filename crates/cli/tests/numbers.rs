@@ -144,7 +144,7 @@ fn a_page_tells_its_load_time_in_chromium() {
     }
     let desk = Desk::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/real");
-    for file in ["browser.toml", "page.py"] {
+    for file in ["browser.toml", "page.py", "load.py"] {
         std::fs::copy(folder.join(file), desk.path(file)).unwrap();
     }
     let ended = desk.run(&[&["emulate", "browser.toml", "--json", "--no-out", "--reps", "1"], CALM].concat());

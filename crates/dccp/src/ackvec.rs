@@ -91,7 +91,7 @@ impl AckVector {
     }
 }
 
-/// What a receiver remembers for its Ack Vectors, until the sender has seen an acknowledgement that reports it.
+/// Receiver state for Ack Vectors, kept until the sender has confirmed an ACK that reports it.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
     /// Lowest number still reported.
@@ -147,7 +147,7 @@ impl Received {
     /// Whether packet `seq` is known to have arrived.
     pub fn has(&self, seq: u64) -> bool {
         let known = seq.checked_sub(self.from).and_then(|i| self.states.get(i as usize));
-        // What is no longer kept has been reported: it counts as arrived.
+        // State no longer kept has been reported: it counts as arrived.
         self.newest.is_some() && (seq < self.from || known.is_some_and(|s| *s != State::Missing))
     }
 

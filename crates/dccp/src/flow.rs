@@ -52,7 +52,7 @@ impl Default for FlowConfig {
     }
 }
 
-/// What a packet says.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tfrc {
     /// Data.
@@ -63,14 +63,14 @@ pub enum Tfrc {
         offset: u64,
         /// Bytes of data.
         bytes: u32,
-        /// When it was sent, by the sender's clock.
+        /// Send time on the sender's clock.
         sent: Time,
         /// The sender's round trip; zero if unknown.
         rtt: Span,
     },
     /// A report of the receiver.
     Report {
-        /// What it reports.
+        /// The report.
         feedback: Feedback,
         /// Highest stream position received.
         position: u64,
@@ -230,7 +230,7 @@ impl Endpoint for Flow {
         if self.sender.next_timeout() <= io.now {
             self.sender.on_timeout(io.now);
             if self.closed && self.sent == self.written {
-                // Whatever was still on its way is not heard of any more.
+                // Packets still in transit are ignored from here on.
                 self.reported = self.sent;
             }
         }

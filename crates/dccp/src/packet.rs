@@ -34,7 +34,7 @@ base::named! {
 base::named! {
     /// Reset code (RFC 4340 section 5.6). The discriminants of the wire are their positions.
     pub enum ResetCode {
-        /// Nothing is said.
+        /// No acknowledgement.
         Unspecified = "unspecified",
         /// Normal close.
         Closed = "closed",
@@ -209,11 +209,11 @@ pub struct Dccp {
     pub options: Vec<Opt>,
     /// Bytes of application data.
     pub payload: u32,
-    /// Where the data lie in the application's stream: models count bytes and carry none. Not on the wire.
+    /// Offset of the data in the application's stream: models count bytes and carry none. Not on the wire.
     pub offset: u64,
     /// Number of the message that the data are of, and whether it ends here. Not on the wire.
     pub message: (u64, bool),
-    /// Where that message begins in the stream. Not on the wire.
+    /// Offset of that message in the stream. Not on the wire.
     pub start: u64,
     /// Addresses of both ends are implied; these are the ports.
     pub ports: (u16, u16),

@@ -6,7 +6,7 @@
 //!     cargo run -p williwaw-emulate --example agreement -- live CASE       the same with the kernel played now
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
-use emulate::agreement::{self, AgreementError, CASES, Case, Deed};
+use emulate::agreement::{self, AgreementError, CASES, Case, SideResult};
 use std::path::Path;
 
 /// Repetitions of each case that are recorded.
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// All repetitions of all cases at once: each waits for its own slow link.
 fn record(cases: &[Case], only: Option<&String>) -> Result<(), Box<dyn std::error::Error>> {
     let chosen: Vec<&Case> = cases.iter().filter(|c| only.is_none_or(|name| c.name == *name)).collect();
-    let played: Vec<(&Case, Result<Vec<Deed>, AgreementError>)> = std::thread::scope(|scope| {
+    let played: Vec<(&Case, Result<Vec<SideResult>, AgreementError>)> = std::thread::scope(|scope| {
         let workers: Vec<_> = chosen
             .into_iter()
             .map(|case| {
@@ -67,7 +67,7 @@ fn record(cases: &[Case], only: Option<&String>) -> Result<(), Box<dyn std::erro
     Ok(std::fs::write(folder.join("facts.toml"), facts.write(cases))?)
 }
 
-fn row(name: &str, d: &Deed) -> String {
+fn row(name: &str, d: &SideResult) -> String {
     format!(
         "{name:<24} {:>8} s {:>4} segments {:>3} again {:>3} unneeded {:>2} timeouts  {}",
         d.download_time_s.map_or("-".into(), |t| format!("{t:.3}")),

@@ -40,7 +40,7 @@ pub use run::{once, play};
 
 use crate::accuracy::lateness::Timing;
 use base::Span;
-use lab::capture::doors::Capture;
+use lab::capture::ports::Capture;
 use netns::facts::FlowFacts;
 use std::io;
 #[cfg(target_os = "linux")]
@@ -146,7 +146,7 @@ pub struct Surroundings {
     /// Callback when the ends of a wire are open, just before the run begins.
     pub opened: Option<Opened>,
     /// Remote hosts that hold nodes of the model, if any.
-    pub elsewhere: Option<Arc<dyn crate::remote::hosts::Elsewhere>>,
+    pub elsewhere: Option<Arc<dyn crate::remote::hosts::RemoteHosts>>,
 }
 
 #[cfg(target_os = "linux")]

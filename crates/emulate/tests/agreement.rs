@@ -1,7 +1,7 @@
 //! The claim: the model of Linux does what Linux does, in the number of retransmissions, in what it makes of
 //! them and, within a tenth, in the time of a download. Held against recorded facts where nobody has rights.
 
-use emulate::agreement::{self, AgreementError, CASES, Deed, Kind};
+use emulate::agreement::{self, AgreementError, CASES, SenderVerdict, SideResult};
 
 /// The model against what was recorded. A case whose options this build lacks is said, not counted.
 #[test]
@@ -36,17 +36,19 @@ fn the_model_does_what_linux_did() {
 #[test]
 fn the_recorded_kernel_knows_a_spurious_timeout() {
     let facts = agreement::facts().unwrap();
-    let all = |case: &str, holds: &dyn Fn(&Deed) -> bool| {
+    let all = |case: &str, holds: &dyn Fn(&SideResult) -> bool| {
         assert!(facts.of(case).iter().all(holds), "{case}: {:?}", facts.of(case));
     };
     for case in ["spike", "spike-no-frto", "spike-no-timestamps", "spike-no-sack"] {
-        all(case, &|d| d.retransmissions <= 2 && d.unneeded == d.retransmissions && d.kind == Kind::Spurious);
+        all(case, &|d| {
+            d.retransmissions <= 2 && d.unneeded == d.retransmissions && d.kind == SenderVerdict::Spurious
+        });
     }
     for case in ["spike-neither", "spike-bare"] {
         all(case, &|d| d.retransmissions >= 13 && d.unneeded == d.retransmissions && d.timeouts == 1);
     }
     all("loss-five", &|d| d.retransmissions == 5 && d.unneeded == 0 && d.timeouts == 0);
-    all("plain", &|d| d.retransmissions == 0 && d.kind == Kind::None);
+    all("plain", &|d| d.retransmissions == 0 && d.kind == SenderVerdict::None);
 }
 
 /// The kernel of this machine against the recorded one, all cases at once in namespaces of their own: some 21 s.
@@ -64,7 +66,7 @@ fn this_kernel_does_what_was_recorded() {
     }
     let facts = agreement::facts().unwrap();
     let cases = agreement::cases(CASES).unwrap();
-    let played: Vec<Result<Deed, AgreementError>> = std::thread::scope(|scope| {
+    let played: Vec<Result<SideResult, AgreementError>> = std::thread::scope(|scope| {
         let all: Vec<_> = cases.iter().map(|case| scope.spawn(|| agreement::by_kernel(case))).collect();
         all.into_iter().map(|w| w.join().unwrap()).collect()
     });
@@ -79,8 +81,9 @@ fn this_kernel_does_what_was_recorded() {
         };
         let recorded = facts.of(&case.name);
         // Two runs of a real stack differ by a segment: whether the last acknowledgement beats a timer.
-        let near =
-            |count: &dyn Fn(&Deed) -> u64| recorded.iter().any(|r| count(r).abs_diff(count(&deed)) <= 1);
+        let near = |count: &dyn Fn(&SideResult) -> u64| {
+            recorded.iter().any(|r| count(r).abs_diff(count(&deed)) <= 1)
+        };
         let same = recorded.iter().any(|r| r.kind == deed.kind)
             && near(&|d| d.retransmissions)
             && near(&|d| d.unneeded)
@@ -90,7 +93,7 @@ fn this_kernel_does_what_was_recorded() {
             wrong.push(format!(
                 "{}: {:?} and recorded {recorded:?}",
                 case.name,
-                Deed { lines: Vec::new(), ..deed }
+                SideResult { lines: Vec::new(), ..deed }
             ));
         }
     }

@@ -6,7 +6,7 @@
 //! tap shows them as they entered at their door.
 
 mod collector;
-pub mod doors;
+pub mod ports;
 mod radio;
 mod stream;
 

@@ -81,7 +81,7 @@ struct Sent {
 }
 
 #[derive(Default)]
-struct Seen {
+struct TraceFacts {
     sent: Vec<Sent>,
     /// Time and number of each cumulative ACK that advances.
     acks: Vec<(f64, u64)>,
@@ -130,15 +130,15 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     };
     let mut readings = numbers(&seen, gate, rate, segment);
     change::take(&records, ends.from.0, &mut readings);
-    let sight = window::Sight { from: ends.from.0, flow: flow as u32, mss: segment, gate };
+    let sight = window::FlowTrace { from: ends.from.0, flow: flow as u32, mss: segment, gate };
     window::take(&records, &sight, &verdicts, &mut readings);
     let _ = queue::take(model, &outcome, flow, &records, &mut readings);
     readings.extend(any);
     readings
 }
 
-fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> Seen {
-    let mut s = Seen::default();
+fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> TraceFacts {
+    let mut s = TraceFacts::default();
     let mut verdicts = verdicts.iter();
     let mut ours: BTreeMap<u64, usize> = BTreeMap::new();
     let mut una = 0;
@@ -188,7 +188,7 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
     s
 }
 
-fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> Readings {
+fn numbers(s: &TraceFacts, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> Readings {
     let mut out = Readings::new();
     let count = |n: usize| n as f64;
     let judged = |what: bool| count(s.verdicts.iter().filter(|v| v.1 == what).count());
@@ -241,7 +241,7 @@ fn numbers(s: &Seen, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> R
 }
 
 /// Segments sent after the event.
-fn after(s: &Seen, over: f64, out: &mut Readings) {
+fn after(s: &TraceFacts, over: f64, out: &mut Readings) {
     out.insert("timeouts_after_event", s.timeouts.iter().filter(|t| t.0 > over).count() as f64);
     let later: Vec<f64> =
         std::iter::once(over).chain(s.sent.iter().map(|x| x.t).filter(|t| *t >= over)).collect();
@@ -253,7 +253,7 @@ fn after(s: &Seen, over: f64, out: &mut Readings) {
 }
 
 /// Course of the RTO.
-fn timer(s: &Seen, began: f64, over: f64, out: &mut Readings) {
+fn timer(s: &TraceFacts, began: f64, over: f64, out: &mut Readings) {
     let Some(before) = s.timer.iter().rfind(|x| x.0 < began) else { return };
     out.insert("rto_before_s", before.1);
     // A new RTT sample shows as a change of SRTT or RTTVAR.
@@ -279,7 +279,7 @@ fn timer(s: &Seen, began: f64, over: f64, out: &mut Readings) {
 }
 
 /// Segments sent while the train arrives.
-fn train(s: &Seen, timeout: f64, over: f64, rate: Option<f64>, out: &mut Readings) {
+fn train(s: &TraceFacts, timeout: f64, over: f64, rate: Option<f64>, out: &mut Readings) {
     let point = s.sent.iter().filter(|x| x.t < timeout).map(|x| x.end).max().unwrap_or(0);
     let start = over.max(timeout);
     let acks: Vec<(f64, u64)> = s.acks.iter().copied().filter(|a| a.0 >= start).collect();

@@ -40,7 +40,7 @@ pub struct Sweep {
 
 /// Results of a repetition: rows of flows, and rows of each further table.
 #[derive(Default)]
-struct Brought {
+struct RepRows {
     rows: Vec<Row>,
     beside: Vec<Vec<Row>>,
 }
@@ -240,10 +240,10 @@ pub struct Ran {
 }
 
 /// Consumer of a batch's results.
-type Take<'a> = &'a mut (dyn FnMut(Brought) -> results::Result<()> + Send);
+type BatchConsumer<'a> = &'a mut (dyn FnMut(RepRows) -> results::Result<()> + Send);
 
-impl Brought {
-    fn add(&mut self, other: Brought) {
+impl RepRows {
+    fn add(&mut self, other: RepRows) {
         self.rows.extend(other.rows);
         self.beside.resize_with(other.beside.len().max(self.beside.len()), Vec::new);
         self.beside.iter_mut().zip(other.beside).for_each(|(all, rows)| all.extend(rows));
@@ -338,7 +338,7 @@ impl Sweep {
         rows.retain(|row| self.holds(row.cell, row.repetition));
         let mut done = Done::none(self.repetitions);
         rows.iter().for_each(|row| done.add(row.cell, row.repetition));
-        let (_, complete) = self.drive(done, control, &mut |new: Brought| {
+        let (_, complete) = self.drive(done, control, &mut |new: RepRows| {
             if let Some(folder) = &mut folder {
                 self.append(folder, &new)?;
             }
@@ -379,7 +379,12 @@ impl Sweep {
 
     /// Runs the unfinished repetitions on all threads and passes each batch to `take`. Returns the number of
     /// finished repetitions and whether all are.
-    fn drive(&self, done: Done, control: &Control<'_>, take: Take<'_>) -> Result<(u64, bool), SweepError> {
+    fn drive(
+        &self,
+        done: Done,
+        control: &Control<'_>,
+        take: BatchConsumer<'_>,
+    ) -> Result<(u64, bool), SweepError> {
         let total = self.total();
         let count = AtomicU64::new(done.count());
         (control.progress)(Progress { done: done.count(), total });
@@ -403,7 +408,7 @@ impl Sweep {
         };
         let work = |size: usize| {
             let going = || !control.stop.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed);
-            let mut hand = Hand { sweep: self, cell: None };
+            let mut hand = SweepWorker { sweep: self, cell: None };
             while going() {
                 let Ok(mut left) = todo.lock() else { return };
                 let batch: Vec<(u32, u64)> = left.by_ref().take(size).collect();
@@ -412,7 +417,7 @@ impl Sweep {
                     return;
                 }
                 let mut ran = 0;
-                let mut new = Brought::default();
+                let mut new = RepRows::default();
                 for (cell, repetition) in batch.into_iter().take_while(|_| going()) {
                     match hand.one_or_fault(cell, repetition, control) {
                         Ok(Ok(Some(brought))) => {
@@ -465,7 +470,7 @@ impl Sweep {
     }
 
     /// Tables are appended first: the rows of flows mark a repetition as finished.
-    fn append(&self, folder: &mut RunFolder, new: &Brought) -> results::Result<()> {
+    fn append(&self, folder: &mut RunFolder, new: &RepRows) -> results::Result<()> {
         let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
         for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {
             if *wanted {
@@ -477,19 +482,19 @@ impl Sweep {
 }
 
 /// State of one worker thread; it caches the cell that it built last.
-struct Hand<'a> {
+struct SweepWorker<'a> {
     sweep: &'a Sweep,
     cell: Option<(u32, Cow<'a, Prepared>)>,
 }
 
-impl Hand<'_> {
+impl SweepWorker<'_> {
     /// Runs one repetition. A panic becomes a fault with the command that reproduces it.
     fn one_or_fault(
         &mut self,
         cell: u32,
         repetition: u64,
         control: &Control<'_>,
-    ) -> Result<Result<Option<Brought>, SweepError>, String> {
+    ) -> Result<Result<Option<RepRows>, SweepError>, String> {
         let sweep = self.sweep;
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
         std::panic::catch_unwind(run).map_err(|_| {
@@ -508,7 +513,7 @@ impl Hand<'_> {
         cell: u32,
         repetition: u64,
         control: &Control<'_>,
-    ) -> Result<Option<Brought>, SweepError> {
+    ) -> Result<Option<RepRows>, SweepError> {
         let sweep = self.sweep;
         if self.cell.as_ref().is_none_or(|(held, _)| *held != cell) {
             self.cell = sweep.cells.get(cell as usize).map_err(SweepError::Scenario)?.map(|own| (cell, own));
@@ -535,6 +540,6 @@ impl Hand<'_> {
         let rows = named.map(|(name, measures)| row((name, measures.values))).collect();
         let beside = beside.into_iter().filter(|_| sweep.tables.is_some());
         let beside = beside.map(|rows| rows.into_iter().map(row).collect()).collect();
-        Ok(Some(Brought { rows, beside }))
+        Ok(Some(RepRows { rows, beside }))
     }
 }

@@ -167,6 +167,67 @@ fn gp_21_gp_24_gp_43_from_scenario_files() {
     );
 }
 
+/// GP-02, GP-46: rates of Abis and Gn from a scenario file.
+#[test]
+fn gp_46_rates_of_abis_and_gn() {
+    let time = |more: &str| {
+        let keys = format!("class = 8\nscheme = \"cs-4\"\ntimeslots = 4\nllc = {{ n201 = 1520 }}\n{more}");
+        metric(&gprs(&keys, ""), 0, Metric::DownloadTime)
+    };
+    let free = time("");
+    let abis = time("abis-rate = \"32 kbit/s\"");
+    // 32 kbit/s carry 67.8 blocks of 50 octets a second, and acknowledgements' reports are downlink blocks too.
+    assert!(abis > 100_000.0 / (67.8 * 50.0) && abis > 1.5 * free, "{abis} {free}");
+    let gn = time("delays = { gn-rate = \"16 kbit/s\" }");
+    assert!(gn > 8.0 * 100_000.0 / 16_000.0 && gn < 1.3 * 8.0 * 100_000.0 / 16_000.0, "{gn}");
+}
+
+/// GP-40: link adaptation by a file of C/I, and calls that take timeslots, from a scenario file.
+#[test]
+fn gp_40_a_circuit_from_a_scenario_file() {
+    let text = |keys: &str| {
+        format!(
+            r#"
+            williwaw = 1
+            [[hop]]
+            name = "radio"
+            between = ["server", "phone"]
+            [hop.radio.hscsd]
+            {keys}
+            [[flow]]
+            name = "transfer"
+            from = "server"
+            to = "phone"
+            app = {{ bulk = {{ bytes = "200 kB" }} }}
+            [run]
+            limit = "1 h"
+            "#
+        )
+    };
+    let files = |_: &str| Ok(b"t_s,c_over_i_db\n0,25\n10,4\n".to_vec());
+    let time = |keys: &str| {
+        let scenario = scenario::read("circuit.toml", text(keys).as_bytes(), &files);
+        let scenario = scenario.unwrap_or_else(|d| panic!("{d}"));
+        metric(&play(scenario.first()), 0, Metric::DownloadTime)
+    };
+    let (good, poor) = (time("adaptation = { db = 25 }"), time("adaptation = { file = \"drive\" }"));
+    assert!(good < 60.0 && poor > 1.2 * good, "{good} {poor}");
+    let busy = time("contention = { timeslots = 3, calls = 20 }");
+    assert!(busy > 2.0 * good, "{busy} {good}");
+    let refused = |keys: &str| {
+        scenario::read("circuit.toml", text(keys).as_bytes(), &files).map(|_| ()).unwrap_err().to_string()
+    };
+    let state = "adaptation = { db = 9 }\nstate = [{ name = \"a\", rate = \"9 kbit/s\" }]";
+    assert!(refused(state).contains("beside [[...state]]"));
+    assert!(
+        refused("contention = { timeslots = 2, calls = 1 }").contains("more timeslots than the cell has (2)")
+    );
+    let last = "contention = { calls = 1, fallback = [{ down = 2, up = 2 }] }";
+    assert!(refused(last).contains("the last fallback needs more than one timeslot"));
+    let wide = "contention = { calls = 1, fallback = [{ down = 1, up = 2 }, { down = 1, up = 1 }] }";
+    assert!(refused(wide).contains("1 timeslots downlink and 2 uplink"));
+}
+
 /// NS-07, GP-03: rows of users, cells and timeslots of GPRS bearers.
 #[test]
 fn tables_of_gprs_bearers() {

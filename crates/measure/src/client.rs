@@ -3,14 +3,14 @@
 //! Tests run in sequence, with one connection per repetition. A lost connection is re-established, and the
 //! plan continues.
 
-use crate::asking::Asking;
 use crate::buffer::{self, Estimate};
 use crate::cause::Loss;
+use crate::client_protocol::ClientProtocol;
 use crate::clock::{self, Clock};
+use crate::connections::Connections;
 use crate::entry::{Begin, Disconnection, End, Entry, Run, SCHEMA};
 use crate::flow::Pause;
-use crate::kernel::{self, Kernel, Report, Watch};
-use crate::line::Line;
+use crate::kernel::{self, InfoSampler, Kernel, Report};
 use crate::message::Job;
 use crate::plan::{Plan, Test, span};
 use crate::probe::Probing;
@@ -41,7 +41,7 @@ pub struct Config {
 }
 
 /// Receiver of log entries and progress.
-pub trait Listener: Sync {
+pub trait Observer: Sync {
     /// Stores an entry.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ pub fn resolve(name: &str) -> Result<Vec<SocketAddr>, Error> {
 /// # Errors
 /// The server is missing or refuses, was unreachable for too long, or an entry could not be stored. Earlier
 /// results have been passed to the listener.
-pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Listener) -> Result<bool, Error> {
+pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> Result<bool, Error> {
     let clock = Clock::start();
     let (address, server_name) = reach(config, clock, stop)?;
     let recording = Recorder::open(config, address)?;
@@ -104,8 +104,8 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Listener) -> R
         settings: kernel::settings(),
         plan: config.plan.clone(),
     })))?;
-    let line = Line::new(config, clock, stop, address);
-    let mut all = All { config, clock, stop, listener, address, line, filler: filler(), done: 0 };
+    let line = Connections::new(config, clock, stop, address);
+    let mut all = Measurement { config, clock, stop, listener, address, line, filler: filler(), done: 0 };
     let (result, capture_missed) = recording.beside(|| all.steps().and_then(|done| all.last_words(done)))?;
     let complete = matches!(result, Ok(true));
     listener.entry(&Entry::End(End {
@@ -165,7 +165,7 @@ impl Recorder {
 fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr, String), Error> {
     let mut first = None;
     for address in resolve(&config.server)? {
-        match Line::new(config, clock, stop, address).greet() {
+        match Connections::new(config, clock, stop, address).greet() {
             Ok(name) => return Ok((address, name)),
             // The error of the first address is reported, unless another one is a server that refuses.
             Err(error @ Error::Fault { .. }) => return Err(error),
@@ -175,26 +175,26 @@ fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr
     Err(first.unwrap_or(Error::Gone(0.0)))
 }
 
-struct All<'a> {
+struct Measurement<'a> {
     config: &'a Config,
     clock: Clock,
     stop: &'a AtomicBool,
-    listener: &'a dyn Listener,
+    listener: &'a dyn Observer,
     address: SocketAddr,
-    line: Line<'a>,
+    line: Connections<'a>,
     filler: Vec<u8>,
     done: u64,
 }
 
 /// Result of one connection, complete or not.
-struct Once {
+struct ConnectionResult {
     run: Run,
     broken: Option<Broken>,
     /// Key of the connection, if both ends have closed it.
     key: Option<u64>,
 }
 
-impl All<'_> {
+impl Measurement<'_> {
     fn steps(&mut self) -> Result<bool, Error> {
         let plan = &self.config.plan;
         let all = plan.repetitions();
@@ -222,7 +222,7 @@ impl All<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let Once { mut run, broken, key } = self.once(&test);
+            let ConnectionResult { mut run, broken, key } = self.once(&test);
             self.tell_accounts()?;
             (run.step, run.repetition, run.complete) = (step, repetition, broken.is_none());
             let began = run.complete || run.bytes > 0 || run.probes > 0 || run.seconds.is_some();
@@ -298,7 +298,7 @@ impl All<'_> {
         self.listener.entry(&Entry::Disconnection(lost))
     }
 
-    fn once(&self, test: &Test) -> Once {
+    fn once(&self, test: &Test) -> ConnectionResult {
         match *test {
             Test::Bulk { .. } | Test::Transactions { .. } => self.job(test.job(), Span::ZERO),
             Test::Echo { count, interval, tcp: true, .. } => {
@@ -316,17 +316,17 @@ impl All<'_> {
 
     /// Runs one job on one connection. `interval`: least time between a reply and the next request, if above
     /// that of the plan.
-    fn job(&self, job: Job, interval: Span) -> Once {
+    fn job(&self, job: Job, interval: Span) -> ConnectionResult {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
         let stream = match self.line.connect() {
             Ok(stream) => stream,
-            Err(broken) => return Once { run, broken: Some(broken), key: None },
+            Err(broken) => return ConnectionResult { run, broken: Some(broken), key: None },
         };
         let mut request = self.line.request(job);
         request.think = request.think.max(interval);
-        let mut asking = Asking::new(request);
-        let watch = Watch::new(&stream, self.clock, LOOK);
+        let mut asking = ClientProtocol::new(request);
+        let watch = InfoSampler::new(&stream, self.clock, LOOK);
         let result = std::thread::scope(|scope| {
             let watching = scope.spawn(|| watch.run());
             let result = self.pump(&stream).and_then(|mut pump| pump.run(&mut asking, |_| false));
@@ -337,15 +337,21 @@ impl All<'_> {
         let (info, closed) = self.line.part(&stream, &asking, result.is_ok());
         let asked = asking.asked().unwrap_or(began);
         fill(&mut run, &asking, Kernel { info, history: watch.history(asked) }, asked);
-        Once { run, broken: result.err(), key: asking.key().filter(|_| closed) }
+        ConnectionResult { run, broken: result.err(), key: asking.key().filter(|_| closed) }
     }
 
     /// Sends echoed datagrams until all are back, or until `enough`.
-    fn probes(&self, size: usize, interval: Span, count: Option<u32>, enough: &dyn Fn() -> bool) -> Once {
+    fn probes(
+        &self,
+        size: usize,
+        interval: Span,
+        count: Option<u32>,
+        enough: &dyn Fn() -> bool,
+    ) -> ConnectionResult {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
         let broken = self.probing(size, interval, count, enough, &mut run).err();
-        Once { run, broken, key: None }
+        ConnectionResult { run, broken, key: None }
     }
 
     fn probing(
@@ -357,7 +363,7 @@ impl All<'_> {
         run: &mut Run,
     ) -> Result<(), Broken> {
         let stream = self.line.connect()?;
-        let mut asking = Asking::new(self.line.request(Job::Probes));
+        let mut asking = ClientProtocol::new(self.line.request(Job::Probes));
         let probed = self.probes_on(&stream, &mut asking, (size, interval, count), enough, run);
         let (info, _) = self.line.part(&stream, &asking, probed.is_ok());
         self.line.another(&info);
@@ -367,7 +373,7 @@ impl All<'_> {
     fn probes_on(
         &self,
         stream: &TcpStream,
-        asking: &mut Asking,
+        asking: &mut ClientProtocol,
         (size, interval, count): (usize, Span, Option<u32>),
         enough: &dyn Fn() -> bool,
         run: &mut Run,
@@ -417,7 +423,7 @@ impl All<'_> {
     }
 
     /// Probes the idle path, then during a load.
-    fn buffer(&self, test: &Test) -> Once {
+    fn buffer(&self, test: &Test) -> ConnectionResult {
         let quiet = self.probes(SMALL, Span::from_millis(100), Some(BEFORE), &|| false);
         if quiet.broken.is_some() {
             return quiet;
@@ -428,7 +434,7 @@ impl All<'_> {
                 scope.spawn(|| self.probes(SMALL, BESIDE, None, &|| !loaded.load(Ordering::Relaxed)));
             let load = self.job(test.job(), Span::ZERO);
             loaded.store(false, Ordering::Relaxed);
-            let nothing = || Once { run: Run::default(), broken: None, key: None };
+            let nothing = || ConnectionResult { run: Run::default(), broken: None, key: None };
             (load, probes.join().unwrap_or_else(|_| nothing()))
         });
         load.run.buffer = estimate(test, &quiet.run, &load.run, &beside.run);
@@ -453,7 +459,7 @@ impl All<'_> {
 }
 
 /// Adds the results of a connection to the record.
-fn fill(run: &mut Run, asking: &Asking, client: Kernel, asked: Time) {
+fn fill(run: &mut Run, asking: &ClientProtocol, client: Kernel, asked: Time) {
     let report: Report = asking.report().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let since = asked.as_secs_f64();
     let (down, _) = asking.bytes();

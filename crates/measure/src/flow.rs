@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Next output of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Out {
+pub enum Output {
     /// Protocol bytes.
     Bytes(Vec<u8>),
     /// Number of measured bytes of any content.

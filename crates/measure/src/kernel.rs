@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A `TCP_INFO` sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct InfoSample {
     /// Time, seconds since the job request.
     pub t: f64,
     /// Congestion window, segments.
@@ -38,7 +38,7 @@ pub struct Kernel {
     /// Final `TCP_INFO`, by kernel field names.
     pub info: BTreeMap<String, u64>,
     /// Samples with changes.
-    pub history: Vec<Look>,
+    pub history: Vec<InfoSample>,
 }
 
 impl Kernel {
@@ -76,17 +76,17 @@ pub struct Report {
 const MOST: usize = 1000;
 
 /// Sampler of a connection in a thread of its own.
-pub(crate) struct Watch<'a> {
+pub(crate) struct InfoSampler<'a> {
     pub(crate) stream: &'a TcpStream,
     pub(crate) clock: Clock,
     pub(crate) every: Span,
-    pub(crate) history: Mutex<Vec<Look>>,
+    pub(crate) history: Mutex<Vec<InfoSample>>,
     pub(crate) over: AtomicBool,
 }
 
-impl<'a> Watch<'a> {
-    pub(crate) fn new(stream: &'a TcpStream, clock: Clock, every: Span) -> Watch<'a> {
-        Watch { stream, clock, every, history: Mutex::new(Vec::new()), over: AtomicBool::new(false) }
+impl<'a> InfoSampler<'a> {
+    pub(crate) fn new(stream: &'a TcpStream, clock: Clock, every: Span) -> InfoSampler<'a> {
+        InfoSampler { stream, clock, every, history: Mutex::new(Vec::new()), over: AtomicBool::new(false) }
     }
 
     /// Samples until [over](Self::over).
@@ -96,7 +96,7 @@ impl<'a> Watch<'a> {
             let Ok(info) = sys::tcp_info(self.stream) else { return };
             let look = look(self.clock.now(), &info);
             if let Ok(mut history) = self.history.lock() {
-                let same = |old: &Look| Look { t: 0.0, ..*old } == Look { t: 0.0, ..look };
+                let same = |old: &InfoSample| InfoSample { t: 0.0, ..*old } == InfoSample { t: 0.0, ..look };
                 if !history.last().is_some_and(same) {
                     history.push(look);
                 }
@@ -124,7 +124,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Samples since the last call, relative to `origin`.
-    pub(crate) fn history(&self, origin: Time) -> Vec<Look> {
+    pub(crate) fn history(&self, origin: Time) -> Vec<InfoSample> {
         let mut history = self.history.lock().map(|mut h| std::mem::take(&mut *h)).unwrap_or_default();
         let from = origin.as_secs_f64();
         for look in &mut history {
@@ -134,8 +134,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn look(now: Time, info: &TcpInfo) -> Look {
-    Look {
+fn look(now: Time, info: &TcpInfo) -> InfoSample {
+    InfoSample {
         t: now.as_secs_f64(),
         cwnd: info.snd_cwnd,
         srtt_us: info.rtt,

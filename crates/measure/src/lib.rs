@@ -6,15 +6,15 @@
 //! clocks. [`server`] and [`client`] drive them. [`plan`] defines the tests, [`entry`] the log, [`summary`]
 //! the results.
 
-pub mod asking;
 pub mod buffer;
 pub mod cause;
 pub mod client;
+pub mod client_protocol;
 pub mod clock;
+mod connections;
 pub mod entry;
 pub mod flow;
 pub mod kernel;
-mod line;
 pub mod message;
 pub mod plan;
 pub mod probe;
@@ -22,12 +22,12 @@ mod pump;
 #[cfg(target_os = "linux")]
 mod recording;
 pub mod server;
-pub mod serving;
+pub mod server_protocol;
 pub mod summary;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(not(target_os = "linux"))]
-#[path = "elsewhere.rs"]
+#[path = "sys_portable.rs"]
 mod sys;
 
 pub use plan::Socket;
@@ -81,7 +81,7 @@ pub enum Error {
         /// Address.
         address: SocketAddr,
         /// Reason.
-        fault: asking::Fault,
+        fault: client_protocol::Fault,
     },
     /// The connection was accepted, but no response arrived.
     #[error("{address} takes connections but does not answer as a `williwaw measure server` does: {why}")]

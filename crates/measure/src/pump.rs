@@ -2,10 +2,10 @@
 //!
 //! Runs until the job is done, the connection is lost or the user stops it.
 
-use crate::asking::{Asking, Fault};
 use crate::cause::Loss;
+use crate::client_protocol::{ClientProtocol, Fault};
 use crate::clock::Clock;
-use crate::flow::Out;
+use crate::flow::Output;
 use base::{Span, Time};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -56,16 +56,16 @@ impl<'a> Pump<'a> {
     /// Runs until the job is done, or until `enough` returns true; it is called when all output is sent.
     pub(crate) fn run(
         &mut self,
-        asking: &mut Asking,
-        mut enough: impl FnMut(&mut Asking) -> bool,
+        asking: &mut ClientProtocol,
+        mut enough: impl FnMut(&mut ClientProtocol) -> bool,
     ) -> Result<(), Broken> {
         let mut buffer = vec![0; 1 << 16];
         loop {
             self.go_on()?;
             while let Some(out) = asking.next_out(self.clock.now()) {
                 match out {
-                    Out::Bytes(bytes) => self.write(&bytes)?,
-                    Out::Payload(mut left) => {
+                    Output::Bytes(bytes) => self.write(&bytes)?,
+                    Output::Payload(mut left) => {
                         while left > 0 {
                             let n = left.min(self.filler.len() as u64);
                             self.write(&self.filler[..n as usize])?;

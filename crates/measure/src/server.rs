@@ -5,14 +5,14 @@
 //! request.
 
 use crate::clock::{self, Clock};
-use crate::flow::Out;
-use crate::kernel::{self, Report, Watch};
+use crate::flow::Output;
+use crate::kernel::{self, InfoSampler, Report};
 use crate::message::{Message, Refusal};
 use crate::probe;
-use crate::serving::{Identity, Places, Rules, Served, Serving};
+use crate::server_protocol::{Identity, Served, ServerLimits, ServerProtocol, Slots};
 use crate::{Error, LOOK, filler, sys};
 use base::{Span, Time};
-use netns::admission::{Lobby, Place};
+use netns::admission::{Admission, AdmittedSlot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
@@ -27,7 +27,7 @@ pub struct Config {
     /// Listening addresses, at least one. Without a token they must be loopback addresses.
     pub addresses: Vec<SocketAddr>,
     /// Limits of clients.
-    pub rules: Rules,
+    pub rules: ServerLimits,
     /// Most concurrent clients.
     pub most: usize,
     /// Receive window offered from the SYN on, bytes; none: system default. A client may request a smaller
@@ -45,12 +45,12 @@ pub struct Event {
     /// The client.
     pub peer: SocketAddr,
     /// Event.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// Event on a connection.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum EventKind {
     /// A job is complete.
     Done(Served),
     /// A client was refused.
@@ -140,7 +140,7 @@ impl Server {
     /// A thread for an address cannot be started.
     pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) -> Result<(), Error> {
         let keys = Mutex::new(Register::default());
-        let (places, lobby) = (Places::new(self.config.most), Lobby::new(WAITING, farewell));
+        let (places, lobby) = (Slots::new(self.config.most), Admission::new(WAITING, farewell));
         let (keys, lobby, places) = (&keys, &lobby, &places);
         // Connections are accepted once all threads run, since clients could use up the thread limit before.
         let ready = OnceLock::new();
@@ -164,7 +164,7 @@ impl Server {
                         if let Err(error) = entered {
                             let text = format!("this server cannot start another thread: {error}");
                             spare.iter().for_each(|stream| refuse(stream, &text));
-                            tell(Event { peer, what: What::Refused(text) });
+                            tell(Event { peer, what: EventKind::Refused(text) });
                         }
                     }
                     lobby.close();
@@ -239,29 +239,29 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn serve(&self, place: &Place<'_>, places: Arc<Places>) {
+    fn serve(&self, place: &AdmittedSlot<'_>, places: Arc<Slots>) {
         let key = secret();
         let config = &self.server.config;
         let identity = Identity { key, port: self.port, name: kernel::name() };
-        let serving = Serving::new(config.rules.clone(), identity, config.pause).within(places);
+        let serving = ServerProtocol::new(config.rules.clone(), identity, config.pause).within(places);
         let clock = Clock::start();
         let mut pump = Pump { client: self, serving, clock, heard: Time::ZERO, key };
         let greeted = pump.greet();
         if !pump.serving.is_welcome() {
             if place.is_evicted() && !self.stop.load(Ordering::Relaxed) {
-                self.happened(What::Refused("newer connections took its place".to_owned()));
+                self.happened(EventKind::Refused("newer connections took its place".to_owned()));
             }
-            self.happened(What::Closed(BTreeMap::new()));
+            self.happened(EventKind::Closed(BTreeMap::new()));
             return;
         }
         place.admit();
-        let watch = Watch::new(&self.stream, clock, LOOK);
+        let watch = InfoSampler::new(&self.stream, clock, LOOK);
         let result = greeted.and_then(|()| {
             std::thread::scope(|scope| {
                 let watching = std::thread::Builder::new().spawn_scoped(scope, || watch.run());
                 if let Err(error) = &watching {
                     let text = format!("this server cannot start another thread: {error}");
-                    self.happened(What::Refused(text.clone()));
+                    self.happened(EventKind::Refused(text.clone()));
                     pump.serving.refuse(Refusal::Busy, text);
                     let _ = pump.serving.take_refusal();
                 }
@@ -276,16 +276,16 @@ impl Client<'_> {
         if let Ok(mut keys) = self.keys.lock() {
             keys.close(key, serde_json::to_string(&info).unwrap_or_default());
         }
-        self.happened(What::Closed(info));
+        self.happened(EventKind::Closed(info));
         if let Err(error) = result
             && pump.serving.is_working()
             && !self.stop.load(Ordering::Relaxed)
         {
-            self.happened(What::Lost(error.to_string()));
+            self.happened(EventKind::Lost(error.to_string()));
         }
     }
 
-    fn happened(&self, what: What) {
+    fn happened(&self, what: EventKind) {
         (self.tell)(Event { peer: self.peer, what });
     }
 }
@@ -293,7 +293,7 @@ impl Client<'_> {
 /// I/O of one connection.
 struct Pump<'a> {
     client: &'a Client<'a>,
-    serving: Serving,
+    serving: ServerProtocol,
     clock: Clock,
     /// Time of the last byte received or accepted by the socket.
     heard: Time,
@@ -313,7 +313,7 @@ impl Pump<'_> {
         let _ = sys::keep_short(stream, crate::UNSENT);
         let mut buffer = [0; 1 << 10];
         while !self.serving.is_welcome() {
-            while let Some(Out::Bytes(bytes)) = self.serving.next_out(self.clock.now()) {
+            while let Some(Output::Bytes(bytes)) = self.serving.next_out(self.clock.now()) {
                 self.write(&bytes)?;
             }
             if self.serving.is_over() {
@@ -337,7 +337,7 @@ impl Pump<'_> {
         // The refusal contains the error.
         let _ = self.serving.on_bytes(self.heard, bytes);
         if let Some(why) = self.serving.take_refusal() {
-            self.client.happened(What::Refused(why));
+            self.client.happened(EventKind::Refused(why));
         }
         if self.serving.is_welcome()
             && let Ok(mut keys) = self.client.keys.lock()
@@ -349,15 +349,15 @@ impl Pump<'_> {
         self.begin();
     }
 
-    fn run(&mut self, watch: &Watch<'_>) -> io::Result<()> {
+    fn run(&mut self, watch: &InfoSampler<'_>) -> io::Result<()> {
         let mut stream = &self.client.stream;
         let filler = filler();
         let mut buffer = vec![0; 1 << 16];
         loop {
             while let Some(out) = self.serving.next_out(self.clock.now()) {
                 match out {
-                    Out::Bytes(bytes) => self.write(&bytes)?,
-                    Out::Payload(mut left) => {
+                    Output::Bytes(bytes) => self.write(&bytes)?,
+                    Output::Payload(mut left) => {
                         while left > 0 {
                             let n = left.min(filler.len() as u64);
                             self.write(&filler[..n as usize])?;
@@ -414,7 +414,7 @@ impl Pump<'_> {
         }
     }
 
-    fn report(&mut self, served: Served, watch: &Watch<'_>) {
+    fn report(&mut self, served: Served, watch: &InfoSampler<'_>) {
         let report = Report {
             received: served.received,
             sent: served.sent,
@@ -425,7 +425,7 @@ impl Pump<'_> {
             closed: false,
         };
         self.serving.report(serde_json::to_string(&report).unwrap_or_default());
-        self.client.happened(What::Done(served));
+        self.client.happened(EventKind::Done(served));
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {

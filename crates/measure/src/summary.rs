@@ -320,7 +320,7 @@ fn measured(name: &'static str, values: &[f64]) -> Option<Measured> {
 mod tests {
     use super::*;
     use crate::flow::Pause;
-    use crate::kernel::Look;
+    use crate::kernel::InfoSample;
 
     /// A transfer down: the server's kernel has sent.
     fn transfer(resent: u64, unneeded: u64, options: u64) -> Run {
@@ -357,7 +357,7 @@ mod tests {
         }
         // What a kernel counts of the handshake is no data: a SYN was sent three times and reported, a SYN ACK twice.
         let mut late = transfer(3, 1, OPTION_SACK);
-        let syn = |retransmissions| Look { retransmissions, ..Look::default() };
+        let syn = |retransmissions| InfoSample { retransmissions, ..InfoSample::default() };
         late.server.kernel.history.push(syn(2));
         late.client.history.push(syn(3));
         late.client.info.extend([("total_retrans", 3), ("dsack_dups", 2)].map(|(k, v)| (k.to_owned(), v)));

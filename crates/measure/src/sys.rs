@@ -160,7 +160,7 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
 
 /// A captured packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedDatagram {
     /// Captured bytes.
     pub(crate) kept: usize,
     /// Packet length, bytes.
@@ -177,7 +177,7 @@ pub(crate) struct Heard {
 const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
 
 /// Reads the next captured packet.
-pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Heard> {
+pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut from: libc::sockaddr_ll = unsafe { zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -198,7 +198,7 @@ pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Heard> {
     let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: this request writes one `timespec`.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS as _, &raw mut at) })?;
-    Ok(Heard {
+    Ok(ReceivedDatagram {
         kept: (n as usize).min(buffer.len()),
         length: n as usize,
         loopback: from.sll_hatype == libc::ARPHRD_LOOPBACK,

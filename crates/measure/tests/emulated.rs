@@ -15,7 +15,7 @@ use measure::client::{Config, measure};
 use measure::entry::{End, Entry, Run};
 use measure::kernel::Kernel;
 use measure::plan::{self, PUBLISHED_SIZES, Plan, Test};
-use measure::server::{Server, What};
+use measure::server::{EventKind, Server};
 use measure::summary::Outcome;
 use netns::clock::Clock;
 use netns::namespace::Namespace;
@@ -123,7 +123,7 @@ fn over_with(
             let server = bound.unwrap().unwrap();
             at_server.enter().unwrap(); // the threads that serve are born where this one is
             let hear = |event: measure::server::Event| {
-                if let What::Closed(info) = event.what {
+                if let EventKind::Closed(info) = event.what {
                     closed.lock().unwrap().push(info);
                 }
             };
@@ -353,13 +353,16 @@ fn sc_08_a_path_with_a_pause_tells_its_conditions() {
         )
     };
     let lost = "[[hop.loss]]\nname = \"errors\"\ndirections = \"down\"\npackets = \"12\"";
-    // The second pause is shorter than the timeout by then.
+    // The second pause is shorter than the sender's timeout (4 s) and its tail probe (two round trips of 2 s) by then,
+    // so that nothing is sent again in vain.
     let cases = [
         ("start = \"6 s\"\nlasts = \"6 s\"", "", 60_000, false),
-        ("start = \"20 s\"\nlasts = \"3 s\"", lost, 150_000, true),
+        ("start = \"7 s\"\nlasts = \"1.5 s\"", lost, 150_000, true),
     ];
     for (gate, loss, bytes, lossy) in cases {
-        let change = |plan: &mut Plan| (plan.socket.mss, plan.socket.window) = (Some(536), Some(40_000));
+        let change = |plan: &mut Plan| {
+            (plan.socket.mss, plan.socket.window, plan.silence) = (Some(536), Some(40_000), 1.0);
+        };
         let steps = vec![(Test::Bulk { down: true, bytes, seconds: 0.0 }, 1)];
         let Some(measured) = over(&hop(gate, loss), change, steps) else { return };
         let found = Outcome::of(&measured.entries).unwrap().tests[0].paused.expect("a pause");

@@ -5,9 +5,9 @@
 mod common;
 
 use common::{Memory, asking, beside, serving};
-use measure::asking::Fault;
 use measure::cause::Cause;
 use measure::client::measure;
+use measure::client_protocol::Fault;
 use measure::entry::{self, Entry, Journal, Run};
 use measure::plan::Test;
 use measure::server::Server;
@@ -271,7 +271,7 @@ fn strangers_do_not_lock_the_server() {
     let at = server.addresses()[0];
     let refused = std::sync::Mutex::new(Vec::new());
     let tell = |event: measure::server::Event| {
-        if let measure::server::What::Refused(why) = event.what {
+        if let measure::server::EventKind::Refused(why) = event.what {
             refused.lock().unwrap().push(why);
         }
     };

@@ -4,10 +4,10 @@
 mod fuzz;
 
 use base::{Span, Time};
-use measure::asking::{Asking, Fault, Request};
-use measure::flow::Out;
+use measure::client_protocol::{ClientProtocol, Fault, Request};
+use measure::flow::Output;
 use measure::message::{Amount, Direction, Job, Message, Refusal, VERSION};
-use measure::serving::{Identity, Rules, Served, Serving};
+use measure::server_protocol::{Identity, Served, ServerLimits, ServerProtocol};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -23,20 +23,24 @@ fn request(job: Job) -> Request {
     }
 }
 
-fn server(rules: Rules) -> Serving {
-    Serving::new(rules, Identity { key: 5, port: 9, name: "test".into() }, Span::from_secs(1))
+fn server(rules: ServerLimits) -> ServerProtocol {
+    ServerProtocol::new(rules, Identity { key: 5, port: 9, name: "test".into() }, Span::from_secs(1))
 }
 
 /// The bytes of what is to be sent; measured ones are zeros.
-fn bytes(out: Out) -> Vec<u8> {
+fn bytes(out: Output) -> Vec<u8> {
     match out {
-        Out::Bytes(bytes) => bytes,
-        Out::Payload(n) => vec![0; n as usize],
+        Output::Bytes(bytes) => bytes,
+        Output::Payload(n) => vec![0; n as usize],
     }
 }
 
 /// Plays a job between the two; a millisecond passes whenever both are silent.
-fn play(asking: &mut Asking, serving: &mut Serving, cut: usize) -> Result<Option<Served>, Fault> {
+fn play(
+    asking: &mut ClientProtocol,
+    serving: &mut ServerProtocol,
+    cut: usize,
+) -> Result<Option<Served>, Fault> {
     let mut now = Time::ZERO;
     let mut seen = None;
     for _ in 0..100_000 {
@@ -91,7 +95,7 @@ proptest! {
         };
         let owed: Vec<u64> = (0..n % 3).collect();
         let asked = Request { owed: owed.clone(), ..request(job) };
-        let (mut asking, mut serving) = (Asking::new(asked), server(Rules::default()));
+        let (mut asking, mut serving) = (ClientProtocol::new(asked), server(ServerLimits::default()));
         let served = play(&mut asking, &mut serving, cut).unwrap().unwrap();
         prop_assert_eq!(served.job, job);
         let (came, went) = asking.bytes();
@@ -122,28 +126,28 @@ proptest! {
     }
 }
 
-fn refusal(rules: Rules, token: &str, job: Job) -> Fault {
-    let mut asking = Asking::new(Request { token: token.into(), ..request(job) });
+fn refusal(rules: ServerLimits, token: &str, job: Job) -> Fault {
+    let mut asking = ClientProtocol::new(Request { token: token.into(), ..request(job) });
     play(&mut asking, &mut server(rules), 1000).expect_err("it should be refused")
 }
 
 #[test]
 fn who_may_not_is_told_why() {
-    let locked = || Rules { token: Some("open sesame".into()), ..Rules::default() };
+    let locked = || ServerLimits { token: Some("open sesame".into()), ..ServerLimits::default() };
     for (token, word) in [("", "asks for a token"), ("open barley", "wrong"), ("open sesame!", "wrong")] {
         match refusal(locked(), token, Job::Probes) {
             Fault::Refused { why: Refusal::Token, text } => assert!(text.contains(word), "{text}"),
             other => panic!("{other}"),
         }
     }
-    let small = Rules { bytes: 1000, lasts: Some(Span::from_secs(1)), ..Rules::default() };
+    let small = ServerLimits { bytes: 1000, lasts: Some(Span::from_secs(1)), ..ServerLimits::default() };
     let up = |amount| Job::Bulk { direction: Direction::Up, amount };
     let many = Job::Transactions { request: 10, reply: 10, count: u32::MAX };
     for job in [up(Amount::Bytes(1001)), up(Amount::Lasts(Span::from_nanos(1_000_000_001))), many] {
         let fault = refusal(small.clone(), "", job);
         assert!(matches!(fault, Fault::Refused { why: Refusal::TooMuch, .. }), "{fault}");
     }
-    let mut asking = Asking::new(Request { token: "open sesame".into(), ..request(Job::Probes) });
+    let mut asking = ClientProtocol::new(Request { token: "open sesame".into(), ..request(Job::Probes) });
     assert!(play(&mut asking, &mut server(locked()), 1).unwrap().is_some());
 }
 
@@ -151,10 +155,10 @@ fn who_may_not_is_told_why() {
 fn another_version_is_told_at_both_ends() {
     let mut old = Message::Hello { version: VERSION, session: 0, token: String::new() }.bytes();
     old[10] = 77; // the version's low byte
-    let mut serving = server(Rules::default());
+    let mut serving = server(ServerLimits::default());
     serving.on_bytes(Time::ZERO, &old).unwrap();
-    let Some(Out::Bytes(answer)) = serving.next_out(Time::ZERO) else { panic!("no answer") };
-    let mut asking = Asking::new(request(Job::Probes));
+    let Some(Output::Bytes(answer)) = serving.next_out(Time::ZERO) else { panic!("no answer") };
+    let mut asking = ClientProtocol::new(request(Job::Probes));
     match asking.on_bytes(Time::ZERO, &answer) {
         Err(Fault::Refused { why: Refusal::Version, text }) => assert!(text.contains("version 77"), "{text}"),
         other => panic!("{other:?}"),
@@ -162,7 +166,7 @@ fn another_version_is_told_at_both_ends() {
     assert!(serving.is_over());
     let mut welcome = Message::Welcome { version: VERSION, key: 0, port: 0, name: String::new() }.bytes();
     welcome[10] = 78;
-    let mut asking = Asking::new(request(Job::Probes));
+    let mut asking = ClientProtocol::new(request(Job::Probes));
     assert_eq!(asking.on_bytes(Time::ZERO, &welcome), Err(Fault::Version(78)));
 }
 

@@ -15,7 +15,7 @@ pub type Farewell = fn(&TcpStream, bool);
 
 /// Waiting places of a listener.
 #[derive(Debug)]
-pub struct Lobby {
+pub struct Admission {
     places: usize,
     farewell: Farewell,
     state: Mutex<State>,
@@ -38,15 +38,15 @@ struct Connection {
 
 /// Place of one connection, released on drop.
 #[derive(Debug)]
-pub struct Place<'a> {
-    lobby: &'a Lobby,
+pub struct AdmittedSlot<'a> {
+    lobby: &'a Admission,
     number: u64,
 }
 
-impl Lobby {
+impl Admission {
     /// Lobby for at most `places` unauthenticated connections.
-    pub fn new(places: usize, farewell: Farewell) -> Lobby {
-        Lobby { places: places.max(1), farewell, state: Mutex::default() }
+    pub fn new(places: usize, farewell: Farewell) -> Admission {
+        Admission { places: places.max(1), farewell, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -57,7 +57,7 @@ impl Lobby {
     ///
     /// # Errors
     /// No file descriptor is left to watch the connection.
-    pub fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<Place<'_>> {
+    pub fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<AdmittedSlot<'_>> {
         let stream = stream.try_clone()?;
         let mut state = self.state();
         let number = state.next;
@@ -70,7 +70,7 @@ impl Lobby {
         {
             state.shut(oldest, self.farewell);
         }
-        Ok(Place { lobby: self, number })
+        Ok(AdmittedSlot { lobby: self, number })
     }
 
     /// Closes all connections, admitted or not, and all later ones.
@@ -104,8 +104,8 @@ impl State {
     }
 }
 
-impl Place<'_> {
-    /// Marks the peer as authenticated: the place is free for others, and only [`Lobby::close`] ends the
+impl AdmittedSlot<'_> {
+    /// Marks the peer as authenticated: the place is free for others, and only [`Admission::close`] ends the
     /// connection.
     pub fn admit(&self) {
         if let Some(connection) = self.lobby.state().connections.get_mut(&self.number) {
@@ -119,7 +119,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for AdmittedSlot<'_> {
     fn drop(&mut self) {
         self.lobby.state().connections.remove(&self.number);
     }
@@ -134,13 +134,13 @@ mod tests {
     fn a_flood_of_one_address_evicts_itself_only() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let lobby = Lobby::new(3, |_, _| ());
+        let lobby = Admission::new(3, |_, _| ());
         let [flood, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|a| a.parse().unwrap());
         let first = lobby.enter(&stream, other).unwrap();
         let admitted = lobby.enter(&stream, flood).unwrap();
         admitted.admit();
-        let places: Vec<Place<'_>> = (0..9).map(|_| lobby.enter(&stream, flood).unwrap()).collect();
-        let evicted: Vec<bool> = places.iter().map(Place::is_evicted).collect();
+        let places: Vec<AdmittedSlot<'_>> = (0..9).map(|_| lobby.enter(&stream, flood).unwrap()).collect();
+        let evicted: Vec<bool> = places.iter().map(AdmittedSlot::is_evicted).collect();
         assert_eq!(evicted, [true, true, true, true, true, true, true, false, false]);
         assert!(!first.is_evicted() && !admitted.is_evicted());
         drop(places);

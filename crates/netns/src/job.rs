@@ -5,7 +5,7 @@
 
 use super::clock::Clock;
 use super::foreground::Foreground;
-use super::keeper::{Keeper, Order, Plan, Status, Streams, Word};
+use super::keeper::{Keeper, KeeperReply, KeeperRequest, Plan, Status, Streams};
 use super::namespace::Namespace;
 use super::sys::{self, process, terminal};
 use crate::Error;
@@ -95,13 +95,13 @@ impl Job<'_> {
         while clock.now() < Time::ZERO + UNTIL_IT_LISTENS && self.space.listening() <= before && !given_up() {
             if sys::readable(&[keeper.fd()], Some(20))[0] {
                 match keeper.hear() {
-                    Some(Word::Started) => {}
-                    Some(Word::Lacks(what)) => ended.lacks.push(what),
-                    Some(Word::Ended(status)) => {
+                    Some(KeeperReply::Started) => {}
+                    Some(KeeperReply::Lacks(what)) => ended.lacks.push(what),
+                    Some(KeeperReply::Ended(status)) => {
                         ended.status = Some(status);
                         return Ok(keeper);
                     }
-                    Some(Word::Stopped) | None => return Ok(keeper),
+                    Some(KeeperReply::Stopped) | None => return Ok(keeper),
                 }
             }
         }
@@ -137,7 +137,7 @@ pub fn look_after(
                 if shared && matches!(signal, libc::SIGINT | libc::SIGQUIT) {
                     continue; // the command is in our group and got the signal from the terminal
                 }
-                keeper.order(Order::Signal(signal));
+                keeper.order(KeeperRequest::Signal(signal));
                 if matches!(signal, libc::SIGTERM | libc::SIGHUP) {
                     until.get_or_insert((clock.now() + PATIENCE, signal));
                 }
@@ -147,18 +147,18 @@ pub fn look_after(
             continue;
         }
         match keeper.hear() {
-            Some(Word::Started) => {}
-            Some(Word::Lacks(what)) => ended.lacks.push(what),
-            Some(Word::Stopped) => {
+            Some(KeeperReply::Started) => {}
+            Some(KeeperReply::Lacks(what)) => ended.lacks.push(what),
+            Some(KeeperReply::Stopped) => {
                 if let Some(terminal) = foreground.and_then(|f| f.terminal.as_ref()) {
                     terminal::take(terminal);
                     // Stops the whole group, as the terminal would have done. Execution continues here when
                     // the outer shell resumes us.
                     let _ = process::signal(0, libc::SIGSTOP);
-                    keeper.order(Order::Resume);
+                    keeper.order(KeeperRequest::Resume);
                 }
             }
-            Some(Word::Ended(status)) => {
+            Some(KeeperReply::Ended(status)) => {
                 ended.ended = Some(clock.now());
                 ended.status = Some(status);
             }

@@ -7,7 +7,7 @@
 //! The keeper is this program again, started with two descriptors ([`keep`]). The first line on its control
 //! socket is its [`Plan`].
 
-use super::mounts::{self, View};
+use super::mounts::{self, MountView};
 use super::namespace::Namespace;
 use super::sys::process::Change;
 use super::sys::{self, process, terminal};
@@ -31,7 +31,7 @@ pub struct Plan {
     /// Environment variables to set.
     pub variables: Vec<(String, OsString)>,
     /// Mounts and files that it sees.
-    pub view: View,
+    pub view: MountView,
     /// User of the command; none: unchanged.
     pub user: Option<User>,
     /// The command gets the foreground of the terminal, if available.
@@ -58,7 +58,7 @@ pub struct Status {
 
 /// Message of a keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Word {
+pub enum KeeperReply {
     /// The command was started.
     Started,
     /// A part of its view is missing.
@@ -71,7 +71,7 @@ pub enum Word {
 
 /// Order to a keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum KeeperRequest {
     /// Sends a signal to all processes.
     Signal(i32),
     /// Moves the command to the foreground, if the terminal is ours, and continues it.
@@ -155,7 +155,7 @@ impl Keeper {
     }
 
     /// Waits for the next message; None if the keeper has ended.
-    pub fn hear(&mut self) -> Option<Word> {
+    pub fn hear(&mut self) -> Option<KeeperReply> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
             Ok(n) if n > 0 => serde_json::from_str(&line).ok(),
@@ -169,14 +169,14 @@ impl Keeper {
     }
 
     /// Sends an order; ignored if the keeper has ended.
-    pub fn order(&mut self, order: Order) {
+    pub fn order(&mut self, order: KeeperRequest) {
         let _ = line(&order).and_then(|line| self.control.write_all(&line));
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.order(Order::End);
+        self.order(KeeperRequest::End);
         let _ = self.control.shutdown(std::net::Shutdown::Both);
         if let Some(starter) = self.starter.take() {
             let _ = starter.join();
@@ -207,14 +207,16 @@ fn kept(control: RawFd, network: RawFd) -> io::Result<()> {
         return Ok(());
     }
     let plan: Plan = serde_json::from_str(&first)?;
-    let mut keeping = Keeping { control, lines, network, terminal: None, child: 0 };
+    let mut keeping = Supervision { control, lines, network, terminal: None, child: 0 };
     match keeping.set_up(&plan) {
         Ok(()) => keeping.look_after(),
-        Err((code, why)) => keeping.tell(&Word::Ended(Status { code, signal: None, fault: Some(why) })),
+        Err((code, why)) => {
+            keeping.tell(&KeeperReply::Ended(Status { code, signal: None, fault: Some(why) }))
+        }
     }
 }
 
-struct Keeping {
+struct Supervision {
     control: UnixStream,
     lines: BufReader<UnixStream>,
     network: OwnedFd,
@@ -227,8 +229,8 @@ const OWN_FAULT: i32 = 125;
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
-impl Keeping {
-    fn tell(&mut self, word: &Word) -> io::Result<()> {
+impl Supervision {
+    fn tell(&mut self, word: &KeeperReply) -> io::Result<()> {
         line(word).and_then(|line| self.control.write_all(&line))
     }
 
@@ -240,7 +242,7 @@ impl Keeping {
         let network = self.network.as_raw_fd();
         let lacks = if plan.outside { mounts::of_helper(network) } else { mounts::arrange(&plan.view) };
         for lack in lacks.map_err(own("arranging what the command sees"))? {
-            self.tell(&Word::Lacks(lack)).map_err(own("telling"))?;
+            self.tell(&KeeperReply::Lacks(lack)).map_err(own("telling"))?;
         }
         if !plan.outside {
             sys::enter_network(network).map_err(own("entering a network namespace"))?;
@@ -277,7 +279,7 @@ impl Keeping {
         })?;
         drop(start_file);
         self.child = child.id() as i32;
-        self.tell(&Word::Started).map_err(own("telling"))
+        self.tell(&KeeperReply::Started).map_err(own("telling"))
     }
 
     /// Supervises the command until it ends or is cancelled. When this process exits, the kernel kills the
@@ -294,14 +296,14 @@ impl Keeping {
                     Change::Exited(code) => (code, None),
                     Change::Killed(signal) => (128 + signal, Some(signal)),
                     Change::Stopped(_) => {
-                        self.tell(&Word::Stopped)?;
+                        self.tell(&KeeperReply::Stopped)?;
                         continue;
                     }
                 };
                 if let Some(terminal) = &self.terminal {
                     terminal::take(terminal);
                 }
-                return self.tell(&Word::Ended(Status { code, signal, fault: None }));
+                return self.tell(&KeeperReply::Ended(Status { code, signal, fault: None }));
             }
             if !self.lines.buffer().is_empty()
                 || sys::readable(&[self.control.as_raw_fd(), children.as_raw_fd()], None)[0]
@@ -311,9 +313,9 @@ impl Keeping {
                     return Ok(());
                 }
                 match serde_json::from_str(&line)? {
-                    Order::Signal(signal) => _ = process::signal(-1, signal),
-                    Order::End => return Ok(()),
-                    Order::Resume => {
+                    KeeperRequest::Signal(signal) => _ = process::signal(-1, signal),
+                    KeeperRequest::End => return Ok(()),
+                    KeeperRequest::Resume => {
                         if let Some(terminal) = &self.terminal
                             && terminal::is_ours(terminal)
                         {

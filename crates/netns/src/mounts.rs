@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Differences from the host.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct View {
+pub struct MountView {
     /// Content of `/etc/hosts`; none: that of the host.
     pub hosts: Option<String>,
     /// Content of `/etc/resolv.conf`; none: that of the host.
@@ -45,7 +45,7 @@ pub fn of_helper(network: RawFd) -> io::Result<Vec<String>> {
 }
 
 /// Applies the view to the calling process, the first in its PID namespace; returns missing parts.
-pub fn arrange(view: &View) -> io::Result<Vec<String>> {
+pub fn arrange(view: &MountView) -> io::Result<Vec<String>> {
     let mut lacks = Vec::new();
     process::unshare_mounts()?;
     let files = [("/etc/hosts", &view.hosts), ("/etc/resolv.conf", &view.resolver)];

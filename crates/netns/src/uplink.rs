@@ -6,8 +6,8 @@
 //! slirp4netns is IPv4 only. It resolves all addresses on its own network, so the machine at the fixed end
 //! answers ARP for those behind the link (RFC 1027). Thus no address translation is needed.
 
-use super::keeper::{Keeper, Plan, Streams, Word};
-use super::mounts::View;
+use super::keeper::{Keeper, KeeperReply, Plan, Streams};
+use super::mounts::MountView;
 use super::namespace::Namespace;
 use super::sys::{self, process};
 use crate::Error;
@@ -137,7 +137,7 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
     let plan = Plan {
         words,
         variables: Vec::new(),
-        view: View::default(),
+        view: MountView::default(),
         user: None,
         terminal: false,
         apart: true,
@@ -160,7 +160,7 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
             continue;
         }
         match keeper.hear() {
-            Some(Word::Ended(status)) => {
+            Some(KeeperReply::Ended(status)) => {
                 return match status.fault {
                     Some(_) if status.code == 127 => Ok(None),
                     Some(fault) => Err(Error::Helper(fault)),

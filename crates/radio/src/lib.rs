@@ -51,6 +51,7 @@
 pub mod bssgp;
 pub mod cell;
 pub mod coding;
+mod crowd;
 pub mod family;
 pub mod framed;
 pub mod llc;

@@ -70,7 +70,7 @@ pub struct Steps(pub Vec<(Tick, f64)>);
 
 impl Steps {
     /// Value at a tick; before the first step, the first value.
-    fn at(&self, now: Tick) -> f64 {
+    pub(crate) fn at(&self, now: Tick) -> f64 {
         let i = self.0.partition_point(|(t, _)| *t <= now);
         self.0.get(i.saturating_sub(1)).map_or(0.0, |(_, v)| *v)
     }

@@ -10,8 +10,10 @@ use base::{Rate, Span, Time};
 use common::{Sink, s};
 use path::{ElementId, Network, Port};
 use proptest::prelude::*;
-use radio::framed::config::{ChannelState, Disconnections, FramedConfig};
+use radio::framed::circuit::Coding;
+use radio::framed::config::{Adaptation, ChannelState, Contention, Disconnections, FramedConfig};
 use radio::framed::element::Framed;
+use radio::quality::Steps;
 
 struct Bench {
     network: Network,
@@ -73,6 +75,72 @@ fn gp_40_gp_48_rates_of_circuits() {
     basic.states[0].rate = [Rate::from_bps(10_000); 2];
     let down = rate(&basic, 0);
     assert!((down / of(10_000.0) - 1.0).abs() < 0.02, "{down}");
+}
+
+/// GP-40: link adaptation in a call. Where C/I is poor for half of the time, the adaptive circuit carries more than
+/// either coding alone, everything arrives in order across the changes, and the changes are few.
+#[test]
+fn gp_40_link_adaptation_in_a_call() {
+    let steps = Steps((0..40).map(|k| (k * 1000, if k % 2 == 0 { 16.0 } else { 7.0 })).collect());
+    let carried = |change: &dyn Fn(&mut FramedConfig)| {
+        let mut config = FramedConfig::hscsd("phone", 3, 1);
+        config.cap = None;
+        config.adaptation = Some(Adaptation {
+            c_over_i: [steps.clone(), steps.clone()],
+            gain: 0.0,
+            every: Span::from_millis(480),
+            hysteresis_db: 2.0,
+        });
+        change(&mut config);
+        let mut b = Bench::new(&config, 1);
+        (0..6000).for_each(|_| b.send(0.0, 576, 0));
+        b.network.run_until(s(800.0));
+        assert!(b.conserved());
+        let got = b.got(0);
+        assert!(got.iter().map(|(_, id)| *id).eq(1..=got.len() as u64), "in order");
+        (got.len(), b.bearer().regradings()[0])
+    };
+    // A hysteresis without end keeps the first coding.
+    let stays = |config: &mut FramedConfig| config.adaptation.as_mut().unwrap().hysteresis_db = 200.0;
+    let slow = |config: &mut FramedConfig| {
+        stays(config);
+        config.timeslots.1 = Coding::F96;
+    };
+    let (adaptive, changes) = carried(&|_| ());
+    let (fast, slow) = (carried(&stays), carried(&slow));
+    assert!(
+        adaptive > fast.0 + fast.0 / 20 && adaptive > slow.0 + slow.0 / 20,
+        "{adaptive} {fast:?} {slow:?}"
+    );
+    // Both directions see each of the 39 changes of C/I.
+    assert_eq!((changes, fast.1, slow.1), (78, 0, 0));
+}
+
+/// GP-40: timeslots in a call. Uploads are faster while only 2 + 2 timeslots are left than with 3 + 1.
+#[test]
+fn gp_40_fallback_gives_uplink_peaks() {
+    let mut config = FramedConfig::hscsd("phone", 3, 1);
+    config.contention = Some(Contention {
+        timeslots: 7,
+        calls: 5.0,
+        call_lasts: Span::from_secs(60),
+        regrade: Span::from_secs(5),
+        fallback: vec![[2, 2], [1, 1]],
+    });
+    let mut b = Bench::new(&config, 2);
+    (0..6000).for_each(|_| b.send(0.0, 576, 1));
+    b.network.run_until(s(1500.0));
+    assert!(b.conserved());
+    let mut windows = vec![0.0; 150];
+    b.got(1).iter().for_each(|(t, _)| windows[(t / 10.0) as usize] += 576.0 * 0.8);
+    let most = windows.iter().fold(0.0_f64, |a, b| a.max(*b));
+    let least = windows[1..].iter().fold(f64::MAX, |a, b| a.min(*b));
+    let line = |slots: f64| slots * 13_400.0 * 576.0 / 585.0;
+    assert!(
+        (most / line(2.0) - 1.0).abs() < 0.05 && (least / line(1.0) - 1.0).abs() < 0.05,
+        "{least} {most}"
+    );
+    assert!(b.bearer().regradings()[1] > 10);
 }
 
 /// GP-41: the connection is lost now and then, for one of three causes, with what is in it.

@@ -284,7 +284,7 @@ impl Trial<'_> {
         }
         // A block with a TLLI has four octets less.
         let room = if self.resolved { 20 } else { 16 };
-        let Some(unit) = self.up.sender.next_octets(tick, room, true) else {
+        let Some(unit) = self.up.sender.next_octets(tick, Scheme::Cs1, room, true) else {
             return self.pcu.uplink(slot, &[]);
         };
         if unit.bsn as usize == self.with_tlli.len() {

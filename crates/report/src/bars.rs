@@ -10,7 +10,7 @@ use crate::text::width;
 /// A bar chart of a paper measured again: groups of bars, each with its interval and its published value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
-    /// What is compared.
+    /// Quantity compared.
     pub title: String,
     /// Unit of all values, for example `s`; empty for ratios.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Bar {
     pub low: f64,
     /// Upper end of its 95 % interval, in the unit of the chart.
     pub high: f64,
-    /// What the paper printed, in the unit of the chart.
+    /// Published value, in the unit of the chart.
     #[serde(default)]
     pub published: Option<f64>,
 }

@@ -26,7 +26,7 @@ pub struct Chart {
     pub spikes: Vec<Interval>,
     /// Expiries of the retransmission timer.
     pub timeouts: Vec<Timeout>,
-    /// What happened in the layers below.
+    /// Events of lower layers.
     pub layers: Vec<Layer>,
     /// Left end of the time axis, s.
     pub from: f64,
@@ -138,7 +138,7 @@ impl Chart {
         svg.finish()
     }
 
-    /// What the shades and the upright lines are.
+    /// Legend of shaded areas and vertical lines.
     fn key(&self) -> String {
         let mut words = Vec::new();
         if !self.spikes.is_empty() {

@@ -111,7 +111,7 @@ struct Happening<'a> {
     detail: &'a str,
 }
 
-/// What a timeout cost, to be written beside the segments it made the sender resend.
+/// Cost of a timeout, drawn beside the segments that it made the sender resend.
 #[derive(Serialize)]
 struct Note {
     t: f64,
@@ -249,7 +249,7 @@ fn layer(layer: &crate::model::Layer) -> Layer<'_> {
     Layer { name: &layer.name, events: events.collect() }
 }
 
-/// What stands beside the unneeded retransmissions of one timeout.
+/// Label of the unneeded retransmissions of one timeout.
 pub(crate) fn note(unneeded: usize) -> String {
     match unneeded {
         1 => "1 segment sent twice for nothing".to_owned(),

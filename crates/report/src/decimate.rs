@@ -39,7 +39,7 @@ fn flush(bucket: &mut Vec<(f64, f64)>, out: &mut Vec<(f64, f64)>) {
 }
 
 /// Vertical strokes `(x, top, bottom)` in order of `x`, pixels growing downward: strokes in one column
-/// that touch and are too small to be told apart become one, so that a dense stretch costs a mark per
+/// that touch and are too small to distinguish become one, so that a dense stretch costs a mark per
 /// column and no gap is painted over.
 pub(crate) fn strokes(marks: impl IntoIterator<Item = (f64, f64, f64)>, column: f64) -> Vec<(f64, f64, f64)> {
     let mut out: Vec<(f64, f64, f64)> = Vec::new();

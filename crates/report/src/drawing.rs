@@ -16,7 +16,7 @@ use crate::{decimate, layers, legend};
 
 /// Pixels of a row of labels.
 const ROW: f64 = 15.0;
-/// How much wider bold words are.
+/// Width of bold text relative to regular text.
 const BOLD: f64 = 1.15;
 /// Shapes nearer than this hide each other, pixels.
 const NEAR: f64 = 2.0;
@@ -78,7 +78,7 @@ impl Picture {
         let entries = self.entries();
         let bottom = h - 30.0 - legend::rows(&entries, w).len() as f64 * legend::LINE;
         let below = layers::height(&self.layers);
-        // What the rows of the layers leave to sequence and panels.
+        // Height left for sequence and panels below the layer rows.
         let room = (bottom - top - below).max(60.0);
         let panel = |present: bool, share: f64| if present { room * share } else { 0.0 };
         // Shares of the height of window, timer and each panel: several panels leave three tenths to the sequence.
@@ -249,7 +249,7 @@ impl Picture {
     ) {
         let segment = self.segment();
         let at = |seq: u64| y.at(seq as f64 / segment);
-        // Where there are many, their lines would be a curtain.
+        // Many such lines would hide the segments.
         let crowd = self.timeouts.len() > 30;
         for (i, timeout) in sorted(&self.timeouts, |e| e.t).into_iter().enumerate() {
             let (x, foot) = (time.at(timeout.t), at(timeout.seq));

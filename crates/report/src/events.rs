@@ -6,11 +6,11 @@ use crate::model::sorted;
 use crate::model::{Kind, Picture};
 use crate::text::{count, escape, grouped};
 
-/// More rows than this help nobody; the rest is counted.
+/// Most rows shown; further events are counted only.
 const ROWS: usize = 400;
 
-/// What happened, in order of time: timeouts, fast retransmits, losses, disturbances and everything
-/// sent again. Segments sent once are only counted.
+/// Events in order of time: timeouts, fast retransmits, losses, disturbances and
+/// retransmissions. Segments sent once are only counted.
 pub(crate) fn html(picture: &Picture, out: &mut String) {
     let mut events: Vec<(f64, &'static str, Option<u64>, String)> = Vec::new();
     for e in sorted(&picture.spikes, |e| e.from) {

@@ -2,7 +2,7 @@
 //!
 //! All cells lie in the page: the table, the values of every repetition, and the time-sequence pictures of the typical
 //! and of the worst repetition. A slider shows another cell without a server. The page has a size limit; pictures
-//! beyond it are left out, and the page says which.
+//! beyond it are left out, with a note on the page.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::text::escape;
 pub struct Explore {
     /// Heading and window title.
     pub title: String,
-    /// How the numbers were made; name and value.
+    /// Provenance of the numbers: name and value.
     pub provenance: Vec<(String, String)>,
     /// The axes, in the order of the grid; the last turns fastest.
     pub axes: Vec<Axis>,
@@ -45,7 +45,7 @@ pub struct Metric {
     pub unit: String,
 }
 
-/// What one cell shows.
+/// Content of one cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Variant {
     /// Repetitions that finished.

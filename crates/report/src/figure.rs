@@ -1,7 +1,7 @@
 //! A figure of a study drawn anew: measured curves over what the study varied, published statements laid under them.
 //!
-//! A statement is an area between two bounds, or a line where both are equal; where it speaks of one value of the
-//! abscissa it is an upright bar. Curves have their 95 % intervals. The abscissa is linear or logarithmic.
+//! A statement is an area between two bounds, or a line where both are equal; for a single abscissa value
+//! it is a vertical bar. Curves have 95 % intervals. The abscissa is linear or logarithmic.
 
 use crate::palette as ink;
 use crate::scale::Scale;
@@ -15,16 +15,16 @@ use std::fmt::Write as _;
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// What the abscissa counts, with its unit.
+    /// Label of the abscissa, with its unit.
     pub x: String,
-    /// What the ordinate counts, with its unit.
+    /// Label of the ordinate, with its unit.
     pub y: String,
     /// The abscissa is logarithmic.
     #[serde(default)]
     pub logarithmic: bool,
-    /// What was measured.
+    /// Measured curves.
     pub curves: Vec<Curve>,
-    /// What was published.
+    /// Published statements.
     #[serde(default)]
     pub statements: Vec<Statement>,
 }
@@ -32,7 +32,7 @@ pub struct Figure {
 /// A measured curve.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What it is.
+    /// Label.
     pub name: String,
     /// Abscissa, mean, and the ends of the mean's 95 % interval.
     pub points: Vec<[f64; 4]>,
@@ -41,7 +41,7 @@ pub struct Curve {
 /// A published statement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// What it says.
+    /// Text of the statement.
     pub name: String,
     /// Abscissa and the bounds that it sets there.
     pub points: Vec<[f64; 3]>,
@@ -110,7 +110,7 @@ impl Figure {
         svg.finish()
     }
 
-    /// Where a value of the abscissa lies on its scale.
+    /// Position of an abscissa value on its scale.
     fn place(&self, x: f64) -> f64 {
         if self.logarithmic { x.max(f64::MIN_POSITIVE).log10() } else { x }
     }
@@ -189,7 +189,7 @@ impl Figure {
         svg.path(&marks, &fill(colour));
     }
 
-    /// What the key says, wrapped to a width.
+    /// Text of the key, wrapped to a width.
     fn key(&self, room: f64) -> Vec<(Mark, Vec<String>)> {
         let curves = self.curves.iter().enumerate().map(|(i, c)| (Mark::Curve(i), lines(&c.name, room)));
         let published = |s: &Statement| lines(&format!("published: {}", s.name), room);
@@ -213,7 +213,7 @@ impl Figure {
     }
 }
 
-/// What stands before a line of the key.
+/// Symbol before a line of the key.
 #[derive(Clone, Copy)]
 enum Mark {
     Curve(usize),

@@ -20,13 +20,13 @@ const MARGIN: f64 = 14.0;
 /// A timeout and what happened below while its segment was under way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Under {
-    /// When the timer expired, s.
+    /// Time of the expiry, s.
     pub t: f64,
     /// The verdict on it.
     pub kind: Truth,
-    /// When the segment had last been sent before, s: the timer waited from about then on.
+    /// Previous transmission of the segment, s: the timer ran from about then on.
     pub since: f64,
-    /// What lies between the two, layer by layer.
+    /// Events between both times, by layer.
     pub events: Vec<UnderEvent>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
                 svg.path(&mark, &line_style(ink::LAYER_WORDS, 1.4, ""));
             }
         }
-        // What lasts has its words first, what does not where there is room.
+        // Intervals get their labels first, instants where room is left.
         let mut taken: Vec<(f64, f64)> = Vec::new();
         let (bands, flags): (Vec<_>, Vec<_>) = shown.into_iter().partition(|e| e.until.is_some());
         for event in bands.into_iter().chain(flags) {
@@ -111,7 +111,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
     }
 }
 
-/// A name that fits into so many pixels.
+/// Shortens a name to a width in pixels.
 fn clipped(name: &str, room: f64) -> String {
     // Fonts differ in width by so much.
     let room = room * 0.85;

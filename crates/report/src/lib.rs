@@ -4,10 +4,10 @@
 //! carries its data, its style and its program, and opens from disk without a network.
 //!
 //! - [`Picture`] is one flow as a time-sequence picture with the panels below it: the window and the
-//!   retransmission timer. [`Picture::caption`] tells its story in two or three sentences,
+//!   retransmission timer. [`Picture::caption`] describes it in two or three sentences,
 //!   [`Picture::svg`] draws it for a paper.
-//! - [`Chart`] is one value over time, or a few that share an axis. [`Layer`]s under either show what happened
-//!   below the transport; [`under`] says which of it lies under which timeout.
+//! - [`Chart`] is one value over time, or a few that share an axis. [`Layer`]s under either show the events
+//!   in lower layers; [`under`] gives those during the wait for a timeout.
 //! - [`Figure`] is a figure of a study with its published statements under the curves.
 //! - [`Map`] is a radio network with its mobiles, moment by moment.
 //! - [`Table`] and [`Bars`] hold published values beside measured ones.

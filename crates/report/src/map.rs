@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub struct Map {
     /// Heading.
     pub title: String,
-    /// What is seen.
+    /// Content of the map.
     pub caption: String,
     /// The two sides of the area as vectors, m.
     pub sides: [[f64; 2]; 2],
@@ -24,7 +24,7 @@ pub struct Map {
     pub ground: Vec<f32>,
     /// The serving cell there.
     pub serving: Vec<u32>,
-    /// Where sites stand, m.
+    /// Positions of sites, m.
     pub sites: Vec<[f64; 2]>,
     /// Boresights of the sectors of a site, degrees from the x axis.
     pub boresights: Vec<f64>,
@@ -37,13 +37,13 @@ pub struct Map {
 /// The mobiles at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// Place (m) and state of each.
     pub mobiles: Vec<(f64, f64, State)>,
 }
 
-/// What a mobile does.
+/// State of a mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum State {
     /// Nothing to receive.
@@ -58,9 +58,9 @@ pub enum State {
 /// A mobile has changed its cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
-    /// Where, m.
+    /// Position, m.
     pub at: [f64; 2],
 }
 
@@ -259,7 +259,7 @@ impl Map {
         );
     }
 
-    /// What the page's program needs: pixels and letters of states, and cell changes.
+    /// Data for the page's script: pixels and letters of states, and cell changes.
     fn data(&self) -> String {
         let tenth = |v: f64| if v.is_finite() { (v * 10.0).round() / 10.0 } else { 0.0 };
         let moments = self.moments.iter().map(|m| {

@@ -1,4 +1,4 @@
-//! What a time-sequence picture is made of.
+//! Data model of a time-sequence picture: segments, ACKs, timeouts, outages, panels.
 //!
 //! All times are seconds from t = 0, the start of the first workload. All sequence numbers are stream
 //! offsets in bytes and never wrap; an event covers the bytes `seq..end`. Lists need not be sorted.
@@ -51,7 +51,7 @@ pub struct Picture {
     /// Lines over time below the sequence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panels: Vec<Panel>,
-    /// What happened in the layers below, each a row of its own.
+    /// Events of lower layers, one row per layer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<Layer>,
     /// Left end of the time axis, s.
@@ -77,7 +77,7 @@ pub enum Kind {
     Retransmission,
     /// Sent again although an earlier copy of all its bytes reaches the receiver.
     Unneeded,
-    /// Sent again, and nothing tells whether that was needed: a capture does not see everything.
+    /// A retransmission without a verdict: the capture lacks evidence.
     Unknown,
 }
 
@@ -90,14 +90,14 @@ pub enum Truth {
     /// Anything else.
     #[default]
     Genuine,
-    /// Nothing tells: a capture does not see everything.
+    /// Unknown: the capture lacks evidence.
     Unknown,
 }
 
 /// A data segment leaves the sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// First byte.
     pub seq: u64,
@@ -110,7 +110,7 @@ pub struct Sent {
 /// A data segment reaches the receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Received {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// First byte.
     pub seq: u64,
@@ -124,7 +124,7 @@ pub struct Received {
 /// An acknowledgement reaches the sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ack {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// The byte the receiver expects next.
     pub ack: u64,
@@ -142,13 +142,13 @@ pub struct Ack {
 /// A data segment is lost on the way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drop {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// First byte.
     pub seq: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Where and why, for example `radio: queue full`.
+    /// Place and reason, for example `radio: queue full`.
     #[serde(default)]
     pub place: String,
 }
@@ -156,20 +156,20 @@ pub struct Drop {
 /// The retransmission timer expires.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeout {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// First byte of the segment it resends.
     pub seq: u64,
-    /// What it really was.
+    /// True verdict.
     pub truth: Truth,
     /// Of a spurious timeout: `delayed`, `ack_lost` or `ack_delayed`.
     #[serde(default)]
     pub cause: Option<String>,
-    /// What the sender's detector said: `spurious`, `genuine`, or the name of the detector that called
-    /// it spurious (`eifel`, `frto`, `dsack`); `unknown` where nobody saw what it said.
+    /// Verdict of the sender's detector: `spurious`, `genuine`, or the name of the detector that called
+    /// it spurious (`eifel`, `frto`, `dsack`); `unknown` if its verdict was not observed.
     #[serde(default)]
     pub detected: Option<String>,
-    /// When the detector said so, s.
+    /// Time of the detector's verdict, s.
     #[serde(default)]
     pub detected_at: Option<f64>,
 }
@@ -177,11 +177,11 @@ pub struct Timeout {
 /// Duplicate acknowledgements make the sender resend a segment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FastRetransmit {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// First byte of the segment it resends.
     pub seq: u64,
-    /// What it really was.
+    /// True verdict.
     pub truth: Truth,
 }
 
@@ -192,7 +192,7 @@ pub struct Interval {
     pub from: f64,
     /// End, s.
     pub until: f64,
-    /// What happened, for example `cell reselection`.
+    /// Event, for example `cell reselection`.
     #[serde(default)]
     pub name: String,
 }
@@ -200,7 +200,7 @@ pub struct Interval {
 /// The sender's window from this moment on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSample {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// Congestion window, bytes of payload.
     pub cwnd: u64,
@@ -214,7 +214,7 @@ pub struct WindowSample {
 /// The sender's timer estimate from this moment on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimerSample {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// Retransmission timeout with its back-off, s.
     pub rto: f64,
@@ -227,7 +227,7 @@ pub struct TimerSample {
 /// Lines over time that share an axis of values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
-    /// What the axis counts, for example `bytes`.
+    /// Quantity on the axis, for example `bytes`.
     pub unit: String,
     /// The lines.
     pub series: Vec<Series>,
@@ -236,11 +236,11 @@ pub struct Panel {
 /// One value over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it is.
+    /// Label.
     pub name: String,
     /// Its colour.
     pub ink: Ink,
-    /// How it is drawn.
+    /// Line style.
     pub style: Style,
     /// Time (s) and value, in the order of time. A value that is no number is a gap.
     pub points: Vec<[f64; 2]>,
@@ -259,7 +259,7 @@ pub enum Ink {
     Limit,
 }
 
-/// How a line is drawn.
+/// Line style.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {
@@ -275,19 +275,19 @@ pub enum Style {
 pub struct Layer {
     /// Its name, for example `radio`.
     pub name: String,
-    /// What happened there.
+    /// Events of the layer.
     pub events: Vec<LayerEvent>,
 }
 
 /// Something that happened in a lower layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayerEvent {
-    /// When, s.
+    /// Time, s.
     pub t: f64,
     /// Until when, s, if it lasts.
     #[serde(default)]
     pub until: Option<f64>,
-    /// What, for example `cell reselection`.
+    /// Event, for example `cell reselection`.
     pub event: String,
     /// More about it; may be empty.
     #[serde(default)]
@@ -298,7 +298,7 @@ pub struct LayerEvent {
 }
 
 impl LayerEvent {
-    /// When it is over: at once, if it does not last.
+    /// End of the event; equal to its start for an instant.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.until.filter(|until| until.is_finite()).map_or(self.t, |until| until.max(self.t))

@@ -19,7 +19,7 @@ use crate::text::{escape, prose};
 pub struct Page {
     /// Heading and window title.
     pub title: String,
-    /// How the numbers were made: version, scenario hash, seed, lateness; name and value.
+    /// Provenance: version, scenario hash, seed, lateness; name and value.
     #[serde(default)]
     pub provenance: Vec<(String, String)>,
     /// In reading order.
@@ -41,7 +41,7 @@ pub struct Section {
     pub items: Vec<Item>,
 }
 
-/// What a section can hold.
+/// Content of a section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Item {
@@ -218,8 +218,8 @@ fn figure_html(figure: &Figure, out: &mut String) {
 }
 
 impl Picture {
-    /// The figure of [`Page::html`] alone: story, static drawing, data and table of events, without the program that
-    /// makes it live. `number` tells figures of one document apart.
+    /// The figure of [`Page::html`] alone: caption, static drawing, data and table of events, without the
+    /// script that makes it interactive. `number` distinguishes figures of one document.
     #[must_use]
     pub fn figure(&self, number: usize) -> String {
         let mut out = String::with_capacity(32 * 1024);

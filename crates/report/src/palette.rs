@@ -11,9 +11,9 @@ pub(crate) const GRID: &str = "#e3e6ea";
 pub(crate) const NEEDED: &str = "#0072b2";
 /// Unneeded retransmissions and spurious timeouts.
 pub(crate) const UNNEEDED: &str = "#d55e00";
-/// Retransmissions and timeouts of which nothing tells whether they were needed.
+/// Retransmissions and timeouts without a verdict.
 pub(crate) const UNKNOWN: &str = "#6e7681";
-/// What happened in lower layers.
+/// Events of lower layers.
 pub(crate) const LAYER: &str = "#b9a3d6";
 /// Words about it.
 pub(crate) const LAYER_WORDS: &str = "#54357f";

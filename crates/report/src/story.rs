@@ -1,5 +1,5 @@
-//! What happened, in words: the timeouts of a picture gathered into episodes, and the caption that tells
-//! a newcomer what to see. Everything is computed from the picture.
+//! Caption of a time-sequence picture: timeouts grouped into episodes, described in sentences for a
+//! newcomer. Everything is computed from the picture.
 
 use crate::model::{Drop, Interval, Kind, Picture, Timeout, Truth};
 use crate::text::{capital, count, grouped, seconds};
@@ -11,13 +11,13 @@ pub(crate) struct Episode<'a> {
     pub(crate) first: &'a Timeout,
     /// The last expiry, which carries the detector's last word.
     pub(crate) last: &'a Timeout,
-    /// How many expiries.
+    /// Number of expiries.
     pub(crate) expiries: usize,
     /// Segments resent though an earlier copy arrives.
     pub(crate) unneeded: usize,
     /// Segments resent and needed.
     pub(crate) needed: usize,
-    /// Segments resent of which nothing tells.
+    /// Segments resent without a verdict.
     pub(crate) unknown: usize,
     /// Time of the first and the last unneeded retransmission, s.
     pub(crate) times: (f64, f64),
@@ -36,19 +36,19 @@ impl Episode<'_> {
     }
 }
 
-/// What the sender's detector said of a timeout, read from its free word.
+/// Verdict of the sender's detector on a timeout, parsed from its free text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Detection<'a> {
     /// Its verdict.
     pub(crate) verdict: Truth,
     /// Its name, where the word is a name.
     pub(crate) by: Option<&'a str>,
-    /// When, s.
+    /// Time, s.
     pub(crate) at: Option<f64>,
 }
 
 impl Timeout {
-    /// What the detector said, if it said anything.
+    /// Verdict of the detector, if any.
     pub(crate) fn detection(&self) -> Option<Detection<'_>> {
         let at = self.detected_at.filter(|t| t.is_finite());
         match self.detected.as_deref().map(str::trim) {
@@ -332,7 +332,7 @@ impl Picture {
         format!("{what}{cut}.")
     }
 
-    /// What the timeout did to the window, as the tail of a sentence.
+    /// Effect of the timeout on the window, as the end of a sentence.
     fn window_cut(&self, episode: &Episode<'_>) -> String {
         let before = self.window.iter().filter(|e| e.t < episode.first.t).max_by(|a, b| a.t.total_cmp(&b.t));
         let after = self
@@ -364,8 +364,8 @@ impl Picture {
         Some(format!("Their duplicate acknowledgements then set off a spurious fast retransmit at {at}."))
     }
 
-    /// Each expiry is a timeout and has a verdict of its own, as everywhere else; how many stories they make is told
-    /// beside.
+    /// Total of timeouts by verdict. Each expiry counts as a timeout with its own verdict; the number of
+    /// episodes is given beside it.
     fn total_sentence(&self, episodes: &[Episode<'_>]) -> String {
         let all = || self.timeouts.iter().filter(|e| e.t.is_finite());
         let of = |truth: Truth| all().filter(|e| e.truth == truth).count();

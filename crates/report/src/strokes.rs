@@ -15,7 +15,7 @@ pub(crate) const RIGHT: f64 = 14.0;
 /// Finest distance of two marks, pixels.
 pub(crate) const FINE: f64 = 0.5;
 
-/// A text in lines of so many pixels, broken at spaces.
+/// Breaks a text at spaces into lines of at most this width in pixels.
 pub(crate) fn lines(text: &str, room: f64) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::text::escape;
 
-/// Where a text hangs on its point.
+/// Anchor of a text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Anchor {
     Start,

@@ -10,7 +10,7 @@ use crate::text::{escape, prose};
 /// A table with verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What the table says.
+    /// Caption.
     pub title: String,
     /// Heads of the columns; the first column names the rows.
     pub columns: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Table {
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What it says; a line break starts a second, smaller line.
+    /// Text; a line break starts a second line in a smaller font.
     pub text: String,
     /// Its verdict.
     #[serde(default)]
@@ -106,7 +106,7 @@ impl From<&str> for Cell {
 }
 
 impl Table {
-    /// How many cells carry each verdict, in words; empty where none does.
+    /// Number of cells by verdict, as text; empty without verdicts.
     #[must_use]
     pub fn summary(&self) -> String {
         let of = |state| self.rows.iter().flatten().filter(|c| c.state == state).count();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// Text for an element or a quoted attribute of HTML or SVG.
 ///
-/// Characters that XML 1.0 forbids become U+FFFD, so that a drawing stays well-formed whatever a name holds.
+/// Characters that XML 1.0 forbids become U+FFFD, so that a drawing is well-formed for any name.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {

@@ -4,7 +4,7 @@
 //! them, to a relative 1e-5.
 //!
 //! One formula is offered, the retransmission timer of RFC 6298. Rows of one list are a history: a row
-//! with `rtt` is a sample, one with `timeouts` so many expirations; a row with a list of `samples` begins
+//! with `rtt` is a sample, one with `timeouts` a number of expiries; a row with a list of `samples` begins
 //! a history of its own. `srtt`, `rttvar` and `rto` are compared after the row, or after each sample if
 //! they are lists. Parameters stand beside the rows or in `[options]`: `rto_min`, `rto_max`,
 //! `rto_initial`, `granularity`. Tables of other formulas are unsupported, and so is a word not known here.
@@ -18,7 +18,7 @@ use transport::tcp::Config;
 
 const EMPTY: &str = "a script without events and without rows to compare";
 
-/// How far a value may be off, relatively.
+/// Relative tolerance of a value.
 const TOLERANCE: f64 = 1e-5;
 
 /// Checks a table.
@@ -37,7 +37,7 @@ fn rows(dialogue: &Dialogue) -> Result<Verdict, String> {
         return Err(format!("a table of RFC {}", dialogue.rfc.join(", ")));
     }
     let mut config = Config::default().rto;
-    // A table says which granularity it means; without a word it is none to speak of.
+    // A table gives its clock granularity; the default is negligible.
     config.tick = Span::from_nanos(1);
     for (key, value) in dialogue.options.iter().chain(scalars(&dialogue.table)) {
         parameter(&mut config, key, value)?;
@@ -63,7 +63,7 @@ fn rows(dialogue: &Dialogue) -> Result<Verdict, String> {
     Ok(Verdict::Pass { unasked: 0 })
 }
 
-/// What stands beside the rows: tables of parameters count as if they stood alone.
+/// Scalars beside the rows; tables of parameters count as if they stood alone.
 fn scalars(table: &Table) -> impl Iterator<Item = (&String, &Value)> {
     table.iter().flat_map(|(key, value)| match value {
         Value::Table(inner) => inner.iter().collect::<Vec<_>>(),

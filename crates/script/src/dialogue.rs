@@ -2,8 +2,8 @@
 //!
 //! Its words, as they are written, and where each stands.
 //!
-//! A word that this does not know is kept by name: whoever plays the dialogue calls it unsupported, since
-//! what it would have changed cannot be guessed.
+//! Unknown words are kept by name: the player calls such a dialogue unsupported, since
+//! their effect cannot be guessed.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -15,15 +15,15 @@ pub struct Dialogue {
     pub id: String,
     /// The claim.
     pub title: String,
-    /// Where it comes from.
+    /// Source.
     pub source: String,
     /// RFC numbers, with sections if the author gave some.
     pub rfc: Vec<String>,
-    /// Anything else worth saying.
+    /// Further notes.
     pub notes: String,
-    /// What is tested.
+    /// TCP options of the end under test.
     pub options: BTreeMap<String, Value>,
-    /// What happens.
+    /// Events, in order.
     pub events: Vec<Event>,
     /// Rows of a table of arithmetic, if it is one: see [`crate::arithmetic`].
     pub table: Table,
@@ -34,9 +34,9 @@ pub struct Dialogue {
 /// One event.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// When, seconds.
+    /// Time, seconds.
     pub t: f64,
-    /// What.
+    /// Event or expectation.
     pub what: What,
     /// The line its table begins on, from 1.
     pub line: usize,
@@ -45,10 +45,10 @@ pub struct Event {
 /// A range of bytes, `[first, one past the last]`.
 pub type Range = [u64; 2];
 
-/// What happens or must happen.
+/// Event or expectation.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// The application writes so many bytes.
+    /// The application writes this number of bytes.
     AppWrite(u64),
     /// An acknowledgement comes in.
     Ack(Ack),
@@ -71,7 +71,7 @@ pub struct Ack {
     pub ack: u64,
     /// SACK blocks, first one first.
     pub sack: Vec<Range>,
-    /// The first block reports a duplicate; it says so by itself, this is for the reader.
+    /// The first block is a DSACK. Implied by its range; a hint for readers.
     pub dsack_first: bool,
     /// The time whose timestamp is echoed, seconds.
     pub tsecr: Option<f64>,
@@ -90,7 +90,7 @@ pub struct Receive {
     pub seq: u64,
     /// One past the last.
     pub end: u64,
-    /// When it was sent, for its timestamp; the event's time if absent.
+    /// Send time for its timestamp; default: the event's time.
     pub tsval: Option<f64>,
     /// Congestion was experienced.
     pub ce: bool,
@@ -115,22 +115,22 @@ pub struct ExpectAck {
     pub ece: Option<bool>,
     /// Window offered, bytes.
     pub window: Option<u64>,
-    /// How late it may be, seconds.
+    /// Maximum lateness, seconds.
     pub tol: Option<f64>,
 }
 
-/// What must leave.
+/// Segments that must leave.
 #[derive(Clone, Debug, Default)]
 pub struct Expect {
     /// Ranges; segmentation is free, adjacent ranges may merge.
     pub send: Vec<Range>,
-    /// How late it may be, seconds.
+    /// Maximum lateness, seconds.
     pub tol: Option<f64>,
     /// They are retransmissions.
     pub rtx: bool,
     /// In any order.
     pub any_order: bool,
-    /// So many more segments may follow.
+    /// Number of further segments that may follow.
     pub extra_mss: f64,
     /// Ranges that may leave too.
     pub may_send: Vec<Range>,
@@ -144,7 +144,7 @@ pub struct Expect {
     pub any_new_ok: bool,
     /// Nothing is resent.
     pub no_rtx: bool,
-    /// Whatever else leaves is right.
+    /// Any other segment is permitted.
     pub any_send_ok: bool,
     /// The first new segment carries CWR.
     pub first_new_has_cwr: bool,
@@ -159,7 +159,7 @@ pub struct Unreadable {
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Error.
     pub message: String,
 }
 
@@ -223,7 +223,7 @@ impl Dialogue {
         Ok(out)
     }
 
-    /// What comes in comes in order, each at its time or later.
+    /// Checks that arrivals are in order, each at its time or later.
     fn in_order(&self) -> Result<(), Unreadable> {
         let mut last = (f64::NEG_INFINITY, 0);
         for Event { t, what, line } in &self.events {

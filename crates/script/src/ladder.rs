@@ -1,7 +1,7 @@
 //! Ladder diagram of a dialogue.
 //!
-//! A ladder between two columns, the peer on the left and who is tested on the right, a line for everything that
-//! crossed over or was decided, narrow enough for any terminal.
+//! Ladder diagram with two columns, the peer on the left and the tested end on the right. One line for each
+//! segment or decision, narrow enough for any terminal.
 
 use crate::stage::{Happening, Moment};
 use crate::verdict::{Arrow, Failure, Rung};
@@ -10,7 +10,7 @@ use base::event::Event;
 use base::tcp::Segment;
 use std::fmt::Write;
 
-/// How to draw it.
+/// Drawing options.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Columns to stay within; from 40 on it is kept.

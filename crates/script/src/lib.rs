@@ -1,4 +1,4 @@
-//! A scripted peer: a script says what comes in and what must leave, and when; it is played against
+//! Scripted peer: a script with arrivals, expected segments and times, played against
 //! one sender or receiver in virtual time.
 //!
 //! The notation is a TOML file (format 1): `[options]` choose the TCP, `[[event]]`s are played in the
@@ -35,7 +35,7 @@ pub enum Script {
 }
 
 impl Script {
-    /// Reads a script; the ending of its file's name tells the notation.
+    /// Reads a script; the extension of its file name gives the notation.
     pub fn read(file: &std::path::Path, text: &str) -> Result<Script, Unreadable> {
         if file.extension().is_some_and(|e| e == "pkt") {
             return Ok(Script::Packetdrill(packetdrill::Script::read(text)?));
@@ -46,7 +46,7 @@ impl Script {
         Ok(Script::Dialogue(Dialogue::read(text)?))
     }
 
-    /// Its name, if it says one.
+    /// Its name, if any.
     pub fn id(&self) -> Option<&str> {
         match self {
             Script::Dialogue(dialogue) => Some(&dialogue.id),
@@ -55,7 +55,7 @@ impl Script {
         }
     }
 
-    /// What it asks of values that nothing here knows by that name.
+    /// Names of requested values that are unknown here.
     pub fn unknown_values(&self) -> Vec<String> {
         match self {
             Script::Dialogue(dialogue) => dialogue.unknown_values(),

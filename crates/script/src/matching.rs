@@ -10,13 +10,13 @@ use base::tcp::Segment;
 /// A segment that left, in the dialogue's numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Left {
-    /// When, seconds of the dialogue.
+    /// Time, seconds of the dialogue.
     pub(crate) t: f64,
     pub(crate) range: Range,
     pub(crate) segment: Segment,
     /// Some of it had left before.
     pub(crate) again: bool,
-    /// Where it stands in the log.
+    /// Position in the log.
     pub(crate) moment: usize,
 }
 
@@ -26,7 +26,7 @@ impl Left {
     }
 }
 
-/// What came of it.
+/// Result of the comparison.
 pub(crate) enum Match {
     /// All is as written; these segments, by their place in the list, belong to something else.
     Good(Vec<usize>),
@@ -34,7 +34,7 @@ pub(crate) enum Match {
     Bad(&'static str, Option<usize>),
 }
 
-/// Compares. `leave` says whether something else may take what this does not ask for.
+/// Compares. `leave`: segments not asked for here may match another expectation.
 pub(crate) fn compare(expect: &Expect, left: &[Left], mss: u64, earliest: f64, leave: bool) -> Match {
     if expect.no_rtx
         && let Some(i) = left.iter().position(|l| l.again)

@@ -60,7 +60,7 @@ const NAMES: &[&str] = &[
     "spurious_detected",
 ];
 
-/// The value that a key speaks of, and how.
+/// Value named by a key, and its bound.
 fn bound_of(key: &str) -> (&str, Bound) {
     match key {
         k if k.ends_with("_min") => (&k[..k.len() - 4], Bound::Least),
@@ -120,7 +120,7 @@ enum Bound {
     Exactly,
 }
 
-/// As many decimals as say something.
+/// Significant decimals only.
 fn number_of(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -22,7 +22,7 @@ pub struct Options {
 /// The word that is not offered, or what is wrong with it.
 pub type Unsupported = String;
 
-/// What the notation says of absent keys, as options of the project.
+/// Defaults of the notation for absent keys, as options of the project.
 const DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "newreno"),
     ("sack", "false"),

@@ -3,8 +3,8 @@
 //! Events are played in order; between them its timers run. The first thing that is not as written ends the dialogue,
 //! with what was expected, what was seen, and everything that passed before.
 //!
-//! What leaves is looked at where the dialogue says so (`expect`, `silence`, `expect_ack`). Segments that
-//! leave where it says nothing are counted; a strict player objects to them.
+//! Segments are checked where the dialogue asks for it (`expect`, `silence`, `expect_ack`). Elsewhere
+//! they are only counted; a strict player reports them.
 
 use crate::arithmetic;
 use crate::dialogue::{Ack, Dialogue, Event, Expect, ExpectAck, Range, Receive, What};
@@ -21,15 +21,15 @@ use transport::tcp::{Role, ecn};
 
 /// t = 0 of a dialogue: late enough for any handshake before it.
 const ORIGIN: f64 = 1000.0;
-/// How late something expected may be, unless the dialogue says otherwise, seconds.
+/// Default of the maximum lateness of an expected segment, seconds.
 const TOLERANCE: f64 = 0.01;
 /// An echoed time this close to that of a segment means its timestamp.
 const ECHO: f64 = 0.02;
 
-/// How closely a dialogue is read.
+/// Strictness of a dialogue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reading {
-    /// As the notation says: what leaves where nothing is said of it does not matter.
+    /// Segments in times without expectations are permitted.
     #[default]
     AsWritten,
     /// Everything that leaves must have been expected.
@@ -42,14 +42,14 @@ struct Player<'a> {
     reading: Reading,
     /// Sent since the last injected event and not yet expected.
     left: Vec<Left>,
-    /// How much of the log has been looked at.
+    /// Length of the log checked so far.
     seen: usize,
     window: u64,
-    /// What the peer echoes if the dialogue does not say.
+    /// Default of the peer's timestamp echo.
     echo: Time,
-    /// When each segment, by its first byte, was last sent.
+    /// Last send time of each segment, by its first byte.
     sent_at: BTreeMap<u64, Time>,
-    /// When anything was sent, for `tsecr`.
+    /// Send times, for `tsecr`.
     instants: Vec<Time>,
     unasked: usize,
     /// Nothing leaves before, seconds.
@@ -57,7 +57,7 @@ struct Player<'a> {
     rest: &'a [Event],
 }
 
-/// What is wrong: why, expected, seen.
+/// Failure: reason, expected, seen.
 struct Wrong {
     t: f64,
     why: String,
@@ -236,7 +236,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// What left in a silence is wrong.
+    /// Fails if a segment left during a silence.
     fn keep_quiet(&mut self) -> Result<(), Wrong> {
         let until = self.quiet_until;
         let Some(l) = self.asked_about().find(|l| l.t < until - SAME.as_secs_f64()).copied() else {
@@ -270,7 +270,7 @@ impl<'a> Player<'a> {
         self.seen = self.stage.log.len();
     }
 
-    /// What left and counts: data of a sender; of a receiver everything.
+    /// Segments that count: data of a sender, everything of a receiver.
     fn asked_about(&self) -> impl Iterator<Item = &Left> {
         self.left.iter().filter(|l| self.options.receiver || l.is_data())
     }
@@ -533,9 +533,8 @@ fn before(t: Time) -> Time {
     Time::from_nanos(t.as_nanos().saturating_sub(SAME.as_nanos()))
 }
 
-/// The first byte that a receiver's dialogue expects. Its first acknowledgement tells: what came before
-/// it either leads up to it without a gap, and then begins where the receiver does, or it does not, and
-/// then the receiver still waits for what it acknowledges.
+/// First byte expected by the receiver of a dialogue, from its first ACK. If the segments before that ACK lead up to
+/// it without a gap, the receiver starts at the first of them. Otherwise it starts at the byte acknowledged.
 fn first_byte(dialogue: &Dialogue) -> u64 {
     let mut came: Vec<Range> = Vec::new();
     for event in &dialogue.events {

@@ -13,18 +13,18 @@ use transport::{Io, Outgoing};
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// When, on the stage's clock.
+    /// Time on the stage's clock.
     pub t: Time,
-    /// What.
+    /// Event.
     pub what: Happening,
     /// It is what the script objects to.
     pub wrong: bool,
 }
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Happening {
-    /// The application wrote so many bytes.
+    /// The application wrote this number of bytes.
     Write(u64),
     /// The application closed.
     Close,
@@ -32,7 +32,7 @@ pub enum Happening {
     In(Segment),
     /// A segment left; `again`: some of its data had left before.
     Out {
-        /// What it said.
+        /// Its segment.
         segment: Segment,
         /// Whether it had left before.
         again: bool,
@@ -45,7 +45,7 @@ pub enum Happening {
 
 /// The stage.
 pub struct Stage {
-    /// Who is tested.
+    /// Sender or receiver under test.
     pub connection: Connection,
     /// The present.
     pub now: Time,
@@ -55,9 +55,9 @@ pub struct Stage {
     tracer: Tracer,
     /// One past the highest sequence number sent.
     highest: u64,
-    /// How often a timer may still expire.
+    /// Number of timer expiries left.
     patience: u32,
-    /// How many bytes the application may still write.
+    /// Number of bytes that the application may still write.
     room: u64,
 }
 

@@ -3,7 +3,7 @@
 use crate::stage::Moment;
 use base::Time;
 
-/// What came of a dialogue.
+/// Result of a dialogue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Everything was as written.
@@ -28,18 +28,18 @@ impl Verdict {
     }
 }
 
-/// Where a script went wrong.
+/// First failure of a script.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Failure {
-    /// When, seconds.
+    /// Time, seconds.
     pub t: f64,
     /// The line of the event that was not kept to, from 1.
     pub line: usize,
-    /// What is wrong, in a few words.
+    /// Reason, short.
     pub why: String,
-    /// What was expected.
+    /// Expected.
     pub expected: String,
-    /// What was seen.
+    /// Seen.
     pub seen: String,
     /// All that happened until then.
     pub log: Vec<Moment>,
@@ -56,7 +56,7 @@ pub struct Failure {
 /// One line of a ladder diagram.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rung {
-    /// When, seconds of the dialogue.
+    /// Time, seconds of the dialogue.
     pub(crate) t: f64,
     /// The dialogue objects to it.
     pub(crate) wrong: bool,

@@ -12,7 +12,7 @@ pub(crate) fn ranges(list: &[Range]) -> String {
     list.iter().map(|r| format!(" sack {}..{}", r[0], r[1])).collect()
 }
 
-/// What an expectation asks for, in words.
+/// Text of an expectation.
 pub(crate) fn wanted(expect: &Expect) -> String {
     let list = |ranges: &[Range]| {
         ranges.iter().map(|r| format!("{}..{}", r[0], r[1])).collect::<Vec<_>>().join(", ")

@@ -58,12 +58,14 @@ impl Queue {
 
     /// Puts a set at the end of the queue; `files` are those that its scenario names.
     pub(crate) fn add(&self, new: &New, files: &BTreeMap<String, Vec<u8>>) -> Result<i64, Problem> {
-        let id = self.store.add(new)?;
-        let kept = self.keep(id, new, files);
-        if let Err(problem) = kept {
-            self.store.remove(id)?;
-            return Err(problem);
-        }
+        let id = self.store.add(new, |id| {
+            let kept = self.keep(id, new, files);
+            if kept.is_err() {
+                // A later set may get the same number.
+                let _ = std::fs::remove_dir_all(self.library.set(id));
+            }
+            kept
+        })?;
         self.stirred.notify_one();
         Ok(id)
     }

@@ -131,14 +131,24 @@ impl Store {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, new: &New) -> Result<i64, Problem> {
-        let db = self.open_connection();
+    /// Adds a set whose files `keep` writes. The set becomes visible together with its files: the connection stays locked,
+    /// and a server that ends meanwhile leaves no row.
+    pub(crate) fn add(
+        &self,
+        new: &New,
+        keep: impl FnOnce(i64) -> Result<(), Problem>,
+    ) -> Result<i64, Problem> {
+        let mut db = self.open_connection();
+        let db = db.transaction()?;
         db.execute(
             "INSERT INTO sets (name, title, text, clock, repetitions, cells, state, place)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'queued', (SELECT coalesce(max(place), 0) + 1 FROM sets))",
             params![new.name, new.title, new.text, clock(new.clock), new.repetitions, new.cells as i64],
         )?;
-        Ok(db.last_insert_rowid())
+        let id = db.last_insert_rowid();
+        keep(id)?;
+        db.commit()?;
+        Ok(id)
     }
 
     /// All sets, in the order of the queue.
@@ -249,7 +259,7 @@ mod tests {
         let path = folder.path().join("queue.sqlite");
         let [a, b, c] = {
             let store = Store::open(&path).unwrap();
-            let ids = ["a", "b", "c"].map(|name| store.add(&new(name)).unwrap());
+            let ids = ["a", "b", "c"].map(|name| store.add(&new(name), |_| Ok(())).unwrap());
             store.set_state(ids[1], State::Running, "").unwrap();
             store.set_process(ids[1], Some(7)).unwrap();
             store.confirm("4f").unwrap();
@@ -265,6 +275,9 @@ mod tests {
         assert_eq!(store.next().unwrap().unwrap().id, c);
         let order: Vec<i64> = store.all().unwrap().into_iter().map(|set| set.id).collect();
         assert_eq!(order, [c, a, b]);
+        // Files that cannot be kept leave no set.
+        assert!(store.add(&new("d"), |_| Err(Problem::machine("full".to_owned()))).is_err());
+        assert_eq!(store.all().unwrap().len(), 3);
         store.remove(c).unwrap();
         assert_eq!(store.next().unwrap().unwrap().text, "# a");
         assert!(store.get(c).is_err());

@@ -8,7 +8,7 @@ use crate::post::{Kind, Post, speaks};
 use crate::{BOOT, Error, pcu, words};
 use base::Time;
 use host::{Door, Gate, Machine, Remote, Said};
-use lab::capture::doors::{Capture, Note};
+use lab::capture::ports::{Capture, PacketMeta};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
 
@@ -166,7 +166,7 @@ impl Driver {
         let after = network.records().len();
         let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, &packet));
         if let (Some(Ok(number)), Some(capture)) = (taken, capture) {
-            capture.add(i, Note { t: at, number, after, late: None }, &packet);
+            capture.add(i, PacketMeta { t: at, number, after, late: None }, &packet);
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl Driver {
             let after = network.records().len();
             let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, packet));
             if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
-                capture.add(i, Note { t: at, number, after, late: None }, packet);
+                capture.add(i, PacketMeta { t: at, number, after, late: None }, packet);
             }
             // A packet has crossed the network without delay: stop the kernel to deliver it now.
             let through = network.counters().absorbed != before;
@@ -248,7 +248,7 @@ impl Driver {
                 if let Some(capture) = &mut self.capture {
                     let after = self.network.records().len();
                     let (t, number) = (leaving.due, Some(leaving.id));
-                    capture.add(i, Note { t, number, after, late: None }, &leaving.bytes);
+                    capture.add(i, PacketMeta { t, number, after, late: None }, &leaving.bytes);
                 }
                 post.guest.push(leaving.bytes);
             }
@@ -282,7 +282,7 @@ impl Driver {
         let Some(capture) = capture else { return };
         for (i, &id) in wired.iter().enumerate() {
             for (at, packet) in host::take_packets(network, id) {
-                let note = Note { t: at, number: None, after: 0, late: None };
+                let note = PacketMeta { t: at, number: None, after: 0, late: None };
                 capture.add(posts.len() + i, note, &packet);
             }
         }

@@ -42,7 +42,7 @@ pub use once::once;
 #[cfg(not(target_os = "linux"))]
 pub fn tidy(_place: &std::path::Path) {}
 
-use lab::capture::doors::Capture;
+use lab::capture::ports::Capture;
 use netns::facts::FlowFacts;
 use std::io;
 use std::path::PathBuf;

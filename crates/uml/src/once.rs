@@ -13,7 +13,7 @@ use crate::{Error, Kernels, Options, Outcome, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
 use host::{ADDRESSES, Door, Remote, Said};
-use lab::capture::doors::{Capture, Spot};
+use lab::capture::ports::{Capture, CapturedPort};
 use lab::run::{self, End, Pending, Run};
 use netns::facts::FlowFacts;
 use netns::proc;
@@ -100,7 +100,7 @@ impl run::Clock for Turns<'_> {
         self.start_pcus(run, &mut all)?;
         let Posts { posts, owners } = all;
         let capture = self.options.capture.then(|| {
-            let spot = |name: String, element: ElementId| Spot { name, element, framing: None };
+            let spot = |name: String, element: ElementId| CapturedPort { name, element, framing: None };
             let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.door));
             let models = self.wired.iter().map(|&id| spot(run.name_of(id), id));
             Capture::new(kernels.chain(models).collect())

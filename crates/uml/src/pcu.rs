@@ -9,7 +9,7 @@ use crate::{Error, Kernels, machines};
 use base::Time;
 use base::wire::UDP;
 use base::wire::segment::{self, Outside};
-use lab::capture::doors::{Capture, Note};
+use lab::capture::ports::{Capture, PacketMeta};
 use lab::run::Run;
 use path::ElementId;
 use radio::pcu::config::Program as Pcu;
@@ -89,7 +89,7 @@ pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message
     let mut packet = Vec::new();
     let outside = Outside { ttl: 64, ..Outside::default() };
     segment::around(&mut packet, Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, UDP, &datagram, outside);
-    capture.add(post, Note { t: at, number: None, after: 0, late: None }, &packet);
+    capture.add(post, PacketMeta { t: at, number: None, after: 0, late: None }, &packet);
 }
 
 /// Closes the cells of all PCUs: no messages pass from now on.

@@ -46,8 +46,8 @@ fn the_model_answers_what_the_kernel_answers() {
     for case in cases.case.iter().filter(|case| case.name.contains("narrow")) {
         let answers = |to: Who| -> Vec<(u64, u32)> {
             let played = cases.play(&kernels, case, [Who::Kernel, to], None);
-            let one = |line: &emulate::agreement::Line| match line.what {
-                emulate::agreement::What::Ack(ack, window) => Some((ack, window)),
+            let one = |line: &emulate::agreement::SenderEvent| match line.what {
+                emulate::agreement::SenderEventKind::Ack(ack, window) => Some((ack, window)),
                 _ => None,
             };
             played.lines.iter().filter_map(one).collect()

@@ -5,7 +5,7 @@
 
 mod common;
 
-use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, Reason, join};
+use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, join};
 use base::Span;
 use common::{Cell, Recorded, Situation, kernels, play, recorded};
 use netns::facts::FlowFacts;
@@ -108,7 +108,7 @@ fn judged(outcome: &Outcome) -> (Flow, Flow) {
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let side = |door: u32| {
         let mut reader = capture::Reader::open(&file[..]).expect("a capture");
-        let mut analyser = Analyser::new(Keep { arrivals: true, ..Keep::default() });
+        let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
         while let Some(frame) = reader.next().expect("frames") {
             if let Some(o) = Observation::of(&frame).filter(|o| o.interface == door) {
                 analyser.push(&o);
@@ -137,8 +137,9 @@ fn the_analyser_says_what_the_kernel_says() {
         let resent = way.retransmissions.len() as u64;
         let timeouts = way.timeouts.len() as u64;
         let probes = way.retransmissions.iter().filter(|r| r.reason == Reason::Probe).count() as u64;
-        let spurious =
-            |w: &analyse::Way| w.timeouts.iter().filter(|t| t.kind == Kind::Spurious).count() as u64;
+        let spurious = |w: &analyse::FlowDirection| {
+            w.timeouts.iter().filter(|t| t.kind == Kind::Spurious).count() as u64
+        };
         let undone = kernel.counter("TCPLossUndo") + kernel.counter("TCPDSACKUndo");
         eprintln!(
             "| {name} | {} {} {} | {resent} {timeouts} {probes} | {} {undone} | {} {} | {unneeded} | {} {} {} |",

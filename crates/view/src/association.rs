@@ -1,7 +1,7 @@
 //! The time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
 
 use crate::frame::Frame;
-use analyse::association::{Association, Judged, Why};
+use analyse::association::{Association, TimeoutVerdict, Why};
 use base::Time;
 use report::{Ack, FastRetransmit, Kind, Picture, Sent, Timeout, Truth};
 
@@ -22,8 +22,10 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
         end: point.tsn + 1,
         kind: match (point.again, duplicates(point.tsn)) {
             (None, _) => Kind::New,
-            (Some(Why::Timeout), Some(Judged::Spurious)) => Kind::Unneeded,
-            (Some(Why::Fast), _) | (Some(Why::Timeout), Some(Judged::Genuine)) => Kind::Retransmission,
+            (Some(Why::Timeout), Some(TimeoutVerdict::Spurious)) => Kind::Unneeded,
+            (Some(Why::Fast), _) | (Some(Why::Timeout), Some(TimeoutVerdict::Genuine)) => {
+                Kind::Retransmission
+            }
             _ => Kind::Unknown,
         },
     });
@@ -38,9 +40,9 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
         t: at(timeout.t),
         seq: timeout.tsn,
         truth: match timeout.judged {
-            Judged::Spurious => Truth::Spurious,
-            Judged::Genuine => Truth::Genuine,
-            Judged::Unknown => Truth::Unknown,
+            TimeoutVerdict::Spurious => Truth::Spurious,
+            TimeoutVerdict::Genuine => Truth::Genuine,
+            TimeoutVerdict::Unknown => Truth::Unknown,
         },
         cause: None,
         detected: Some("unknown".to_owned()),

@@ -1,7 +1,7 @@
 //! Clock offset and drift between two captures.
 //!
-//! Packets are matched by what they carry; the fastest of a stretch of time in either direction bound the offset, and
-//! where the bounds of several stretches lie on a line that is steeper than they are wide, that is drift.
+//! Packets are matched by content. The fastest packets of an interval bound the offset in each direction.
+//! If the bounds of several intervals follow a line steeper than their width, the clocks drift.
 
 use crate::View;
 use analyse::join::Sighting;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 pub struct Clocks {
     /// The receiver's clock is ahead by so much at the first packet matched, s.
     pub ahead_s: f64,
-    /// That may be wrong by so much, s: nothing tells how the fastest round trip was shared.
+    /// Error bound of the offset, s: the split of the minimum round trip over both directions is unknown.
     pub within_s: f64,
-    /// It gains so many microseconds a second, where that is clear.
+    /// Drift, microseconds per second, if significant.
     pub drift_ppm: Option<f64>,
     /// The first packet that was matched, on the first clock.
     from: Time,
@@ -35,7 +35,7 @@ impl Clocks {
 
 /// Stretches of time that are looked at one by one.
 const PARTS: usize = 8;
-/// So many packets in either direction make a stretch count.
+/// Least number of packets in each direction for an interval to count.
 const FEWEST: usize = 4;
 
 type Mark = (u64, u64, u32, Option<u16>, Option<u32>);
@@ -69,7 +69,7 @@ fn ahead(&(here, there): &(Time, Time)) -> f64 {
     (there.as_nanos() as i64).wrapping_sub(here.as_nanos() as i64) as f64
 }
 
-/// How the clocks stand; none where the two captures have too little in common.
+/// Clock offset and drift; none if the two captures share too few packets.
 pub fn clocks(view: &View<'_>) -> Option<Clocks> {
     let (there, back_there) = view.there()?;
     let (here, back_here) = (view.data(), &view.flow.ways[1 - view.way]);

@@ -1,7 +1,7 @@
 //! Picture of a UDP flow of a capture: rate of both directions; of QUIC with a spin bit its round trips.
 
 use crate::frame::Frame;
-use analyse::datagram::{DatagramFlow, Quic, SpinBit, Way};
+use analyse::datagram::{DatagramDirection, DatagramFlow, Quic, SpinBit};
 use base::Time;
 use report::{Chart, Ink, Interval, Panel, Series, Style};
 
@@ -21,7 +21,7 @@ fn window(flow: &DatagramFlow, start: Time, frame: &Frame) -> (f64, f64) {
 }
 
 /// Bits a second in bins of equal width.
-fn rate(way: &Way, start: Time, (from, until): (f64, f64)) -> Vec<[f64; 2]> {
+fn rate(way: &DatagramDirection, start: Time, (from, until): (f64, f64)) -> Vec<[f64; 2]> {
     let width = ((until - from) / BINS as f64).max(LEAST_BIN);
     let bins = ((until - from) / width).ceil().max(1.0) as usize;
     let mut sums = vec![0.0; bins.min(BINS + 1)];

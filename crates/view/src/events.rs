@@ -9,21 +9,21 @@ use report::{Layer, LayerEvent};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// More rows than this would not be told apart.
+/// Most rows drawn; more could not be distinguished.
 const MOST: usize = 100_000;
 
-/// What is known of a place while its log is read.
+/// State of an element while its log is read.
 #[derive(Default)]
 struct Place {
     events: Vec<LayerEvent>,
-    /// When service of each packet inside began; none: it waits.
+    /// Start of service of each packet inside; none: it waits.
     inside: BTreeMap<u64, Option<f64>>,
     /// Times from the beginning of service to the far end, s.
     crossings: Vec<f64>,
     /// Stretches without any progress although packets were inside.
     gaps: Vec<(f64, f64)>,
     progress: f64,
-    /// Where in `events` the present state of each machine stands.
+    /// Index in `events` of the current state of each state machine.
     states: BTreeMap<u64, usize>,
 }
 

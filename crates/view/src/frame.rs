@@ -2,16 +2,16 @@
 
 use crate::{View, clocks, stream};
 use analyse::Kind as Verdict;
+use analyse::capture_point::Side;
 use analyse::flow::SpikeKind;
-use analyse::place::Side;
 use report::{Interval, Layer, Timeout, Truth};
 
-/// What to draw besides what was captured.
+/// Content of a picture beside the captured packets.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// Heading.
     pub title: String,
-    /// What happened below the transport.
+    /// Events of lower layers.
     pub layers: Vec<Layer>,
     /// Left end of the time axis, s from the first packet; none: the connection's beginning.
     pub from: Option<f64>,
@@ -45,7 +45,7 @@ pub fn timeouts(view: &View<'_>) -> Vec<Timeout> {
         .collect()
 }
 
-/// When nothing came back for long.
+/// Intervals without any ACK.
 pub fn spikes(view: &View<'_>) -> Vec<Interval> {
     let name = |kind| match kind {
         SpikeKind::Delay => "delay spike",
@@ -58,7 +58,7 @@ pub fn spikes(view: &View<'_>) -> Vec<Interval> {
         until: view.at(s.until),
         name: name(s.kind).to_owned(),
     };
-    // Where the sender itself was silent, nothing says that the path was disturbed.
+    // A pause by the sender's own timer is no evidence of a path disturbance.
     view.data().spikes.iter().filter(|s| s.kind != SpikeKind::Timer).map(of).collect()
 }
 

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 pub struct Wrong {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Error.
     pub why: String,
 }
 
 /// The columns that are known.
 const COLUMNS: [&str; 6] = ["time_s", "event", "until_s", "detail", "layer", "number"];
-/// More lines than this would not be told apart.
+/// Most lines drawn; more could not be distinguished.
 const MOST: usize = 100_000;
 
 /// Reads a table. Events without a layer of their own belong to `name`; `shift` (s) is added to every time.
@@ -108,9 +108,8 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
-/// What is counted is drawn over its numbers: takes such events out of their layers and makes a panel of each layer
-/// that has some, with dots of a colour for the first kind of event, another for the second, grey for the others.
-/// Layers that are empty then are left out.
+/// Panels of numbered events: moves events with a number from their layers to one panel per layer. Dots have one
+/// colour for the first kind of event, another for the second, grey for the rest. Empty layers are removed.
 pub fn panels(layers: &mut Vec<Layer>) -> Vec<Panel> {
     let mut out = Vec::new();
     for layer in layers.iter_mut() {

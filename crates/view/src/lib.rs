@@ -18,7 +18,7 @@ pub mod radio;
 mod ranges;
 pub mod sequence;
 
-use analyse::{Flow, Way};
+use analyse::{Flow, FlowDirection};
 use base::Time;
 
 /// One direction of a captured connection.
@@ -30,7 +30,7 @@ pub struct View<'a> {
     pub way: usize,
     /// The same connection in a capture of the other end.
     pub other: Option<&'a Flow>,
-    /// When t = 0 was.
+    /// Wall-clock time of t = 0.
     pub start: Time,
 }
 
@@ -41,7 +41,7 @@ impl View<'_> {
     }
 
     /// The direction shown.
-    pub fn data(&self) -> &Way {
+    pub fn data(&self) -> &FlowDirection {
         &self.flow.ways[self.way]
     }
 
@@ -51,7 +51,7 @@ impl View<'_> {
     }
 
     /// The same direction as the capture of the other end has it.
-    pub(crate) fn there(&self) -> Option<(&Way, &Way)> {
+    pub(crate) fn there(&self) -> Option<(&FlowDirection, &FlowDirection)> {
         let other = self.other?;
         let way = if other.client == self.flow.client { self.way } else { 1 - self.way };
         Some((&other.ways[way], &other.ways[1 - way]))

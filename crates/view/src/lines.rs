@@ -14,7 +14,7 @@ pub enum Line {
     Throughput,
     /// Bytes sent and not acknowledged.
     Outstanding,
-    /// What the receiver allows.
+    /// Window offered by the receiver.
     Window,
 }
 
@@ -29,7 +29,7 @@ pub fn chart(view: &View<'_>, line: Line, frame: Frame) -> Chart {
     };
     let mut panel = panel;
     for series in &mut panel.series {
-        // What stood when the window began is still seen in it.
+        // The value at the start of the window is kept.
         let before = series.points.partition_point(|p| p[0] < from);
         let keep = if series.style == Style::Stairs { before.saturating_sub(1) } else { before };
         series.points.drain(..keep);
@@ -58,7 +58,7 @@ pub(crate) fn heading(what: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What a line says, in a sentence.
+/// Caption of a line, one sentence.
 fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
     let way = view.data();
     let most = panel.series.first().map_or(0.0, |s| s.points.iter().map(|p| p[1]).fold(0.0, f64::max));
@@ -176,7 +176,7 @@ pub fn outstanding(view: &View<'_>) -> Panel {
     Panel { unit: "bytes".to_owned(), series }
 }
 
-/// What the receiver allows under way, and what was.
+/// Receive window at present, and its history.
 pub fn window(view: &View<'_>) -> Panel {
     let mut points: Vec<[f64; 2]> = Vec::new();
     for ack in &view.data().acks {

@@ -1,7 +1,7 @@
 //! RLC/MAC blocks of a capture (GSMTAP) as lower-layer events: TBFs, runs of repeats, pauses, reports, assignments.
 //!
-//! What is on the air is all that is known: a block whose number is not ahead of those before it in its TBF is a repeat.
-//! A TBF is told apart by direction and TFI (3GPP TS 44.060); it is over when nothing has come for [`OVER`].
+//! Only the radio interface is known: a block whose number is not ahead of earlier ones of its TBF is a retransmission.
+//! A TBF is identified by direction and TFI (3GPP TS 44.060); it ends after [`OVER`] without a block.
 
 use ::radio::rlc::Numbering;
 use ::radio::wire::assignment::{self, Addressee, Assignment};
@@ -46,7 +46,7 @@ struct Run {
 struct Way {
     tbfs: BTreeMap<u8, Tbf>,
     run: Option<Run>,
-    /// When the last data block came.
+    /// Time of the last data block.
     data: Option<f64>,
     events: Vec<LayerEvent>,
     blocks: Vec<LayerEvent>,
@@ -212,7 +212,7 @@ impl Blocks {
         self.seen
     }
 
-    /// What happened, a layer for each direction and one for control messages; `drawn` adds each data block with its
+    /// Events, one layer for each direction and one for control messages; `drawn` adds each data block with its
     /// number.
     pub fn layers(mut self, drawn: bool) -> Vec<Layer> {
         let mut all = Vec::new();

@@ -4,12 +4,12 @@ use crate::frame::{Frame, ends, spikes, subtitle, timeouts, truth, window};
 use crate::ranges::Ranges;
 use crate::{View, clocks, lines, stream};
 use analyse::Need;
-use analyse::flow::Way;
+use analyse::flow::FlowDirection;
 use report::{Ack, FastRetransmit, Kind, Panel, Picture, Received, Sent};
 
-/// Bytes of data in a full segment: the longest seen, unless the peer had asked for less. Then the sender's network card cuts
-/// what is captured as one packet (TSO), and what arrives is put together again (GRO).
-fn segment(way: &Way) -> u32 {
+/// Bytes of data in a full segment: the longest seen, or the peer's MSS if that is less: then the network card splits
+/// segments captured as one packet (TSO), and merges arriving segments (GRO).
+fn segment(way: &FlowDirection) -> u32 {
     const TIMESTAMPS: u32 = 12;
     let longest = way.options.longest.max(1);
     match way.options.mss.map(u32::from) {
@@ -80,7 +80,7 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     picture
 }
 
-/// What the capture of the other end saw arrive, on this one's clock.
+/// Arrivals in the capture of the other end, on the clock of this one.
 fn arrivals(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> Vec<Received> {
     let (Some((there, _)), Some(clocks)) = (view.there(), clocks) else { return Vec::new() };
     let shift = i64::from(there.origin.wrapping_sub(view.data().origin) as i32);

@@ -1,7 +1,7 @@
 //! The claim: what is drawn of a capture is what the analyser says of it, mark by mark, whoever captured it; and on
 //! captures of a simulated repetition, what really happened.
 
-use analyse::{Analyser, Flow, Keep, Kind, Need, Observation, join};
+use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, join};
 use base::Time;
 use report::{Picture, Truth};
 use std::fs::File;
@@ -12,8 +12,8 @@ use view::frame::Frame;
 use view::lines::{Line, chart};
 use view::sequence::picture;
 
-fn keep() -> Keep {
-    Keep { points: true, arrivals: true, ..Keep::default() }
+fn keep() -> Limits {
+    Limits { points: true, arrivals: true, ..Limits::default() }
 }
 
 fn read(bytes: impl std::io::Read) -> (Vec<(usize, Flow)>, Time) {

@@ -4,14 +4,14 @@
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
 use agent::list;
-use agent::message::{self, MOST, Message, PIECE, Pieces};
+use agent::message::{self, MOST, Message, PIECE, Reassembly};
 use agent::token::Token;
-use agent::way::{self, Seen};
+use agent::tunnel::{self, ReplayWindow};
 use base::Time;
 use base::dist::Dist;
 use base::rng::Seed;
 use emulate::accuracy::lateness::Histogram;
-use emulate::remote::results::{EndReturned, List, Lists};
+use emulate::remote::results::{EndResult, List, Lists};
 use emulate::remote::spec::EndWork;
 use scenario::model::App;
 use transport::app::ask::Asker;
@@ -25,7 +25,7 @@ pub(crate) fn agent(bytes: &[u8]) {
     match first & 7 {
         // Pieces, as the line's frames bring them: two bytes with the length of each.
         0 => {
-            let (mut pieces, mut rest) = (Pieces::default(), rest);
+            let (mut pieces, mut rest) = (Reassembly::default(), rest);
             while let Some((length, after)) = rest.split_first_chunk::<2>() {
                 let length = usize::from(u16::from_be_bytes(*length)).min(after.len());
                 let (piece, after) = after.split_at(length);
@@ -42,7 +42,7 @@ pub(crate) fn agent(bytes: &[u8]) {
             let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
             let (json, bytes) = rest.split_at(end);
             let whole = [&[0], &(json.len() as u32).to_be_bytes()[..], json, bytes].concat();
-            if let Ok(Some((message, bytes))) = Pieces::default().add(&whole) {
+            if let Ok(Some((message, bytes))) = Reassembly::default().add(&whole) {
                 heard(&message, &bytes);
             }
         }
@@ -57,9 +57,9 @@ pub(crate) fn agent(bytes: &[u8]) {
             }
         }
         3 => {
-            let mut seen = Seen::default();
+            let mut seen = ReplayWindow::default();
             for datagram in rest.chunks(8) {
-                if way::of(datagram).is_some() {
+                if tunnel::of(datagram).is_some() {
                     let number: u64 = datagram.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
                     seen.add(number & ((1 << 40) - 1));
                     assert!(!seen.add(number & ((1 << 40) - 1)), "taken twice");
@@ -69,7 +69,7 @@ pub(crate) fn agent(bytes: &[u8]) {
         }
         // Lists of an end, a line each: which, and a piece of it.
         4 => {
-            let mut end = EndReturned::default();
+            let mut end = EndResult::default();
             for line in rest.split(|byte| *byte == b'\n') {
                 let Some((which, piece)) = line.split_first() else { continue };
                 let list = List::ALL[usize::from(*which) % List::ALL.len()];
@@ -103,7 +103,7 @@ pub(crate) fn agent(bytes: &[u8]) {
 }
 
 /// Lists go in pieces and come back as they were; and what two ends told is joined, whatever it is.
-fn told(mut end: EndReturned) {
+fn told(mut end: EndResult) {
     let (whole, mut again) = (end.lists.clone(), Lists::default());
     end.lists.take_apart(|list, piece| again.add(list, &piece).expect("what was said can be read"));
     assert_eq!(again, whole);
@@ -128,7 +128,7 @@ fn told(mut end: EndReturned) {
 /// What was understood is said again in the same words.
 fn heard(message: &Message, bytes: &[u8]) {
     assert!(bytes.len() <= MOST);
-    if let Message::Returned(_, carried) = message {
+    if let Message::RemoteResults(_, carried) = message {
         let took = Histogram::unpack(&carried.took);
         let _ = (took.quantile(0.5), took.above(took.max()));
     }
@@ -138,7 +138,7 @@ fn heard(message: &Message, bytes: &[u8]) {
     if let Message::Prepare(_, orders) = message {
         orders.ends.iter().for_each(|end| work(&end.work));
     }
-    let mut again = Pieces::default();
+    let mut again = Reassembly::default();
     let said = message::write(message, bytes);
     let (last, before) = said.split_last().expect("a message has a piece");
     assert!(said.iter().all(|piece| piece.len() <= PIECE));

@@ -32,7 +32,7 @@ pub enum Why {
 
 /// Verdict on a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Judged {
+pub enum TimeoutVerdict {
     /// The receiver reported a duplicate of its chunk: the first copy had arrived.
     Spurious,
     /// Its chunk was acknowledged without such a report.
@@ -51,7 +51,7 @@ pub struct Timeout {
     /// Time since the previous DATA chunk.
     pub waited: Span,
     /// Verdict.
-    pub judged: Judged,
+    pub judged: TimeoutVerdict,
 }
 
 /// A transmitted DATA chunk.
@@ -93,7 +93,7 @@ pub struct Rtt {
 
 /// Statistics of one direction.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct AssociationDirection {
     /// Packets.
     pub packets: u64,
     /// DATA chunks, retransmissions included.
@@ -142,9 +142,9 @@ pub struct Way {
     pub acks: Vec<Ack>,
 }
 
-impl Way {
+impl AssociationDirection {
     /// Number of timeouts with this verdict.
-    pub fn judged(&self, judged: Judged) -> usize {
+    pub fn judged(&self, judged: TimeoutVerdict) -> usize {
         self.timeouts.iter().filter(|timeout| timeout.judged == judged).count()
     }
     /// Total time waited for timeouts.
@@ -173,7 +173,7 @@ pub struct Association {
     /// Time of the last packet.
     pub last: Time,
     /// Directions: from the first endpoint, and from the second.
-    pub ways: [Way; 2],
+    pub ways: [AssociationDirection; 2],
     /// Interface of the capture.
     pub interface: u32,
 }
@@ -197,8 +197,8 @@ struct Outstanding {
 
 /// State of one direction.
 #[derive(Default)]
-struct Follow {
-    way: Way,
+struct DirectionTracker {
+    way: AssociationDirection,
     /// First TSN seen, on the wire.
     base: Option<u32>,
     /// One past the highest.
@@ -214,7 +214,7 @@ struct Follow {
     rtt_sum: f64,
 }
 
-impl Follow {
+impl DirectionTracker {
     fn offset(&mut self, near: u64, tsn: u32) -> u64 {
         // Chunks sent before the first TSN seen get extended TSNs below [`FIRST`].
         let base = *self.base.get_or_insert(tsn.wrapping_sub(FIRST as u32));
@@ -260,7 +260,7 @@ impl Follow {
             return Why::Repair;
         }
         let waited = self.busy.map_or(Span::ZERO, |busy| t.since(busy));
-        self.way.timeouts.push(Timeout { t, tsn, waited, judged: Judged::Unknown });
+        self.way.timeouts.push(Timeout { t, tsn, waited, judged: TimeoutVerdict::Unknown });
         self.repairs_to = self.next;
         Why::Timeout
     }
@@ -290,7 +290,7 @@ impl Follow {
             for timeout in
                 timeouts.take_while(|timeout| timeout.tsn >= tsn).filter(|timeout| timeout.tsn == tsn)
             {
-                timeout.judged = Judged::Genuine;
+                timeout.judged = TimeoutVerdict::Genuine;
             }
         }
         for &(from, to) in &gaps {
@@ -319,10 +319,11 @@ impl Follow {
             self.way.duplicates += 1;
             self.way.unneeded += 1;
             // A chunk that timed out twice has two extra copies, each reported separately.
-            let open = |timeout: &&mut Timeout| timeout.tsn == tsn && timeout.judged != Judged::Spurious;
+            let open =
+                |timeout: &&mut Timeout| timeout.tsn == tsn && timeout.judged != TimeoutVerdict::Spurious;
             let of = self.way.timeouts.iter_mut().rev().find(open);
             if let Some(timeout) = of {
-                timeout.judged = Judged::Spurious;
+                timeout.judged = TimeoutVerdict::Spurious;
             }
         }
         if keep && self.way.acks.len() < MOST_POINTS {
@@ -346,9 +347,9 @@ impl Follow {
 }
 
 /// State of one association.
-struct Open {
+struct AssociationTracker {
     association: Association,
-    follows: [Follow; 2],
+    follows: [DirectionTracker; 2],
 }
 
 /// Direction of a packet: interface, ports and verification tag.
@@ -357,7 +358,7 @@ type Key = (u32, u16, u16, u32);
 /// Associations of a capture.
 #[derive(Default)]
 pub struct Associations {
-    all: Vec<Open>,
+    all: Vec<AssociationTracker>,
     by_tag: BTreeMap<Key, (usize, usize)>,
     keep: bool,
     packets: u64,
@@ -404,7 +405,7 @@ impl Associations {
             self.by_tag.insert((interface, head.destination, head.source, tag), (index, 1 - side));
         }
         let keep = self.keep;
-        let Some(Open { association, follows }) = self.all.get_mut(index) else { return };
+        let Some(AssociationTracker { association, follows }) = self.all.get_mut(index) else { return };
         association.last = association.last.max(t);
         association.opened |= opening;
         follows[side].way.packets += 1;
@@ -435,9 +436,9 @@ impl Associations {
             return Some(*known);
         }
         let turned = [ends[1], ends[0]];
-        let ended = |open: &Open| open.association.ended.is_some();
+        let ended = |open: &AssociationTracker| open.association.ended.is_some();
         // Repeated INITs, and associations whose handshake was not captured.
-        let same = |open: &&Open| {
+        let same = |open: &&AssociationTracker| {
             let a = &open.association;
             a.interface == interface && (a.ends == ends || a.ends == turned) && !(opening && ended(open))
         };
@@ -456,7 +457,7 @@ impl Associations {
                     ways: Default::default(),
                     interface,
                 };
-                self.all.push(Open { association, follows: Default::default() });
+                self.all.push(AssociationTracker { association, follows: Default::default() });
                 self.all.len() - 1
             }
         };
@@ -471,10 +472,10 @@ impl Associations {
     /// data.
     pub fn finish(self) -> Vec<Association> {
         let mut all: Vec<Association> = Vec::new();
-        for Open { mut association, follows } in self.all {
+        for AssociationTracker { mut association, follows } in self.all {
             association.ways = follows.map(|follow| {
                 let (streams, destinations) = (follow.streams.len() as u64, follow.destinations.len() as u64);
-                let mut way = Way { streams, destinations, ..follow.way };
+                let mut way = AssociationDirection { streams, destinations, ..follow.way };
                 let number = |tsn: u64| tsn.saturating_sub(FIRST);
                 way.timeouts.iter_mut().for_each(|timeout| timeout.tsn = number(timeout.tsn));
                 way.points.iter_mut().for_each(|point| point.tsn = number(point.tsn));

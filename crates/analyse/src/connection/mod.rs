@@ -5,8 +5,8 @@ pub(crate) mod table;
 use crate::direction::Direction;
 use crate::findings::flow::Flow;
 use crate::findings::profile;
-use crate::intake::dedup::Twice;
-use crate::intake::limits::Keep;
+use crate::intake::dedup::CopyFilter;
+use crate::intake::limits::Limits;
 use crate::intake::observation::{Endpoint, Observation};
 use base::wire::flag;
 use base::{Span, Time};
@@ -39,7 +39,7 @@ pub(crate) struct Connection {
     /// Index of the client, if the SYN was captured.
     client: Option<usize>,
     ways: [Direction; 2],
-    twice: [Twice; 2],
+    twice: [CopyFilter; 2],
     first: Time,
     last: Time,
     packets: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Connection {
 const OLD: Span = Span::from_secs(120);
 
 impl Connection {
-    pub(crate) fn new(keep: Keep, number: u64, o: &Observation) -> Connection {
+    pub(crate) fn new(keep: Limits, number: u64, o: &Observation) -> Connection {
         Connection {
             number,
             one: o.from(),
@@ -65,7 +65,7 @@ impl Connection {
             opening: [None; 2],
             client: None,
             ways: [Direction::new(keep), Direction::new(keep)],
-            twice: [Twice::default(), Twice::default()],
+            twice: [CopyFilter::default(), CopyFilter::default()],
             first: o.t,
             last: o.t,
             packets: 0,
@@ -226,7 +226,7 @@ impl Connection {
             _ => None,
         };
         let [a, b] = self.ways;
-        let copied = self.twice.iter().find_map(Twice::lag);
+        let copied = self.twice.iter().find_map(CopyFilter::lag);
         let (a, b) = (a.finish(copied), b.finish(copied));
         let seen = [a.1, b.1];
         let mut ways = [a.0, b.0];

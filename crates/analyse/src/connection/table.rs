@@ -4,7 +4,7 @@
 
 use super::Connection;
 use crate::findings::flow::Flow;
-use crate::intake::limits::Keep;
+use crate::intake::limits::Limits;
 use crate::intake::observation::{Endpoint, Observation};
 use base::{Span, Time};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ type Key = (Endpoint, Endpoint);
 /// Connections of a capture.
 #[derive(Debug)]
 pub struct Analyser {
-    keep: Keep,
+    keep: Limits,
     by_ends: BTreeMap<Key, usize>,
     open: Vec<Option<Connection>>,
     free: Vec<usize>,
@@ -26,13 +26,13 @@ pub struct Analyser {
 
 impl Default for Analyser {
     fn default() -> Self {
-        Analyser::new(Keep::default())
+        Analyser::new(Limits::default())
     }
 }
 
 impl Analyser {
     /// An empty table.
-    pub fn new(keep: Keep) -> Analyser {
+    pub fn new(keep: Limits) -> Analyser {
         Analyser {
             keep,
             by_ends: BTreeMap::new(),

@@ -3,11 +3,11 @@
 use crate::direction::{BEHIND, Direction};
 use crate::facts::copies::Evidence;
 use crate::facts::digest::AckDigest;
-use crate::facts::numbers::Numbers;
+use crate::facts::ip_id::IpIdSequence;
 use crate::facts::reason::{Phase, shortest_timer};
 use crate::facts::rtt;
 use crate::findings::flow::{AckPoint, Spike, SpikeKind};
-use crate::hypotheses::hmm::Heard;
+use crate::hypotheses::hmm::ObservedAck;
 use crate::intake::observation::Observation;
 use crate::verdict::{Need, State};
 use base::wire::{flag, unwrap};
@@ -75,7 +75,10 @@ impl Direction {
             self.judge.may_report = false;
         }
         if self.peer.numbers.foreign().is_some()
-            && from.zip(place).and_then(|(from, place)| Numbers::between(from, place)).is_some_and(|n| n > 0)
+            && from
+                .zip(place)
+                .and_then(|(from, place)| IpIdSequence::between(from, place))
+                .is_some_and(|n| n > 0)
         {
             self.judge.answers_lost = Some(t);
         }
@@ -208,7 +211,7 @@ impl Direction {
         // An ACK of the FIN alone is not triggered by data.
         let ends = self.control.fin.is_some_and(|fin| ack > fin);
         let free = o.payload > 0 || head.has(flag::SYN | flag::FIN) || ends && d.dsack.is_none();
-        let mut heard = Heard::of(d, &blocks, free);
+        let mut heard = ObservedAck::of(d, &blocks, free);
         if let Some(fin) = self.control.fin {
             heard.leave_out(fin);
         }
@@ -218,7 +221,7 @@ impl Direction {
         (heard.ack, heard.place, heard.overtaken) = (heard.ack.min(ack), place, overtaken);
         // The SYN-ACK acknowledges no data.
         if !head.has(flag::SYN) {
-            self.replay.heard(heard, d.before, d.hole, self.echo, from);
+            self.replay.record_ack(heard, d.before, d.hole, self.echo, from);
         }
     }
 
@@ -255,9 +258,9 @@ impl Direction {
                 let (span, len) = (t.since(last.t), last.end - last.seq);
                 let due = self.pace().due(last.t, self.acks.advanced, ack - self.una);
                 let segments = (ack - self.una).div_ceil(self.copies.longest.max(1));
-                let mut missing = self.habits.see(segments, t.since(due).max(due.since(t)));
+                let mut missing = self.baseline.see(segments, t.since(due).max(due.since(t)));
                 if let Some((from, place)) = places
-                    && let Some(gap) = Numbers::between(from, place)
+                    && let Some(gap) = IpIdSequence::between(from, place)
                 {
                     // On a path that reorders, duplicate ACKs come in between.
                     if !self.loose() {

@@ -7,14 +7,14 @@ use base::Span;
 
 /// Learned values.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Habits {
+pub(crate) struct Baseline {
     /// Number of ACKs that cover one segment, two, and more.
     answers: [u64; 3],
     /// 80th percentile of the distance of ACKs from their due time, ns.
     near: f64,
 }
 
-impl Habits {
+impl Baseline {
     /// Adds an ACK that covers `segments` segments and came `off` before or after its due time. Returns the
     /// number of ACKs lost before it.
     pub(crate) fn see(&mut self, segments: u64, off: Span) -> u64 {

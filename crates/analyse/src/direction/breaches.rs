@@ -2,14 +2,14 @@
 
 use super::Direction;
 use crate::facts::copies::Copy;
-use crate::facts::reason::{Reason, Scene};
+use crate::facts::reason::{Reason, ResendContext};
 use crate::facts::rtt;
 use crate::findings::fault::{Fault, FaultKind};
 use base::{Span, Time};
 
 impl Direction {
     /// Breaches that a retransmission shows.
-    pub(super) fn note_faults(&mut self, scene: &Scene, reason: Reason, copy: &Copy) {
+    pub(super) fn note_faults(&mut self, scene: &ResendContext, reason: Reason, copy: &Copy) {
         let t = copy.t;
         let waited = scene.waited();
         match reason {

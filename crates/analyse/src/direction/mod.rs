@@ -1,31 +1,31 @@
 //! One direction of a connection: send side of the capture, its ACKs and its state. This file handles data
 //! segments, `answer.rs` their ACKs, `outcome.rs` the final findings.
 
-mod aged;
 pub(crate) mod answer;
 pub(crate) mod baseline;
 mod breaches;
 mod idle;
 mod outcome;
 pub(crate) mod parts;
+mod paws;
 mod reconcile;
 
-use self::aged::Aged;
-use self::baseline::Habits;
+use self::baseline::Baseline;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
+use self::paws::PawsSuspects;
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
-use crate::facts::numbers::Numbers;
+use crate::facts::ip_id::IpIdSequence;
 use crate::facts::ranges::Ranges;
-use crate::facts::reason::{Far, Phase, Reacts, Reason, Scene};
+use crate::facts::reason::{AwayFromSender, Phase, ReactionTime, Reason, ResendContext};
 use crate::facts::rtt::{self, Rtt};
-use crate::findings::flow::{Retransmission, Transmission, Way};
+use crate::findings::flow::{FlowDirection, Retransmission, Transmission};
 use crate::findings::join::Sighting;
-use crate::findings::profile::Seen;
-use crate::hypotheses::hmm::Sent;
-use crate::hypotheses::replay::{Outset, Replay};
-use crate::intake::limits::Keep;
+use crate::findings::profile::ProfileFacts;
+use crate::hypotheses::hmm::SentPacket;
+use crate::hypotheses::replay::{EpisodeRecorder, EpisodeStart};
+use crate::intake::capture_point::CapturePoint;
+use crate::intake::limits::Limits;
 use crate::intake::observation::Observation;
-use crate::intake::place::Place;
 use crate::verdict::{Judge, Need, Ruling, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
@@ -33,7 +33,7 @@ use base::{Span, Time};
 /// State of one sender, reconstructed from the capture.
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
-    pub(crate) keep: Option<Keep>,
+    pub(crate) keep: Option<Limits>,
     /// Offset of the SYN; reported offsets count from it.
     pub(crate) base: u64,
     /// A sequence number of this direction was seen.
@@ -51,7 +51,7 @@ pub(crate) struct Direction {
     pub(crate) missing: Ranges,
     /// Time when the capture was last found to lack packets.
     missed: Option<Time>,
-    aged: Aged,
+    paws_suspects: PawsSuspects,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
@@ -60,7 +60,7 @@ pub(crate) struct Direction {
     pub(crate) acks: AckArrivals,
     pub(crate) last_sent: Option<Time>,
     /// IP identification sequence of this sender.
-    own: Numbers,
+    own: IpIdSequence,
     /// Further identifications that belong to the last packet, if offload merged several segments into it.
     together: u64,
     /// Retransmission timer.
@@ -72,14 +72,14 @@ pub(crate) struct Direction {
     pub(crate) echo: Option<u32>,
     /// The receiving end.
     pub(crate) peer: Peer,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ProfileFacts,
     pub(crate) first_flight_open: bool,
-    pub(crate) place: Place,
-    pub(crate) way: Way,
+    pub(crate) place: CapturePoint,
+    pub(crate) way: FlowDirection,
     pub(crate) rulings: Vec<Ruling>,
-    pub(crate) replay: Replay,
-    pub(crate) habits: Habits,
-    reacts: Reacts,
+    pub(crate) replay: EpisodeRecorder,
+    pub(crate) baseline: Baseline,
+    reacts: ReactionTime,
     /// SYN and FIN.
     pub(crate) control: ControlSegments,
 }
@@ -98,7 +98,7 @@ const WHOLE: u32 = 1500;
 const SHORT: u32 = 500;
 
 impl Direction {
-    pub(crate) fn new(keep: Keep) -> Direction {
+    pub(crate) fn new(keep: Limits) -> Direction {
         Direction { keep: Some(keep), first_flight_open: true, ..Direction::default() }
     }
 
@@ -185,7 +185,7 @@ impl Direction {
             if o.payload == 0 {
                 // A FIN without data is acknowledged like a segment.
                 self.control.fin_alone = Some((end, t));
-                self.replay.sent(Sent { seq: end, end, t, stamp: None, result: None }, self.max);
+                self.replay.sent(SentPacket { seq: end, end, t, stamp: None, result: None }, self.max);
             }
         }
     }
@@ -198,7 +198,7 @@ impl Direction {
         let together = std::mem::replace(&mut self.together, whole);
         let before = self.own.place();
         let between =
-            before.zip(self.own.see(o.id)).and_then(|(before, here)| Numbers::between(before, here));
+            before.zip(self.own.see(o.id)).and_then(|(before, here)| IpIdSequence::between(before, here));
         between.is_some_and(|n| n > together) && self.own.counts()
     }
 
@@ -276,7 +276,7 @@ impl Direction {
         };
         self.max = self.max.max(end);
         let result = again.map(|at| (at as usize, self.una));
-        self.replay.sent(Sent { seq, end, t, stamp: copy.stamp, result }, self.max);
+        self.replay.sent(SentPacket { seq, end, t, stamp: copy.stamp, result }, self.max);
         if self.first_flight_open {
             self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
         }
@@ -316,7 +316,7 @@ impl Direction {
     pub(crate) fn trouble(&mut self, from: Option<u64>) {
         let Direction { una, max, echo, .. } = *self;
         let fin = self.control.fin_alone;
-        self.replay.begin(&self.copies, &Outset { una, max, echo, from, fin });
+        self.replay.begin(&self.copies, &EpisodeStart { una, max, echo, from, fin });
     }
 
     /// A segment first captured shortly after its ACK.
@@ -460,11 +460,11 @@ impl Direction {
         Some(at as u32)
     }
 
-    fn scene(&self, copy: &Copy) -> Scene {
+    fn scene(&self, copy: &Copy) -> ResendContext {
         let oldest = self.copies.of(self.una, self.una + 1).map(|c| c.t).max();
         let times = self.copies.of(self.una, self.una + 1).take(2).count();
         let beyond = self.sacked.top().and_then(|top| self.copies.first_of(top - 1)).map(|c| c.t);
-        Scene {
+        ResendContext {
             t: copy.t,
             seq: copy.seq,
             end: copy.end,
@@ -474,7 +474,7 @@ impl Direction {
             advanced: self.acks.advanced,
             oldest_sent: oldest,
             overtaken_by: beyond.zip(oldest).map_or(Span::ZERO, |(beyond, oldest)| beyond.since(oldest)),
-            twice: times > 1,
+            resent_before: times > 1,
             duplicates: self.dupacks.count,
             holes: !self.sacked.is_empty(),
             timeout: self.rtt.timeout(),
@@ -487,7 +487,7 @@ impl Direction {
     }
 
     /// Facts about a retransmission captured away from its sender.
-    fn far(&self, copy: &Copy) -> Far {
+    fn far(&self, copy: &Copy) -> AwayFromSender {
         let back = self.place.to_sender;
         let recent = back.unwrap_or_default().times(2) + SIGNS_LAST;
         let signs = self.dupacks.count > 0
@@ -498,7 +498,13 @@ impl Direction {
         let whole = self.was_seen(copy.seq, copy.end.min(self.max));
         let last = bytes().map(|c| c.t).max().filter(|_| whole);
         let times = self.copies.of(copy.seq, copy.seq + 1).count();
-        Far { back, passed: last.map(|last| (last, times)), signs, below, probes: !self.judge.without_sack }
+        AwayFromSender {
+            back,
+            passed: last.map(|last| (last, times)),
+            signs,
+            below,
+            probes: !self.judge.without_sack,
+        }
     }
 
     fn enter(&mut self, reason: Reason, copy: &Copy) {

@@ -3,9 +3,9 @@
 use super::Direction;
 use crate::facts::copies::Evidence;
 use crate::facts::reason::Reason;
-use crate::findings::flow::{Retransmission, Way};
+use crate::findings::flow::{FlowDirection, Retransmission};
 use crate::findings::outcome;
-use crate::findings::profile::Seen;
+use crate::findings::profile::ProfileFacts;
 use crate::intake::dedup::is_near;
 use crate::verdict::Need;
 use base::Span;
@@ -28,7 +28,7 @@ impl Direction {
 
     /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile. `copied`: time
     /// between duplicates made by the capture, from IP identifications.
-    pub(crate) fn finish(mut self, copied: Option<Span>) -> (Way, Seen) {
+    pub(crate) fn finish(mut self, copied: Option<Span>) -> (FlowDirection, ProfileFacts) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();
         self.weigh();

@@ -1,7 +1,7 @@
 //! State of an observed sender: offered window, retransmission timer, duplicate ACKs, peer, SYN and FIN.
 
-use crate::facts::numbers::Numbers;
-use crate::facts::ts_clock::Clockwork;
+use crate::facts::ip_id::IpIdSequence;
+use crate::facts::ts_clock::TimestampClock;
 use base::{Span, Time};
 
 /// The window that the peer offers.
@@ -59,9 +59,9 @@ impl Dupacks {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
     /// Timestamp clock of the peer, from the TSvals of its ACKs.
-    pub(crate) clock: Clockwork,
+    pub(crate) clock: TimestampClock,
     /// IP identification sequence of the peer.
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: IpIdSequence,
     /// One past the highest sequence number of the peer's own data, on the wire.
     pub(crate) end: Option<u32>,
     /// Time when the peer last sent data of its own.

@@ -7,9 +7,9 @@ use super::Direction;
 use crate::facts::copies::{Copy, Evidence, later};
 use crate::facts::reason::Reason;
 use crate::findings::flow::Retransmission;
-use crate::hypotheses::hmm::{Past, Rates};
+use crate::hypotheses::hmm::{LossContext, ModelRates};
 use crate::hypotheses::receiver_model::EchoRule;
-use crate::hypotheses::timing::Pace;
+use crate::hypotheses::timing::PathTiming;
 use crate::verdict::Need;
 use base::Span;
 
@@ -55,14 +55,14 @@ impl Direction {
             self.replay.forget();
             return;
         }
-        let rates = Rates {
-            loss: [0.0; Past::ALL],
-            deaf: [0.0; Past::ALL],
+        let rates = ModelRates {
+            loss: [0.0; LossContext::ALL],
+            ack_loss: [0.0; LossContext::ALL],
             rule: EchoRule::default(),
             sack: self.judge.may_report || self.acks.blocks,
-            delays: self.habits.delays(),
-            stretches: 0.0,
-            silent: match (self.judge.reports_duplicates, self.judge.may_report) {
+            delays: self.baseline.delays(),
+            stretch_ack: 0.0,
+            omits_dsack: match (self.judge.reports_duplicates, self.judge.may_report) {
                 (true, _) => 1e-4,
                 (false, true) => 3e-3,
                 (false, false) => 0.3,
@@ -164,12 +164,12 @@ impl Direction {
     }
 
     /// Timing parameters of the path.
-    pub(crate) fn pace(&self) -> Pace {
-        Pace {
+    pub(crate) fn pace(&self) -> PathTiming {
+        PathTiming {
             trip: self.rtt.least(self.copies.longest).or(self.least()).unwrap_or(Span::ZERO),
             usual: self.rtt.timeout().unwrap_or(Span::from_secs(1)),
             byte_ns: self.bottleneck().map_or(0.0, |(bytes, took)| took.as_nanos() as f64 / bytes as f64),
-            spread: self.habits.spread(),
+            spread: self.baseline.spread(),
         }
     }
 }

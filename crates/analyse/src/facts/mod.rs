@@ -2,7 +2,7 @@
 
 pub(crate) mod copies;
 pub(crate) mod digest;
-pub(crate) mod numbers;
+pub(crate) mod ip_id;
 pub(crate) mod ranges;
 pub mod reason;
 pub(crate) mod rtt;

@@ -40,7 +40,7 @@ pub(crate) enum Phase {
 
 /// Context of a retransmission.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scene {
+pub(crate) struct ResendContext {
     pub(crate) t: Time,
     pub(crate) seq: u64,
     pub(crate) end: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Scene {
     /// Time from the sending of the oldest outstanding segment to that of the highest SACKed one.
     pub(crate) overtaken_by: Span,
     /// The oldest segment was retransmitted before.
-    pub(crate) twice: bool,
+    pub(crate) resent_before: bool,
     /// Usual time between an ACK and the data that it releases.
     pub(crate) reacts: Span,
     /// Minimum RTT.
@@ -72,13 +72,13 @@ pub(crate) struct Scene {
     pub(crate) expired: Option<Time>,
     pub(crate) phase: Phase,
     /// Facts for a capture away from the sender.
-    pub(crate) far: Option<Far>,
+    pub(crate) far: Option<AwayFromSender>,
 }
 
 /// Facts about a retransmission at a capture point away from the sender. ACKs reach the sender after they
 /// pass here, and its reaction passes here later still.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Far {
+pub(crate) struct AwayFromSender {
     /// Minimum RTT from the capture to the sender, if known.
     pub(crate) back: Option<Span>,
     /// Time when all its bytes last passed the capture, and the number of passes of its first byte.
@@ -91,7 +91,7 @@ pub(crate) struct Far {
     pub(crate) probes: bool,
 }
 
-impl Far {
+impl AwayFromSender {
     /// Lower bound of the sender's retransmission timer: its round trip.
     pub(crate) fn timer(&self) -> Span {
         shortest_timer(self.back)
@@ -108,15 +108,15 @@ const LONGEST_BACK: Span = Span::from_secs(1);
 
 /// Usual time from an ACK to the data that it releases, at the capture point.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reacts(Span);
+pub(crate) struct ReactionTime(Span);
 
-impl Reacts {
+impl ReactionTime {
     /// Adds a sample: new data followed an ACK after this time.
     pub(crate) fn see(&mut self, after: Span) {
         if after > AT_ONCE {
             return;
         }
-        let Reacts(usual) = self;
+        let ReactionTime(usual) = self;
         // Tracks about the 90th percentile.
         *usual = if after > *usual {
             *usual + Span::from_nanos((after - *usual).as_nanos() / 2)
@@ -135,7 +135,7 @@ const AT_ONCE: Span = Span::from_millis(4);
 /// Shortest retransmission timer of stacks in use (Linux: 200 ms).
 const SHORTEST: Span = Span::from_millis(190);
 
-impl Scene {
+impl ResendContext {
     /// Longest time that the retransmission timer can have run.
     pub(crate) fn waited(&self) -> Span {
         age(self.t, self.advanced.max(self.oldest_sent))
@@ -151,8 +151,8 @@ impl Scene {
 
     /// Reason at a capture point away from the sender. A timeout needs a silence and the absence of duplicate
     /// ACKs that leave no other cause.
-    fn seen_from(&self, far: Far) -> Reason {
-        let Far { back, passed, signs, below, probes } = far;
+    fn seen_from(&self, far: AwayFromSender) -> Reason {
+        let AwayFromSender { back, passed, signs, below, probes } = far;
         // No ACKs were captured, so duplicate ACKs are unknown.
         if self.heard.is_none() {
             return Reason::Unknown;
@@ -229,10 +229,10 @@ impl Scene {
                 match self.phase {
                     Phase::Open if last => return Reason::Probe,
                     Phase::Open if soon => return Reason::Fast,
-                    Phase::Recovery(_) if soon && !self.twice => return Reason::Recovery,
+                    Phase::Recovery(_) if soon && !self.resent_before => return Reason::Recovery,
                     // After a spurious timeout the sender continues with new data; its next repair is
                     // triggered by SACK.
-                    Phase::Timeout(_) if soon && !self.twice => return Reason::Fast,
+                    Phase::Timeout(_) if soon && !self.resent_before => return Reason::Fast,
                     _ => {}
                 }
             }
@@ -243,7 +243,7 @@ impl Scene {
             // lost retransmissions resend at once.
             Phase::Recovery(_)
                 if oldest
-                    && self.twice
+                    && self.resent_before
                     && self.advanced < self.heard
                     && heard > self.reacts + self.reacts =>
             {

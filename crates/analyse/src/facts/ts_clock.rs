@@ -6,7 +6,7 @@ use base::{Span, Time};
 
 /// Timestamp clock of the receiver, seen from the capture point.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clockwork {
+pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
     last: Option<(Time, u32)>,
     /// Smallest excess of capture time over TSval time, ns, relative to the first ACK; and the tick that it
@@ -20,7 +20,7 @@ const TICKS: [u64; 6] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000, 5
 /// Time that the tick estimate needs.
 const ENOUGH: Span = Span::from_millis(500);
 
-impl Clockwork {
+impl TimestampClock {
     /// Adds the TSval of an ACK.
     pub(crate) fn see(&mut self, t: Time, stamp: u32) {
         let Some((t0, s0)) = self.first else {

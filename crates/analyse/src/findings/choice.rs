@@ -5,7 +5,7 @@
 //! bug fix against spurious fast retransmits. The study looked at rates up to 42.8 kbit/s and from 46.8 kbit/s on, and at
 //! windows of 20 and 60 segments; between these nothing is recommended where it matters.
 
-use super::flow::Way;
+use super::flow::FlowDirection;
 use crate::verdict::Need;
 
 /// Rates up to `LOW_UP_TO` are low, those from `HIGH_FROM` on high, bit/s.
@@ -51,7 +51,7 @@ pub struct Conditions {
 
 impl Conditions {
     /// Conditions of a direction.
-    pub fn of(way: &Way) -> Conditions {
+    pub fn of(way: &FlowDirection) -> Conditions {
         let lossy = match (way.count(Need::Needed), way.count(Need::Unknown)) {
             (0, 0) => Some(false),
             (0, _) => None,

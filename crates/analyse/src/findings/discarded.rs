@@ -5,7 +5,7 @@
 //! in any packet: it is taken to have it once an answer is explained with it alone, and none without.
 //! Copies of what it had already are no discards here: they came too late to be of use, not too old.
 
-use super::flow::Way;
+use super::flow::FlowDirection;
 use super::join::Sighting;
 
 /// The receiver as the replay sees it.
@@ -38,7 +38,7 @@ impl Replay {
 
 /// Of each packet of `data`, in order: whether the receiver, whose capture this is and which sent `answers`, discarded it with
 /// bytes that it did not have.
-pub(super) fn discarded(data: &Way, answers: &Way) -> Vec<bool> {
+pub(super) fn discarded(data: &FlowDirection, answers: &FlowDirection) -> Vec<bool> {
     let mut out = vec![false; data.sightings.len()];
     let told = |a: &&Sighting| a.echo.is_some_and(|echo| echo != 0);
     let mut answers = answers.sightings.iter().filter(told).peekable();

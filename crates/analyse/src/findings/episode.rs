@@ -2,8 +2,8 @@
 //!
 //! Interruptions are reselections, handovers and outages.
 
-use super::below::{Event, seconds, touches};
 use super::flow::{Flow, SpikeKind};
+use super::lower_layers::{Event, seconds, touches};
 use crate::verdict::Need;
 use base::Time;
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ impl Episodes {
 /// Interruptions reported by lower layers, by name: events with a duration, during the connection.
 pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
-    let seen = Seen::of(flow, start);
+    let seen = BothDirections::of(flow, start);
     let mut out: Vec<Episodes> = Vec::new();
     for e in events.iter().filter(|e| e.until > e.t && touches(e, life.0, life.1)) {
         let episode = seen.episode(e.t, e.until);
@@ -115,13 +115,13 @@ pub fn silences(flow: &Flow, start: Time) -> Episodes {
         kept.1 = if same { kept.1.max(next.1) } else { kept.1 };
         same
     });
-    let seen = Seen::of(flow, start);
+    let seen = BothDirections::of(flow, start);
     let all = spans.into_iter().map(|(t, until)| seen.episode(t, until)).collect();
     Episodes { layer: "path".to_owned(), name: "silence".to_owned(), all }
 }
 
 /// Findings of one direction, in seconds, ascending.
-struct Happened {
+struct DirectionFindings {
     silences: Vec<(f64, f64)>,
     timeouts: Vec<f64>,
     /// Retransmissions: send time of the original, first byte, verdict.
@@ -131,18 +131,18 @@ struct Happened {
 }
 
 /// Findings of both directions.
-struct Seen([Happened; 2]);
+struct BothDirections([DirectionFindings; 2]);
 
-impl Seen {
-    fn of(flow: &Flow, start: Time) -> Seen {
-        Seen([0, 1].map(|i| {
+impl BothDirections {
+    fn of(flow: &Flow, start: Time) -> BothDirections {
+        BothDirections([0, 1].map(|i| {
             let way = &flow.ways[i];
             let at = |t: Time| seconds(start, t);
             let resent = way.retransmissions.iter();
             let mut resent: Vec<(f64, u64, Need)> =
                 resent.filter_map(|r| Some((at(r.original?), r.seq, r.need))).collect();
             resent.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Happened {
+            DirectionFindings {
                 silences: way.spikes.iter().map(|s| (at(s.t), at(s.until))).collect(),
                 timeouts: way.timeouts.iter().map(|x| at(x.t)).collect(),
                 resent,

@@ -10,8 +10,8 @@ use super::profile::Advice;
 use crate::facts::copies::Evidence;
 use crate::facts::reason::Reason;
 use crate::facts::rtt::RttSummary;
+use crate::intake::capture_point::CapturePoint;
 use crate::intake::observation::Endpoint;
-use crate::intake::place::Place;
 use crate::verdict::Need;
 use base::truth::SpuriousCause;
 use base::{Span, Time};
@@ -62,12 +62,12 @@ pub struct Flow {
     /// The connection was reset.
     pub reset: bool,
     /// Directions: client to server, and server to client.
-    pub ways: [Way; 2],
+    pub ways: [FlowDirection; 2],
 }
 
 /// Report of one direction: its data, and the ACKs of the other direction.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Way {
+pub struct FlowDirection {
     /// Packets of this direction.
     pub packets: u64,
     /// Bytes of these packets, IP headers included.
@@ -106,7 +106,7 @@ pub struct Way {
     /// Options of the sender and of the handshake.
     pub options: Options,
     /// Capture point.
-    pub place: Place,
+    pub place: CapturePoint,
     /// RTT between the capture point and the receiver.
     pub rtt: Option<RttSummary>,
     /// Retransmissions with their verdicts.
@@ -133,11 +133,11 @@ pub struct Way {
     pub faults: Vec<Fault>,
     /// Conformance with RFC 3481, point by point.
     pub profile: Vec<Advice>,
-    /// All data segments, if `Keep::points` is set.
+    /// All data segments, if `Limits::points` is set.
     pub transmissions: Vec<Transmission>,
-    /// All ACKs received, if `Keep::points` is set.
+    /// All ACKs received, if `Limits::points` is set.
     pub acks: Vec<AckPoint>,
-    /// All packets, for matching with another capture, if `Keep::arrivals` is set.
+    /// All packets, for matching with another capture, if `Limits::arrivals` is set.
     pub sightings: Vec<Sighting>,
     /// Sequence number of offset 0 on the wire.
     pub origin: u32,
@@ -145,7 +145,7 @@ pub struct Way {
     pub clock_offset: Option<Offset>,
 }
 
-impl Way {
+impl FlowDirection {
     /// Number of retransmissions with this verdict.
     pub fn count(&self, need: Need) -> u64 {
         self.retransmissions.iter().filter(|r| r.need == need).count() as u64

@@ -4,7 +4,7 @@
 //! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
 
 use super::discarded::discarded;
-use super::flow::{Flow, Kind, Retransmission, Way};
+use super::flow::{Flow, FlowDirection, Kind, Retransmission};
 use crate::facts::copies::Evidence;
 use crate::facts::ranges;
 use crate::verdict::Need;
@@ -71,7 +71,7 @@ fn shares(a: &Flow, b: &Flow) -> bool {
     })
 }
 
-fn wire(way: &Way, seq: u64) -> u32 {
+fn wire(way: &FlowDirection, seq: u64) -> u32 {
     way.origin.wrapping_add(seq as u32)
 }
 
@@ -107,7 +107,7 @@ enum Arrival {
 }
 
 /// For each sighting of `here`, in order: was it seen `there`?
-fn arrivals(here: &Way, there: &Way, old: &[bool]) -> Vec<Arrival> {
+fn arrivals(here: &FlowDirection, there: &FlowDirection, old: &[bool]) -> Vec<Arrival> {
     let shift = i64::from(there.origin.wrapping_sub(here.origin) as i32);
     let moved = |s: &Sighting| (s.seq.saturating_add_signed(shift), s.end.saturating_add_signed(shift));
     type Mark = (u64, u64, Option<u16>, Option<u32>);
@@ -147,7 +147,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn of(there: &Way, shift: i64, old: &[bool]) -> Pieces {
+    fn of(there: &FlowDirection, shift: i64, old: &[bool]) -> Pieces {
         let mut by_seq: BTreeMap<u64, Vec<(u64, Option<u16>, Time)>> = BTreeMap::new();
         for (n, s) in there.sightings.iter().enumerate() {
             if s.end == s.seq || old.get(n).is_some_and(|old| *old) {
@@ -175,8 +175,13 @@ impl Pieces {
     }
 }
 
-fn offset(data: &Way, arrivals: &[Arrival], acks: &Way, answers: &[Arrival]) -> Option<Offset> {
-    let least = |way: &Way, seen: &[Arrival]| {
+fn offset(
+    data: &FlowDirection,
+    arrivals: &[Arrival],
+    acks: &FlowDirection,
+    answers: &[Arrival],
+) -> Option<Offset> {
+    let least = |way: &FlowDirection, seen: &[Arrival]| {
         way.sightings
             .iter()
             .zip(seen)

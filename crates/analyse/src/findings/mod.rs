@@ -1,6 +1,5 @@
 //! Findings about a connection: timeouts, idle causes, faults, conformance, diagnosis.
 
-pub mod below;
 pub mod choice;
 mod discarded;
 pub mod episode;
@@ -9,6 +8,7 @@ pub mod fault;
 pub mod flow;
 pub mod idle;
 pub mod join;
+pub mod lower_layers;
 pub(crate) mod outcome;
 pub mod profile;
 pub mod story;

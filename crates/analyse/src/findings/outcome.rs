@@ -1,8 +1,10 @@
 //! Classification of timeouts, fast retransmits, go-back-N runs, delay spikes and losses from single verdicts.
 
 use super::fault::{Fault, FaultKind};
-use super::flow::{Burst, FastRetransmit, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout, Way};
-use super::profile::Seen;
+use super::flow::{
+    Burst, FastRetransmit, FlowDirection, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout,
+};
+use super::profile::ProfileFacts;
 use crate::facts::copies::Evidence;
 use crate::facts::reason::Reason;
 use crate::verdict::Need;
@@ -10,7 +12,7 @@ use base::truth::SpuriousCause;
 use base::{Span, Time};
 
 /// Derives the classification from the present verdicts.
-pub(crate) fn again(way: &mut Way) {
+pub(crate) fn again(way: &mut FlowDirection) {
     way.go_back_n = go_back_n(way);
     let (retransmissions, timeouts) = (&way.retransmissions, &way.timeouts);
     for spike in &mut way.spikes {
@@ -27,7 +29,7 @@ pub(crate) fn again(way: &mut Way) {
 
 /// Checks the first flight against RFC 6928 section 2: ten segments, and at most 14600 bytes unless two
 /// segments are longer.
-pub(crate) fn first_flight(way: &mut Way, seen: Seen) {
+pub(crate) fn first_flight(way: &mut FlowDirection, seen: ProfileFacts) {
     let segment = u64::from(way.options.longest);
     let most = (10 * segment).min((2 * segment).max(14_600));
     if let (Some(flight), Some((t, _))) = (seen.first_flight, way.data_span)
@@ -37,7 +39,7 @@ pub(crate) fn first_flight(way: &mut Way, seen: Seen) {
     }
 }
 
-pub(crate) fn timeouts(way: &mut Way, tick: Option<Span>) {
+pub(crate) fn timeouts(way: &mut FlowDirection, tick: Option<Span>) {
     way.timeouts = way
         .retransmissions
         .iter()
@@ -56,7 +58,7 @@ pub(crate) fn timeouts(way: &mut Way, tick: Option<Span>) {
 
 /// Cause of a spurious timeout: the ACK left before the timeout, or an ACK was lost and the retransmission
 /// triggered another one, or the data were late.
-fn cause(r: &Retransmission, way: &Way, tick: Option<Span>) -> Option<SpuriousCause> {
+fn cause(r: &Retransmission, way: &FlowDirection, tick: Option<Span>) -> Option<SpuriousCause> {
     let (answered, left) = (r.answered?, r.answer_left);
     if r.evidence == Evidence::Jump {
         return Some(SpuriousCause::AckLost);
@@ -94,7 +96,7 @@ pub(crate) fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
         .collect()
 }
 
-fn go_back_n(way: &Way) -> Vec<GoBackN> {
+fn go_back_n(way: &FlowDirection) -> Vec<GoBackN> {
     let mut out: Vec<GoBackN> = Vec::new();
     let mut open: Option<GoBackN> = None;
     for r in &way.retransmissions {

@@ -1,6 +1,6 @@
 //! Conformance of a connection with RFC 3481 (TCP over 2.5G and 3G links).
 
-use super::flow::{Options, Way};
+use super::flow::{FlowDirection, Options};
 
 base::named! {
     /// A point of the profile (RFC 3481 section 4).
@@ -51,9 +51,9 @@ pub struct Advice {
     pub text: String,
 }
 
-/// Observations of the direction beside those in [`Way`].
+/// Observations of the direction beside those in [`FlowDirection`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ProfileFacts {
     /// Bytes of the first flight, if the SYN was captured.
     pub(crate) first_flight: Option<u64>,
     /// Limited transmits (RFC 3042): new segments sent on the first two duplicate ACKs, and opportunities for
@@ -64,7 +64,7 @@ pub(crate) struct Seen {
 }
 
 /// Checks one direction.
-pub(crate) fn check(way: &Way, seen: Seen) -> Vec<Advice> {
+pub(crate) fn check(way: &FlowDirection, seen: ProfileFacts) -> Vec<Advice> {
     let Options { mss, longest, sack, timestamps, ecn, window, window_known, .. } = way.options;
     let mut out = Vec::new();
     let mut say = |point, followed, text: String| out.push(Advice { point, followed, text });
@@ -145,7 +145,7 @@ pub(crate) fn check(way: &Way, seen: Seen) -> Vec<Advice> {
 }
 
 /// Bandwidth-delay product, bytes: bottleneck rate times minimum RTT.
-pub(crate) fn bandwidth_delay(way: &Way) -> Option<u64> {
+pub(crate) fn bandwidth_delay(way: &FlowDirection) -> Option<u64> {
     let rate = way.bottleneck_bps?;
     way.rtt.map(|r| (rate * r.min_s / 8.0) as u64)
 }

@@ -4,7 +4,7 @@
 //! is left that can have arrived, this copy cannot be lost. Pruning such courses early keeps feasible ones in
 //! the beam.
 
-use super::hmm::{Heard, Sent};
+use super::hmm::{ObservedAck, SentPacket};
 use super::transitions::reachable;
 use super::union_find::Skip;
 use base::Span;
@@ -12,79 +12,79 @@ use std::collections::BTreeMap;
 
 /// Constraints for the packets of one episode.
 #[derive(Debug, Default)]
-pub(crate) struct Chances {
-    of: Vec<Chance>,
+pub(crate) struct LossConstraints {
+    of: Vec<LossConstraint>,
     /// Each DSACK: its bytes and the index of its ACK, ascending.
     reports: Vec<((u64, u64), u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Chance {
+struct LossConstraint {
     /// An ACK covers these bytes, and every later copy was sent too late to cause it.
     last: bool,
     /// Later copies of exactly these bytes.
     after: u32,
-    /// Range in `Chances::reports` of the DSACKs for these bytes.
+    /// Range in `LossConstraints::reports` of the DSACKs for these bytes.
     reports: (u32, u32),
 }
 
-impl Chances {
+impl LossConstraints {
     /// Derives the constraints.
-    pub(crate) fn of(sent: &[Sent], heard: &[Heard], least: Span) -> Chances {
+    pub(crate) fn of(sent: &[SentPacket], acks: &[ObservedAck], least: Span) -> LossConstraints {
         let mut reports: Vec<((u64, u64), u32)> =
-            (0..).zip(heard).filter_map(|(k, h)| Some((h.dsack?, k))).collect();
+            (0..).zip(acks).filter_map(|(k, h)| Some((h.dsack?, k))).collect();
         reports.sort_unstable();
         let mut by_seq: Vec<(u64, u32)> = (0..).zip(sent).map(|(i, s)| (s.seq, i)).collect();
         by_seq.sort_unstable();
         let longest = sent.iter().map(|s| s.end - s.seq).max().unwrap_or(0);
-        let told = first_told(sent, heard, &by_seq);
-        let rows = Rows::of(&by_seq, sent);
+        let first_ack = first_covered(sent, acks, &by_seq);
+        let rows = SeqRows::of(&by_seq, sent);
         let after = copies_after(sent);
         let of = sent.iter().enumerate().map(|(i, s)| {
-            let answer = told[i].and_then(|k| heard.get(k as usize));
+            let answer = first_ack[i].and_then(|k| acks.get(k as usize));
             let in_time = answer.is_some_and(|h| {
                 rows.later(&by_seq, sent, i, longest).any(|other| reachable(h, other.t, least))
             });
             let place = |at: u32| reports.partition_point(|r| *r < ((s.seq, s.end), at)) as u32;
             let end = reports.partition_point(|r| r.0 <= (s.seq, s.end)) as u32;
-            Chance { last: answer.is_some() && !in_time, after: after[i], reports: (place(0), end) }
+            LossConstraint { last: answer.is_some() && !in_time, after: after[i], reports: (place(0), end) }
         });
-        Chances { of: of.collect(), reports }
+        LossConstraints { of: of.collect(), reports }
     }
 
-    /// Whether packet `i` may be lost, with `heard` ACKs explained; `there`: its bytes arrived without it.
-    pub(crate) fn may_lose(&self, i: usize, heard: u32, there: bool) -> bool {
-        let Chance { last, after, reports: (from, to) } = self.of[i];
+    /// Whether packet `i` may be lost, with `acks` ACKs explained; `there`: its bytes arrived without it.
+    pub(crate) fn may_lose(&self, i: usize, acks: u32, there: bool) -> bool {
+        let LossConstraint { last, after, reports: (from, to) } = self.of[i];
         if last && !there {
             return false;
         }
         let reports = &self.reports[from as usize..to as usize];
-        let open = reports.len() - reports.partition_point(|r| r.1 < heard);
+        let open = reports.len() - reports.partition_point(|r| r.1 < acks);
         open == 0 || after as usize + usize::from(there) > open
     }
 }
 
 /// Start of each row of packets with equal first byte in the sorted list.
-struct Rows(Vec<u32>);
+struct SeqRows(Vec<u32>);
 
 /// Rows searched for one packet. More overlap only if segment boundaries shift by single bytes; those are
 /// ignored.
 const MOST_ROWS: usize = 64;
 
-impl Rows {
-    fn of(by_seq: &[(u64, u32)], sent: &[Sent]) -> Rows {
+impl SeqRows {
+    fn of(by_seq: &[(u64, u32)], sent: &[SentPacket]) -> SeqRows {
         let begins = |k: &u32| *k == 0 || by_seq[*k as usize].0 != by_seq[*k as usize - 1].0;
-        Rows((0..sent.len() as u32).filter(begins).collect())
+        SeqRows((0..sent.len() as u32).filter(begins).collect())
     }
 
     /// For each row, the first packet after `i` that shares bytes with it.
     fn later<'a>(
         &'a self,
         by_seq: &'a [(u64, u32)],
-        sent: &'a [Sent],
+        sent: &'a [SentPacket],
         i: usize,
         longest: u64,
-    ) -> impl Iterator<Item = &'a Sent> {
+    ) -> impl Iterator<Item = &'a SentPacket> {
         let s = &sent[i];
         let first = self.0.partition_point(|k| by_seq[*k as usize].0 + longest <= s.seq);
         let rows =
@@ -99,7 +99,7 @@ impl Rows {
 }
 
 /// For each packet, the number of later copies of exactly its bytes.
-fn copies_after(sent: &[Sent]) -> Vec<u32> {
+fn copies_after(sent: &[SentPacket]) -> Vec<u32> {
     let mut seen: BTreeMap<(u64, u64), u32> = BTreeMap::new();
     let mut after = vec![0; sent.len()];
     for (i, s) in sent.iter().enumerate().rev() {
@@ -111,18 +111,18 @@ fn copies_after(sent: &[Sent]) -> Vec<u32> {
 }
 
 /// For each packet, the first ACK that covers all its bytes.
-fn first_told(sent: &[Sent], heard: &[Heard], by_seq: &[(u64, u32)]) -> Vec<Option<u32>> {
-    let mut told: Vec<Option<u32>> = vec![None; sent.len()];
+fn first_covered(sent: &[SentPacket], acks: &[ObservedAck], by_seq: &[(u64, u32)]) -> Vec<Option<u32>> {
+    let mut first_ack: Vec<Option<u32>> = vec![None; sent.len()];
     let mut open = Skip::new(sent.len());
     let mut before: &[(u64, u64)] = &[];
-    for (k, h) in (0..).zip(heard) {
+    for (k, h) in (0..).zip(acks) {
         let blocks = &h.blocks[..h.count];
         for block in blocks.iter().filter(|b| !before.contains(b)) {
             let mut at = open.next(by_seq.partition_point(|b| b.0 < block.0));
             while let Some(&(seq, i)) = by_seq.get(at).filter(|b| b.0 < block.1) {
                 debug_assert!(seq >= block.0, "sorted by first byte");
                 if sent[i as usize].end <= block.1 {
-                    told[i as usize] = Some(k);
+                    first_ack[i as usize] = Some(k);
                     open.done(at);
                 }
                 at = open.next(at + 1);
@@ -131,12 +131,12 @@ fn first_told(sent: &[Sent], heard: &[Heard], by_seq: &[(u64, u32)]) -> Vec<Opti
         before = blocks;
     }
     for (i, s) in sent.iter().enumerate() {
-        let covered = heard.partition_point(|h| h.ack < s.end);
-        if covered < heard.len() && told[i].is_none_or(|k| k as usize > covered) {
-            told[i] = Some(covered as u32);
+        let covered = acks.partition_point(|h| h.ack < s.end);
+        if covered < acks.len() && first_ack[i].is_none_or(|k| k as usize > covered) {
+            first_ack[i] = Some(covered as u32);
         }
     }
-    told
+    first_ack
 }
 
 #[cfg(test)]
@@ -144,34 +144,35 @@ mod tests {
     use super::*;
     use base::Time;
 
-    fn sent(ms: u64, n: u64) -> Sent {
+    fn sent(ms: u64, n: u64) -> SentPacket {
         let t = Time::ZERO + Span::from_millis(ms);
-        Sent { seq: n * 100, end: (n + 1) * 100, t, stamp: None, result: None }
+        SentPacket { seq: n * 100, end: (n + 1) * 100, t, stamp: None, result: None }
     }
 
-    fn heard(ms: u64, ack: u64, dsack: Option<(u64, u64)>) -> Heard {
+    fn acks(ms: u64, ack: u64, dsack: Option<(u64, u64)>) -> ObservedAck {
         let t = Time::ZERO + Span::from_millis(ms);
-        Heard { dsack, ..Heard::plain(t, ack) }
+        ObservedAck { dsack, ..ObservedAck::plain(t, ack) }
     }
 
     #[test]
     fn the_last_copy_of_what_is_told_of_arrives() {
         let sent = [sent(0, 0), sent(10, 1), sent(1000, 0), sent(1150, 1)];
-        let chances = Chances::of(&sent, &[heard(1200, 200, None)], Span::from_millis(200));
-        let may: Vec<bool> = (0..4).map(|i| chances.may_lose(i, 0, false)).collect();
+        let constraints = LossConstraints::of(&sent, &[acks(1200, 200, None)], Span::from_millis(200));
+        let may: Vec<bool> = (0..4).map(|i| constraints.may_lose(i, 0, false)).collect();
         // The last packet was sent too late to cause the ACK, so the copy before it cannot be lost.
         assert_eq!(may, [true, false, false, false]);
-        assert!((0..4).all(|i| chances.may_lose(i, 0, true)));
+        assert!((0..4).all(|i| constraints.may_lose(i, 0, true)));
     }
 
     #[test]
     fn two_copies_of_what_came_twice_arrive() {
         let sent = [sent(0, 0), sent(1000, 0), sent(2000, 0)];
-        let chances = Chances::of(&sent, &[heard(2200, 100, Some((0, 100)))], Span::from_millis(200));
-        assert!(chances.may_lose(0, 0, false));
-        assert!(!chances.may_lose(1, 0, false) && chances.may_lose(1, 0, true));
-        assert!(!chances.may_lose(2, 0, true));
+        let constraints =
+            LossConstraints::of(&sent, &[acks(2200, 100, Some((0, 100)))], Span::from_millis(200));
+        assert!(constraints.may_lose(0, 0, false));
+        assert!(!constraints.may_lose(1, 0, false) && constraints.may_lose(1, 0, true));
+        assert!(!constraints.may_lose(2, 0, true));
         // Once the report is explained, nothing holds them.
-        assert!(chances.may_lose(2, 1, true));
+        assert!(constraints.may_lose(2, 1, true));
     }
 }

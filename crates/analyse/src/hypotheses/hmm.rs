@@ -6,11 +6,13 @@
 //! ACK in parallel and merges courses that reach the same state. A retransmission is unneeded with the probability of
 //! the courses in which its bytes are at the receiver before it arrives.
 
-pub(crate) use super::burstiness::{Became, Counts, LONG, Past};
-use super::constraints::Chances;
-use super::receiver_model::{EchoRule, Held, Mirror};
-use super::timing::{Front, Pace};
-use super::transitions::{self, Course, Node, Scene, elsewhere, follow, reachable, rest, since_last, step};
+pub(crate) use super::burstiness::{LONG, LossContext, LossCounts, PacketFate};
+use super::constraints::LossConstraints;
+use super::receiver_model::{EchoRule, RangeSets, ReceiverModel};
+use super::timing::{ArrivalBounds, PathTiming};
+use super::transitions::{
+    self, Node, StepContext, Transition, elsewhere, follow, reachable, rest, since_last, step,
+};
 use crate::facts::copies::later;
 use base::{Span, Time};
 use hashbrown::HashTable;
@@ -18,7 +20,7 @@ use hashbrown::hash_table::Entry;
 
 /// A data packet sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentPacket {
     pub(crate) seq: u64,
     pub(crate) end: u64,
     pub(crate) t: Time,
@@ -29,7 +31,7 @@ pub(crate) struct Sent {
 
 /// An observed ACK.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ObservedAck {
     /// Time at the capture point; `left` is the time at which the receiver sent it, if known.
     pub(crate) t: Time,
     pub(crate) left: Option<Time>,
@@ -50,24 +52,24 @@ pub(crate) struct Heard {
 
 /// Parameters of the model: probabilities and delays of path and receiver.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rates {
-    /// Probability that a packet is lost, by [`Past`].
-    pub(crate) loss: [f64; Past::ALL],
-    /// Probability that an ACK is lost, by [`Past`].
-    pub(crate) deaf: [f64; Past::ALL],
+pub(crate) struct ModelRates {
+    /// Probability that a packet is lost, by [`LossContext`].
+    pub(crate) loss: [f64; LossContext::ALL],
+    /// Probability that an ACK is lost, by [`LossContext`].
+    pub(crate) ack_loss: [f64; LossContext::ALL],
     pub(crate) rule: EchoRule,
     /// The receiver uses SACK.
     pub(crate) sack: bool,
     /// Probability that it delays an ACK to wait for a second segment.
     pub(crate) delays: f64,
     /// Probability of a stretch ACK, where the receiver numbers its packets.
-    pub(crate) stretches: f64,
+    pub(crate) stretch_ack: f64,
     /// Probability that it does not report a duplicate.
-    pub(crate) silent: f64,
+    pub(crate) omits_dsack: f64,
     /// Least time from a packet to its ACK.
     pub(crate) least: Span,
     /// Delays of this path.
-    pub(crate) pace: Pace,
+    pub(crate) pace: PathTiming,
     /// The path reorders packets, so ACKs need not match the order of sending.
     pub(crate) loose: bool,
     /// Probability that the receiver sends a packet which is no ACK of this connection.
@@ -79,9 +81,9 @@ struct Edge {
     from: u32,
     to: u32,
     weight: f64,
-    became: Became,
+    fate: PacketFate,
     /// The ACK echoes a timestamp that contradicts the echo rule.
-    odd: bool,
+    echo_mismatch: bool,
 }
 
 /// Result of the search.
@@ -91,15 +93,15 @@ pub(crate) struct Outcome {
     pub(crate) odds: Vec<(usize, f64)>,
     /// Log-likelihood of the observed ACKs.
     pub(crate) score: f64,
-    pub(crate) counts: Counts,
+    pub(crate) counts: LossCounts,
     /// Expected number of ACKs whose echoed timestamp contradicts the echo rule.
-    pub(crate) odd: f64,
+    pub(crate) echo_mismatch: f64,
 }
 
 struct Layer {
     nodes: Vec<Node>,
     /// For each node: when the path has passed all earlier packets, along the likeliest course.
-    fronts: Vec<Front>,
+    fronts: Vec<ArrivalBounds>,
     alpha: Vec<f64>,
     /// Edges to the next layer.
     edges: Vec<Edge>,
@@ -128,22 +130,22 @@ const FAINT: f64 = 1e-5;
 /// Packets sent before the first ACK of the episode. Each may have arrived and been acknowledged before the episode;
 /// beyond a gap it did so with the probability `chance`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Before {
+pub(crate) struct Preceding {
     pub(crate) packets: usize,
     pub(crate) chance: f64,
 }
 
 /// Runs the search. None if no course explains the ACKs, or if the steps run out. `steps` grows by the steps taken.
 pub(crate) fn weigh(
-    sent: &[Sent],
-    heard: &[Heard],
-    start: Mirror,
-    before: Before,
-    rates: &Rates,
+    sent: &[SentPacket],
+    acks: &[ObservedAck],
+    start: ReceiverModel,
+    before: Preceding,
+    rates: &ModelRates,
     beam: Beam,
     steps: &mut usize,
 ) -> Option<Outcome> {
-    let mut search = Search::new(sent, heard, start, before, rates, beam);
+    let mut search = Search::new(sent, acks, start, before, rates, beam);
     let most = *steps + beam.steps;
     for i in 0..sent.len() {
         search.advance(i, steps, most)?;
@@ -153,15 +155,15 @@ pub(crate) fn weigh(
 
 /// Forward-backward search over the courses of one episode.
 struct Search<'a> {
-    sent: &'a [Sent],
-    heard: &'a [Heard],
-    before: Before,
-    rates: &'a Rates,
+    sent: &'a [SentPacket],
+    acks: &'a [ObservedAck],
+    before: Preceding,
+    rates: &'a ModelRates,
     beam: Beam,
-    held: Held,
+    held: RangeSets,
     /// Observed cumulative ACKs, ascending.
     marks: Vec<u64>,
-    chances: Chances,
+    constraints: LossConstraints,
     /// For each ACK, the number of packets sent early enough to cause it.
     causes: Vec<u32>,
     demand: Demand,
@@ -171,7 +173,7 @@ struct Search<'a> {
     /// Log-likelihood so far.
     score: f64,
     /// Courses that leave one node.
-    outs: Vec<Course>,
+    outs: Vec<Transition>,
     /// Index of the next layer's nodes by their value.
     at: HashTable<u32>,
 }
@@ -179,7 +181,7 @@ struct Search<'a> {
 /// A layer while it is filled.
 struct Filling {
     nodes: Vec<Node>,
-    fronts: Vec<Front>,
+    fronts: Vec<ArrivalBounds>,
     alpha: Vec<f64>,
     /// For each node, the largest weight of one of its edges.
     heaviest: Vec<f64>,
@@ -204,7 +206,7 @@ impl Filling {
         at: &mut HashTable<u32>,
         from: usize,
         a: f64,
-        (to, front, weight, became, odd): &Course,
+        (to, front, weight, fate, echo_mismatch): &Transition,
     ) {
         let nodes = &mut self.nodes;
         let same = |&k: &u32| nodes[k as usize] == *to;
@@ -225,40 +227,46 @@ impl Filling {
         if share > self.heaviest[id as usize] {
             (self.heaviest[id as usize], self.fronts[id as usize]) = (share, *front);
         }
-        self.edges.push(Edge { from: from as u32, to: id, weight: *weight, became: *became, odd: *odd });
+        self.edges.push(Edge {
+            from: from as u32,
+            to: id,
+            weight: *weight,
+            fate: *fate,
+            echo_mismatch: *echo_mismatch,
+        });
     }
 }
 
 impl<'a> Search<'a> {
     fn new(
-        sent: &'a [Sent],
-        heard: &'a [Heard],
-        start: Mirror,
-        before: Before,
-        rates: &'a Rates,
+        sent: &'a [SentPacket],
+        acks: &'a [ObservedAck],
+        start: ReceiverModel,
+        before: Preceding,
+        rates: &'a ModelRates,
         beam: Beam,
     ) -> Search<'a> {
-        let mut marks: Vec<u64> = heard.iter().map(|h| h.ack).collect();
+        let mut marks: Vec<u64> = acks.iter().map(|h| h.ack).collect();
         marks.dedup();
-        let early = |h: &Heard| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32;
-        let causes: Vec<u32> = heard.iter().map(early).collect();
-        let resumed = if rates.loose { transitions::resumed(sent, heard, rates.least) } else { Vec::new() };
+        let early = |h: &ObservedAck| sent.partition_point(|s| reachable(h, s.t, rates.least)) as u32;
+        let causes: Vec<u32> = acks.iter().map(early).collect();
+        let resumed = if rates.loose { transitions::resumed(sent, acks, rates.least) } else { Vec::new() };
         let first = Layer {
             nodes: vec![Node::first(start)],
-            fronts: vec![Front::default()],
+            fronts: vec![ArrivalBounds::default()],
             alpha: vec![1.0],
             edges: Vec::new(),
         };
         Search {
             sent,
-            heard,
+            acks,
             before,
             rates,
             beam,
-            held: Held::default(),
+            held: RangeSets::default(),
             marks,
-            chances: Chances::of(sent, heard, rates.least),
-            demand: Demand::of(heard, &causes),
+            constraints: LossConstraints::of(sent, acks, rates.least),
+            demand: Demand::of(acks, &causes),
             causes,
             resumed,
             layers: vec![first],
@@ -270,26 +278,26 @@ impl<'a> Search<'a> {
 
     /// Adds the layer after packet `i`: every fate of this packet and of its ACK, from every node of the last layer.
     fn advance(&mut self, i: usize, steps: &mut usize, most: usize) -> Option<()> {
-        let (sent, heard, rates) = (self.sent, self.heard, self.rates);
+        let (sent, acks, rates) = (self.sent, self.acks, self.rates);
         let layer = self.layers.last_mut()?;
         self.at.clear();
         let mut next = Filling::after(layer);
-        let scene = Scene {
+        let context = StepContext {
             at: i,
             before: if i < self.before.packets { self.before.chance } else { 0.0 },
             gap: since_last(sent, i),
             next_sent: sent.get(i + 1).map(|n| n.t),
-            heard,
+            acks,
             resumed: &self.resumed,
             marks: &self.marks,
-            chances: &self.chances,
+            constraints: &self.constraints,
             rates,
         };
         for (from, (node, a)) in layer.nodes.iter().zip(&layer.alpha).enumerate() {
             self.outs.clear();
-            step(node, layer.fronts[from], &sent[i], &scene, &mut self.held, &mut self.outs);
+            step(node, layer.fronts[from], &sent[i], &context, &mut self.held, &mut self.outs);
             if rates.loose {
-                follow(sent, &scene, &mut self.held, &mut self.outs);
+                follow(sent, &context, &mut self.held, &mut self.outs);
             }
             for out in &self.outs {
                 next.add(&mut self.at, from, *a, out);
@@ -300,16 +308,16 @@ impl<'a> Search<'a> {
         let (held, marks) = (&self.held, &self.marks);
         let Filling { mut nodes, mut fronts, mut alpha, mut edges, .. } = next;
         if !rates.loose {
-            let lacking = |n: &Node| self.demand.lacking(n.heard, i as u32 + 1);
+            let lacking = |n: &Node| self.demand.lacking(n.acks_explained, i as u32 + 1);
             let least = nodes.iter().map(lacking).min().unwrap_or(0).max(0);
             let keep: Vec<bool> = nodes.iter().map(|n| lacking(n) < least + HOPELESS).collect();
             retain(&keep, &mut nodes, &mut fronts, &mut alpha, &mut edges);
         }
         prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, self.beam, |n| {
-            promise(n, held, heard, marks, left, rates)
+            heuristic(n, held, acks, marks, left, rates)
         });
         // A step costs more with each hole in the receive buffer.
-        let holes = nodes.iter().map(|n| held.get(n.mirror.held).len() / 8).sum::<usize>();
+        let holes = nodes.iter().map(|n| held.get(n.receiver.held).len() / 8).sum::<usize>();
         *steps += nodes.len() + edges.len() + holes;
         let sum: f64 = alpha.iter().sum();
         if sum <= 0.0 || nodes.is_empty() || *steps > most {
@@ -325,20 +333,20 @@ impl<'a> Search<'a> {
     /// Backward pass, from the end at which every ACK is explained.
     fn backward(mut self) -> Option<Outcome> {
         let last = self.layers.last()?;
-        let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, self.heard, self.rates)).collect();
+        let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, self.acks, self.rates)).collect();
         let end: f64 = last.alpha.iter().zip(&beta).map(|(a, b)| a * b).sum();
         if end <= 0.0 {
             return None;
         }
         self.score += libm::log(end);
-        let (mut odds, mut counts, mut odd) = (Vec::new(), Counts::default(), 0.0);
+        let (mut odds, mut counts, mut echo_mismatch) = (Vec::new(), LossCounts::default(), 0.0);
         for (i, s) in self.sent.iter().enumerate().rev() {
             let layer = &self.layers[i];
             let mut behind = vec![0.0; layer.nodes.len()];
             for e in &layer.edges {
                 behind[e.from as usize] += e.weight * beta[e.to as usize];
             }
-            self.count(i, &beta, &mut counts, &mut odd);
+            self.count(i, &beta, &mut counts, &mut echo_mismatch);
             let most = behind.iter().copied().fold(0.0, f64::max);
             if most <= 0.0 {
                 return None;
@@ -349,11 +357,11 @@ impl<'a> Search<'a> {
             }
             beta = behind;
         }
-        Some(Outcome { odds, score: self.score, counts, odd })
+        Some(Outcome { odds, score: self.score, counts, echo_mismatch })
     }
 
     /// Adds the expected fates of packet `i` and of its ACK.
-    fn count(&self, i: usize, beta: &[f64], counts: &mut Counts, odd: &mut f64) {
+    fn count(&self, i: usize, beta: &[f64], counts: &mut LossCounts, echo_mismatch: &mut f64) {
         let (layer, gap) = (&self.layers[i], since_last(self.sent, i));
         let all = layer.edges.iter().map(|e| e.share(&layer.alpha, beta)).sum::<f64>();
         if all <= 0.0 {
@@ -362,17 +370,17 @@ impl<'a> Search<'a> {
         for e in &layer.edges {
             let from = &layer.nodes[e.from as usize];
             // After the last observed ACK, loss and a late capture end look alike.
-            if from.heard as usize >= self.heard.len() {
+            if from.acks_explained as usize >= self.acks.len() {
                 continue;
             }
             let share = e.share(&layer.alpha, beta) / all;
-            counts.add(from.before_packet(gap), from.before_answer(gap), e.became, share);
-            *odd += if e.odd { share } else { 0.0 };
+            counts.add(from.before_packet(gap), from.before_answer(gap), e.fate, share);
+            *echo_mismatch += if e.echo_mismatch { share } else { 0.0 };
         }
     }
 
     /// Probability that the bytes of a retransmission are at the receiver before it arrives.
-    fn unneeded(&self, layer: &Layer, behind: &[f64], s: &Sent, acked: u64) -> f64 {
+    fn unneeded(&self, layer: &Layer, behind: &[f64], s: &SentPacket, acked: u64) -> f64 {
         let (mut yes, mut all) = (0.0, 0.0);
         for ((node, a), b) in layer.nodes.iter().zip(&layer.alpha).zip(behind) {
             let weight = a * b;
@@ -380,7 +388,7 @@ impl<'a> Search<'a> {
             let comes = |p: &u32| {
                 self.sent.get(*p as usize).is_some_and(|o| o.seq <= s.seq.max(acked) && s.end <= o.end)
             };
-            if node.mirror.holds(&self.held, s.seq.max(acked), s.end) || node.aside.iter().any(comes) {
+            if node.receiver.holds(&self.held, s.seq.max(acked), s.end) || node.overtaken.iter().any(comes) {
                 yes += weight;
             }
         }
@@ -407,30 +415,30 @@ struct Demand {
 const HOPELESS: i64 = 4;
 
 impl Demand {
-    fn of(heard: &[Heard], causes: &[u32]) -> Demand {
-        let mut answers = Vec::with_capacity(heard.len() + 1);
+    fn of(acks: &[ObservedAck], causes: &[u32]) -> Demand {
+        let mut answers = Vec::with_capacity(acks.len() + 1);
         answers.push(0);
-        answers.extend(heard.iter().scan(0, |sum, h| {
+        answers.extend(acks.iter().scan(0, |sum, h| {
             *sum += i64::from(!h.free);
             Some(*sum)
         }));
-        let mut most = vec![i64::MIN / 2; heard.len() + 1];
+        let mut most = vec![i64::MIN / 2; acks.len() + 1];
         for (k, cause) in causes.iter().enumerate().rev() {
             most[k] = most[k + 1].max(answers[k + 1] - i64::from(*cause));
         }
         Demand { answers, most }
     }
 
-    /// Excess of the ACKs from `heard` on over the packets that can still cause them, after `turns` packets.
-    fn lacking(&self, heard: u32, turns: u32) -> i64 {
-        self.most[heard as usize] - self.answers[heard as usize] + i64::from(turns)
+    /// Excess of the ACKs from `acks` on over the packets that can still cause them, after `turns` packets.
+    fn lacking(&self, acks: u32, turns: u32) -> i64 {
+        self.most[acks as usize] - self.answers[acks as usize] + i64::from(turns)
     }
 }
 
 /// Keeps the heaviest nodes of each rank.
 fn prune(
     nodes: &mut Vec<Node>,
-    fronts: &mut Vec<Front>,
+    fronts: &mut Vec<ArrivalBounds>,
     alpha: &mut Vec<f64>,
     edges: &mut Vec<Edge>,
     beam: Beam,
@@ -442,7 +450,7 @@ fn prune(
     // A node that has explained fewer ACKs has fewer factors in its weight: only nodes of equal rank are compared.
     let weight = |i: usize| alpha[i] * promise(&nodes[i]);
     let mut order: Vec<(u32, f64, usize)> =
-        (0..nodes.len()).map(|i| (nodes[i].rival(), weight(i), i)).collect();
+        (0..nodes.len()).map(|i| (nodes[i].rank(), weight(i), i)).collect();
     order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let groups = order.chunk_by(|a, b| a.0 == b.0).count();
     let equals = beam.equals.min(beam.widest / groups).max(2);
@@ -462,7 +470,7 @@ fn prune(
 fn retain(
     keep: &[bool],
     nodes: &mut Vec<Node>,
-    fronts: &mut Vec<Front>,
+    fronts: &mut Vec<ArrivalBounds>,
     alpha: &mut Vec<f64>,
     edges: &mut Vec<Edge>,
 ) {
@@ -493,22 +501,21 @@ fn retain(
 ///
 /// Once the gap before a block of held data is filled, the receiver acknowledges the end of the block, unless that ACK
 /// is lost. And the packets still to come must suffice for the ACKs that are missing before the next one.
-fn promise(
+fn heuristic(
     node: &Node,
-    held: &Held,
-    heard: &[Heard],
+    held: &RangeSets,
+    acks: &[ObservedAck],
     marks: &[u64],
     left: impl Fn(usize) -> u32,
-    rates: &Rates,
+    rates: &ModelRates,
 ) -> f64 {
-    let lacking = heard
-        .get(node.heard as usize)
-        .and_then(|h| h.missing)
-        .map_or(0, |m| m.saturating_sub(u32::from(node.silent)).saturating_sub(left(node.heard as usize)));
-    let next = heard.get(node.heard as usize).and_then(|h| h.echo);
-    let echoes = if next.is_some_and(|e| later(node.mirror.echo, e)) { 1e-4 } else { 1.0 };
+    let lacking = acks.get(node.acks_explained as usize).and_then(|h| h.missing).map_or(0, |m| {
+        m.saturating_sub(u32::from(node.acks_missing)).saturating_sub(left(node.acks_explained as usize))
+    });
+    let next = acks.get(node.acks_explained as usize).and_then(|h| h.echo);
+    let echoes = if next.is_some_and(|e| later(node.receiver.ts_recent, e)) { 1e-4 } else { 1.0 };
     let asked: f64 = held
-        .get(node.mirror.held)
+        .get(node.receiver.held)
         .iter()
         .map(|r| if marks.binary_search(&r.1).is_ok() { 1.0 } else { 0.05 })
         .product();

@@ -7,9 +7,10 @@
 //! list with free space is missing. The other rules follow from packet order, not from an RFC. Reordering,
 //! DSACK (RFC 2883), resegmentation and contradictions are left to [`super::hmm`].
 
-use super::hmm::{Became, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use super::hmm::{LONG, LossContext, LossCounts, ModelRates, ObservedAck, Outcome, PacketFate, SentPacket};
 use super::transitions::{reachable, since_last};
 use super::union_find::Skip;
+use base::Span;
 
 /// No packet.
 const NONE: u32 = u32::MAX;
@@ -18,50 +19,74 @@ const LISTED: usize = 2;
 
 /// Bytes sent more than once.
 #[derive(Clone, Copy, Debug)]
-struct Again {
+struct ResentBytes {
     seq: u64,
     end: u64,
     /// First copy not known to be lost.
     alive: u32,
     /// Index of the first ACK that covers them.
-    told: Option<usize>,
+    covered_by: Option<usize>,
+}
+
+impl ResentBytes {
+    /// Marks the bytes as covered by the ACK of index `k`, and moves `front` past the copy that arrived; None if
+    /// the ACK was too early, less than `least` after that copy.
+    fn cover(
+        &mut self,
+        (k, ack, least): (usize, &ObservedAck, Span),
+        sent: &[SentPacket],
+        front: &mut usize,
+    ) -> Option<()> {
+        if self.covered_by.is_some() {
+            return Some(());
+        }
+        self.covered_by = Some(k);
+        let copy = sent.get(self.alive as usize)?;
+        *front = (*front).max(self.alive as usize + 1);
+        reachable(ack, copy.t, least).then_some(())
+    }
 }
 
 /// Verdict on each retransmission and the loss counts, if order decides all of them. `start`: cumulative ACK
 /// before the first ACK of the episode.
-pub(crate) fn decide(sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) -> Option<Outcome> {
+pub(crate) fn decide(
+    sent: &[SentPacket],
+    acks: &[ObservedAck],
+    start: u64,
+    rates: &ModelRates,
+) -> Option<Outcome> {
     // After a DSACK, two copies arrived; only the search can tell which.
-    if rates.loose || heard.iter().any(|h| h.dsack.is_some()) {
+    if rates.loose || acks.iter().any(|h| h.dsack.is_some()) {
         return None;
     }
-    let mut plain = Plain::default();
-    plain.group(sent, start)?;
-    plain.follow(sent, heard, start, rates)?;
+    let mut rules = OrderRules::default();
+    rules.group(sent, start)?;
+    rules.follow(sent, acks, start, rates)?;
     let mut odds = Vec::new();
     for (i, s) in sent.iter().enumerate() {
         let Some((result, _)) = s.result else { continue };
-        let before = plain.before[i];
+        let before = rules.before[i];
         if before == NONE {
             return None;
         }
-        let told = plain.agains[plain.of[i] as usize].told;
-        if plain.lost[before as usize] {
+        let covered_by = rules.resent[rules.of[i] as usize].covered_by;
+        if rules.lost[before as usize] {
             odds.push((result, 0.0));
-        } else if told.is_some_and(|answer| heard[answer].t < s.t) {
+        } else if covered_by.is_some_and(|answer| acks[answer].t < s.t) {
             odds.push((result, 1.0));
         } else {
             return None;
         }
     }
-    Some(Outcome { odds, score: 0.0, counts: plain.counts(sent, rates.sack), odd: 0.0 })
+    Some(Outcome { odds, score: 0.0, counts: rules.counts(sent, rates.sack), echo_mismatch: 0.0 })
 }
 
 /// State of the rules.
 #[derive(Debug, Default)]
-struct Plain {
+struct OrderRules {
     /// Bytes sent more than once, ascending.
-    agains: Vec<Again>,
-    /// For each packet: its entry in `agains`, and the previous and next copy of its bytes.
+    resent: Vec<ResentBytes>,
+    /// For each packet: its entry in `resent`, and the previous and next copy of its bytes.
     of: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
@@ -74,13 +99,13 @@ struct Plain {
     answered: usize,
 }
 
-impl Plain {
+impl OrderRules {
     /// Groups packets with equal bytes; None if the sender changed segment boundaries.
-    fn group(&mut self, sent: &[Sent], start: u64) -> Option<()> {
+    fn group(&mut self, sent: &[SentPacket], start: u64) -> Option<()> {
         let none = || vec![NONE; sent.len()];
         (self.of, self.before, self.after) = (none(), none(), none());
         (self.lost, self.cause) = (vec![false; sent.len()], vec![false; sent.len()]);
-        let Plain { agains, of, before, after, firsts, .. } = self;
+        let OrderRules { resent, of, before, after, firsts, .. } = self;
         let mut top = start;
         for (i, s) in sent.iter().enumerate() {
             // A FIN without data has no bytes.
@@ -105,62 +130,60 @@ impl Plain {
             let s = &sent[first as usize];
             let mut copy = first;
             while copy != NONE {
-                of[copy as usize] = agains.len() as u32;
+                of[copy as usize] = resent.len() as u32;
                 copy = after[copy as usize];
             }
-            agains.push(Again { seq: s.seq, end: s.end, alive: first, told: None });
+            resent.push(ResentBytes { seq: s.seq, end: s.end, alive: first, covered_by: None });
         }
         Some(())
     }
 
     /// Processes the ACKs in order; None if they contradict in-order delivery.
-    fn follow(&mut self, sent: &[Sent], heard: &[Heard], start: u64, rates: &Rates) -> Option<()> {
-        let Plain { agains, of, after, lost, cause, firsts, .. } = self;
-        // Cumulative ACK; highest byte covered or SACKed; first entry of `agains` above it; duplicate ACKs in
+    fn follow(
+        &mut self,
+        sent: &[SentPacket],
+        acks: &[ObservedAck],
+        start: u64,
+        rates: &ModelRates,
+    ) -> Option<()> {
+        let OrderRules { resent, of, after, lost, cause, firsts, .. } = self;
+        // Cumulative ACK; highest byte covered or SACKed; first entry of `resent` above it; duplicate ACKs in
         // a row.
         let (mut acked, mut top, mut low, mut dups) = (start, start, 0, 0);
         // `front`: one past the earliest possible trigger of the last ACK. `settled`: packets below it have a
         // known fate.
         let (mut front, mut settled, mut answered, mut first) = (0, 0, 0, 0);
-        // Entries of `agains` that no SACK block has covered.
-        let mut open = Skip::new(agains.len());
-        for (k, h) in heard.iter().enumerate() {
+        // Entries of `resent` that no SACK block has covered.
+        let mut open = Skip::new(resent.len());
+        for (k, h) in acks.iter().enumerate() {
             let was = front;
-            let tell = |again: &mut Again, front: &mut usize| {
-                if again.told.is_some() {
-                    return Some(());
-                }
-                again.told = Some(k);
-                let one = sent.get(again.alive as usize)?;
-                *front = (*front).max(again.alive as usize + 1);
-                reachable(h, one.t, rates.least).then_some(())
-            };
-            while let Some(again) = agains.get_mut(low).filter(|a| a.end <= h.ack) {
-                tell(again, &mut front)?;
+            let ack = (k, h, rates.least);
+            while let Some(bytes) = resent.get_mut(low).filter(|a| a.end <= h.ack) {
+                bytes.cover(ack, sent, &mut front)?;
                 low += 1;
             }
-            if agains.get(low).is_some_and(|a| a.seq < h.ack) {
+            if resent.get(low).is_some_and(|a| a.seq < h.ack) {
                 return None;
             }
             for &(left, right) in &h.blocks[..h.count] {
-                let from = agains.partition_point(|a| a.end <= left);
-                let to = agains.partition_point(|a| a.seq < right);
+                let from = resent.partition_point(|a| a.end <= left);
+                let to = resent.partition_point(|a| a.seq < right);
                 // Only the outermost entries can reach beyond the block.
-                let cut = |a: &Again| a.seq < left || right < a.end;
-                if from < to && (cut(&agains[from]) || cut(&agains[to - 1])) {
+                let cut = |a: &ResentBytes| a.seq < left || right < a.end;
+                if from < to && (cut(&resent[from]) || cut(&resent[to - 1])) {
                     return None;
                 }
                 let mut at = open.next(from.min(to));
                 while at < to {
-                    tell(&mut agains[at], &mut front)?;
+                    resent[at].cover(ack, sent, &mut front)?;
                     open.done(at);
                     at = open.next(at + 1);
                 }
             }
-            let told = h.blocks[..h.count].iter().map(|b| b.1).fold(h.ack, u64::max);
-            if told > top {
-                top = told;
-                while sent[*firsts.get(first)? as usize].end < told {
+            let highest = h.blocks[..h.count].iter().map(|b| b.1).fold(h.ack, u64::max);
+            if highest > top {
+                top = highest;
+                while sent[*firsts.get(first)? as usize].end < highest {
                     first += 1;
                 }
                 let cause = firsts[first] as usize;
@@ -171,7 +194,7 @@ impl Plain {
                     }
                 }
             }
-            let moves = |s: &Sent| s.seq <= h.ack && h.ack < s.end;
+            let moves = |s: &SentPacket| s.seq <= h.ack && h.ack < s.end;
             if h.ack == acked && h.count == 0 && !h.free {
                 // A single duplicate ACK may have another cause.
                 dups += 1;
@@ -201,12 +224,12 @@ impl Plain {
             let all_listed = rates.sack && (h.count < LISTED + 1 || front - was <= LISTED);
             while settled < front {
                 let id = of[settled];
-                if let Some(again) = agains.get_mut(id as usize).filter(|a| a.told.is_none()) {
+                if let Some(bytes) = resent.get_mut(id as usize).filter(|a| a.covered_by.is_none()) {
                     if !all_listed && !moves(&sent[settled]) {
                         break;
                     }
                     lost[settled] = true;
-                    again.alive = after[settled];
+                    bytes.alive = after[settled];
                 }
                 settled += 1;
             }
@@ -216,28 +239,33 @@ impl Plain {
     }
 
     /// Loss counts of packets and ACKs.
-    fn counts(&self, sent: &[Sent], sack: bool) -> Counts {
-        let mut counts = Counts::default();
-        let (mut lost, mut deaf, mut waits) = (0u8, 0u8, false);
+    fn counts(&self, sent: &[SentPacket], sack: bool) -> LossCounts {
+        let mut counts = LossCounts::default();
+        let (mut lost, mut acks_lost, mut waits) = (0u8, 0u8, false);
         let mut holes = 0u32;
         for (i, &gone) in self.lost.iter().enumerate().take(self.answered) {
-            let became = match (gone, self.cause[i]) {
-                (true, _) => Became::Lost,
-                (false, true) => Became::Heard,
+            let fate = match (gone, self.cause[i]) {
+                (true, _) => PacketFate::Lost,
+                (false, true) => PacketFate::AckObserved,
                 // Without SACK, the packets with an own ACK are not known.
-                (false, false) if !sack || holes == 0 && !waits => Became::Waits,
-                (false, false) => Became::Deaf,
+                (false, false) if !sack || holes == 0 && !waits => PacketFate::AckDelayed,
+                (false, false) => PacketFate::AckLost,
             };
             let gap = since_last(sent, i);
-            counts.add(Past::of(lost, deaf, gap), Past::of(deaf, lost, gap), became, 1.0);
-            (lost, waits) = match became {
-                Became::Lost => ((lost + 1).min(LONG), waits),
-                _ => (0, became == Became::Waits),
+            counts.add(
+                LossContext::of(lost, acks_lost, gap),
+                LossContext::of(acks_lost, lost, gap),
+                fate,
+                1.0,
+            );
+            (lost, waits) = match fate {
+                PacketFate::Lost => ((lost + 1).min(LONG), waits),
+                _ => (0, fate == PacketFate::AckDelayed),
             };
-            match became {
-                Became::Heard => deaf = 0,
-                Became::Deaf => deaf = (deaf + 1).min(LONG),
-                Became::Lost | Became::Waits => {}
+            match fate {
+                PacketFate::AckObserved => acks_lost = 0,
+                PacketFate::AckLost => acks_lost = (acks_lost + 1).min(LONG),
+                PacketFate::Lost | PacketFate::AckDelayed => {}
             }
             // A lost first copy opens a gap; the first copy that arrives closes it.
             match (gone, self.of[i] != NONE && self.before[i] != NONE) {
@@ -254,8 +282,8 @@ impl Plain {
 mod tests {
     use super::*;
     use crate::hypotheses::hmm;
-    use crate::hypotheses::receiver_model::{EchoRule, Held, Mirror};
-    use crate::hypotheses::timing::Pace;
+    use crate::hypotheses::receiver_model::{EchoRule, RangeSets, ReceiverModel};
+    use crate::hypotheses::timing::PathTiming;
     use base::{Span, Time};
     use proptest::prelude::*;
 
@@ -264,77 +292,78 @@ mod tests {
 
     /// Packets and ACKs, and for each retransmission whether its bytes had arrived before it.
     struct Course {
-        sent: Vec<Sent>,
-        heard: Vec<Heard>,
+        sent: Vec<SentPacket>,
+        acks: Vec<ObservedAck>,
         truth: Vec<bool>,
     }
 
     /// Plays packets, given as (segment number, arrives, its ACK arrives), through a receiver.
     fn course(packets: &[(u64, bool, bool)], sack: bool) -> Course {
-        let mut held = Held::default();
-        let mut mirror = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
+        let mut held = RangeSets::default();
+        let mut receiver =
+            ReceiverModel { next: 1, held: 0, ts_recent: 0, last_ack_sent: 1, ack_pending: false };
         let mut recent: Vec<u64> = Vec::new();
-        let mut c = Course { sent: Vec::new(), heard: Vec::new(), truth: Vec::new() };
+        let mut c = Course { sent: Vec::new(), acks: Vec::new(), truth: Vec::new() };
         let mut top = 1;
         for (i, &(segment, arrives, answered)) in packets.iter().enumerate() {
             let (seq, end) = (1 + segment * SEGMENT, 1 + (segment + 1) * SEGMENT);
             let t = Time::ZERO + Span::from_millis(10 * i as u64);
             let result = (end <= top).then_some((c.truth.len(), 1));
             if result.is_some() {
-                c.truth.push(mirror.holds(&held, seq, end));
+                c.truth.push(receiver.holds(&held, seq, end));
             }
             top = top.max(end);
-            c.sent.push(Sent { seq, end, t, stamp: None, result });
+            c.sent.push(SentPacket { seq, end, t, stamp: None, result });
             if !arrives {
                 continue;
             }
-            mirror = mirror.takes(&mut held, seq, end, None, EchoRule::Reaches).mirror.answers();
+            receiver = receiver.takes(&mut held, seq, end, None, EchoRule::Reaches).receiver.answers();
             recent.insert(0, seq);
             if !answered {
                 continue;
             }
             let t = t + TRIP;
-            let mut h = Heard::plain(t, mirror.next);
+            let mut h = ObservedAck::plain(t, receiver.next);
             // The most recently changed block is listed first (RFC 2018 section 4).
             for seq in recent.iter().filter(|_| sack) {
-                let block = held.get(mirror.held).iter().find(|b| (b.0..b.1).contains(seq));
+                let block = held.get(receiver.held).iter().find(|b| (b.0..b.1).contains(seq));
                 if let Some(&block) = block.filter(|b| h.count < 4 && !h.blocks[..h.count].contains(b)) {
                     h.blocks[h.count] = block;
                     h.count += 1;
                 }
             }
-            c.heard.push(h);
+            c.acks.push(h);
         }
         c
     }
 
     /// Result of the full search over event courses.
     fn weighed(c: &Course, sack: bool) -> Option<Outcome> {
-        let start = Mirror { next: 1, held: 0, echo: 0, told: 1, waits: false };
-        let before = hmm::Before::default();
-        hmm::weigh(&c.sent, &c.heard, start, before, &rates(sack), hmm::WIDE, &mut 0)
+        let start = ReceiverModel { next: 1, held: 0, ts_recent: 0, last_ack_sent: 1, ack_pending: false };
+        let before = hmm::Preceding::default();
+        hmm::weigh(&c.sent, &c.acks, start, before, &rates(sack), hmm::WIDE, &mut 0)
     }
 
-    fn rates(sack: bool) -> Rates {
-        Rates {
+    fn rates(sack: bool) -> ModelRates {
+        ModelRates {
             loss: [0.03, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2, 0.5, 0.9, 0.2],
-            deaf: [0.01, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1],
+            ack_loss: [0.01, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1, 0.5, 0.9, 0.1],
             rule: EchoRule::Reaches,
             sack,
             delays: 0.0,
-            stretches: 0.0,
-            silent: 0.3,
+            stretch_ack: 0.0,
+            omits_dsack: 0.3,
             least: TRIP,
-            pace: Pace { trip: TRIP, usual: TRIP, byte_ns: 0.0, spread: Span::from_millis(5) },
+            pace: PathTiming { trip: TRIP, usual: TRIP, byte_ns: 0.0, spread: Span::from_millis(5) },
             loose: false,
             foreign: 0.0,
         }
     }
 
-    /// Segments 0 to 9 without those in `lost`, then `again`, then two more.
-    fn trouble(lost: &[u64], again: &[u64]) -> Vec<(u64, bool, bool)> {
+    /// Segments 0 to 9 without those in `lost`, then `resent`, then two more.
+    fn trouble(lost: &[u64], resent: &[u64]) -> Vec<(u64, bool, bool)> {
         let first = (0..10).map(|n| (n, !lost.contains(&n), true));
-        let later = again.iter().copied().chain([10, 11]).map(|n| (n, true, true));
+        let later = resent.iter().copied().chain([10, 11]).map(|n| (n, true, true));
         first.chain(later).collect()
     }
 
@@ -342,7 +371,7 @@ mod tests {
     fn a_segment_below_duplicates_was_lost() {
         for sack in [true, false] {
             let c = course(&trouble(&[3, 6], &[3, 6]), sack);
-            let outcome = decide(&c.sent, &c.heard, 1, &rates(sack)).expect("order says all");
+            let outcome = decide(&c.sent, &c.acks, 1, &rates(sack)).expect("order says all");
             assert_eq!(outcome.odds, [(0, 0.0), (1, 0.0)]);
             assert_eq!(c.truth, [false, false]);
         }
@@ -353,7 +382,7 @@ mod tests {
         // The ACKs of all of them may have been lost as well.
         let lost: Vec<u64> = (3..10).collect();
         let c = course(&trouble(&lost, &lost), true);
-        assert!(decide(&c.sent, &c.heard, 1, &rates(true)).is_none());
+        assert!(decide(&c.sent, &c.acks, 1, &rates(true)).is_none());
     }
 
     proptest! {
@@ -361,13 +390,13 @@ mod tests {
         #[test]
         fn it_is_what_happened(
             fates in proptest::collection::vec((0u8..10, 0u8..10), 60),
-            again in proptest::collection::vec(0u64..20, 0..12),
+            resent in proptest::collection::vec(0u64..20, 0..12),
             sack in any::<bool>(),
         ) {
-            let order = (0..20).chain(again).chain(20..24).chain(0..24).zip(&fates);
+            let order = (0..20).chain(resent).chain(20..24).chain(0..24).zip(&fates);
             let packets: Vec<(u64, bool, bool)> = order.map(|(n, f)| (n, f.0 > 1, f.1 > 0)).collect();
             let c = course(&packets, sack);
-            if let Some(outcome) = decide(&c.sent, &c.heard, 1, &rates(sack)) {
+            if let Some(outcome) = decide(&c.sent, &c.acks, 1, &rates(sack)) {
                 for &(result, odds) in &outcome.odds {
                     prop_assert_eq!(odds, if c.truth[result] { 1.0 } else { 0.0 });
                 }

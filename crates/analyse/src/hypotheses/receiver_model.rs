@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 
 /// Sets of out-of-order byte ranges, ascending and disjoint; equal sets are stored once.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct RangeSets {
     sets: Vec<Box<[(u64, u64)]>>,
     /// Index of each set by its ranges.
     known: HashTable<u32>,
@@ -16,10 +16,10 @@ pub(crate) struct Held {
     draft: Vec<(u64, u64)>,
 }
 
-impl Default for Held {
+impl Default for RangeSets {
     fn default() -> Self {
         // Index 0 is the empty set, which needs no hash entry.
-        Held { sets: vec![Box::new([])], known: HashTable::new(), draft: Vec::new() }
+        RangeSets { sets: vec![Box::new([])], known: HashTable::new(), draft: Vec::new() }
     }
 }
 
@@ -27,14 +27,14 @@ fn hash(set: &[(u64, u64)]) -> u64 {
     set.iter().fold(0, |h, r| mix(h ^ mix(r.0) ^ r.1.rotate_left(32)))
 }
 
-impl Held {
+impl RangeSets {
     pub(crate) fn get(&self, id: u32) -> &[(u64, u64)] {
         &self.sets[id as usize]
     }
 
     /// Index of the set in `draft`.
     fn id(&mut self) -> u32 {
-        let Held { sets, known, draft } = self;
+        let RangeSets { sets, known, draft } = self;
         if draft.is_empty() {
             return 0;
         }
@@ -83,17 +83,17 @@ impl Held {
 
 /// Receiver state as far as its ACKs reveal it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Mirror {
+pub(crate) struct ReceiverModel {
     /// Next byte expected.
     pub(crate) next: u64,
-    /// Index in [`Held`] of the out-of-order ranges beyond `next`.
+    /// Index in [`RangeSets`] of the out-of-order ranges beyond `next`.
     pub(crate) held: u32,
     /// TS.Recent: timestamp of the next echo (RFC 7323 section 4.3).
-    pub(crate) echo: u32,
+    pub(crate) ts_recent: u32,
     /// Last.ACK.sent: last cumulative acknowledgement.
-    pub(crate) told: u64,
+    pub(crate) last_ack_sent: u64,
     /// A delayed ACK is pending.
-    pub(crate) waits: bool,
+    pub(crate) ack_pending: bool,
 }
 
 /// Rule by which a receiver updates the timestamp to echo.
@@ -117,7 +117,7 @@ impl EchoRule {
 /// Effect of an arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effect {
-    pub(crate) mirror: Mirror,
+    pub(crate) receiver: ReceiverModel,
     /// Its ACK may be delayed.
     pub(crate) may_wait: bool,
     /// An ACK is pending already, and this in-order segment may join it in a stretch ACK (RFC 2525 section
@@ -131,9 +131,9 @@ pub(crate) struct Effect {
     pub(crate) beyond: Option<u64>,
 }
 
-impl Mirror {
+impl ReceiverModel {
     /// True if all of `[seq, end)` has arrived.
-    pub(crate) fn holds(&self, held: &Held, seq: u64, end: u64) -> bool {
+    pub(crate) fn holds(&self, held: &RangeSets, seq: u64, end: u64) -> bool {
         let seq = seq.max(self.next);
         seq >= end || held.get(self.held).iter().any(|r| r.0 <= seq && end <= r.1)
     }
@@ -141,7 +141,7 @@ impl Mirror {
     /// Receives a segment.
     pub(crate) fn takes(
         &self,
-        held: &mut Held,
+        held: &mut RangeSets,
         seq: u64,
         end: u64,
         stamp: Option<u32>,
@@ -151,16 +151,27 @@ impl Mirror {
         if seq == end {
             // A FIN without data, ahead of missing data, is acknowledged but not queued.
             let (may_wait, may_stretch) = (false, None);
-            return Effect { mirror: m, may_wait, may_stretch, fills: false, duplicate: None, beyond: None };
+            return Effect {
+                receiver: m,
+                may_wait,
+                may_stretch,
+                fills: false,
+                duplicate: None,
+                beyond: None,
+            };
         }
         if let Some(stamp) = stamp {
             let takes = match rule {
-                EchoRule::Reaches => seq <= m.told && stamp.wrapping_sub(m.echo) < 1 << 31,
-                EchoRule::Contains => seq <= m.told && m.told < end,
-                EchoRule::Touches => seq <= m.told && m.told <= end && stamp.wrapping_sub(m.echo) < 1 << 31,
+                EchoRule::Reaches => seq <= m.last_ack_sent && stamp.wrapping_sub(m.ts_recent) < 1 << 31,
+                EchoRule::Contains => seq <= m.last_ack_sent && m.last_ack_sent < end,
+                EchoRule::Touches => {
+                    seq <= m.last_ack_sent
+                        && m.last_ack_sent <= end
+                        && stamp.wrapping_sub(m.ts_recent) < 1 << 31
+                }
             };
             if takes {
-                m.echo = stamp;
+                m.ts_recent = stamp;
             }
         }
         let had = m.holds(held, seq, end);
@@ -172,20 +183,20 @@ impl Mirror {
             }
             fills = m.held != 0;
             (m.held, m.next) = held.absorb(m.held, end);
-            may_wait = !self.waits && duplicate.is_none();
-            let in_turn = self.waits && duplicate.is_none() && !fills;
-            may_stretch = in_turn.then(|| self.next - self.told.min(self.next) > end - seq);
+            may_wait = !self.ack_pending && duplicate.is_none();
+            let in_turn = self.ack_pending && duplicate.is_none() && !fills;
+            may_stretch = in_turn.then(|| self.next - self.last_ack_sent.min(self.next) > end - seq);
         } else if !had {
             m.held = held.with(m.held, seq, end);
             beyond = Some(seq);
         }
-        Effect { mirror: m, may_wait, may_stretch, fills, duplicate, beyond }
+        Effect { receiver: m, may_wait, may_stretch, fills, duplicate, beyond }
     }
 
     /// State after an ACK was sent.
-    pub(crate) fn answers(mut self) -> Mirror {
-        self.told = self.next;
-        self.waits = false;
+    pub(crate) fn answers(mut self) -> ReceiverModel {
+        self.last_ack_sent = self.next;
+        self.ack_pending = false;
         self
     }
 }

@@ -3,14 +3,16 @@
 //! Recording starts with the first sign of loss or reordering. Once all recorded data are acknowledged,
 //! `hmm.rs` weighs the event courses that explain the episode.
 
-use super::hmm::{self, Beam, Before, Counts, Heard, LONG, Outcome, Past, Rates, Sent};
+use super::hmm::{
+    self, Beam, LONG, LossContext, LossCounts, ModelRates, ObservedAck, Outcome, Preceding, SentPacket,
+};
 use super::order_rules;
-use super::receiver_model::{EchoRule, Mirror};
+use super::receiver_model::{EchoRule, ReceiverModel};
 use super::segmentation;
 use super::transitions;
 use crate::facts::copies::Copies;
 use crate::facts::digest::AckDigest;
-use crate::facts::numbers::Numbers;
+use crate::facts::ip_id::IpIdSequence;
 use base::{Span, Time};
 
 /// Most packets and ACKs recorded of one episode.
@@ -29,7 +31,7 @@ const DECIDED: f64 = 40.0;
 
 /// State of the direction when an episode begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outset {
+pub(crate) struct EpisodeStart {
     /// Lowest unacknowledged byte; `max` is one past the highest byte sent.
     pub(crate) una: u64,
     pub(crate) max: u64,
@@ -42,7 +44,7 @@ pub(crate) struct Outset {
 
 /// Result of an episode.
 #[derive(Default, Debug)]
-pub(crate) struct Weighed {
+pub(crate) struct EpisodeVerdicts {
     /// Index of each retransmission and the probability that it was unneeded.
     pub(crate) odds: Vec<(usize, f64)>,
     /// The receiver's IP identifications were used to count lost ACKs.
@@ -51,14 +53,14 @@ pub(crate) struct Weighed {
 
 /// Recorder of one direction; active during an episode.
 #[derive(Default, Debug)]
-pub(crate) struct Replay {
+pub(crate) struct EpisodeRecorder {
     active: bool,
-    start: Option<Mirror>,
-    sent: Vec<Sent>,
-    heard: Vec<Heard>,
+    start: Option<ReceiverModel>,
+    sent: Vec<SentPacket>,
+    acks: Vec<ObservedAck>,
     /// Last ACK before the episode, with the receiver model before it and the position of the receiver's
     /// packet before it. That ACK can carry the first sign of loss.
-    last: Option<(Mirror, Heard, Option<u64>)>,
+    last: Option<(ReceiverModel, ObservedAck, Option<u64>)>,
     /// IP identification position of the receiver's last packet before the episode.
     from: Option<u64>,
     /// The episode has a retransmission that needs a verdict.
@@ -72,37 +74,43 @@ pub(crate) struct Replay {
     /// Log-likelihood of each echo rule so far, in the order of [`EchoRule::ALL`].
     rules: [f64; 3],
     /// Expected losses of packets and ACKs so far.
-    counts: Counts,
+    counts: LossCounts,
 }
 
-impl Replay {
+impl EpisodeRecorder {
     /// Starts an episode: all outstanding segments are recorded from now on.
-    pub(crate) fn begin(&mut self, copies: &Copies, outset: &Outset) {
+    pub(crate) fn begin(&mut self, copies: &Copies, start: &EpisodeStart) {
         if self.active {
             return;
         }
-        let Outset { una, max, echo, from, fin } = *outset;
+        let EpisodeStart { una, max, echo, from, fin } = *start;
         self.active = true;
         self.until = max;
-        let plain = Mirror { next: una, held: 0, echo: echo.unwrap_or(0), told: una, waits: false };
-        let (start, heard, from) = match self.last.take() {
-            Some((start, heard, from)) if heard.ack == una => (start, Some(heard), from),
+        let plain = ReceiverModel {
+            next: una,
+            held: 0,
+            ts_recent: echo.unwrap_or(0),
+            last_ack_sent: una,
+            ack_pending: false,
+        };
+        let (start, acks, from) = match self.last.take() {
+            Some((start, acks, from)) if acks.ack == una => (start, Some(acks), from),
             _ => (plain, None, from),
         };
         (self.start, self.from) = (Some(start), from);
-        self.heard.extend(heard);
-        let mut all: Vec<(u64, Sent)> = copies
+        self.acks.extend(acks);
+        let mut all: Vec<(u64, SentPacket)> = copies
             .of(start.next, u64::MAX)
-            .map(|c| (c.serial, Sent { seq: c.seq, end: c.end, t: c.t, stamp: c.stamp, result: None }))
+            .map(|c| (c.serial, SentPacket { seq: c.seq, end: c.end, t: c.t, stamp: c.stamp, result: None }))
             .collect();
         all.sort_unstable_by_key(|c| c.0);
         self.most = if all.len() > WIDE { MOST_WIDE } else { MOST };
         self.sent.extend(all.into_iter().map(|c| c.1));
-        self.sent.extend(fin.map(|(at, t)| Sent { seq: at, end: at, t, stamp: None, result: None }));
+        self.sent.extend(fin.map(|(at, t)| SentPacket { seq: at, end: at, t, stamp: None, result: None }));
     }
 
     /// A segment was sent.
-    pub(crate) fn sent(&mut self, sent: Sent, max: u64) {
+    pub(crate) fn sent(&mut self, sent: SentPacket, max: u64) {
         if !self.active {
             return;
         }
@@ -115,13 +123,26 @@ impl Replay {
 
     /// Records an ACK. `una`, `hole`, `echo` and `from` describe the receiver before it: cumulative ACK,
     /// whether a gap was open, echoed timestamp, and position of its previous packet.
-    pub(crate) fn heard(&mut self, heard: Heard, una: u64, hole: bool, echo: Option<u32>, from: Option<u64>) {
+    pub(crate) fn record_ack(
+        &mut self,
+        acks: ObservedAck,
+        una: u64,
+        hole: bool,
+        echo: Option<u32>,
+        from: Option<u64>,
+    ) {
         if self.active {
-            self.heard.push(heard);
+            self.acks.push(acks);
         }
-        if heard.ack > una {
-            let before = Mirror { next: una, held: 0, echo: echo.unwrap_or(0), told: una, waits: false };
-            self.last = (!hole).then_some((before, heard, from));
+        if acks.ack > una {
+            let before = ReceiverModel {
+                next: una,
+                held: 0,
+                ts_recent: echo.unwrap_or(0),
+                last_ack_sent: una,
+                ack_pending: false,
+            };
+            self.last = (!hole).then_some((before, acks, from));
         }
     }
 
@@ -132,22 +153,22 @@ impl Replay {
 
     /// Counts a clean ACK outside of episodes: `segments` delivered, and `missing` ACKs lost before it.
     pub(crate) fn clean(&mut self, segments: u64, missing: u64) {
-        let Counts { loss, deaf } = &mut self.counts;
+        let LossCounts { loss, ack_loss } = &mut self.counts;
         loss[0][0] += segments as f64;
         if missing > 0 {
-            deaf[0][1] += 1.0;
+            ack_loss[0][1] += 1.0;
             let short = (missing - 1).min(2);
-            deaf[1][1] += short as f64;
-            deaf[2][1] += (missing - 1 - short) as f64;
-            deaf[if missing > 2 { 2 } else { 1 }][0] += 1.0;
+            ack_loss[1][1] += short as f64;
+            ack_loss[2][1] += (missing - 1 - short) as f64;
+            ack_loss[if missing > 2 { 2 } else { 1 }][0] += 1.0;
         } else {
-            deaf[0][0] += 1.0;
+            ack_loss[0][0] += 1.0;
         }
     }
 
     /// Whether the episode has ended. `open`: verdicts are open, or the last ACK indicates further loss.
     pub(crate) fn is_over(&self, una: u64, open: bool) -> bool {
-        self.active && (!open && una > self.until || self.sent.len() + self.heard.len() > self.most)
+        self.active && (!open && una > self.until || self.sent.len() + self.acks.len() > self.most)
     }
 
     /// Send time of the first recorded segment.
@@ -160,14 +181,14 @@ impl Replay {
         self.active = false;
         self.wanted = false;
         self.sent.clear();
-        self.heard.clear();
+        self.acks.clear();
     }
 
     /// Drops trailing segments sent too late to have caused any observed ACK. They carry no evidence and do
     /// not count as lost.
     fn cut(&mut self, least: Span) {
-        if let Some(last) = self.heard.last() {
-            let counts = |s: &Sent| s.result.is_some() || transitions::reachable(last, s.t, least);
+        if let Some(last) = self.acks.last() {
+            let counts = |s: &SentPacket| s.result.is_some() || transitions::reachable(last, s.t, least);
             self.sent.truncate(self.sent.iter().rposition(counts).map_or(0, |i| i + 1));
         }
     }
@@ -175,7 +196,7 @@ impl Replay {
     /// Limits trailing retransmissions without any ACK to [`LONG`]: more of them do not separate data loss
     /// from ACK loss. Returns the dropped ones, which get the verdict of the last one kept.
     fn leave_out(&mut self, least: Span) -> Vec<usize> {
-        let Some(last) = self.heard.last().copied() else { return Vec::new() };
+        let Some(last) = self.acks.last().copied() else { return Vec::new() };
         let mut unanswered = 0;
         let mut out = Vec::new();
         self.sent.retain(|s| {
@@ -195,19 +216,19 @@ impl Replay {
     /// between them. Without it, overtaken ACKs are dropped.
     fn count(&mut self, counts: bool) {
         if !counts {
-            self.heard.retain(|h| !h.overtaken);
+            self.acks.retain(|h| !h.overtaken);
             return;
         }
-        if self.heard.iter().all(|h| h.place.is_some()) {
-            self.heard.sort_by_key(|h| h.place);
+        if self.acks.iter().all(|h| h.place.is_some()) {
+            self.acks.sort_by_key(|h| h.place);
             // Packets that left the receiver before the episode carry no evidence about it.
-            self.heard.retain(|h| h.place > self.from);
+            self.acks.retain(|h| h.place > self.from);
         } else {
-            self.heard.retain(|h| !h.overtaken);
+            self.acks.retain(|h| !h.overtaken);
         }
         let mut before = self.from;
-        for h in &mut self.heard {
-            let missing = before.zip(h.place).and_then(|(before, here)| Numbers::between(before, here));
+        for h in &mut self.acks {
+            let missing = before.zip(h.place).and_then(|(before, here)| IpIdSequence::between(before, here));
             h.missing = missing.map(|m| m as u32);
             before = h.place;
         }
@@ -215,39 +236,41 @@ impl Replay {
 
     /// Weighs the recorded episode. `numbered`: probabilities of a packet to another destination and of a
     /// stretch ACK, if the receiver counts packets in the IP identification.
-    pub(crate) fn finish(&mut self, mut rates: Rates, numbered: Option<(f64, f64)>) -> Weighed {
-        let as_heard = numbered.map(|_| self.heard.clone());
+    pub(crate) fn finish(&mut self, mut rates: ModelRates, numbered: Option<(f64, f64)>) -> EpisodeVerdicts {
+        let as_heard = numbered.map(|_| self.acks.clone());
         self.count(numbered.is_some());
-        (rates.foreign, rates.stretches) = numbered.unwrap_or_default();
+        (rates.foreign, rates.stretch_ack) = numbered.unwrap_or_default();
         self.cut(rates.least);
         let out = self.leave_out(rates.least);
         let best =
             self.start.filter(|_| self.wanted).and_then(|start| self.explained(start, rates, as_heard));
         self.forget();
-        let Some((Outcome { mut odds, counts, .. }, numbered)) = best else { return Weighed::default() };
+        let Some((Outcome { mut odds, counts, .. }, numbered)) = best else {
+            return EpisodeVerdicts::default();
+        };
         self.counts.join(&counts);
         let last = odds.iter().copied().max_by_key(|o| o.0);
         odds.extend(out.into_iter().filter_map(|result| Some((result, last?.1))));
-        Weighed { odds, numbered }
+        EpisodeVerdicts { odds, numbered }
     }
 
     /// Best explanation of the whole episode or of its segments, and whether IP identifications were used.
     fn explained(
         &mut self,
-        start: Mirror,
-        mut rates: Rates,
-        as_heard: Option<Vec<Heard>>,
+        start: ReceiverModel,
+        mut rates: ModelRates,
+        as_heard: Option<Vec<ObservedAck>>,
     ) -> Option<(Outcome, bool)> {
         let numbered = as_heard.is_some();
         // Most episodes have few losses, and the order rules decide them.
-        if let Some(outcome) = order_rules::decide(&self.sent, &self.heard, start.next, &rates) {
+        if let Some(outcome) = order_rules::decide(&self.sent, &self.acks, start.next, &rates) {
             return Some((outcome, numbered));
         }
-        if self.sent.len() + self.heard.len() > MOST {
+        if self.sent.len() + self.acks.len() > MOST {
             return None;
         }
-        (rates.loss, rates.deaf) = self.rates();
-        let all = Before::default();
+        (rates.loss, rates.ack_loss) = self.rates();
+        let all = Preceding::default();
         let mut best = self.followed(start, all, &mut rates, hmm::NARROW);
         // The wider search leaves half of the step budget to later episodes.
         if best.is_none() && self.steps < ENOUGH / 2 {
@@ -260,24 +283,24 @@ impl Replay {
             return Some((outcome, numbered));
         }
         // No course fits the identification counts: retry without them.
-        self.heard = as_heard?;
+        self.acks = as_heard?;
         self.count(false);
-        rates.stretches = 0.0;
+        rates.stretch_ack = 0.0;
         Some((self.followed(start, all, &mut rates, hmm::NARROW)?, false))
     }
 
     /// Weighs each segment of the episode alone.
-    fn in_pieces(&mut self, start: Mirror, rates: Rates) -> Option<Outcome> {
-        let (sent, heard) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.heard));
+    fn in_pieces(&mut self, start: ReceiverModel, rates: ModelRates) -> Option<Outcome> {
+        let (sent, acks) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.acks));
         let mut sum: Option<Outcome> = None;
         let long = rates.pace.usual.max(rates.least + rates.least);
-        for piece in segmentation::of(start, &sent, &heard, long) {
+        for piece in segmentation::of(start, &sent, &acks, long) {
             self.sent.extend(piece.open.iter().map(|i| sent[*i]));
             self.sent.extend_from_slice(&sent[piece.sent]);
-            self.heard.extend_from_slice(&heard[piece.heard]);
+            self.acks.extend_from_slice(&acks[piece.acks]);
             self.cut(rates.least);
             let mut rates = rates;
-            let before = Before { packets: piece.open.len(), chance: piece.there };
+            let before = Preceding { packets: piece.open.len(), chance: piece.there };
             if self.sent.iter().any(|s| s.result.is_some())
                 && let Some(outcome) = self.followed(piece.start, before, &mut rates, hmm::NARROW)
             {
@@ -286,21 +309,27 @@ impl Replay {
                 sum.counts.join(&outcome.counts);
             }
             self.sent.clear();
-            self.heard.clear();
+            self.acks.clear();
         }
-        (self.sent, self.heard) = (sent, heard);
+        (self.sent, self.acks) = (sent, acks);
         sum
     }
 
     /// Weighs all event courses under the echo rule that explains them best.
-    fn followed(&mut self, start: Mirror, before: Before, rates: &mut Rates, beam: Beam) -> Option<Outcome> {
+    fn followed(
+        &mut self,
+        start: ReceiverModel,
+        before: Preceding,
+        rates: &mut ModelRates,
+        beam: Beam,
+    ) -> Option<Outcome> {
         if self.steps >= ENOUGH {
             return None;
         }
         let mut best: Option<(Outcome, f64)> = None;
         // Only echoed timestamps separate the rules. A receiver keeps one rule, so a few episodes identify
         // it.
-        let stamped = self.heard.iter().any(|h| h.echo.is_some());
+        let stamped = self.acks.iter().any(|h| h.echo.is_some());
         let ruled = self.rules;
         let (mut fits, mut score) = (false, 0.0);
         for (k, (rule, sofar)) in EchoRule::ALL.into_iter().zip(&mut self.rules).enumerate() {
@@ -314,13 +343,13 @@ impl Replay {
                 continue;
             }
             rates.rule = rule;
-            let outcome = hmm::weigh(&self.sent, &self.heard, start, before, rates, beam, &mut self.steps);
+            let outcome = hmm::weigh(&self.sent, &self.acks, start, before, rates, beam, &mut self.steps);
             if !stamped {
                 best = outcome.map(|outcome| (outcome, 0.0));
             } else if let Some(outcome) = outcome {
                 *sofar += outcome.score;
                 // If every echo conforms to this rule, no other rule can score higher.
-                fits = k == 0 && ahead >= 0.0 && outcome.odd < 0.01;
+                fits = k == 0 && ahead >= 0.0 && outcome.echo_mismatch < 0.01;
                 score = outcome.score;
                 if best.as_ref().is_none_or(|b| *sofar > b.1) {
                     best = Some((outcome, *sofar));
@@ -333,52 +362,52 @@ impl Replay {
     }
 
     /// Loss probabilities of packets and ACKs by context: prior and observed counts combined.
-    fn rates(&self) -> ([f64; Past::ALL], [f64; Past::ALL]) {
-        let of = |Usual(usual, weight, least, most): Usual, [not, lost]: [f64; 2]| {
+    fn rates(&self) -> ([f64; LossContext::ALL], [f64; LossContext::ALL]) {
+        let of = |Prior(usual, weight, least, most): Prior, [not, lost]: [f64; 2]| {
             ((usual * weight + lost) / (weight + lost + not)).clamp(least, most)
         };
-        let Counts { loss, deaf } = &self.counts;
-        let all = |usual: [Usual; Past::ALL], counts: &[[f64; 2]; Past::ALL]| {
+        let LossCounts { loss, ack_loss } = &self.counts;
+        let all = |usual: [Prior; LossContext::ALL], counts: &[[f64; 2]; LossContext::ALL]| {
             std::array::from_fn(|i| of(usual[i], counts[i]))
         };
-        (all(LOSS, loss), all(DEAF, deaf))
+        (all(PACKET_LOSS, loss), all(ACK_LOSS, ack_loss))
     }
 }
 
 /// Prior probability, its weight in packets, and lower and upper bound of the estimate.
 #[derive(Clone, Copy)]
-struct Usual(f64, f64, f64, f64);
+struct Prior(f64, f64, f64, f64);
 
-/// Priors for packets (`LOSS`) and ACKs, in the order of [`super::hmm::Past`].
-const LOSS: [Usual; Past::ALL] = [
-    Usual(0.03, 30.0, 0.003, 0.5),
-    Usual(0.5, 6.0, 0.1, 0.98),
-    Usual(0.9, 15.0, 0.6, 0.98),
-    Usual(0.2, 4.0, 0.003, 0.9),
-    Usual(0.5, 6.0, 0.05, 0.98),
-    Usual(0.8, 10.0, 0.3, 0.98),
-    Usual(0.09, 8.0, 0.003, 0.9),
-    Usual(0.4, 6.0, 0.05, 0.98),
-    Usual(0.75, 8.0, 0.2, 0.98),
-    Usual(0.06, 8.0, 0.003, 0.9),
+/// Priors for packets (`PACKET_LOSS`) and ACKs, in the order of [`super::hmm::LossContext`].
+const PACKET_LOSS: [Prior; LossContext::ALL] = [
+    Prior(0.03, 30.0, 0.003, 0.5),
+    Prior(0.5, 6.0, 0.1, 0.98),
+    Prior(0.9, 15.0, 0.6, 0.98),
+    Prior(0.2, 4.0, 0.003, 0.9),
+    Prior(0.5, 6.0, 0.05, 0.98),
+    Prior(0.8, 10.0, 0.3, 0.98),
+    Prior(0.09, 8.0, 0.003, 0.9),
+    Prior(0.4, 6.0, 0.05, 0.98),
+    Prior(0.75, 8.0, 0.2, 0.98),
+    Prior(0.06, 8.0, 0.003, 0.9),
 ];
-const DEAF: [Usual; Past::ALL] = [
-    Usual(0.008, 60.0, 0.0005, 0.5),
-    Usual(0.4, 8.0, 0.02, 0.95),
-    Usual(0.88, 10.0, 0.4, 0.95),
-    Usual(0.05, 8.0, 0.001, 0.9),
-    Usual(0.4, 8.0, 0.02, 0.95),
-    Usual(0.75, 8.0, 0.3, 0.95),
-    Usual(0.07, 8.0, 0.001, 0.9),
-    Usual(0.35, 8.0, 0.02, 0.95),
-    Usual(0.7, 8.0, 0.2, 0.95),
-    Usual(0.06, 8.0, 0.001, 0.9),
+const ACK_LOSS: [Prior; LossContext::ALL] = [
+    Prior(0.008, 60.0, 0.0005, 0.5),
+    Prior(0.4, 8.0, 0.02, 0.95),
+    Prior(0.88, 10.0, 0.4, 0.95),
+    Prior(0.05, 8.0, 0.001, 0.9),
+    Prior(0.4, 8.0, 0.02, 0.95),
+    Prior(0.75, 8.0, 0.3, 0.95),
+    Prior(0.07, 8.0, 0.001, 0.9),
+    Prior(0.35, 8.0, 0.02, 0.95),
+    Prior(0.7, 8.0, 0.2, 0.95),
+    Prior(0.06, 8.0, 0.001, 0.9),
 ];
 
-impl Heard {
+impl ObservedAck {
     /// An ACK that carries only the cumulative acknowledgement.
-    pub(crate) fn plain(t: Time, ack: u64) -> Heard {
-        Heard {
+    pub(crate) fn plain(t: Time, ack: u64) -> ObservedAck {
+        ObservedAck {
             t,
             left: None,
             ack,
@@ -394,13 +423,13 @@ impl Heard {
     }
 
     /// The facts of one ACK, with up to four SACK blocks.
-    pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> Heard {
-        let mut heard = Heard { dsack: d.dsack, echo: d.echo, free, ..Heard::plain(d.t, d.ack) };
+    pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> ObservedAck {
+        let mut acks = ObservedAck { dsack: d.dsack, echo: d.echo, free, ..ObservedAck::plain(d.t, d.ack) };
         for block in blocks.iter().take(4) {
-            heard.blocks[heard.count] = *block;
-            heard.count += 1;
+            acks.blocks[acks.count] = *block;
+            acks.count += 1;
         }
-        heard
+        acks
     }
 
     /// Removes the FIN from the ACK: it takes a sequence number (RFC 9293 section 3.4) but is no data.

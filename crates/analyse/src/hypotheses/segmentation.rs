@@ -3,31 +3,36 @@
 //! Cuts lie where all data sent so far are acknowledged, and at idle gaps: by then, outstanding segments have
 //! arrived, are lost, or are delayed by more than the gap.
 
-use super::hmm::{Heard, Sent};
-use super::receiver_model::Mirror;
+use super::hmm::{ObservedAck, SentPacket};
+use super::receiver_model::ReceiverModel;
 use base::{Span, Time};
 use std::ops::Range;
 
 /// One part of an episode.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct EpisodePart {
     /// Receiver model at its start, from the ACKs so far.
-    pub(crate) start: Mirror,
+    pub(crate) start: ReceiverModel,
     /// Indices of segments outstanding at its start; they may have arrived beyond a gap.
     pub(crate) open: Vec<usize>,
     /// Probability that each of `open` has arrived.
     pub(crate) there: f64,
     pub(crate) sent: Range<usize>,
-    pub(crate) heard: Range<usize>,
+    pub(crate) acks: Range<usize>,
 }
 
 /// Splits an episode in order; an idle gap lasts at least `long`.
-pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> Vec<Piece> {
+pub(crate) fn of(
+    start: ReceiverModel,
+    sent: &[SentPacket],
+    acks: &[ObservedAck],
+    long: Span,
+) -> Vec<EpisodePart> {
     let mut pieces =
-        vec![Piece { start, open: Vec::new(), there: 0.0, sent: 0..sent.len(), heard: 0..heard.len() }];
+        vec![EpisodePart { start, open: Vec::new(), there: 0.0, sent: 0..sent.len(), acks: 0..acks.len() }];
     // Earliest ACK time from each ACK on; one past the highest byte before each packet.
-    let mut earliest = vec![Time::NEVER; heard.len() + 1];
-    for (k, h) in heard.iter().enumerate().rev() {
+    let mut earliest = vec![Time::NEVER; acks.len() + 1];
+    for (k, h) in acks.iter().enumerate().rev() {
         earliest[k] = earliest[k + 1].min(h.t);
     }
     let mut highest = vec![0; sent.len() + 1];
@@ -37,7 +42,7 @@ pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> V
     // ACKs so far, the latest of their times, and the highest cumulative ACK.
     let (mut told, mut latest, mut ack) = (0, Time::ZERO, start.next);
     for (i, s) in sent.iter().enumerate().skip(1) {
-        while let Some(h) = heard.get(told).filter(|h| h.t <= s.t) {
+        while let Some(h) = acks.get(told).filter(|h| h.t <= s.t) {
             (told, latest, ack) = (told + 1, h.t.max(latest), h.ack.max(ack));
         }
         // A later ACK was captured before this packet: no cut here.
@@ -47,21 +52,22 @@ pub(crate) fn of(start: Mirror, sent: &[Sent], heard: &[Heard], long: Span) -> V
         if highest[i] > ack && s.t.since(latest) < long {
             continue;
         }
-        let Some(last) = pieces.last_mut().filter(|p| p.heard.start < told) else { continue };
-        (last.sent.end, last.heard.end) = (i, told);
+        let Some(last) = pieces.last_mut().filter(|p| p.acks.start < told) else { continue };
+        (last.sent.end, last.acks.end) = (i, told);
         let open: Vec<usize> = (0..i).filter(|k| sent[*k].end > ack).collect();
-        let echo = heard[told - 1].echo.unwrap_or_default();
-        let start = Mirror { next: ack, held: 0, echo, told: ack, waits: false };
-        let there = there(&heard[..told], ack, open.len());
-        pieces.push(Piece { start, open, there, sent: i..sent.len(), heard: told..heard.len() });
+        let echo = acks[told - 1].echo.unwrap_or_default();
+        let start =
+            ReceiverModel { next: ack, held: 0, ts_recent: echo, last_ack_sent: ack, ack_pending: false };
+        let there = there(&acks[..told], ack, open.len());
+        pieces.push(EpisodePart { start, open, there, sent: i..sent.len(), acks: told..acks.len() });
     }
     pieces
 }
 
 /// Probability that an `open` segment arrived: duplicate ACKs seen or lost, per segment outstanding.
-fn there(heard: &[Heard], ack: u64, open: usize) -> f64 {
-    let first = heard.iter().position(|h| h.ack == ack).unwrap_or_default();
-    let duplicates: usize = heard[first + 1..]
+fn there(acks: &[ObservedAck], ack: u64, open: usize) -> f64 {
+    let first = acks.iter().position(|h| h.ack == ack).unwrap_or_default();
+    let duplicates: usize = acks[first + 1..]
         .iter()
         .map(|h| usize::from(h.ack == ack) + h.missing.unwrap_or_default() as usize)
         .sum();
@@ -76,24 +82,24 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    fn sent(segment: u64, ms: u64) -> Sent {
-        Sent { seq: segment, end: segment + 1, t: at(ms), stamp: None, result: None }
+    fn sent(segment: u64, ms: u64) -> SentPacket {
+        SentPacket { seq: segment, end: segment + 1, t: at(ms), stamp: None, result: None }
     }
 
-    fn heard(ack: u64, ms: u64) -> Heard {
-        Heard::plain(at(ms), ack)
+    fn acks(ack: u64, ms: u64) -> ObservedAck {
+        ObservedAck::plain(at(ms), ack)
     }
 
     #[test]
     fn a_trouble_is_parted_where_all_is_told_and_where_nothing_comes() {
-        let start = Mirror { next: 0, held: 0, echo: 0, told: 0, waits: false };
+        let start = ReceiverModel { next: 0, held: 0, ts_recent: 0, last_ack_sent: 0, ack_pending: false };
         // Two segments are acknowledged. Of the next three the first is lost, and so are all but one of the
         // ACKs of the other two. It is resent after an idle gap.
         let sent =
             [(0, 0), (1, 0), (2, 200), (3, 200), (4, 200), (2, 2000), (5, 2200)].map(|(n, ms)| sent(n, ms));
-        let heard = [(1, 150), (2, 200), (2, 350), (5, 2200), (6, 2400)].map(|(n, ms)| heard(n, ms));
-        let pieces = of(start, &sent, &heard, Span::from_millis(500));
-        let told = |p: &Piece| (p.start.next, p.open.clone(), p.sent.clone(), p.heard.clone());
+        let acks = [(1, 150), (2, 200), (2, 350), (5, 2200), (6, 2400)].map(|(n, ms)| acks(n, ms));
+        let pieces = of(start, &sent, &acks, Span::from_millis(500));
+        let told = |p: &EpisodePart| (p.start.next, p.open.clone(), p.sent.clone(), p.acks.clone());
         assert_eq!(
             pieces.iter().map(told).collect::<Vec<_>>(),
             [

@@ -3,12 +3,12 @@
 //! On a path without reordering, an ACK is due one round trip after its packet, or one serialisation time
 //! after the previous ACK. Spread and bottleneck rate are learned outside of episodes.
 
-use super::hmm::Sent;
+use super::hmm::SentPacket;
 use base::{Span, Time};
 
 /// Bounds on when the receiver has got the packets sent so far, as ACK times at the capture point.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Front {
+pub(crate) struct ArrivalBounds {
     /// Earliest: one round trip after the last packet that arrived.
     floor: Time,
     /// Earliest at the bottleneck rate. ACKs come earlier only if they were delayed and then compressed.
@@ -17,15 +17,15 @@ pub(crate) struct Front {
     most: Time,
 }
 
-impl From<Time> for Front {
-    fn from(t: Time) -> Front {
-        Front { floor: t, least: t, most: t }
+impl From<Time> for ArrivalBounds {
+    fn from(t: Time) -> ArrivalBounds {
+        ArrivalBounds { floor: t, least: t, most: t }
     }
 }
 
 /// Round trip, rate and spread of the path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct PathTiming {
     /// Shortest RTT of a full segment.
     pub(crate) trip: Span,
     /// Upper bound that the RTT seldom exceeds.
@@ -46,16 +46,16 @@ const EARLY: f64 = 0.005;
 /// Upper bound of the delayed-ACK timer with a margin, s (RFC 9293 section 3.8.6.3: 0.5 s).
 const LONGEST_WAIT: f64 = 0.55;
 
-impl Pace {
+impl PathTiming {
     /// Bounds after packet `s` was sent; `arrives`: it was not lost.
-    pub(crate) fn passes(&self, front: Front, s: &Sent, arrives: bool) -> Front {
+    pub(crate) fn passes(&self, front: ArrivalBounds, s: &SentPacket, arrives: bool) -> ArrivalBounds {
         let alone = s.t + self.trip;
         let each = Span::from_nanos((self.byte_ns * (s.end - s.seq + 40) as f64) as u64);
         let most = (front.most + each).max(alone);
         if !arrives {
-            return Front { most, ..front };
+            return ArrivalBounds { most, ..front };
         }
-        Front { floor: front.floor.max(alone), least: (front.least + each).max(alone), most }
+        ArrivalBounds { floor: front.floor.max(alone), least: (front.least + each).max(alone), most }
     }
 
     /// Due time of an ACK for `bytes` bytes whose last segment was sent at `t`; `before`: time of the
@@ -74,7 +74,7 @@ impl Pace {
 
     /// Probability density of the ACK time `at`, per second; `waits`: probability that the delayed-ACK timer
     /// sent it.
-    pub(crate) fn density(&self, front: Front, at: Time, waits: f64) -> f64 {
+    pub(crate) fn density(&self, front: ArrivalBounds, at: Time, waits: f64) -> f64 {
         let j = self.spread;
         let early = front.floor.since(at + j).as_secs_f64();
         let wide = (front.most.since(front.least) + j + j).as_secs_f64();

@@ -3,11 +3,11 @@
 //! A packet arrives in order, is overtaken and arrives later, or is lost. The receiver model of `receiver_model.rs`
 //! answers an arrival; the ACK is lost, or is the next one observed.
 
-use super::burstiness::{Became, LONG, Past};
-use super::constraints::Chances;
-use super::hmm::{Heard, Rates, Sent};
-use super::receiver_model::{Effect, Held, Mirror};
-use super::timing::Front;
+use super::burstiness::{LONG, LossContext, PacketFate};
+use super::constraints::LossConstraints;
+use super::hmm::{ModelRates, ObservedAck, SentPacket};
+use super::receiver_model::{Effect, RangeSets, ReceiverModel};
+use super::timing::ArrivalBounds;
 use base::rng::mix;
 use base::{Span, Time};
 
@@ -15,22 +15,22 @@ use base::{Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
     /// Observed ACKs explained so far.
-    pub(crate) heard: u32,
-    pub(crate) mirror: Mirror,
+    pub(crate) acks_explained: u32,
+    pub(crate) receiver: ReceiverModel,
     /// Length of the current run of lost data packets, saturating at [`LONG`].
-    pub(crate) lost: u8,
+    pub(crate) packets_lost: u8,
     /// Length of the current run of lost ACKs, saturating at [`LONG`].
-    pub(crate) deaf: u8,
+    pub(crate) acks_lost: u8,
     /// ACKs lost since the last one explained; counted only if the next one's IP identification gives their
     /// number.
-    pub(crate) silent: u16,
+    pub(crate) acks_missing: u16,
     /// Packets that were overtaken and have not arrived yet.
-    pub(crate) aside: Aside,
+    pub(crate) overtaken: Overtaken,
 }
 
 /// One transition: the next state, when the path has passed the packet, its weight, the packet's fate, and whether the
 /// ACK's echo contradicts the echo rule.
-pub(crate) type Course = (Node, Front, f64, Became, bool);
+pub(crate) type Transition = (Node, ArrivalBounds, f64, PacketFate, bool);
 
 /// Probability that a packet is overtaken, on a path that reorders.
 const OVERTAKEN: f64 = 0.3;
@@ -39,7 +39,7 @@ const BEHIND: f64 = 0.5;
 /// Probability that a packet is delayed by more than a round trip.
 const HELD_UP: f64 = 0.01;
 /// Indices of overtaken packets that have not arrived, ascending, filled up with [`NONE`].
-type Aside = [u32; 4];
+type Overtaken = [u32; 4];
 /// No packet.
 const NONE: u32 = u32::MAX;
 
@@ -53,36 +53,44 @@ const STRETCH_GOES_ON: f64 = 0.7;
 
 impl Node {
     /// State before the first packet.
-    pub(crate) fn first(mirror: Mirror) -> Node {
-        Node { heard: 0, mirror, lost: 0, deaf: 0, silent: 0, aside: [NONE; 4] }
+    pub(crate) fn first(receiver: ReceiverModel) -> Node {
+        Node {
+            acks_explained: 0,
+            receiver,
+            packets_lost: 0,
+            acks_lost: 0,
+            acks_missing: 0,
+            overtaken: [NONE; 4],
+        }
     }
 
     pub(crate) fn hash(&self) -> u64 {
-        let Mirror { next, held, echo, told, waits } = self.mirror;
-        let small = u64::from(self.heard) << 32
-            | u64::from(self.lost) << 16
-            | u64::from(self.deaf) << 8
+        let ReceiverModel { next, held, ts_recent: echo, last_ack_sent: told, ack_pending: waits } =
+            self.receiver;
+        let small = u64::from(self.acks_explained) << 32
+            | u64::from(self.packets_lost) << 16
+            | u64::from(self.acks_lost) << 8
             | u64::from(waits);
-        let small = small ^ u64::from(self.silent) << 48;
-        let [a, b, c, d] = self.aside.map(u64::from);
-        let aside = (a ^ c.rotate_left(16)) << 32 | (b ^ d.rotate_left(16));
+        let small = small ^ u64::from(self.acks_missing) << 48;
+        let [a, b, c, d] = self.overtaken.map(u64::from);
+        let overtaken = (a ^ c.rotate_left(16)) << 32 | (b ^ d.rotate_left(16));
         mix(mix(next ^ small.rotate_left(17))
             ^ told.rotate_left(29)
             ^ (u64::from(held) << 32 | u64::from(echo))
-            ^ mix(aside))
+            ^ mix(overtaken))
     }
 
     /// Rank for pruning: by ACKs explained, then by whether overtaken packets are outstanding.
-    pub(crate) fn rival(&self) -> u32 {
-        self.heard * 2 + u32::from(self.aside[0] != NONE)
+    pub(crate) fn rank(&self) -> u32 {
+        self.acks_explained * 2 + u32::from(self.overtaken[0] != NONE)
     }
 
-    pub(crate) fn before_packet(&self, gap: Span) -> Past {
-        Past::of(self.lost, self.deaf, gap)
+    pub(crate) fn before_packet(&self, gap: Span) -> LossContext {
+        LossContext::of(self.packets_lost, self.acks_lost, gap)
     }
 
-    pub(crate) fn before_answer(&self, gap: Span) -> Past {
-        Past::of(self.deaf, self.lost, gap)
+    pub(crate) fn before_answer(&self, gap: Span) -> LossContext {
+        LossContext::of(self.acks_lost, self.packets_lost, gap)
     }
 }
 
@@ -92,188 +100,213 @@ fn is_asked_for(marks: &[u64], seq: u64, end: u64) -> bool {
 }
 
 /// Time between the sending of the packet before and of packet `i`.
-pub(crate) fn since_last(sent: &[Sent], i: usize) -> Span {
+pub(crate) fn since_last(sent: &[SentPacket], i: usize) -> Span {
     i.checked_sub(1).map_or(Span::ZERO, |last| sent[i].t.since(sent[last].t))
 }
 
 /// For each packet, when the first ACK came that it can have caused.
-pub(crate) fn resumed(sent: &[Sent], heard: &[Heard], least: Span) -> Vec<Time> {
-    let mut times: Vec<Heard> = heard.to_vec();
+pub(crate) fn resumed(sent: &[SentPacket], acks: &[ObservedAck], least: Span) -> Vec<Time> {
+    let mut times: Vec<ObservedAck> = acks.to_vec();
     times.sort_by_key(|h| h.t);
-    let first = |s: &Sent| times.partition_point(|h| !reachable(h, s.t, least));
+    let first = |s: &SentPacket| times.partition_point(|h| !reachable(h, s.t, least));
     sent.iter().map(|s| times.get(first(s)).map_or(s.t, |h| h.t)).collect()
 }
 
 /// Context of one packet for its transitions.
-pub(crate) struct Scene<'a> {
+pub(crate) struct StepContext<'a> {
     pub(crate) at: usize,
     /// Probability that it arrived and was acknowledged before the first ACK of the episode.
     pub(crate) before: f64,
     /// Time since the packet before.
     pub(crate) gap: Span,
     pub(crate) next_sent: Option<Time>,
-    pub(crate) heard: &'a [Heard],
+    pub(crate) acks: &'a [ObservedAck],
     /// For each packet, when the first ACK came that it can have caused. Filled only for paths that reorder.
     pub(crate) resumed: &'a [Time],
     pub(crate) marks: &'a [u64],
-    pub(crate) chances: &'a Chances,
-    pub(crate) rates: &'a Rates,
+    pub(crate) constraints: &'a LossConstraints,
+    pub(crate) rates: &'a ModelRates,
 }
 
 /// All transitions of one packet.
 pub(crate) fn step(
     node: &Node,
-    front: Front,
-    s: &Sent,
-    scene: &Scene<'_>,
-    held: &mut Held,
-    out: &mut Vec<Course>,
+    front: ArrivalBounds,
+    s: &SentPacket,
+    context: &StepContext<'_>,
+    held: &mut RangeSets,
+    out: &mut Vec<Transition>,
 ) {
-    if !node.mirror.waits || node.lost == 0 {
-        return turn(*node, 1.0, front, s, scene, held, out);
+    if !node.receiver.ack_pending || node.packets_lost == 0 {
+        return turn(*node, 1.0, front, s, context, held, out);
     }
     // The second segment that the delayed ACK waited for was lost: by now its timer may have expired.
-    let stays = still_waits(scene.gap);
-    turn(*node, stays, front, s, scene, held, out);
+    let stays = still_waits(context.gap);
+    turn(*node, stays, front, s, context, held, out);
     if stays < 1.0
-        && let Some((spoke, share)) = speaks(node, scene)
+        && let Some((spoke, share)) = acks_late(node, context)
     {
-        turn(spoke, (1.0 - stays) * share, front, s, scene, held, out);
+        turn(spoke, (1.0 - stays) * share, front, s, context, held, out);
     }
 }
 
 /// The delayed-ACK timer expired, and its ACK was lost.
-fn speaks(node: &Node, scene: &Scene<'_>) -> Option<(Node, f64)> {
-    let deaf = scene.rates.deaf[node.before_answer(scene.gap) as usize];
-    let (silent, missing) = silenced(node, scene);
-    let spoke = Node { mirror: node.mirror.answers(), deaf: (node.deaf + 1).min(LONG), silent, ..*node };
-    missing.is_none_or(|m| u32::from(silent) <= m).then_some((spoke, deaf))
+fn acks_late(node: &Node, context: &StepContext<'_>) -> Option<(Node, f64)> {
+    let ack_loss = context.rates.ack_loss[node.before_answer(context.gap) as usize];
+    let (acks_missing, missing) = missing_acks(node, context);
+    let spoke = Node {
+        receiver: node.receiver.answers(),
+        acks_lost: (node.acks_lost + 1).min(LONG),
+        acks_missing,
+        ..*node
+    };
+    missing.is_none_or(|m| u32::from(acks_missing) <= m).then_some((spoke, ack_loss))
 }
 
 /// ACKs lost if one more is lost, and the number known to be missing.
-fn silenced(node: &Node, scene: &Scene<'_>) -> (u16, Option<u32>) {
-    let missing = scene.heard.get(node.heard as usize).and_then(|h| h.missing);
-    (if missing.is_some() { node.silent + 1 } else { 0 }, missing)
+fn missing_acks(node: &Node, context: &StepContext<'_>) -> (u16, Option<u32>) {
+    let missing = context.acks.get(node.acks_explained as usize).and_then(|h| h.missing);
+    (if missing.is_some() { node.acks_missing + 1 } else { 0 }, missing)
 }
 
 /// Transitions of a packet that reaches its place in the order of sending.
 fn turn(
     node: Node,
     share: f64,
-    front: Front,
-    s: &Sent,
-    scene: &Scene<'_>,
-    held: &mut Held,
-    out: &mut Vec<Course>,
+    front: ArrivalBounds,
+    s: &SentPacket,
+    context: &StepContext<'_>,
+    held: &mut RangeSets,
+    out: &mut Vec<Transition>,
 ) {
-    let Scene { at, gap, heard, chances, rates, .. } = *scene;
+    let StepContext { at, gap, acks, constraints, rates, .. } = *context;
     // An ACK too early for this packet is too early for all later ones.
     let mut node = node;
     let mut sofar = share;
-    while let Some(h) = heard.get(node.heard as usize) {
+    while let Some(h) = acks.get(node.acks_explained as usize) {
         if !h.free && reachable(h, s.t, rates.least) {
             break;
         }
-        let weight = unsolicited(h, &node.mirror, rates);
+        let weight = unsolicited(h, &node.receiver, rates);
         if weight == 0.0 {
             if reachable(h, s.t, rates.least) {
                 break;
             }
             return;
         }
-        sofar *= weight * accounts(h, node.silent, rates);
+        sofar *= weight * accounts(h, node.acks_missing, rates);
         if sofar == 0.0 {
             return;
         }
-        (node.heard, node.silent) = (node.heard + 1, 0);
-        node.mirror = node.mirror.answers();
+        (node.acks_explained, node.acks_missing) = (node.acks_explained + 1, 0);
+        node.receiver = node.receiver.answers();
     }
-    if scene.before > 0.0 && s.seq > node.mirror.next {
-        let before = node.mirror.takes(held, s.seq, s.end, None, rates.rule);
-        out.push((Node { mirror: before.mirror, ..node }, front, sofar * scene.before, Became::Waits, false));
-        sofar *= 1.0 - scene.before;
+    if context.before > 0.0 && s.seq > node.receiver.next {
+        let before = node.receiver.takes(held, s.seq, s.end, None, rates.rule);
+        out.push((
+            Node { receiver: before.receiver, ..node },
+            front,
+            sofar * context.before,
+            PacketFate::AckDelayed,
+            false,
+        ));
+        sofar *= 1.0 - context.before;
     }
     let loss = rates.loss[node.before_packet(gap) as usize];
     let lost = rates.pace.passes(front, s, false);
-    if chances.may_lose(at, node.heard, node.mirror.holds(held, s.seq, s.end)) {
-        let gone = Node { lost: (node.lost + 1).min(LONG), ..node };
-        out.push((gone, lost, sofar * loss, Became::Lost, false));
+    if constraints.may_lose(at, node.acks_explained, node.receiver.holds(held, s.seq, s.end)) {
+        let gone = Node { packets_lost: (node.packets_lost + 1).min(LONG), ..node };
+        out.push((gone, lost, sofar * loss, PacketFate::Lost, false));
     }
-    if s.seq == s.end && node.mirror.next >= s.end {
+    if s.seq == s.end && node.receiver.next >= s.end {
         // The ACK of an in-order FIN is caused by no data packet.
         out.push((
-            Node { lost: 0, ..node },
+            Node { packets_lost: 0, ..node },
             rates.pace.passes(front, s, true),
             sofar * (1.0 - loss),
-            Became::Waits,
+            PacketFate::AckDelayed,
             false,
         ));
         return;
     }
     let mut weight = sofar * (1.0 - loss);
     if rates.loose {
-        if let Some(aside) = put(node.aside, at as u32) {
-            out.push((Node { aside, lost: 0, ..node }, front, weight * OVERTAKEN, Became::Waits, false));
+        if let Some(overtaken) = put(node.overtaken, at as u32) {
+            out.push((
+                Node { overtaken, packets_lost: 0, ..node },
+                front,
+                weight * OVERTAKEN,
+                PacketFate::AckDelayed,
+                false,
+            ));
         }
         weight *= 1.0 - OVERTAKEN;
     }
-    arrives(&node, front, s, weight, scene, held, out);
+    arrives(&node, front, s, weight, context, held, out);
 }
 
 /// Adds an overtaken packet, if there is room.
-fn put(mut aside: Aside, packet: u32) -> Option<Aside> {
-    *aside.iter_mut().find(|p| **p == NONE)? = packet;
-    Some(aside)
+fn put(mut overtaken: Overtaken, packet: u32) -> Option<Overtaken> {
+    *overtaken.iter_mut().find(|p| **p == NONE)? = packet;
+    Some(overtaken)
 }
 
 /// Removes an overtaken packet that arrives.
-fn taken(mut aside: Aside, at: usize) -> Aside {
-    aside[at] = NONE;
-    aside.sort_unstable();
-    aside
+fn taken(mut overtaken: Overtaken, at: usize) -> Overtaken {
+    overtaken[at] = NONE;
+    overtaken.sort_unstable();
+    overtaken
 }
 
 /// Arrivals of overtaken packets, in any order, after the current packet. A packet cannot stay overtaken for longer
 /// than a round trip after the first ACK that it can have caused.
-pub(crate) fn follow(sent: &[Sent], scene: &Scene<'_>, held: &mut Held, out: &mut Vec<Course>) {
+pub(crate) fn follow(
+    sent: &[SentPacket],
+    context: &StepContext<'_>,
+    held: &mut RangeSets,
+    out: &mut Vec<Transition>,
+) {
     let mut k = 0;
     while k < out.len() && out.len() < MOST_FOLLOW {
-        let (node, front, weight, became, odd) = out[k];
+        let (node, front, weight, fate, echo_mismatch) = out[k];
         k += 1;
         // A lost packet overtakes nothing.
-        if became == Became::Lost && scene.next_sent.is_some() {
+        if fate == PacketFate::Lost && context.next_sent.is_some() {
             continue;
         }
-        for (at, &p) in node.aside.iter().enumerate().take_while(|p| *p.1 != NONE) {
+        for (at, &p) in node.overtaken.iter().enumerate().take_while(|p| *p.1 != NONE) {
             // The current packet was not overtaken yet.
-            if p as usize == scene.at {
+            if p as usize == context.at {
                 continue;
             }
             let from = out.len();
-            let node = Node { aside: taken(node.aside, at), ..node };
-            arrives(&node, front, &sent[p as usize], weight * (1.0 - BEHIND), scene, held, out);
+            let node = Node { overtaken: taken(node.overtaken, at), ..node };
+            arrives(&node, front, &sent[p as usize], weight * (1.0 - BEHIND), context, held, out);
             for course in &mut out[from..] {
-                (course.3, course.4) = (became, odd || course.4);
+                (course.3, course.4) = (fate, echo_mismatch || course.4);
             }
         }
     }
-    let ended = scene.next_sent.is_none();
-    let late = |p: u32, heard: u32| {
-        let last = heard.checked_sub(1).and_then(|h| scene.heard.get(h as usize));
-        ended || last.is_some_and(|last| last.t.since(scene.resumed[p as usize]) > scene.rates.least)
+    let ended = context.next_sent.is_none();
+    let late = |p: u32, acks: u32| {
+        let last = acks.checked_sub(1).and_then(|h| context.acks.get(h as usize));
+        ended || last.is_some_and(|last| last.t.since(context.resumed[p as usize]) > context.rates.least)
     };
-    out.retain(|course| course.0.aside.iter().take_while(|p| **p != NONE).all(|p| !late(*p, course.0.heard)));
-    for course in out.iter_mut().filter(|course| course.3 != Became::Lost) {
-        let behind = course.0.aside.iter().take_while(|p| **p != NONE && **p as usize != scene.at).count();
+    out.retain(|course| {
+        course.0.overtaken.iter().take_while(|p| **p != NONE).all(|p| !late(*p, course.0.acks_explained))
+    });
+    for course in out.iter_mut().filter(|course| course.3 != PacketFate::Lost) {
+        let behind =
+            course.0.overtaken.iter().take_while(|p| **p != NONE && **p as usize != context.at).count();
         course.2 *= libm::pow(BEHIND, behind as f64);
     }
-    let Some(next) = scene.next_sent else { return };
+    let Some(next) = context.next_sent else { return };
     let long = |p: u32| {
         let t = sent[p as usize].t;
-        next.since(t) > scene.rates.least && sent[scene.at].t.since(t) <= scene.rates.least
+        next.since(t) > context.rates.least && sent[context.at].t.since(t) <= context.rates.least
     };
     for course in out {
-        if course.0.aside.iter().take_while(|p| **p != NONE).any(|p| long(*p)) {
+        if course.0.overtaken.iter().take_while(|p| **p != NONE).any(|p| long(*p)) {
             course.2 *= HELD_UP;
         }
     }
@@ -282,22 +315,22 @@ pub(crate) fn follow(sent: &[Sent], scene: &Scene<'_>, held: &mut Held, out: &mu
 /// Transitions of a packet that arrives.
 fn arrives(
     node: &Node,
-    front: Front,
-    s: &Sent,
+    front: ArrivalBounds,
+    s: &SentPacket,
     arrives: f64,
-    scene: &Scene<'_>,
-    held: &mut Held,
-    out: &mut Vec<Course>,
+    context: &StepContext<'_>,
+    held: &mut RangeSets,
+    out: &mut Vec<Transition>,
 ) {
-    let Scene { gap, next_sent, heard, marks, rates, .. } = *scene;
+    let StepContext { gap, next_sent, acks, marks, rates, .. } = *context;
     let node = *node;
-    let effect = node.mirror.takes(held, s.seq, s.end, s.stamp, rates.rule);
+    let effect = node.receiver.takes(held, s.seq, s.end, s.stamp, rates.rule);
     if effect.beyond.is_some() && is_asked_for(marks, s.seq, s.end) {
         return;
     }
     // Cumulative ACKs never go back: the next observed ACK bounds what has arrived before it.
-    let most = heard.get(node.heard as usize).map_or(u64::MAX, |h| h.ack);
-    if effect.mirror.next > most {
+    let most = acks.get(node.acks_explained as usize).map_or(u64::MAX, |h| h.ack);
+    if effect.receiver.next > most {
         return;
     }
     let front = rates.pace.passes(front, s, true);
@@ -308,24 +341,42 @@ fn arrives(
             (0.05 + 0.8 * rates.delays) * still_waits(next_sent.map_or(Span::FOREVER, |n| n.since(s.t)));
         let wait = if effect.fills { wait * FILLS_WAITS } else { wait };
         speak = 1.0 - wait;
-        let mirror = Mirror { waits: true, ..effect.mirror };
-        out.push((Node { mirror, lost: 0, ..node }, front, arrives * wait, Became::Waits, false));
+        let receiver = ReceiverModel { ack_pending: true, ..effect.receiver };
+        out.push((
+            Node { receiver, packets_lost: 0, ..node },
+            front,
+            arrives * wait,
+            PacketFate::AckDelayed,
+            false,
+        ));
     }
     // Stretch ACKs matter only where the receiver's packets are counted.
-    if let Some(several) = effect.may_stretch.filter(|_| rates.stretches > 0.0) {
-        let goes_on = if several { STRETCH_GOES_ON } else { rates.stretches };
-        let mirror = Mirror { waits: true, ..effect.mirror };
+    if let Some(several) = effect.may_stretch.filter(|_| rates.stretch_ack > 0.0) {
+        let goes_on = if several { STRETCH_GOES_ON } else { rates.stretch_ack };
+        let receiver = ReceiverModel { ack_pending: true, ..effect.receiver };
         speak = 1.0 - goes_on;
-        out.push((Node { mirror, lost: 0, ..node }, front, arrives * goes_on, Became::Waits, false));
+        out.push((
+            Node { receiver, packets_lost: 0, ..node },
+            front,
+            arrives * goes_on,
+            PacketFate::AckDelayed,
+            false,
+        ));
     }
-    let answered = effect.mirror.answers();
-    let deaf = rates.deaf[node.before_answer(gap) as usize];
-    let (silent, missing) = silenced(&node, scene);
-    if missing.is_none_or(|m| u32::from(silent) <= m) {
-        let gone = Node { mirror: answered, lost: 0, deaf: (node.deaf + 1).min(LONG), silent, ..node };
-        out.push((gone, front, arrives * speak * deaf, Became::Deaf, false));
+    let answered = effect.receiver.answers();
+    let ack_loss = rates.ack_loss[node.before_answer(gap) as usize];
+    let (acks_missing, missing) = missing_acks(&node, context);
+    if missing.is_none_or(|m| u32::from(acks_missing) <= m) {
+        let gone = Node {
+            receiver: answered,
+            packets_lost: 0,
+            acks_lost: (node.acks_lost + 1).min(LONG),
+            acks_missing,
+            ..node
+        };
+        out.push((gone, front, arrives * speak * ack_loss, PacketFate::AckLost, false));
     }
-    if let Some(h) = heard.get(node.heard as usize) {
+    if let Some(h) = acks.get(node.acks_explained as usize) {
         let fits = fits(h, &effect, held, rates);
         if fits > 0.0 && reachable(h, s.t, rates.least) {
             let when = h.left.unwrap_or(h.t);
@@ -339,17 +390,18 @@ fn arrives(
                 true => rates.pace.loose(s.t, when),
                 false => rates.pace.density(front, when, waits),
             } * in_time(h, s.t, rates.least);
-            let weight = arrives * speak * (1.0 - deaf) * fits * density * accounts(h, node.silent, rates);
+            let weight =
+                arrives * speak * (1.0 - ack_loss) * fits * density * accounts(h, node.acks_missing, rates);
             let node = Node {
-                heard: node.heard + 1,
-                mirror: answered,
-                lost: 0,
-                deaf: 0,
-                silent: 0,
-                aside: node.aside,
+                acks_explained: node.acks_explained + 1,
+                receiver: answered,
+                packets_lost: 0,
+                acks_lost: 0,
+                acks_missing: 0,
+                overtaken: node.overtaken,
             };
-            let odd = h.echo.is_some_and(|echo| echo != effect.mirror.echo);
-            out.push((node, Front::from(when), weight, Became::Heard, odd));
+            let echo_mismatch = h.echo.is_some_and(|echo| echo != effect.receiver.ts_recent);
+            out.push((node, ArrivalBounds::from(when), weight, PacketFate::AckObserved, echo_mismatch));
         }
     }
 }
@@ -361,24 +413,24 @@ fn still_waits(gap: Span) -> f64 {
 }
 
 /// Whether a packet sent at `t` can have caused this ACK, by the capture's clock.
-pub(crate) fn reachable(h: &Heard, t: Time, least: Span) -> bool {
+pub(crate) fn reachable(h: &ObservedAck, t: Time, least: Span) -> bool {
     h.t >= t + Span::from_nanos(least.as_nanos() / 4 * 3)
 }
 
 /// Weight of that relation by the receiver's clock, which may be in error.
-fn in_time(h: &Heard, t: Time, least: Span) -> f64 {
+fn in_time(h: &ObservedAck, t: Time, least: Span) -> f64 {
     let due = t + Span::from_nanos(least.as_nanos() / 4 * 3);
     if h.left.is_none_or(|left| left >= due) { 1.0 } else { 1e-3 }
 }
 
 /// Likelihood of an observed ACK, given the receiver's state.
-fn fits(h: &Heard, e: &Effect, held: &Held, rates: &Rates) -> f64 {
-    if h.ack != e.mirror.next {
+fn fits(h: &ObservedAck, e: &Effect, held: &RangeSets, rates: &ModelRates) -> f64 {
+    if h.ack != e.receiver.next {
         return 0.0;
     }
     let mut weight = 1.0;
     if let Some(echo) = h.echo
-        && echo != e.mirror.echo
+        && echo != e.receiver.ts_recent
     {
         weight *= 1e-4;
     }
@@ -386,10 +438,10 @@ fn fits(h: &Heard, e: &Effect, held: &Held, rates: &Rates) -> f64 {
         match (h.dsack, e.duplicate) {
             (Some(told), Some(is)) if told == is => {}
             (Some(_), _) => return 0.0,
-            (None, Some(_)) => weight *= rates.silent,
+            (None, Some(_)) => weight *= rates.omits_dsack,
             _ => {}
         }
-        let is = held.get(e.mirror.held);
+        let is = held.get(e.receiver.held);
         let told = &h.blocks[..h.count];
         if told.iter().any(|b| !is.contains(b)) {
             return 0.0;
@@ -409,15 +461,15 @@ fn fits(h: &Heard, e: &Effect, held: &Held, rates: &Rates) -> f64 {
 }
 
 /// Weight of the ACKs left over at the end, which no packet caused.
-pub(crate) fn rest(node: &Node, heard: &[Heard], rates: &Rates) -> f64 {
-    let all = heard[node.heard as usize..].iter().enumerate();
-    let silent = |i: usize| if i == 0 { node.silent } else { 0 };
-    all.map(|(i, h)| unsolicited(h, &node.mirror, rates) * accounts(h, silent(i), rates)).product()
+pub(crate) fn rest(node: &Node, acks: &[ObservedAck], rates: &ModelRates) -> f64 {
+    let all = acks[node.acks_explained as usize..].iter().enumerate();
+    let acks_missing = |i: usize| if i == 0 { node.acks_missing } else { 0 };
+    all.map(|(i, h)| unsolicited(h, &node.receiver, rates) * accounts(h, acks_missing(i), rates)).product()
 }
 
-/// Weight of the gap in the receiver's packet numbers before this ACK, of which `silent` are lost ACKs.
-fn accounts(h: &Heard, silent: u16, rates: &Rates) -> f64 {
-    match h.missing.map(|m| m.checked_sub(u32::from(silent))) {
+/// Weight of the gap in the receiver's packet numbers before this ACK, of which `acks_missing` are lost ACKs.
+fn accounts(h: &ObservedAck, acks_missing: u16, rates: &ModelRates) -> f64 {
+    match h.missing.map(|m| m.checked_sub(u32::from(acks_missing))) {
         None => 1.0,
         // More ACKs lost than packets sent.
         Some(None) => 0.0,
@@ -429,7 +481,7 @@ fn accounts(h: &Heard, silent: u16, rates: &Rates) -> f64 {
 const AGAIN: f64 = 0.8;
 
 /// Probability that this number of packets went to other destinations.
-pub(crate) fn elsewhere(packets: u32, rates: &Rates) -> f64 {
+pub(crate) fn elsewhere(packets: u32, rates: &ModelRates) -> f64 {
     match packets.checked_sub(1) {
         None => 1.0 - rates.foreign,
         Some(more) => rates.foreign * (1.0 - AGAIN) * libm::pow(AGAIN, f64::from(more)),
@@ -437,8 +489,8 @@ pub(crate) fn elsewhere(packets: u32, rates: &Rates) -> f64 {
 }
 
 /// Weight of an ACK that repeats the receiver's state and was caused by no arrival.
-fn unsolicited(h: &Heard, mirror: &Mirror, rates: &Rates) -> f64 {
-    match (h.ack == mirror.next && h.dsack.is_none() && h.count == 0, h.free) {
+fn unsolicited(h: &ObservedAck, receiver: &ReceiverModel, rates: &ModelRates) -> f64 {
+    match (h.ack == receiver.next && h.dsack.is_none() && h.count == 0, h.free) {
         (false, _) => 0.0,
         (true, true) => 1.0,
         (true, false) if rates.loose => 0.02,

@@ -57,7 +57,7 @@ const NEAR: usize = 1 << 12;
 
 /// Recent packets of one sender, for comparison.
 #[derive(Debug, Default)]
-pub(crate) struct Twice {
+pub(crate) struct CopyFilter {
     last: Vec<Mark>,
     next: usize,
     by_id: BTreeMap<u16, Last>,
@@ -114,7 +114,7 @@ pub(crate) fn is_near(a: Span, b: Span) -> bool {
     a.max(b).as_nanos() - a.min(b).as_nanos() <= INSTANT.as_nanos()
 }
 
-impl Twice {
+impl CopyFilter {
     /// Time since the original was captured, if this packet is a copy.
     pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
         let mut mark = Mark::of(o);
@@ -215,7 +215,7 @@ impl Twice {
     }
 }
 
-impl Twice {
+impl CopyFilter {
     /// Without identification: equal content and a lower time to live. Data or timestamps distinguish the
     /// packet from others.
     fn lost_hops(&mut self, mark: &Mark) -> Option<Span> {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn copies(packets: &[Observation]) -> usize {
-        let mut twice = Twice::default();
+        let mut twice = CopyFilter::default();
         packets.iter().filter(|o| twice.ago(o).is_some()).count()
     }
 

@@ -2,7 +2,7 @@
 
 /// Limits on stored data.
 #[derive(Clone, Copy, Debug)]
-pub struct Keep {
+pub struct Limits {
     /// Every data segment and acknowledgement, for pictures.
     pub points: bool,
     /// Every packet with its identification, to be joined with another capture.
@@ -13,8 +13,8 @@ pub struct Keep {
     pub flows: usize,
 }
 
-impl Default for Keep {
+impl Default for Limits {
     fn default() -> Self {
-        Keep { points: false, arrivals: false, happenings: 1 << 20, flows: 1 << 16 }
+        Limits { points: false, arrivals: false, happenings: 1 << 20, flows: 1 << 16 }
     }
 }

@@ -18,7 +18,7 @@ use crate::facts::copies::{Copies, Copy, Evidence, Fate};
 use crate::facts::digest::AckDigest;
 use crate::facts::ranges::Ranges;
 use crate::facts::rtt::Rtt;
-use crate::facts::ts_clock::Clockwork;
+use crate::facts::ts_clock::TimestampClock;
 use base::{Span, Time};
 use open::{Open, OpenSet};
 
@@ -91,7 +91,7 @@ pub(crate) struct State<'a> {
     /// Duplicate ACKs before this one.
     pub(crate) duplicates: u64,
     /// The receiver's clock.
-    pub(crate) clock: &'a Clockwork,
+    pub(crate) clock: &'a TimestampClock,
     /// TSval of this ACK.
     pub(crate) stamp: Option<u32>,
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) copy: Copy,
-    /// Index of its record in `Way::retransmissions`.
+    /// Index of its record in `FlowDirection::retransmissions`.
     pub(crate) result: usize,
     /// Cumulative ACK when it was sent.
     pub(super) acked: u64,

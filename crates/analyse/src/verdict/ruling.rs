@@ -4,7 +4,7 @@ use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
 use crate::facts::ranges;
 use crate::facts::rtt::Rtt;
-use crate::facts::ts_clock::Clockwork;
+use crate::facts::ts_clock::TimestampClock;
 use base::Time;
 
 impl Judge {
@@ -13,7 +13,7 @@ impl Judge {
         self.ruling(copies, open, state.clock, state.rtt)
     }
 
-    fn ruling(&self, copies: &mut Copies, open: &Open, clock: &Clockwork, rtt: &Rtt) -> Ruling {
+    fn ruling(&self, copies: &mut Copies, open: &Open, clock: &TimestampClock, rtt: &Rtt) -> Ruling {
         let (need, evidence) = open
             .settled
             .or_else(|| by_fates(copies, open))
@@ -71,7 +71,7 @@ impl Judge {
     pub(crate) fn finish(
         &mut self,
         copies: &mut Copies,
-        clock: &Clockwork,
+        clock: &TimestampClock,
         rtt: &Rtt,
         out: &mut Vec<Ruling>,
     ) {

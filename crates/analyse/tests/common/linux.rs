@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
-use analyse::{Analyser, Flow, Keep, Observation};
+use analyse::{Analyser, Flow, Limits, Observation};
 use base::Span;
 use base::truth::Retransmission;
 use emulate::agreement;
@@ -154,7 +154,7 @@ pub fn play_all<'a>(kinds: &[(&'a str, &[&str])]) -> Vec<(&'a str, Played)> {
 
 /// The connection that these packets are of.
 pub fn judged(packets: &[Observation]) -> Flow {
-    let mut analyser = Analyser::new(Keep { arrivals: true, ..Keep::default() });
+    let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
     packets.iter().for_each(|o| analyser.push(o));
     analyser.finish().remove(0)
 }

@@ -4,7 +4,7 @@
 use super::observed::{self, observed};
 use super::scenarios::Case;
 use analyse::flow::Retransmission;
-use analyse::{Analyser, Flow, Keep, Kind, Need, Reason, join};
+use analyse::{Analyser, Flow, Kind, Limits, Need, Reason, join};
 use base::event::Category;
 use base::trace::Tracer;
 use base::truth::{self, Cause};
@@ -104,7 +104,7 @@ pub fn captured(case: &Case, at_receiver: bool) -> Flow {
     let sightings = run.world.network.tracer().take_sightings();
     let ends = run.world.flows[0];
     let at = if at_receiver { ends.to.0 } else { ends.from.0 };
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     observed(&sightings, at, 0, case.options.contains("DSACK")).iter().for_each(|o| analyser.push(o));
     analyser.finish().remove(0)
 }
@@ -138,7 +138,7 @@ pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usiz
     let at = |host| observed(&sightings, host, 0, case.options.contains("DSACK"));
     let (here, there) = (at(ends.from.0), at(ends.to.0));
     let seen = if at_receiver { &there } else { &here };
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     let kept = seen.iter().enumerate().filter(|(place, _)| keeps(*place, seen.len()));
     kept.for_each(|(_, o)| analyser.push(o));
     let mut out = Elsewhere::default();
@@ -175,7 +175,7 @@ pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
     let at = |host| observed(&sightings, host, 0, case.options.contains("DSACK"));
     let numbers =
         |host| at(host).iter().filter(|o| o.head.source == observed::PORTS[1]).filter_map(|o| o.id).collect();
-    let mut analyser = Analyser::new(Keep::default());
+    let mut analyser = Analyser::new(Limits::default());
     at(ends.from.0).iter().for_each(|o| analyser.push(o));
     (analyser.finish().remove(0), numbers(ends.to.0), numbers(ends.from.0))
 }
@@ -193,7 +193,7 @@ pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
     let ends = run.world.flows[0];
     let truths = run.world.network.ledgers()[0].verdicts();
     let sack = case.options.contains("DSACK");
-    let flows = |at: u32, keep: Keep| {
+    let flows = |at: u32, keep: Limits| {
         let mut analyser = Analyser::new(keep);
         for mut o in observed(&sightings, at, 0, sack) {
             o.id = o.id.filter(|_| numbers || o.head.source == observed::PORTS[0]);
@@ -201,7 +201,7 @@ pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
         }
         analyser.finish().into_iter().enumerate().collect::<Vec<(usize, Flow)>>()
     };
-    let keep = Keep { arrivals: true, ..Keep::default() };
+    let keep = Limits { arrivals: true, ..Limits::default() };
     let mut here = flows(ends.from.0, keep);
     assert_eq!(here.len(), 1, "one connection: {}", case.text);
     let (alone, odd) = compare(&truths, &here[0].1);

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
-use analyse::{Analyser, Flow, Keep, Kind, Observation};
+use analyse::{Analyser, Flow, Kind, Limits, Observation};
 use base::wire::{TcpHead, flag};
 use base::{Span, Time};
 use std::net::{IpAddr, Ipv4Addr};
@@ -165,7 +165,7 @@ impl Trace {
     }
 
     pub fn analysed(&self) -> Flow {
-        let mut analyser = Analyser::new(Keep::default());
+        let mut analyser = Analyser::new(Limits::default());
         self.packets.iter().for_each(|o| analyser.push(o));
         analyser.finish().remove(0)
     }

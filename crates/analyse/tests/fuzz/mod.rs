@@ -2,7 +2,7 @@
 //! within its bounds and contradicts itself nowhere.
 #![allow(unreachable_pub, reason = "the fuzz target uses it from outside")]
 
-use analyse::{Analyser, Flow, Keep, Need, Observation, join, story};
+use analyse::{Analyser, Flow, Limits, Need, Observation, join, story};
 use base::Time;
 use base::wire::TcpHead;
 use std::net::{IpAddr, Ipv4Addr};
@@ -90,7 +90,7 @@ fn observation(bytes: &mut Bytes<'_>, t: &mut u64) -> Observation {
 
 /// Any observations at all.
 pub fn observations(input: &[u8]) {
-    let keep = Keep { points: true, arrivals: true, happenings: 64, flows: 2 };
+    let keep = Limits { points: true, arrivals: true, happenings: 64, flows: 2 };
     let mut bytes = Bytes(input);
     let (mut analyser, mut t, mut pushed) = (Analyser::new(keep), 1 << 40, 0);
     while !bytes.0.is_empty() {

@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         ..nesting::common()
     };
     let listened = {
-        let carries = Arc::new(agent_player::AtAgent);
+        let carries = Arc::new(agent_player::AgentPlayer);
         Agent::listen(args.listen, token, around, carries, env!("CARGO_PKG_VERSION"))
     };
     let agent = listened.map_err(|error| {

@@ -52,7 +52,7 @@ impl Words {
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();
-    // What the help hides is for williwaw itself.
+    // Hidden verbs are internal.
     let words = Words::known();
     let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().map(|verb| words.put(verb));
     let mut shown = Command::new("williwaw")

@@ -1,7 +1,7 @@
 //! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
 
 use crate::cmd::run::plan::Plan;
-use crate::cmd::run::{self, Found, Kept};
+use crate::cmd::run::{self, RunResults, RunStore};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure, Why};
 use crate::console::talk::Talk;
@@ -12,17 +12,17 @@ use crate::output::VERSION;
 use crate::player::artefacts::Store;
 use crate::player::captures;
 use crate::player::link_processes;
-use crate::player::local_player::{self, Here};
+use crate::player::local_player::{self, LocalPlayer};
 use crate::player::numbers;
-use crate::player::remote_player::Ordering;
-use crate::player::rep_report::{Brought, Told};
+use crate::player::remote_player::RemotePlayer;
+use crate::player::rep_report::{RepArtefacts, RepReport};
 use crate::player::summary;
-use crate::player::task::{Begun, Task};
+use crate::player::task::{Readiness, Task};
 use agent::control::Control;
 use base::{Span, units};
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::live::Live;
-use emulate::remote::hosts::Elsewhere;
+use emulate::remote::hosts::RemoteHosts;
 use emulate::{Error, Options};
 use lab::sweep::Sweep;
 use netns::output::Outputs;
@@ -112,7 +112,7 @@ fn span(text: &str) -> Result<Span, String> {
 }
 
 impl Args {
-    /// What is meant, as of a run in virtual time.
+    /// Plan as of a run in virtual time.
     fn plan(&self, talk: &Talk) -> Result<Plan, Failure> {
         let args = run::Args {
             file: self.file.clone(),
@@ -165,7 +165,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
     let (player, site) = args.player(&plan, listed.as_ref(), talk)?;
-    let mut kept = Kept::open(&plan)?;
+    let mut kept = RunStore::open(&plan)?;
     let store = kept.as_ref().map(|kept| Store {
         folder: kept.folder.path().to_owned(),
         captures: args.captures,
@@ -177,7 +177,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         None => Vec::new(),
     };
     let before: Vec<(u32, u64)> = finished(&rows);
-    let going = Going {
+    let going = PendingReps {
         sweep: &sweep,
         player,
         picture: args.draws_first(),
@@ -210,7 +210,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let reported: Vec<Reported> = repetitions.iter().flat_map(numbers::in_document).collect();
     numbers::put_beside(&mut sweep.header, &mut rows, &reported, path.as_deref().filter(|_| complete))?;
-    let found = Found {
+    let found = RunResults {
         sweep: &sweep,
         source: Source::Rows(&sweep.header, &rows),
         complete,
@@ -302,23 +302,23 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who plays repetitions.
-enum Player {
+/// Host that plays repetitions.
+enum RepPlayer {
     /// This host, so exactly, with machines at others.
-    Here { options: Options, control: Option<Arc<Control>>, events: bool },
+    Local { options: Options, control: Option<Arc<Control>>, events: bool },
     /// Another one.
-    Away(Ordering),
+    Remote(RemotePlayer),
 }
 
 /// Repetitions that are to be played.
-struct Going<'a> {
+struct PendingReps<'a> {
     sweep: &'a Sweep,
-    player: Player,
+    player: RepPlayer,
     /// Of the first one a picture is wanted; or more of what it brings than the folder gets.
     picture: bool,
     keep_first: bool,
     store: Option<&'a Store>,
-    /// So many beside each other.
+    /// Repetitions in parallel.
     jobs: usize,
     stop: &'a AtomicBool,
     talk: &'a Talk,
@@ -326,14 +326,19 @@ struct Going<'a> {
 
 /// Those that have been, in order, and what the first one brought.
 #[derive(Default)]
-struct Played {
-    told: Vec<Told>,
-    first: Option<((u32, u64), Brought)>,
+struct FinishedReps {
+    told: Vec<RepReport>,
+    first: Option<((u32, u64), RepArtefacts)>,
 }
 
 impl Args {
-    /// Who plays, and how exact that host is.
-    fn player(&self, plan: &Plan, listed: Option<&Listed>, talk: &Talk) -> Result<(Player, Begun), Failure> {
+    /// Player, and accuracy of its host.
+    fn player(
+        &self,
+        plan: &Plan,
+        listed: Option<&Listed>,
+        talk: &Talk,
+    ) -> Result<(RepPlayer, Readiness), Failure> {
         let capture = self.pcap.is_some() || self.captures;
         if let Some(listed) = listed.filter(|listed| listed.path.is_some()) {
             let mut task = Task::of(&plan.input, plan.repetitions, plan.given_seed);
@@ -341,9 +346,9 @@ impl Args {
             task.realtime = !self.no_realtime;
             task.spin_ns = self.spin.map(Span::as_nanos);
             (task.events, task.capture, task.picture) = (self.events, capture, self.draws_first());
-            let (ordering, begun) = Ordering::begin(listed, &task.bytes(&plan.input.files))?;
+            let (ordering, begun) = RemotePlayer::begin(listed, &task.bytes(&plan.input.files))?;
             begun.said.iter().for_each(|words| talk.note(words));
-            return Ok((Player::Away(ordering), begun));
+            return Ok((RepPlayer::Remote(ordering), begun));
         }
         let control = listed.map(|listed| listed.connect(talk)).transpose()?;
         let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
@@ -355,12 +360,12 @@ impl Args {
             spin: calibration.way().spin,
             lateness_limit: self.lateness,
         };
-        let begun = Begun {
+        let begun = Readiness {
             kernel: local_player::kernel_version(),
             calibration: summary::calibration(&calibration),
             said: Vec::new(),
         };
-        Ok((Player::Here { options, control, events: self.events }, begun))
+        Ok((RepPlayer::Local { options, control, events: self.events }, begun))
     }
 
     /// Whether the first repetition is drawn.
@@ -369,7 +374,7 @@ impl Args {
     }
 
     /// Writes what was wanted of the first repetition.
-    fn write_first(&self, played: &Played, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
+    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
             crate::output::atomic_write::whole(path, bytes)?;
@@ -399,10 +404,14 @@ impl Args {
     }
 }
 
-impl Going<'_> {
+impl PendingReps<'_> {
     /// Plays every repetition that is not among `rows`, some beside each other; each is in the folder before the
     /// next begins. False if it was stopped before the end.
-    fn play(&self, mut rows: Vec<Row>, kept: Option<&mut Kept>) -> Result<(Played, Vec<Row>, bool), Failure> {
+    fn play(
+        &self,
+        mut rows: Vec<Row>,
+        kept: Option<&mut RunStore>,
+    ) -> Result<(FinishedReps, Vec<Row>, bool), Failure> {
         let repetitions = u64::from(self.sweep.repetitions);
         rows.retain(|row| row.repetition < repetitions);
         let done = finished(&rows);
@@ -411,7 +420,7 @@ impl Going<'_> {
         let todo: Vec<(u32, u64)> = all.filter(|key| !done.contains(key)).collect();
         let next = AtomicUsize::new(0);
         let lives: Vec<Arc<Live>> = (0..self.jobs.min(todo.len())).map(|_| Arc::default()).collect();
-        let sink = Mutex::new((Played::default(), rows, kept, None::<Failure>));
+        let sink = Mutex::new((FinishedReps::default(), rows, kept, None::<Failure>));
         let ended = AtomicUsize::new(0);
         let screen = lateness::Screen { lives: &lives, done: &ended, total: todo.len() };
         lateness::shown(self.talk, &screen, || {
@@ -447,22 +456,27 @@ impl Going<'_> {
         if let Some(failure) = fault {
             return Err(failure);
         }
-        played.told.sort_by_key(Told::key);
+        played.told.sort_by_key(RepReport::key);
         let complete = finished(&rows).len() as u64 == self.sweep.total();
         Ok((played, rows, complete))
     }
 
     /// Plays one.
-    fn one(&self, key: (u32, u64), first: bool, live: &Arc<Live>) -> Result<(Told, Brought), Failure> {
+    fn one(
+        &self,
+        key: (u32, u64),
+        first: bool,
+        live: &Arc<Live>,
+    ) -> Result<(RepReport, RepArtefacts), Failure> {
         let picture = self.picture && first;
         let called = self.store.and_then(Store::name).unwrap_or("emulate".into());
         match &self.player {
-            Player::Away(ordering) => ordering.play(key, (picture, &called), live, self.stop),
-            Player::Here { options, control, events } => {
-                let here = Here {
+            RepPlayer::Remote(ordering) => ordering.play(key, (picture, &called), live, self.stop),
+            RepPlayer::Local { options, control, events } => {
+                let here = LocalPlayer {
                     sweep: self.sweep,
                     options,
-                    elsewhere: control.clone().map(|control| control as Arc<dyn Elsewhere>),
+                    elsewhere: control.clone().map(|control| control as Arc<dyn RemoteHosts>),
                     called: &called,
                     // Each of those beside each other is called by a name of its own.
                     beside: self.jobs > 1,
@@ -481,10 +495,10 @@ impl Going<'_> {
     /// Keeps it, unless it was stopped: then it is as if it had not begun.
     fn keep(
         &self,
-        (told, brought): (Told, Brought),
+        (told, brought): (RepReport, RepArtefacts),
         rows: &mut Vec<Row>,
-        kept: Option<&mut Kept>,
-    ) -> Result<Option<(Told, Brought)>, Failure> {
+        kept: Option<&mut RunStore>,
+    ) -> Result<Option<(RepReport, RepArtefacts)>, Failure> {
         if self.stop.load(Relaxed) && !told.complete {
             return Ok(None);
         }
@@ -500,7 +514,7 @@ impl Going<'_> {
     }
 }
 
-impl Played {
+impl FinishedReps {
     /// The picture of the first repetition, with the number of its cell.
     fn picture(&self) -> Option<(usize, report::Picture)> {
         let ((cell, _), brought) = self.first.as_ref()?;
@@ -509,7 +523,7 @@ impl Played {
     }
 
     /// Takes in one more; what it brought too, if it is the first of those that are kept and that is wanted.
-    fn take(&mut self, one: Option<(Told, Brought)>, keep_first: bool) {
+    fn take(&mut self, one: Option<(RepReport, RepArtefacts)>, keep_first: bool) {
         let Some((told, brought)) = one else { return };
         let key = told.key();
         if keep_first && self.first.as_ref().is_none_or(|(first, _)| key < *first) {

@@ -42,7 +42,7 @@ pub(super) fn read(files: &[PathBuf], start: f64, drawn: bool) -> Result<Vec<Lay
     Ok(out)
 }
 
-/// What a capture says of radio blocks; none if the file is no capture.
+/// Radio blocks of a capture; none if the file is no capture.
 fn blocks(path: &Path, start: f64, drawn: bool) -> Result<Option<Vec<Layer>>, Failure> {
     let Ok(file) = File::open(path) else { return Ok(None) };
     let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };

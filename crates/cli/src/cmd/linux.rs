@@ -139,7 +139,7 @@ fn list(as_json: bool, talk: &Talk) -> Result<End, Failure> {
     Ok(End::Good)
 }
 
-/// What it takes, and what of it is there. The first thing that is missing to run a kernel is the failure.
+/// Requirements, with those present. The first one missing for running a kernel is the failure.
 fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<End, Failure> {
     let cache = kernels::cache()?;
     let mut found: Vec<(&str, bool, String)> = Vec::new();

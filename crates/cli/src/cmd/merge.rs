@@ -3,15 +3,15 @@
 //! The tables of the merged folder (flows; users, cells, timeslots, seconds and radio blocks of networks) have the bytes
 //! of those that one unsharded run writes.
 
-use crate::cmd::run::plan::{Output, Place, Plan};
-use crate::cmd::run::{Found, Kept};
+use crate::cmd::run::plan::{Output, Plan, ResultPlace};
+use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
-use crate::output::table::Choice;
+use crate::output::table::TableChoice;
 use crate::player::captures::Wanted;
 use lab::part::Shard;
 use lab::sweep::Sweep;
@@ -61,7 +61,7 @@ struct Folder {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let watch = Stopwatch::start();
-    let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
+    let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;
     let shards = args.folders.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     let first = belong_together(&shards)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         jobs: record.jobs,
         shuffle_ties: record.shuffle_ties,
         shard: None,
-        place: Place::New(args.out),
+        place: ResultPlace::New(args.out),
         output: if args.json { Output::Json } else { Output::Table(args.table) },
         csv: None,
         report: false,
@@ -86,7 +86,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         choice,
         input,
     };
-    let kept = Kept::open(&plan)?;
+    let kept = RunStore::open(&plan)?;
     let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
     if let Some(mut kept) = kept {
         kept.record.started.clone_from(&record.started);
@@ -97,7 +97,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         kept.folder.append(&rows)?;
         kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
     }
-    let found = Found {
+    let found = RunResults {
         sweep: &sweep,
         source: Source::Rows(&sweep.header, &rows),
         complete: true,

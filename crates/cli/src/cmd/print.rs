@@ -79,7 +79,7 @@ fn packets(reader: &mut Source) -> std::io::Result<()> {
     }
 }
 
-/// How often each reason occurs, in words.
+/// Number of retransmissions by reason, as text.
 fn reasons(all: &[Retransmission]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for one in all {

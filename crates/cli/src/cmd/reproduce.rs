@@ -5,9 +5,9 @@ use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
 use crate::output::VERSION;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use crate::output::terminal;
-use crate::player::kernels::{self, Stage, Wish};
+use crate::player::kernels::{self, KernelOptions, KernelPlayer};
 use lab::reproduce::{
     Laboratory, ReproduceError, Reproduced, Settings, Totals, catalogue, json, list, page, scenario_text,
     weights,
@@ -73,26 +73,26 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Repetitions by kernels, where nothing is said.
+/// Default number of repetitions with kernels.
 const TODAY: u32 = 20;
 /// A kernel that is silent for so long is given up.
 const PATIENCE: base::Span = base::Span::from_secs(30);
 
 impl Args {
-    /// The kernels of today; where there are none, that is said, and the study's senders stay alone.
-    fn stage(&self, talk: &Talk) -> Result<Option<Stage>, Failure> {
+    /// Comparison with current kernels; without kernels, a note and only the study's senders.
+    fn stage(&self, talk: &Talk) -> Result<Option<KernelPlayer>, Failure> {
         if self.today.is_none() && self.linux.is_none() {
             return Ok(None);
         }
-        let wish = Wish { linux: self.linux.clone(), look: None, patience: PATIENCE };
-        // Who names a kernel wants that one.
+        let wish = KernelOptions { linux: self.linux.clone(), look: None, patience: PATIENCE };
+        // A kernel named by the user is required.
         if wish.linux.is_none() && !kernels::there_is_one()? {
             talk.note(
                 "no column for Linux today: there is no kernel for virtual time; `williwaw linux build` makes one",
             );
             return Ok(None);
         }
-        Stage::with(&std::iter::once(None).collect(), &wish).map(Some)
+        KernelPlayer::with(&std::iter::once(None).collect(), &wish).map(Some)
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         let each = ids.iter().zip(&parts).enumerate().map(|(i, (id, part))| {
             board.begin(&format!("{id} ({} of {})", i + 1, ids.len()), *part);
             let done = laboratory.reproduce(id).map_err(Ended::Without)?;
-            // Each is told when it is there: all together take minutes.
+            // Each is printed when it is ready: all together take minutes.
             if !args.json {
                 board.above(|| show(&done, talk)).map_err(Ended::Unheard)?;
             }
@@ -294,7 +294,7 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
     if let Some(today) = &r.today {
         let (heads, rows) = page::beside(r, today);
         let labels = heads.iter().position(|head| head.starts_with("time")).unwrap_or(0);
-        let board = Board { heads, labels, rows, notes: vec![page::about(today)] };
+        let board = TextTable { heads, labels, rows, notes: vec![page::about(today)] };
         talk.data(&terminal::text(&board, talk.width, talk.colour))?;
     }
     for claim in &r.claims {
@@ -326,7 +326,7 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
     talk.data("\n")
 }
 
-fn values(r: &Reproduced) -> Board {
+fn values(r: &Reproduced) -> TextTable {
     let d = page::decimals(&r.values);
     let mut heads = r.experiment.heads();
     let labels = heads.len();
@@ -357,7 +357,7 @@ fn values(r: &Reproduced) -> Board {
             };
             row.push(verdict.to_owned());
             let remark = page::remark(v);
-            // What several values have in common is printed once.
+            // Text common to several values is printed once.
             match reasons.iter_mut().find(|(_, w)| *w == remark) {
                 _ if remark.is_empty() => {}
                 Some((keys, _)) => *keys = format!("{keys}, {}", v.key),
@@ -375,5 +375,5 @@ fn values(r: &Reproduced) -> Board {
             100.0 * s.within as f64 / s.of.max(1) as f64
         ));
     }
-    Board { heads, labels, rows, notes }
+    TextTable { heads, labels, rows, notes }
 }

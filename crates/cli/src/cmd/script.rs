@@ -40,7 +40,7 @@ struct Case {
 /// A file that is no script.
 struct Unreadable {
     file: PathBuf,
-    /// What is wrong in it, with the place.
+    /// Error, with its place.
     why: String,
     /// The same, with the file's name.
     named: String,
@@ -112,7 +112,7 @@ fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a file says, or why that cannot be known.
+/// Parses a file; an error if it cannot be read.
 fn text_of(file: &Path) -> Result<String, Unreadable> {
     let name = file.display();
     let why = match std::fs::read(file).map(String::from_utf8) {

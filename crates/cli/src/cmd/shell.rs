@@ -3,7 +3,7 @@
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::input::nesting;
-use crate::input::shell_link::{self, Link};
+use crate::input::shell_link::{self, ShellLink};
 use emulate::{Options, Surroundings};
 use netns::foreground::Foreground;
 use scenario::Model;
@@ -117,7 +117,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Ok(End::Command(if code == 0 && server_failed { OWN_FAULT } else { code }))
 }
 
-fn link(args: &Args) -> Result<Link, Failure> {
+fn link(args: &Args) -> Result<ShellLink, Failure> {
     let mtu = base::units::parse_bytes(&args.mtu).map_err(|e| Failure::usage(format!("--mtu: {e}"), ""))?;
     let commands = |before: &str, near: &str, far: &str| {
         shell_link::commands(before, near, far, args.server.as_deref(), mtu)
@@ -126,7 +126,7 @@ fn link(args: &Args) -> Result<Link, Failure> {
         Some(file) => shell_link::of_file(file, args.name.as_deref(), &commands, &args.changes.set),
         None => {
             let spec = args.link.as_deref().unwrap_or("");
-            let breaks = shell_link::Breaks { outages: &args.outage, handovers: &args.handover };
+            let breaks = shell_link::Outages { outages: &args.outage, handovers: &args.handover };
             shell_link::of_spec(
                 spec,
                 &breaks,

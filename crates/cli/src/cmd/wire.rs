@@ -5,7 +5,7 @@ use crate::console::interrupt;
 use crate::console::lateness::{self, Screen};
 use crate::console::talk::Talk;
 use crate::input::nesting;
-use crate::input::shell_link::{self, Link};
+use crate::input::shell_link::{self, ShellLink};
 use crate::player::summary;
 use base::{Span, units};
 use emulate::accuracy::calibrate::Calibration;
@@ -164,8 +164,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     })
 }
 
-/// What stands between the ends.
-fn link(args: &Args) -> Result<Link, Failure> {
+/// Description of the link between the ends.
+fn link(args: &Args) -> Result<ShellLink, Failure> {
     let (set, name) = (&args.changes.set, args.name.as_deref());
     let [near, far] = &args.ends[..] else {
         if args.ends.len() == 1 {
@@ -208,7 +208,7 @@ fn link(args: &Args) -> Result<Link, Failure> {
         }
         None => shell_link::of_spec(
             args.link.as_deref().unwrap_or(""),
-            &shell_link::Breaks::NONE,
+            &shell_link::Outages::NONE,
             args.preset.as_deref(),
             name,
             &wires,
@@ -240,7 +240,7 @@ fn wire(end: &str, speed: Option<u32>) -> String {
     }
 }
 
-/// Both ends are open: says what they are.
+/// Both ends are open: prints them.
 fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
     let mut text = String::new();
     if json {
@@ -249,7 +249,7 @@ fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
     } else {
         ends.iter().for_each(|end| text.push_str(&format!("{} {}\n", end.node, end.name)));
     }
-    // Who does not listen may do without.
+    // A closed stdout is no error.
     let _ = talk.data(&text);
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// What goes with every verb.
+/// Options of every verb.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Everywhere {
@@ -25,7 +25,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// How often, and with which chance.
+/// Number of repetitions, and seed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Draws {
     /// Repetitions of every cell; overrides the scenario

@@ -16,7 +16,7 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
-    /// How long it has been running.
+    /// Elapsed time.
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }

@@ -28,7 +28,7 @@ fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where what can be made again is kept for this user, if he has such a place.
+/// Cache directory of the user, if there is one.
 pub(crate) fn cache() -> Option<PathBuf> {
     let cache = path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")));
     Some(cache?.join("williwaw"))
@@ -44,12 +44,12 @@ pub(crate) fn folder() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
 }
 
-/// Where files are laid that live as long as a run.
+/// Directory of temporary files of a run.
 pub(crate) fn scratch() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Whether somebody can be asked: both sides of the conversation are a terminal.
+/// Whether the user can be asked: stdin and stderr are terminals.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -64,7 +64,7 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Resident memory of this process, bytes; 0 where the system does not say.
+/// Resident memory of this process, bytes; 0 where unknown.
 pub(crate) fn resident_bytes() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
@@ -77,7 +77,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whoever called this program with more rights than they have: user and group, as sudo and doas tell it.
+/// User and group that called this program with more privileges, by the variables of sudo and doas.
 pub(crate) fn caller() -> Option<(u32, u32)> {
     let number = |name: &str| variable(name)?.parse::<u32>().ok();
     number("SUDO_UID").zip(number("SUDO_GID")).or_else(|| number("PKEXEC_UID").map(|uid| (uid, uid)))

@@ -5,7 +5,7 @@
 use results::Error;
 use scenario::{Diagnostics, Style};
 
-/// How a verb ended.
+/// End of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// All is well.
@@ -49,7 +49,7 @@ pub(crate) struct Failure {
     pub(crate) why: Why,
 }
 
-/// What to tell the user.
+/// Error message and remedy.
 #[derive(Debug)]
 pub(crate) enum Why {
     /// A sentence, and how to mend it (may be empty).
@@ -58,7 +58,7 @@ pub(crate) enum Why {
     Scenario(Box<Diagnostics>),
 }
 
-/// In one piece, for another host; without colours. How to mend what a machine refused is told where it is shown.
+/// Error and remedy as one text for another host, without colours. A remedy of the remote machine is printed there.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.why {

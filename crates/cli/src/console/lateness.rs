@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// What is quicker than this shows nothing.
+/// Runs shorter than this show nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(250);
 
-/// What is to be seen.
+/// Values on the screen.
 pub(crate) struct Screen<'a> {
     /// One for each repetition beside the others.
     pub(crate) lives: &'a [Arc<Live>],
@@ -58,7 +58,7 @@ pub(crate) fn shown<R>(talk: &Talk, screen: &Screen<'_>, work: impl FnOnce() -> 
 impl Screen<'_> {
     fn line(&self) -> String {
         let looks: Vec<_> = self.lives.iter().map(|live| live.look()).collect();
-        let worst = |of: &dyn Fn(&emulate::accuracy::live::Look) -> Span| {
+        let worst = |of: &dyn Fn(&emulate::accuracy::live::Snapshot) -> Span| {
             looks.iter().map(of).max().unwrap_or(Span::ZERO).as_secs_f64() * 1e6
         };
         let (packets, at) = (

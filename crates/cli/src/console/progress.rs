@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// What is quicker than this shows nothing.
+/// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs `work`, which tells its progress (done, total) by the function it is given.
+/// Runs `work`, which reports its progress (done, total) by a callback.
 pub(crate) fn shown<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
     bar(talk, "{bar:30} {pos} of {len} repetitions, {eta} left", work)
 }
 
-/// The same for a file, of which so many bytes are read.
+/// Progress of reading a file, in bytes.
 pub(crate) fn of_bytes<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
     bar(talk, "{bar:30} {bytes} of {total_bytes}, {eta} left", work)
 }
@@ -28,7 +28,7 @@ const STEPS: f64 = 10_000.0;
 const SELDOM: Duration = Duration::from_secs(30);
 
 /// Progress through parts of unequal length, each with a name.
-pub(crate) struct Parts<'a> {
+pub(crate) struct ProgressParts<'a> {
     tell: &'a (dyn Fn(u64, u64) + Sync),
     name: &'a Mutex<String>,
     bar: &'a Mutex<Option<ProgressBar>>,
@@ -36,7 +36,7 @@ pub(crate) struct Parts<'a> {
     at: Mutex<(f64, f64)>,
 }
 
-impl Parts<'_> {
+impl ProgressParts<'_> {
     /// Begins a part that takes this share of the whole.
     pub(crate) fn begin(&self, name: &str, share: f64) {
         if let (Ok(mut at), Ok(mut shown)) = (self.at.lock(), self.name.lock()) {
@@ -46,7 +46,7 @@ impl Parts<'_> {
         self.within(0, 1);
     }
 
-    /// How far the present part is.
+    /// Progress of the current part.
     pub(crate) fn within(&self, done: u64, total: u64) {
         let Ok(at) = self.at.lock() else { return };
         let share = at.0 + at.1 * (done as f64 / total.max(1) as f64).min(1.0);
@@ -65,19 +65,19 @@ impl Parts<'_> {
 
 /// Runs `work`, which goes through parts with names and takes long: without a terminal, a line now and then says how far
 /// it is.
-pub(crate) fn of_parts<R>(talk: &Talk, work: impl FnOnce(&Parts<'_>) -> R) -> R {
+pub(crate) fn of_parts<R>(talk: &Talk, work: impl FnOnce(&ProgressParts<'_>) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
-    let line = Line { template: "{bar:30} {msg}, {eta} left", name: &name, bar: &bar, seldom: true };
-    line.shown(talk, |tell| work(&Parts { tell, name: &name, bar: &bar, at: Mutex::new((0.0, 0.0)) }))
+    let line = ProgressLine { template: "{bar:30} {msg}, {eta} left", name: &name, bar: &bar, seldom: true };
+    line.shown(talk, |tell| work(&ProgressParts { tell, name: &name, bar: &bar, at: Mutex::new((0.0, 0.0)) }))
 }
 
 fn bar<R>(talk: &Talk, template: &str, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
-    Line { template, name: &name, bar: &bar, seldom: false }.shown(talk, work)
+    ProgressLine { template, name: &name, bar: &bar, seldom: false }.shown(talk, work)
 }
 
 /// A line of progress.
-struct Line<'a> {
+struct ProgressLine<'a> {
     template: &'a str,
     name: &'a Mutex<String>,
     /// While it is drawn.
@@ -86,8 +86,8 @@ struct Line<'a> {
     seldom: bool,
 }
 
-impl Line<'_> {
-    /// Runs `work`, which tells its progress (done, total) by the function it is given.
+impl ProgressLine<'_> {
+    /// Runs `work`, which reports its progress (done, total) by a callback.
     fn shown<R>(&self, talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
         let tell = |d: u64, t: u64| {
@@ -141,7 +141,7 @@ impl Line<'_> {
         bar.finish_and_clear();
     }
 
-    /// Says how far it is, now and then, until `wait` ends.
+    /// Prints the progress now and then, until `wait` ends.
     fn say(&self, talk: &Talk, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
         while wait.recv_timeout(SELDOM) == Err(RecvTimeoutError::Timeout) {
             let share = done.load(Ordering::Relaxed) as f64 / total.load(Ordering::Relaxed).max(1) as f64;

@@ -90,7 +90,7 @@ impl Talk {
         }
     }
 
-    /// What is probably not meant.
+    /// Prints a warning.
     pub(crate) fn warnings(&self, warnings: &Diagnostics) {
         if !self.quiet && !warnings.is_empty() {
             self.stderr(&warnings.render(self.style()));
@@ -103,7 +103,7 @@ impl Talk {
         self.stderr(&format!("{head}: {text}\n"));
     }
 
-    /// Says why it did not work and gives the exit code for it.
+    /// Prints an error and returns its exit code.
     pub(crate) fn failure(&self, failure: &Failure) -> End {
         match &failure.why {
             Why::Sentence(message, mend) => {
@@ -117,7 +117,7 @@ impl Talk {
         failure.end
     }
 
-    /// Shows something and asks whether to go on; no where nobody can be asked.
+    /// Prints a text and asks whether to continue; no if the user cannot be asked.
     pub(crate) fn ask(&self, what: &Diagnostics, question: &str) -> bool {
         self.stderr(&what.render(self.style()));
         if !environment::can_ask() {
@@ -144,7 +144,7 @@ impl Talk {
     }
 
     fn stderr(&self, text: &str) {
-        // Nobody to tell it to.
+        // The terminal is gone.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }

@@ -8,7 +8,7 @@ use agent::control::Control;
 use agent::list::{self, Host};
 use agent::token::Token;
 use base::Span;
-use emulate::accuracy::overhead::Compared;
+use emulate::accuracy::overhead::ClockOffset;
 use lab::sweep::Sweep;
 use scenario::Model;
 use std::net::SocketAddr;
@@ -64,7 +64,7 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
 }
 
 impl Listed {
-    /// Connects to all that lend machines. Takes threads, so it comes after whatever may have one only.
+    /// Connects to all worker hosts. Starts threads, so it comes after all work that needs a single thread.
     pub(crate) fn connect(&self, talk: &Talk) -> Result<Arc<Control>, Failure> {
         let control = Control::connect(&self.hosts, self.clock_limit)?;
         for agent in control.agents() {
@@ -78,8 +78,8 @@ impl Listed {
     }
 }
 
-/// How well the clock of an agent is known, compared with that of `whose`.
-pub(crate) fn clock_of((name, address, clock): &(String, SocketAddr, Compared), whose: &str) -> String {
+/// Uncertainty of an agent's clock, relative to that of `whose`.
+pub(crate) fn clock_of((name, address, clock): &(String, SocketAddr, ClockOffset), whose: &str) -> String {
     format!(
         "agent {name} at {address}: its clock is {} us ahead of that of {whose}, known to {:.0} us",
         clock.ahead_ns / 1000,

@@ -1,6 +1,6 @@
 //! Scenario input from disk or stdin, with the files it names.
 //!
-//! Read from disk or from stdin; whatever is wrong is told at once.
+//! Read from disk or from stdin; errors are reported at once.
 
 use crate::console::exit::Failure;
 use scenario::Scenario;

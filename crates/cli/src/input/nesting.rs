@@ -30,7 +30,7 @@ pub(crate) fn clean(name: &str) -> String {
 }
 
 impl Names {
-    /// How many there are.
+    /// Depth of nesting.
     pub(crate) fn level(&self) -> u8 {
         self.0.len().min(usize::from(LEVELS)) as u8
     }
@@ -48,12 +48,12 @@ impl Names {
         Ok(names)
     }
 
-    /// What a prompt begins with.
+    /// Prefix of a prompt.
     pub(crate) fn prompt(&self) -> String {
         self.0.iter().map(|name| format!("[{name}] ")).collect()
     }
 
-    /// What a command's environment tells; a shell's prompt too.
+    /// Environment of a command, with the prompt of a shell.
     pub(crate) fn variables(&self, prompt: bool) -> Vec<(String, OsString)> {
         let mut variables = vec![(LINKS.to_owned(), self.0.join(" ").into())];
         if prompt {
@@ -63,7 +63,7 @@ impl Names {
     }
 }
 
-/// What all commands need, whoever they are for.
+/// Settings of all commands.
 pub(crate) fn common() -> Surroundings {
     Surroundings {
         program: Some(netns::keeper::this_program()),
@@ -77,7 +77,7 @@ pub(crate) fn give_back(folder: &std::path::Path) {
     let Some((uid, gid)) = environment::caller() else { return };
     let mut todo = vec![folder.to_owned()];
     while let Some(path) = todo.pop() {
-        // Where it may not, it stays root's, and root may still give it.
+        // Without that privilege it stays owned by root, which can still grant it.
         let _ = std::os::unix::fs::lchown(&path, Some(uid), Some(gid));
         if !path.is_symlink() && path.is_dir() {
             todo.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));

@@ -10,15 +10,15 @@ use scenario::Scenario;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What the command in front of the user is called.
+/// Name of the node of the user's command.
 pub(crate) const COMMAND: &str = "shell-command";
-/// What the one at the other end is called.
+/// Name of the node at the other end.
 const SERVER: &str = "shell-server";
 
 /// A link with something at its ends.
-pub(crate) struct Link {
+pub(crate) struct ShellLink {
     pub(crate) scenario: Scenario,
-    /// What prompts call it.
+    /// Name in prompts.
     pub(crate) name: String,
     /// The node at its fixed end.
     pub(crate) far: String,
@@ -26,15 +26,15 @@ pub(crate) struct Link {
 
 /// What is put at the two ends of a link: told the text before, and the names of the mobile and of the fixed end, it gives
 /// what follows the text.
-pub(crate) type AtEnds<'a> = &'a dyn Fn(&str, &str, &str) -> String;
+pub(crate) type EndTables<'a> = &'a dyn Fn(&str, &str, &str) -> String;
 
 /// The path of the scenario in a file, with something of ours at its ends. It needs no flow.
 pub(crate) fn of_file(
     file: &Path,
     name: Option<&str>,
-    at_ends: AtEnds<'_>,
+    at_ends: EndTables<'_>,
     set: &[String],
-) -> Result<Link, Failure> {
+) -> Result<ShellLink, Failure> {
     let mut far = String::new();
     let more = |title: &str, text: &[u8], files: &dyn scenario::Files| {
         let Some([near, end]) = scenario::ends(title, text, files) else { return String::new() };
@@ -50,18 +50,18 @@ pub(crate) fn of_file(
         ));
     }
     let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned());
-    Ok(Link { scenario, name: name.map(str::to_owned).or(stem).unwrap_or_default(), far })
+    Ok(ShellLink { scenario, name: name.map(str::to_owned).or(stem).unwrap_or_default(), far })
 }
 
 /// Interruptions of a link from the command line.
-pub(crate) struct Breaks<'a> {
+pub(crate) struct Outages<'a> {
     pub(crate) outages: &'a [String],
     pub(crate) handovers: &'a [String],
 }
 
-impl Breaks<'_> {
+impl Outages<'_> {
     /// None.
-    pub(crate) const NONE: Breaks<'static> = Breaks { outages: &[], handovers: &[] };
+    pub(crate) const NONE: Outages<'static> = Outages { outages: &[], handovers: &[] };
 
     /// Tables of a hop: an outage holds packets, a handover drops what comes to the closed link.
     fn tables(&self) -> Result<String, Failure> {
@@ -72,8 +72,8 @@ impl Breaks<'_> {
                 let (lasts, when) = break_of(kind, spec)?;
                 let quoted = |text: &str| serde_json::Value::from(text).to_string();
                 let when = match when {
-                    When::At(at) => format!("start = {}", quoted(at)),
-                    When::Every(every) => format!("every = {}", quoted(every)),
+                    OutageTimes::At(at) => format!("start = {}", quoted(at)),
+                    OutageTimes::Every(every) => format!("every = {}", quoted(every)),
                 };
                 let name = if i == 0 { kind.to_owned() } else { format!("{kind}-{}", i + 1) };
                 out.push_str(&format!(
@@ -86,17 +86,17 @@ impl Breaks<'_> {
     }
 }
 
-enum When<'a> {
+enum OutageTimes<'a> {
     At(&'a str),
     Every(&'a str),
 }
 
 /// `LASTS at TIME` or `LASTS every TIME`; either may be a distribution.
-fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, When<'a>), Failure> {
+fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, OutageTimes<'a>), Failure> {
     let parts = |word: &str| spec.split_once(word).map(|(lasts, when)| (lasts.trim(), when.trim()));
     let found = match (parts(" at "), parts(" every ")) {
-        (Some((lasts, at)), None) => Some((lasts, When::At(at))),
-        (None, Some((lasts, every))) => Some((lasts, When::Every(every))),
+        (Some((lasts, at)), None) => Some((lasts, OutageTimes::At(at))),
+        (None, Some((lasts, every))) => Some((lasts, OutageTimes::Every(every))),
         _ => None,
     };
     found.filter(|(lasts, _)| !lasts.is_empty()).ok_or_else(|| {
@@ -129,12 +129,12 @@ fn parts(spec: &str) -> Vec<&str> {
 /// A link of a few words, such as `rate=2 Mbit/s, delay=50 ms`.
 pub(crate) fn of_spec(
     spec: &str,
-    breaks: &Breaks<'_>,
+    breaks: &Outages<'_>,
     preset: Option<&str>,
     name: Option<&str>,
-    at_ends: AtEnds<'_>,
+    at_ends: EndTables<'_>,
     set: &[String],
-) -> Result<Link, Failure> {
+) -> Result<ShellLink, Failure> {
     let mut text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\n".to_owned();
     if let Some(preset) = preset {
         text.push_str(&format!("preset = {}\n", serde_json::Value::from(preset)));
@@ -174,17 +174,17 @@ pub(crate) fn of_spec(
         }
     }
     if timeless {
-        // A round trip takes some time, and this one as little as can be told.
+        // A positive round trip, as short as can be written.
         all.push("hop.link.delay=\"1 us\"".into());
     }
     text.push_str(&breaks);
     all.extend_from_slice(set);
     text.push_str(&at_ends(&text, "phone", "server"));
     let scenario = files::read_again("--link", &text, files::Inputs::new(), &all)?.scenario;
-    Ok(Link { scenario, name: name.or(preset).unwrap_or("link").to_owned(), far: "server".into() })
+    Ok(ShellLink { scenario, name: name.or(preset).unwrap_or("link").to_owned(), far: "server".into() })
 }
 
-/// What follows the text of a scenario so that commands run at its ends.
+/// Scenario text that runs commands at the ends.
 pub(crate) fn commands(before: &str, near: &str, far: &str, server: Option<&str>, mtu: u64) -> String {
     let mut text = String::new();
     if !before.contains("[[node]]") {
@@ -202,7 +202,7 @@ pub(crate) fn commands(before: &str, near: &str, far: &str, server: Option<&str>
     text
 }
 
-/// What to run: the command, or the user's shell with a prompt that names the links.
+/// The command, or the user's shell with a prompt that names the links.
 pub(crate) fn words(command: &[OsString], names: &Names) -> (Vec<OsString>, Option<String>) {
     if !command.is_empty() {
         return (command.to_vec(), None);
@@ -211,7 +211,7 @@ pub(crate) fn words(command: &[OsString], names: &Names) -> (Vec<OsString>, Opti
     if !shell.ends_with("bash") {
         return (vec![shell.into()], None);
     }
-    // What bash reads at its start sets the prompt, so ours comes after it.
+    // The start-up files of bash set the prompt, so this one is set after them.
     let start = format!("[ -f ~/.bashrc ] && . ~/.bashrc\nPS1={}\"$PS1\"\n", quoted(&names.prompt()));
     (vec![shell.into(), "--rcfile".into(), "{}".into()], Some(start))
 }
@@ -220,7 +220,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// What the resolver inside is told; `uplink` is the level of nesting where there is one.
+/// Resolver configuration inside; `uplink` is the level of nesting with an uplink.
 pub(crate) fn resolver(uplink: Option<u8>) -> String {
     if let Some(level) = uplink {
         netns::uplink::resolver(level)
@@ -251,14 +251,14 @@ mod tests {
     #[test]
     fn interruptions_are_gates() {
         let outages = ["5 s at 3 s".to_owned(), "2 s every exponential(30 s)".to_owned()];
-        let text = Breaks { outages: &outages, handovers: &["1 s at 9 s".to_owned()] }.tables().unwrap();
+        let text = Outages { outages: &outages, handovers: &["1 s at 9 s".to_owned()] }.tables().unwrap();
         for line in
             ["name = \"outage-2\"", "every = \"exponential(30 s)\"", "start = \"3 s\"", "mode = \"drop\""]
         {
             assert!(text.contains(line), "{line}: {text}");
         }
         for wrong in ["5 s", "at 3 s", " at ", "1 s at 2 s every 3 s"] {
-            assert!(Breaks { outages: &[wrong.to_owned()], handovers: &[] }.tables().is_err(), "{wrong}");
+            assert!(Outages { outages: &[wrong.to_owned()], handovers: &[] }.tables().is_err(), "{wrong}");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn stream(
 /// Fills a file.
 type Fill<'a> = &'a mut dyn FnMut(&mut fs::File) -> io::Result<()>;
 
-/// Whether a file may be written there later, as far as can be told without touching it.
+/// Whether a file may be written there later, as far as can be known without writing.
 pub(crate) fn possible(path: &Path) -> Result<(), Failure> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -59,7 +59,7 @@ fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return fill(&mut fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?);
     }
-    // What a link leads to is written, not the link.
+    // The target of a link is written, not the link.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let part = beside(&place);
     let written = fresh(&part)
@@ -73,7 +73,7 @@ fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
             fill(&mut fs::OpenOptions::new().write(true).create(true).truncate(true).open(&place)?)
         }
         Err(error) => {
-            // What is wrong is told; that there was nothing to take away is not worth a word.
+            // The first error is reported; a missing temporary file is none.
             let _ = fs::remove_file(&part);
             Err(error)
         }
@@ -119,7 +119,7 @@ mod tests {
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink(), "the link is still one");
         whole(Path::new("/dev/null"), "three").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file(), "a device is still one");
-        // What cannot take its place: the old one stays, and nothing lies beside it.
+        // A failed replacement leaves the old file, and no temporary file.
         fs::create_dir(at("folder")).unwrap();
         assert!(whole(&at("folder"), "four").is_err());
         let names: Vec<_> =

@@ -9,7 +9,7 @@ use results::folder::RunFolder;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Where new runs go that were not told where.
+/// Default folder of new runs.
 const RUNS: &str = "runs";
 
 /// A new folder under [`RUNS`], named after the scenario and the shard.

@@ -9,7 +9,7 @@ use report::{Kind, Picture, Timeout, TimerSample, Truth, WindowSample};
 /// The kernel's state of congestion control after a timeout.
 const LOSS: u8 = 4;
 
-/// Adds what a kernel told of itself to the picture of its flow.
+/// Adds the kernel's state to the picture of its flow.
 pub(crate) fn annotate(picture: &mut Picture, facts: &FlowFacts) {
     let mss = |segments: u32| u64::from(segments) * u64::from(facts.info.snd_mss);
     let s = |us: u32| f64::from(us) / 1e6;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use report::Sent;
 
-    /// A timeout at 5 s that resends a segment, and what the kernel says before and after.
+    /// A timeout at 5 s that resends a segment, and the kernel state before and after.
     fn story(kind: Kind, after: TcpInfo) -> Vec<Timeout> {
         let quiet = TcpInfo { snd_mss: 100, snd_cwnd: 10, snd_ssthresh: 8, ..TcpInfo::default() };
         let lost = TcpInfo { snd_cwnd: 1, snd_ssthresh: 7, ca_state: LOSS, backoff: 1, ..quiet };

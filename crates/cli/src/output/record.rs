@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub(crate) title: String,
     /// Its text, exactly as read.
     pub(crate) text: String,
-    /// What was changed from outside, as `KEY=VALUE`.
+    /// Overrides, as `KEY=VALUE`.
     pub(crate) overrides: Vec<String>,
     /// Of text and overrides.
     pub(crate) hash: String,
@@ -39,9 +39,9 @@ pub(crate) struct Record {
     pub(crate) shard: Option<String>,
     pub(crate) version: String,
     pub(crate) host: Host,
-    /// When it was begun, UTC.
+    /// Start, UTC.
     pub(crate) started: String,
-    /// How long it has taken, all sittings together.
+    /// Duration, all sittings together.
     pub(crate) seconds: f64,
     /// Threads; 0: one for each core.
     pub(crate) jobs: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Record {
     pub(crate) emulation: Option<serde_json::Value>,
     /// Files that the scenario named, and where in the folder they are kept.
     #[serde(default)]
-    pub(crate) inputs: Vec<Kept>,
+    pub(crate) inputs: Vec<KeptFile>,
 }
 
 /// The machine.
@@ -65,7 +65,7 @@ pub(crate) struct Host {
 
 /// A file kept with the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct KeptFile {
     /// As the scenario writes it.
     pub(crate) name: String,
     /// Relative to the run's folder.
@@ -85,7 +85,7 @@ impl Record {
         let kept = files.keys().enumerate().map(|(i, name)| {
             let last =
                 Path::new(name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-            Kept { name: name.clone(), file: format!("{INPUTS}/{i}-{last}") }
+            KeptFile { name: name.clone(), file: format!("{INPUTS}/{i}-{last}") }
         });
         Record {
             schema: SCHEMA.to_owned(),

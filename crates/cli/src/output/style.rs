@@ -2,12 +2,12 @@
 //!
 //! LaTeX uses the rules of the booktabs package; numbers are set in mathematics mode.
 
-use super::table::{self, Board};
+use super::table::{self, TextTable};
 use super::terminal;
 use crate::console::talk::Talk;
 use clap::ValueEnum;
 
-/// How a table is written.
+/// Output format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Style {
     /// For a terminal
@@ -20,7 +20,7 @@ pub(crate) enum Style {
 
 impl Style {
     /// The board in this style.
-    pub(crate) fn text(self, board: &Board, talk: &Talk) -> String {
+    pub(crate) fn text(self, board: &TextTable, talk: &Talk) -> String {
         match self {
             Style::Text => terminal::text(board, talk.width, talk.colour),
             Style::Markdown => markdown(board),
@@ -29,7 +29,7 @@ impl Style {
     }
 }
 
-fn markdown(board: &Board) -> String {
+fn markdown(board: &TextTable) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -47,7 +47,7 @@ fn markdown(board: &Board) -> String {
     out
 }
 
-fn latex(board: &Board) -> String {
+fn latex(board: &TextTable) -> String {
     let line = |cells: Vec<String>| format!("    {} \\\\\n", cells.join(" & "));
     let sides = |i| if i < board.labels { 'l' } else { 'r' };
     let columns: String = (0..board.heads.len()).map(sides).collect();
@@ -103,8 +103,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn board() -> Board {
-        Board {
+    fn board() -> TextTable {
+        TextTable {
             heads: ["rate", "download time [s]"].map(str::to_owned).to_vec(),
             labels: 1,
             rows: vec![

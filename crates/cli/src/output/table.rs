@@ -9,7 +9,7 @@ use results::cells::CellSummary;
 use results::{Header, Summary};
 use scenario::metric::Metric;
 
-/// Shown unless others are asked for, as far as somebody measured them.
+/// Default metrics, as far as measured.
 pub(crate) const DEFAULT: &[&str] = &[
     "download_time_s",
     "throughput_bps",
@@ -26,28 +26,28 @@ pub(crate) const DEFAULT: &[&str] = &[
 ];
 /// Shown as well where there are several flows.
 const FAIRNESS: &str = "jain_index";
-/// How long it took, of whatever ran.
+/// Duration metrics.
 pub(crate) const COMPLETION: &str = "completion_time_s";
-/// What all flows together are called, and all metrics.
+/// Label of all flows together, and of all metrics.
 pub(crate) const ALL: &str = "all";
 
 /// Texts in rows under heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Board {
+pub(crate) struct TextTable {
     /// Heads of the columns; words are separated by spaces, where a head may be broken.
     pub(crate) heads: Vec<String>,
-    /// So many columns at the left say what the row is about.
+    /// Number of label columns at the left.
     pub(crate) labels: usize,
     pub(crate) rows: Vec<Vec<String>>,
-    /// What must be known to read it.
+    /// Notes below the table.
     pub(crate) notes: Vec<String>,
 }
 
-impl Board {
+impl TextTable {
     /// The labels and only the columns from `from` to before `to`.
-    pub(crate) fn part(&self, from: usize, to: usize) -> Board {
+    pub(crate) fn part(&self, from: usize, to: usize) -> TextTable {
         let pick = |row: &Vec<String>| [&row[..self.labels], &row[from..to]].concat();
-        Board {
+        TextTable {
             heads: pick(&self.heads),
             labels: self.labels,
             rows: self.rows.iter().map(pick).collect(),
@@ -56,9 +56,9 @@ impl Board {
     }
 }
 
-/// What to show.
+/// Rows and metrics to show.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Choice {
+pub(crate) struct TableChoice {
     /// Names of metrics; none: the usual ones. `all` is every one.
     pub(crate) metrics: Option<Vec<String>>,
     /// Each flow beside all together.
@@ -66,21 +66,21 @@ pub(crate) struct Choice {
 }
 
 /// One line before it is text.
-struct Line<'a> {
+struct TableRow<'a> {
     labels: Vec<String>,
     metrics: &'a [Option<Summary>],
     repetitions: u64,
 }
 
 /// A metric's unit and digits.
-pub(crate) struct Face {
+pub(crate) struct MetricFormat {
     words: String,
     unit: &'static str,
     scale: f64,
     decimals: usize,
 }
 
-impl Choice {
+impl TableChoice {
     /// Complains of a metric that is not there.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         for name in self.metrics.iter().flatten() {
@@ -95,7 +95,7 @@ impl Choice {
     }
 
     /// Positions of the metrics to show.
-    fn columns(&self, header: &Header, lines: &[Line<'_>], several: bool) -> Vec<usize> {
+    fn columns(&self, header: &Header, lines: &[TableRow<'_>], several: bool) -> Vec<usize> {
         let measured = |at: &usize| lines.iter().any(|line| line.metrics[*at].is_some());
         match &self.metrics {
             Some(names) if names.iter().any(|name| name == ALL) => {
@@ -108,7 +108,7 @@ impl Choice {
                 let mut shown: Vec<usize> =
                     names.filter_map(|name| header.column(name)).filter(measured).collect();
                 // Of a command beside flows nothing else is known.
-                let bare = |line: &Line<'_>| shown.iter().all(|at| line.metrics[*at].is_none());
+                let bare = |line: &TableRow<'_>| shown.iter().all(|at| line.metrics[*at].is_none());
                 shown.extend(header.column(COMPLETION).filter(|_| lines.iter().any(bare)).filter(measured));
                 // Numbers that commands report were asked for by the scenario.
                 let own = |at: &usize| !Metric::NAMES.contains(&header.columns[*at].name.as_str());
@@ -120,7 +120,7 @@ impl Choice {
 }
 
 /// The board of a run.
-pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &Choice) -> Board {
+pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &TableChoice) -> TextTable {
     let several = cells.iter().any(|cell| cell.flows.len() > 1);
     let first = cells.first().map_or(&[][..], |cell| cell.cell.params.as_slice());
     let paths = labels::apart(first);
@@ -136,7 +136,7 @@ pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &Choice) -> 
             if by_flow {
                 labels.push(flow.to_owned());
             }
-            Line { labels, metrics, repetitions: cell.repetitions }
+            TableRow { labels, metrics, repetitions: cell.repetitions }
         };
         if by_flow {
             lines.extend(cell.flows.iter().map(|(name, metrics)| line(name, metrics.as_slice())));
@@ -156,7 +156,7 @@ pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &Choice) -> 
 }
 
 /// Rows are cells, columns are metrics.
-fn wide(header: &Header, mut heads: Vec<String>, lines: &[Line<'_>], columns: &[usize]) -> Board {
+fn wide(header: &Header, mut heads: Vec<String>, lines: &[TableRow<'_>], columns: &[usize]) -> TextTable {
     let labels = heads.len();
     let mut rows: Vec<Vec<String>> = lines.iter().map(|line| line.labels.clone()).collect();
     for &at in columns {
@@ -167,11 +167,11 @@ fn wide(header: &Header, mut heads: Vec<String>, lines: &[Line<'_>], columns: &[
             row.push(face.with_interval(line.metrics[at].as_ref(), line.repetitions));
         }
     }
-    Board { heads, labels, rows, notes: Vec::new() }
+    TextTable { heads, labels, rows, notes: Vec::new() }
 }
 
 /// A single line has room for more: rows are metrics.
-fn upright(header: &Header, line: &Line<'_>, columns: &[usize]) -> Board {
+fn upright(header: &Header, line: &TableRow<'_>, columns: &[usize]) -> TextTable {
     let heads = ["metric", "mean", "median", "10 %", "90 %"].map(str::to_owned).to_vec();
     let row = |&at: &usize| {
         let summary = line.metrics[at].as_ref();
@@ -186,19 +186,19 @@ fn upright(header: &Header, line: &Line<'_>, columns: &[usize]) -> Board {
             of(&|s| s.p90),
         ]
     };
-    Board { heads, labels: 1, rows: columns.iter().map(row).collect(), notes: Vec::new() }
+    TextTable { heads, labels: 1, rows: columns.iter().map(row).collect(), notes: Vec::new() }
 }
 
-fn notes(header: &Header, lines: &[Line<'_>], columns: &[usize], together: bool) -> Vec<String> {
+fn notes(header: &Header, lines: &[TableRow<'_>], columns: &[usize], together: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if together {
         notes.push("All flows together; --flows shows each.".to_owned());
     }
     let partial =
-        |line: &Line<'_>, at: usize| line.metrics[at].as_ref().map_or(0, |s| s.n) < line.repetitions;
+        |line: &TableRow<'_>, at: usize| line.metrics[at].as_ref().map_or(0, |s| s.n) < line.repetitions;
     // A command has no other number, and is expected to have none.
     let lasts = header.column(COMPLETION);
-    let only_lasts = |line: &Line<'_>| {
+    let only_lasts = |line: &TableRow<'_>| {
         let known = |at: &usize| line.metrics[*at].is_some();
         lasts.is_some_and(|at| known(&at)) && !columns.iter().any(|at| Some(*at) != lasts && known(at))
     };
@@ -216,13 +216,13 @@ fn notes(header: &Header, lines: &[Line<'_>], columns: &[usize], together: bool)
     notes
 }
 
-/// What stands where there is no number.
+/// Text of a missing number.
 pub(crate) fn nothing() -> String {
     "–".to_owned()
 }
 
 /// Chooses unit and digits for these values.
-pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> Face {
+pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> MetricFormat {
     let largest = all.iter().map(|s| s.mean.abs()).fold(0.0, f64::max);
     let (unit, scale) = match unit {
         "bit/s" if largest >= 1e9 => ("Gbit/s", 1e-9),
@@ -234,7 +234,7 @@ pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> Face {
         _ => ("", 1.0),
     };
     let words = name.trim_end_matches("_bps").trim_end_matches("_s");
-    Face { words: words.replace('_', " "), unit, scale, decimals: decimals(all, scale) }
+    MetricFormat { words: words.replace('_', " "), unit, scale, decimals: decimals(all, scale) }
 }
 
 /// So many that the middle one of the intervals has two significant digits; without intervals four
@@ -262,7 +262,7 @@ fn decimals(all: &[&Summary], scale: f64) -> usize {
     digits
 }
 
-impl Face {
+impl MetricFormat {
     /// Words and unit, for the head of a column or a row.
     pub(crate) fn head(&self) -> String {
         if self.unit.is_empty() { self.words.clone() } else { format!("{} [{}]", self.words, self.unit) }
@@ -274,8 +274,8 @@ impl Face {
     }
 
     /// The same unit, with the digits that suit these values.
-    pub(crate) fn with_digits_of(&self, all: &[&Summary]) -> Face {
-        Face { words: self.words.clone(), decimals: decimals(all, self.scale), ..*self }
+    pub(crate) fn with_digits_of(&self, all: &[&Summary]) -> MetricFormat {
+        MetricFormat { words: self.words.clone(), decimals: decimals(all, self.scale), ..*self }
     }
 
     /// A value with its unit.
@@ -293,7 +293,7 @@ impl Face {
     pub(crate) fn with_interval(&self, summary: Option<&Summary>, repetitions: u64) -> String {
         let Some(summary) = summary else { return nothing() };
         let mut text = self.number(summary.mean);
-        // Where all repetitions agree there is nothing to say about their spread.
+        // Equal values in all repetitions have no spread.
         if let Some([low, high]) = summary.ci95.filter(|[low, high]| low < high) {
             text.push_str(" ± ");
             text.push_str(&self.number((high - low) / 2.0));

@@ -3,11 +3,11 @@
 //! As a table where it fits; with intervals on a second line where that makes it fit; as several tables below each
 //! other; at last cell by cell. Nothing is cut off.
 
-use super::table::Board;
+use super::table::TextTable;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 
 /// The board as text of at most `width` columns, as far as its words allow.
-pub(crate) fn text(board: &Board, width: Option<usize>, colour: bool) -> String {
+pub(crate) fn text(board: &TextTable, width: Option<usize>, colour: bool) -> String {
     let limit = width.unwrap_or(usize::MAX);
     let fits = |text: &String| text.lines().all(|line| columns(line) <= limit);
     let plain = table(board, colour, false);
@@ -41,7 +41,7 @@ fn columns(line: &str) -> usize {
     n
 }
 
-fn table(board: &Board, colour: bool, narrow: bool) -> String {
+fn table(board: &TextTable, colour: bool, narrow: bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     if colour {
@@ -84,7 +84,7 @@ fn table(board: &Board, colour: bool, narrow: bool) -> String {
 }
 
 /// As many columns in a table as fit, and the next ones in a table below; none if not even one fits.
-fn below_each_other(board: &Board, colour: bool, fits: &dyn Fn(&String) -> bool) -> Option<String> {
+fn below_each_other(board: &TextTable, colour: bool, fits: &dyn Fn(&String) -> bool) -> Option<String> {
     let mut out = String::new();
     let mut from = board.labels;
     while from < board.heads.len() {
@@ -101,7 +101,7 @@ fn below_each_other(board: &Board, colour: bool, fits: &dyn Fn(&String) -> bool)
 }
 
 /// One block of lines per row.
-fn one_by_one(board: &Board, colour: bool) -> String {
+fn one_by_one(board: &TextTable, colour: bool) -> String {
     let heads = &board.heads[board.labels..];
     let widest = heads.iter().map(|head| columns(head)).max().unwrap_or(0);
     let mut out = String::new();

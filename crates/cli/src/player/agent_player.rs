@@ -1,13 +1,13 @@
 //! Agent-side player of a path carried for a controller.
 //!
-//! As `williwaw emulate` would, but that nothing is written to its disk: what came out goes back as it comes.
+//! Like `williwaw emulate`, but without files on its disk: results are sent back as they come.
 
-use super::local_player::{Here, kernel_version};
+use super::local_player::{LocalPlayer, kernel_version};
 use super::summary;
-use super::task::{Begun, Task, Turn};
+use super::task::{Readiness, RepOrder, Task};
 use crate::console::exit::Failure;
-use agent::carry::{Carries, Plays};
 use agent::control::Control;
+use agent::path_worker::{PathPlayer, PathPreparer};
 use base::Span;
 use emulate::Options;
 use emulate::accuracy::calibrate::Calibration;
@@ -20,17 +20,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Plays what controllers hand over.
-pub(crate) struct AtAgent;
+pub(crate) struct AgentPlayer;
 
 /// Between two tellings of how exact it is.
 const TICK: Duration = Duration::from_millis(500);
 
-impl Carries for AtAgent {
+impl PathPreparer for AgentPlayer {
     fn begin(
         &self,
         task: &[u8],
         elsewhere: Option<Arc<Control>>,
-    ) -> Result<(Box<dyn Plays + '_>, Vec<u8>), String> {
+    ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String> {
         let said = |failure: Failure| failure.to_string();
         let (task, files) = Task::read(task).ok_or("the task cannot be read")?;
         let input = task.input(files).map_err(said)?;
@@ -49,38 +49,41 @@ impl Carries for AtAgent {
             .map(|agent| crate::input::agents_file::clock_of(&agent, "the host with the path"))
             .collect();
         words.push(summary::calibrated(&calibration, "the host with the path"));
-        let begun =
-            Begun { kernel: kernel_version(), calibration: summary::calibration(&calibration), said: words };
+        let begun = Readiness {
+            kernel: kernel_version(),
+            calibration: summary::calibration(&calibration),
+            said: words,
+        };
         let told = serde_json::to_vec(&begun).map_err(|error| error.to_string())?;
-        Ok((Box::new(Playing { task, sweep, options, elsewhere }), told))
+        Ok((Box::new(AgentRun { task, sweep, options, elsewhere }), told))
     }
 }
 
-struct Playing {
+struct AgentRun {
     task: Task,
     sweep: Sweep,
     options: Options,
     elsewhere: Option<Arc<Control>>,
 }
 
-impl Plays for Playing {
+impl PathPlayer for AgentRun {
     fn play(
         &mut self,
         order: &[u8],
         out: &(dyn Fn(&str, &[u8]) + Sync),
         stop: &AtomicBool,
     ) -> Result<Vec<u8>, String> {
-        let turn: Turn = serde_json::from_slice(order).map_err(|_| "the order cannot be read")?;
+        let turn: RepOrder = serde_json::from_slice(order).map_err(|_| "the order cannot be read")?;
         if turn.cell as usize >= self.sweep.cells.len() {
             return Err(format!("there is no cell {}", turn.cell));
         }
-        let here = Here {
+        let here = LocalPlayer {
             sweep: &self.sweep,
             options: &self.options,
             elsewhere: self
                 .elsewhere
                 .clone()
-                .map(|control| control as Arc<dyn emulate::remote::hosts::Elsewhere>),
+                .map(|control| control as Arc<dyn emulate::remote::hosts::RemoteHosts>),
             called: &turn.called,
             beside: false,
             events: self.task.events,

@@ -4,13 +4,13 @@
 
 use super::captures;
 use crate::console::exit::Failure;
-use crate::player::rep_report::{Brought, Told};
+use crate::player::rep_report::{RepArtefacts, RepReport};
 use netns::output::NAMES;
 use scenario::Model;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Where more than rows is kept.
+/// Folder of artefacts beside the rows.
 pub(crate) struct Store {
     pub(crate) folder: PathBuf,
     pub(crate) captures: bool,
@@ -27,13 +27,18 @@ impl Store {
         self.named("commands", of, "")
     }
 
-    /// What the run is called.
+    /// Name of the run.
     pub(crate) fn name(&self) -> Option<String> {
         Some(self.folder.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Keeps what is not in the table.
-    pub(crate) fn write(&self, told: &Told, brought: &Brought, model: &Model) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        told: &RepReport,
+        brought: &RepArtefacts,
+        model: &Model,
+    ) -> Result<(), Failure> {
         let of = told.key();
         write(&self.named("repetitions", of, ".json"), format!("{:#}\n", told.document).as_bytes())?;
         if let Some(bytes) = brought.capture.as_ref().filter(|_| self.captures) {
@@ -53,7 +58,7 @@ impl Store {
         Ok(())
     }
 
-    /// What was kept of these repetitions.
+    /// Artefacts of these repetitions.
     pub(crate) fn read(&self, of: &[(u32, u64)]) -> Vec<Value> {
         let one = |of: &(u32, u64)| {
             let text = std::fs::read(self.named("repetitions", *of, ".json")).ok()?;

@@ -3,7 +3,7 @@
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
 use crate::output::VERSION;
-use crate::player::kernels::Stage;
+use crate::player::kernels::KernelPlayer;
 use capture::{PcapngWriter, Reader, Shot, Tap};
 use lab::capture::{Streamed, stream};
 use lab::sweep::Sweep;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// What is asked for beside the results.
+/// Requested outputs beside the results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     /// Captures of these repetitions.
@@ -102,7 +102,7 @@ impl Wanted {
         &self,
         sweep: &Sweep,
         repetitions: u32,
-        stage: Option<&Stage>,
+        stage: Option<&KernelPlayer>,
         folder: &Path,
         talk: &Talk,
     ) -> Result<(), Failure> {
@@ -117,7 +117,7 @@ impl Wanted {
                 let path = |end: &str| folder.join(format!("{begin}.{end}"));
                 let kernels = stage.filter(|_| lab::sweep::real(&cell.model).is_some());
                 if let Some(stage) = kernels {
-                    // What kernels send and receive is taken at their doors, whole.
+                    // Packets of kernels are captured at their ports, whole.
                     if asked(&self.pcap, rep) {
                         let whole = path("pcapng");
                         stage.capture(&cell.model, u64::from(rep), &whole)?;

@@ -29,11 +29,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use uml::{Error, Kernels, Options, Outcome, kernel};
 
-/// The name of the kernel that is used where nothing is said.
+/// Name of the default kernel.
 pub(crate) const DEFAULT: &str = "default";
 /// For a picture, a kernel is looked at so often.
 const LOOK: Span = Span::from_millis(20);
-/// Counters of the sender's kernel that are told without being asked for.
+/// Counters of the sender's kernel that are printed by default.
 pub(crate) const TOLD: &[&str] =
     &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
 /// Those of the receiver's, where the sender is a model.
@@ -43,15 +43,15 @@ pub(crate) fn span(text: &str) -> Result<Span, String> {
     Ok(units::parse_span(text)?)
 }
 
-/// What the user said of kernels.
+/// Options of the user about kernels.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct KernelOptions {
     pub(crate) linux: Option<String>,
     pub(crate) look: Option<Span>,
     pub(crate) patience: Span,
 }
 
-/// Where kernels and what goes with them are kept.
+/// Cache directory of kernels and their files.
 pub(crate) fn cache() -> Result<PathBuf, Failure> {
     environment::cache().ok_or_else(|| {
         Failure::machine("no cache directory is set", "set HOME or XDG_CACHE_HOME to a folder of yours")
@@ -77,29 +77,29 @@ pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failu
     Err(Failure::machine(what, "build one: williwaw linux build; or name the binary of one: --linux PATH"))
 }
 
-/// Whether one is there that nobody has to name. A name in the environment that is wrong is not none.
+/// Whether a default kernel is installed. A wrong name in the environment is an error.
 pub(crate) fn there_is_one() -> Result<bool, Failure> {
     Ok(environment::linux().is_some() || kernel::place(&cache()?, DEFAULT).is_file())
 }
 
-/// What is told of a repetition.
+/// Facts of a repetition.
 #[derive(Clone)]
-struct Said {
+struct RepFacts {
     flows: Vec<Option<FlowFacts>>,
     commands: Vec<CommandFacts>,
     /// Names that were called, and when, seconds.
     triggers: Vec<(f64, String)>,
     /// Numbers that commands reported.
     own: Vec<Reported>,
-    /// What is wrong with them, and whether a command did not report at all.
+    /// Faults of these numbers, and whether a command reported none.
     own_faults: (Vec<(String, String)>, bool),
 }
 
 /// By cell and repetition.
-type Facts = BTreeMap<(u32, u64), Said>;
+type Facts = BTreeMap<(u32, u64), RepFacts>;
 
-/// Plays repetitions with kernels, and keeps what they say.
-pub(crate) struct Stage {
+/// Plays repetitions with kernels, and stores their facts.
+pub(crate) struct KernelPlayer {
     kernels: Kernels,
     options: Options,
     release: String,
@@ -108,9 +108,9 @@ pub(crate) struct Stage {
     folder: Option<PathBuf>,
 }
 
-impl Stage {
+impl KernelPlayer {
     /// Sets up what the sweep needs; none, if no kernel takes part in it.
-    pub(crate) fn of(sweep: &Sweep, wish: &Wish) -> Result<Option<Stage>, Failure> {
+    pub(crate) fn of(sweep: &Sweep, wish: &KernelOptions) -> Result<Option<KernelPlayer>, Failure> {
         if sweep.cells.held().iter().all(|cell| lab::sweep::guest(&cell.model).is_none()) {
             return Ok(None);
         }
@@ -120,14 +120,14 @@ impl Stage {
                 "`williwaw emulate` plays both in real time; with models at all ends `run` plays it",
             ));
         }
-        Stage::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
+        KernelPlayer::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
     }
 
     /// Sets up what these models need.
     pub(crate) fn for_models<'a>(
         models: impl Iterator<Item = &'a Model>,
-        wish: &Wish,
-    ) -> Result<Stage, Failure> {
+        wish: &KernelOptions,
+    ) -> Result<KernelPlayer, Failure> {
         let models: Vec<&Model> = models.collect();
         let speakers = || {
             models.iter().flat_map(|model| &model.flows).flat_map(|flow| flow.transport.kernels()).flatten()
@@ -139,10 +139,10 @@ impl Stage {
         let named = |linux: &'a Linux| linux.kernel.as_deref();
         let mut asked: BTreeSet<Option<&str>> =
             speakers().map(named).chain(stations.iter().map(|&linux| named(linux))).collect();
-        // The program of a real PCU runs in the kernel that is used where nothing is said.
+        // The program of a real PCU runs in the default kernel.
         let with_pcu = models.iter().any(|model| lab::sweep::pcu(model).is_some());
         asked.extend(with_pcu.then_some(None));
-        let stage = Stage::with(&asked, wish)?;
+        let stage = KernelPlayer::with(&asked, wish)?;
         let dccp = |linux: &&Linux| matches!(linux.protocol, Protocol::Dccp { .. });
         let speakers: BTreeSet<Option<&str>> = speakers().filter(dccp).map(named).collect();
         for kernel in speakers {
@@ -168,10 +168,13 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Sets up kernels with these names; none stands for the one that is used where nothing is said.
-    pub(crate) fn with(asked: &BTreeSet<Option<&str>>, wish: &Wish) -> Result<Stage, Failure> {
+    /// Sets up kernels with these names; none is the default kernel.
+    pub(crate) fn with(
+        asked: &BTreeSet<Option<&str>>,
+        wish: &KernelOptions,
+    ) -> Result<KernelPlayer, Failure> {
         let cache = cache()?;
-        // Where every flow names its kernel, no other is needed.
+        // If every flow names its kernel, no other is needed.
         let first = match asked.first().copied().flatten() {
             Some(name) if wish.linux.is_none() => chosen(Some(name), &cache)?,
             _ => chosen(wish.linux.as_deref(), &cache)?,
@@ -193,10 +196,10 @@ impl Stage {
         }
         let release = release.into_iter().collect::<Vec<_>>().join(", ");
         let options = Options { look: wish.look, ..Options::default() };
-        Ok(Stage { kernels, options, release, facts: Mutex::default(), folder: None })
+        Ok(KernelPlayer { kernels, options, release, facts: Mutex::default(), folder: None })
     }
 
-    /// Where what commands write is kept: in the run's folder.
+    /// Sets the run folder, for the output of commands.
     pub(crate) fn keep_in(&mut self, folder: &Path) {
         self.folder = Some(folder.to_owned());
     }
@@ -214,7 +217,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What is wrong with commands, aloud; and how the verb then ends.
+    /// Prints the faults of commands, and returns the verb's end.
     pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
         let mut end = end;
         for ((cell, repetition), said) in self.facts() {
@@ -249,7 +252,7 @@ impl Stage {
         self.facts.lock().map(|facts| facts.clone()).unwrap_or_default()
     }
 
-    /// Plays a repetition again, whatever is kept of it.
+    /// Plays a repetition again, even if its results are stored.
     fn again(&self, model: &Model, repetition: u64, options: Options) -> Result<Outcome, Failure> {
         Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
     }
@@ -283,7 +286,7 @@ impl Stage {
         Ok(model.flows.iter().enumerate().map(draw).collect())
     }
 
-    /// What the kernels counted, a line for each cell and flow: means over the repetitions of this run.
+    /// Kernel counters, a line for each cell and flow: means over the repetitions of this run.
     pub(crate) fn tell(&self, sweep: &Sweep, talk: &Talk) {
         let facts = self.facts();
         if facts.is_empty() {
@@ -366,7 +369,7 @@ impl Stage {
     }
 }
 
-/// What a kernel is tried out with: a download that takes some twenty seconds.
+/// Test of a kernel: a download of some twenty seconds.
 const TRIAL: &str = r#"
 williwaw = 1
 [[hop]]
@@ -412,7 +415,7 @@ fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-impl Player for Stage {
+impl Player for KernelPlayer {
     fn play(
         &self,
         cell: u32,
@@ -449,7 +452,7 @@ impl Player for Stage {
         let which = format!("repetition {repetition} of cell {cell}");
         let own_faults = numbers::complaints(model, &outcomes, &which);
         if let Ok(mut facts) = self.facts.lock() {
-            let said = Said { flows: outcome.facts, commands, triggers, own, own_faults };
+            let said = RepFacts { flows: outcome.facts, commands, triggers, own, own_faults };
             facts.insert((cell, repetition), said);
         }
         Ok(Some(played))

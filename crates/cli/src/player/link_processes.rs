@@ -9,7 +9,7 @@ use scenario::Model;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How to mend a program that failed.
+/// Remedy for a failed program.
 pub(crate) const MEND: &str = "docs/link-process.md says what it is asked and how it answers";
 
 /// Plays them.
@@ -62,7 +62,7 @@ impl Player for LinkProcesses {
         if let Some(outcome) = &mut ran {
             link_process::detach(&mut outcome.world);
         }
-        // One that was told after the last look.
+        // A fault reported after the last check.
         goes_on();
         match first.into_inner() {
             Some(why) => Err(refused(why)),

@@ -3,24 +3,24 @@
 //! With the models of the sweep, in the surroundings of this process; machines may be at other hosts.
 
 use super::numbers::{self, Marks};
-use super::rep_report::{Brought, Told};
-use super::summary::Played;
+use super::rep_report::{RepArtefacts, RepReport};
+use super::summary::PlayedRep;
 use crate::console::exit::Failure;
 use crate::input::nesting;
 use emulate::accuracy::live::Live;
-use emulate::remote::hosts::Elsewhere;
+use emulate::remote::hosts::RemoteHosts;
 use emulate::{Options, Surroundings};
 use lab::sweep::Sweep;
 use netns::output::Outputs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is the same for all repetitions.
-pub(crate) struct Here<'a> {
+/// Settings of all repetitions.
+pub(crate) struct LocalPlayer<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) options: &'a Options,
-    pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
-    /// What `williwaw trigger` calls the run.
+    pub(crate) elsewhere: Option<Arc<dyn RemoteHosts>>,
+    /// Name of the run for `williwaw trigger`.
     pub(crate) called: &'a str,
     /// Others are played beside it, each with a name of its own.
     pub(crate) beside: bool,
@@ -28,12 +28,12 @@ pub(crate) struct Here<'a> {
     pub(crate) events: bool,
 }
 
-/// The version of this host's kernel, as it tells it.
+/// Kernel version of this host.
 pub(crate) fn kernel_version() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|s| s.trim().to_owned())
 }
 
-impl Here<'_> {
+impl LocalPlayer<'_> {
     /// Plays one; `picture`: draws its first flow too.
     pub(crate) fn play(
         &self,
@@ -42,7 +42,7 @@ impl Here<'_> {
         picture: bool,
         live: &Arc<Live>,
         stop: &AtomicBool,
-    ) -> Result<(Told, Brought), Failure> {
+    ) -> Result<(RepReport, RepArtefacts), Failure> {
         let nested = nesting::nested();
         let mut called = self.called.to_owned();
         if self.beside {
@@ -62,13 +62,13 @@ impl Here<'_> {
         let model = &self.sweep.cells.held()[cell].model;
         let marks = Marks::before(model);
         let outcome = emulate::play(model, repetition, self.options, &around, stop)?;
-        let mut played = Played { cell, repetition, outcome };
+        let mut played = PlayedRep { cell, repetition, outcome };
         let written = std::mem::take(&mut played.outcome.written);
-        let mut brought = Brought {
+        let mut brought = RepArtefacts {
             capture: played.capture(self.sweep),
             events: self.events.then(|| played.events()),
             picture: if picture { played.drawn(self.sweep) } else { None },
-            ..Brought::default()
+            ..RepArtefacts::default()
         };
         let reported =
             numbers::gather(model, &played.outcome.commands, Some(&marks), |i| match &around.outputs {

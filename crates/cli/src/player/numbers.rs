@@ -3,10 +3,10 @@
 //! In real time they stand in the document of the repetition; in virtual time the output that is kept has them. So a
 //! run that is continued, or compared, finds them again.
 
-use super::rep_report::Told;
+use super::rep_report::RepReport;
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
-use crate::output::table::{ALL, Choice};
+use crate::output::table::{ALL, TableChoice};
 use lab::sweep::Sweep;
 use netns::job::CommandFacts;
 use results::numbers::{self, Numbers, Reported};
@@ -19,7 +19,7 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// When a file was written, and its length; none where there is no file.
+/// Modification time and length of a file; none without a file.
 type Mark = Option<(SystemTime, u64)>;
 
 /// State of the files that commands write their numbers to, before a repetition.
@@ -43,7 +43,7 @@ pub(crate) fn any(model: &Model) -> bool {
     model.commands.iter().any(|command| command.metrics.is_some())
 }
 
-/// What a command reported, or a sentence about why nothing.
+/// Numbers reported by a command, or the reason of their absence.
 pub(crate) type Outcome = Result<Numbers, String>;
 
 /// Reads what the commands of a repetition reported: none for a command that reports nothing, and for one that failed
@@ -80,7 +80,7 @@ fn of_file(file: &str, command: &Command, before: Mark) -> Outcome {
     numbers::of_file(&bytes, Metric::NAMES).map_err(|why| format!("`{file}` {why}"))
 }
 
-/// What is wrong with what was reported; and whether a command did not report at all.
+/// Faults of the reported numbers, and whether a command reported none.
 pub(crate) fn complaints(
     model: &Model,
     outcomes: &[Option<Outcome>],
@@ -104,8 +104,8 @@ pub(crate) fn complaints(
     (complaints, failed)
 }
 
-/// Puts them into what is told of a repetition.
-pub(crate) fn tell(told: &mut Told, model: &Model, outcomes: &[Option<Outcome>]) {
+/// Adds them to the report of a repetition.
+pub(crate) fn tell(told: &mut RepReport, model: &Model, outcomes: &[Option<Outcome>]) {
     let which = format!("repetition {} of cell {}", told.repetition, told.cell);
     let (complaints, failed) = complaints(model, outcomes, &which);
     told.complaints.extend(complaints);
@@ -201,7 +201,10 @@ pub(crate) fn with_columns_of(header: &mut Header, rows: &mut [Row], other: &Hea
 }
 
 /// Complains of a metric that cannot be there. Where commands report numbers, any name may be one of theirs.
-pub(crate) fn check<'a>(choice: &Choice, mut models: impl Iterator<Item = &'a Model>) -> Result<(), Failure> {
+pub(crate) fn check<'a>(
+    choice: &TableChoice,
+    mut models: impl Iterator<Item = &'a Model>,
+) -> Result<(), Failure> {
     if models.any(any) {
         let mut strange =
             choice.metrics.iter().flatten().filter(|name| *name != ALL && !numbers::is_name(name));
@@ -216,8 +219,8 @@ pub(crate) fn check<'a>(choice: &Choice, mut models: impl Iterator<Item = &'a Mo
     choice.check(Metric::NAMES)
 }
 
-/// Says which of the metrics asked for no command reported.
-pub(crate) fn missing(choice: &Choice, header: &Header, talk: &Talk) {
+/// Prints the requested metrics that no command reported.
+pub(crate) fn missing(choice: &TableChoice, header: &Header, talk: &Talk) {
     for name in choice.metrics.iter().flatten() {
         if name != ALL && header.column(name).is_none() {
             let own = header.columns.iter().map(|column| column.name.as_str());

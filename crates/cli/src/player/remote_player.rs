@@ -3,30 +3,30 @@
 //! It is told of the scenario once and of each repetition in its turn, and what it brings is taken as if it had been
 //! played here.
 
-use super::rep_report::{Brought, Told};
-use super::task::{Begun, Turn};
+use super::rep_report::{RepArtefacts, RepReport};
+use super::task::{Readiness, RepOrder};
 use crate::console::exit::Failure;
 use crate::input::agents_file::Listed;
-use agent::away::Away;
+use agent::remote_path::RemotePath;
 use emulate::Error;
 use emulate::accuracy::live::Live;
 use std::sync::atomic::AtomicBool;
 
 /// A host with the path, ready.
-pub(crate) struct Ordering(Away);
+pub(crate) struct RemotePlayer(RemotePath);
 
-impl Ordering {
+impl RemotePlayer {
     /// Has the host that the list names make itself ready for a task; gives what it tells too.
-    pub(crate) fn begin(listed: &Listed, task: &[u8]) -> Result<(Ordering, Begun), Failure> {
+    pub(crate) fn begin(listed: &Listed, task: &[u8]) -> Result<(RemotePlayer, Readiness), Failure> {
         let Some(path) = &listed.path else {
             return Err(Failure::usage(
                 "no agent is assigned the path",
                 "`path = true` in the list of agents",
             ));
         };
-        let (away, told) = Away::begin(path, &listed.hosts, listed.clock_limit, task)?;
+        let (away, told) = RemotePath::begin(path, &listed.hosts, listed.clock_limit, task)?;
         let begun = serde_json::from_slice(&told).map_err(|_| nonsense(&away))?;
-        Ok((Ordering(away), begun))
+        Ok((RemotePlayer(away), begun))
     }
 
     /// Has it play one repetition.
@@ -36,8 +36,8 @@ impl Ordering {
         (picture, called): (bool, &str),
         live: &Live,
         stop: &AtomicBool,
-    ) -> Result<(Told, Brought), Failure> {
-        let mut brought = Brought::default();
+    ) -> Result<(RepReport, RepArtefacts), Failure> {
+        let mut brought = RepArtefacts::default();
         let mut strange = false;
         let piece = |kind: &str, bytes: Vec<u8>| {
             if kind == "live" {
@@ -46,10 +46,10 @@ impl Ordering {
                 strange |= !brought.add(kind, bytes);
             }
         };
-        let turn = Turn { cell, repetition, picture, called: called.to_owned() };
+        let turn = RepOrder { cell, repetition, picture, called: called.to_owned() };
         let order = serde_json::to_vec(&turn).unwrap_or_default();
         let told = self.0.play(&order, piece, stop)?;
-        let told: Option<Told> = serde_json::from_slice(&told).ok();
+        let told: Option<RepReport> = serde_json::from_slice(&told).ok();
         match told.filter(|told| told.key() == (cell, repetition) && !strange) {
             Some(told) => Ok((told, brought)),
             None => Err(nonsense(&self.0)),
@@ -57,6 +57,6 @@ impl Ordering {
     }
 }
 
-fn nonsense(away: &Away) -> Failure {
+fn nonsense(away: &RemotePath) -> Failure {
     Error::Agent { name: away.name().to_owned(), why: "sent what cannot be read".to_owned() }.into()
 }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is told of it.
+/// Report of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct RepReport {
     pub(crate) cell: u32,
     pub(crate) repetition: u64,
     /// Every workload was done.
@@ -22,16 +22,16 @@ pub(crate) struct Told {
     pub(crate) document: Value,
     /// For people.
     pub(crate) said: String,
-    /// What is wrong: a word, and a sentence.
+    /// Faults: a word and a sentence.
     pub(crate) complaints: Vec<(String, String)>,
     /// A command failed.
     pub(crate) failed: bool,
     pub(crate) faithful: bool,
 }
 
-/// What comes with it: files, as far as they were asked for and are not written already.
+/// Artefacts of a repetition: files that were requested and are not written yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Brought {
+pub(crate) struct RepArtefacts {
     pub(crate) capture: Option<Vec<u8>>,
     pub(crate) events: Option<Vec<u8>>,
     /// A `report::Picture` as JSON.
@@ -40,7 +40,7 @@ pub(crate) struct Brought {
     pub(crate) outputs: BTreeMap<(usize, usize), Vec<u8>>,
 }
 
-impl Told {
+impl RepReport {
     pub(crate) fn key(&self) -> (u32, u64) {
         (self.cell, self.repetition)
     }
@@ -55,7 +55,7 @@ impl Told {
         self.rows.iter().map(row).collect()
     }
 
-    /// What is wrong with it, aloud; and how the verb then ends.
+    /// Prints the faults, and returns the verb's end.
     pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
         self.complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
         match end {
@@ -66,8 +66,8 @@ impl Told {
     }
 }
 
-impl Brought {
-    /// What is said to bring it to another host: the kind of each piece, and its bytes.
+impl RepArtefacts {
+    /// Messages that carry it to another host: the kind of each piece, and its bytes.
     pub(crate) fn pieces(&self) -> Vec<(String, &[u8])> {
         let named = [("capture", &self.capture), ("events", &self.events), ("picture", &self.picture)];
         let named =
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn what_is_brought_arrives_whole() {
-        let brought = Brought {
+        let brought = RepArtefacts {
             capture: Some(vec![1; 5]),
             events: None,
             picture: Some(b"<svg/>".to_vec()),
             outputs: BTreeMap::from([((0, 1), b"alas".to_vec()), ((12, 0), b"yes".to_vec())]),
         };
-        let mut arrived = Brought::default();
+        let mut arrived = RepArtefacts::default();
         for (kind, bytes) in brought.pieces() {
             for some in bytes.chunks(2) {
                 assert!(arrived.add(&kind, some.to_vec()));
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((arrived.capture, arrived.events), (brought.capture, None));
         assert_eq!((arrived.picture, arrived.outputs), (brought.picture, brought.outputs));
         for kind in ["", "output", "output 1", "output x 0", "../../etc/passwd"] {
-            assert!(!Brought::default().add(kind, Vec::new()), "{kind}");
+            assert!(!RepArtefacts::default().add(kind, Vec::new()), "{kind}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Report of a repetition in real time, beside its result row.
 
-use super::rep_report::Told;
+use super::rep_report::RepReport;
 use crate::output::{kernel_state, labels};
 use base::{Span, event};
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::lateness::{Histogram, Timing};
-use emulate::accuracy::overhead::Between;
+use emulate::accuracy::overhead::Overhead;
 use emulate::{Options, Outcome};
 use lab::sweep::{Prepared, Sweep};
 use netns::facts::{FlowFacts, TcpInfo};
@@ -15,17 +15,17 @@ use scenario::metric::Metric;
 use scenario::model::App;
 use serde_json::{Value, json};
 
-/// What captures say that they were written by.
+/// Application name in captures.
 pub(crate) const APPLICATION: &str = concat!("williwaw ", env!("CARGO_PKG_VERSION"));
 
 /// A repetition that was played.
-pub(crate) struct Played {
+pub(crate) struct PlayedRep {
     pub(crate) cell: usize,
     pub(crate) repetition: u64,
     pub(crate) outcome: Outcome,
 }
 
-impl Played {
+impl PlayedRep {
     /// A row for each flow, and one for each command that does not serve: how long it took.
     pub(crate) fn rows(&self, sweep: &Sweep) -> Vec<Row> {
         let row = |flow: &str, values: Vec<Option<f64>>| Row {
@@ -68,10 +68,10 @@ impl Played {
         })
     }
 
-    /// All of it in words, for whoever asked.
-    pub(crate) fn told(&self, sweep: &Sweep, options: &Options) -> Told {
+    /// Text of all results.
+    pub(crate) fn told(&self, sweep: &Sweep, options: &Options) -> RepReport {
         let (complaints, failed) = self.complaints(options);
-        Told {
+        RepReport {
             cell: self.cell as u32,
             repetition: self.repetition,
             complete: self.outcome.ran.complete,
@@ -100,7 +100,7 @@ impl Played {
             if writer.is_none_or(|linux| linux.program.is_some()) && flow.app.bulk().is_some() {
                 continue; // a model's numbers are in the table, and a program has its own
             }
-            // Where both ends send, both have something to tell.
+            // If both ends send, both have statistics.
             let asks = matches!(flow.app, App::Ask(_));
             let other = |name: &str| facts.to.get(name).copied().filter(|_| asks).unwrap_or(0);
             let told =
@@ -125,7 +125,7 @@ impl Played {
         text
     }
 
-    /// What is wrong with it; and whether a command failed.
+    /// Faults, and whether a command failed.
     fn complaints(&self, options: &Options) -> (Vec<(String, String)>, bool) {
         let which = format!("repetition {} of cell {}", self.repetition, self.cell);
         let (mut complaints, mut failed) = (Vec::new(), false);
@@ -142,7 +142,7 @@ impl Played {
         (complaints, failed)
     }
 
-    /// What was seen at every tap, as the bytes of a file.
+    /// Capture of all taps, as the bytes of a file.
     pub(crate) fn capture(&self, sweep: &Sweep) -> Option<Vec<u8>> {
         let capture = self.outcome.at_all_taps(&sweep.cells.held()[self.cell].model)?;
         // Writing to memory does not fail.
@@ -177,7 +177,7 @@ pub(crate) fn values(facts: &CommandFacts) -> Vec<Option<f64>> {
     Metric::ALL.iter().map(|metric| took.filter(|_| *metric == Metric::CompletionTime)).collect()
 }
 
-/// What is wrong with a command; and whether it failed.
+/// Fault of a command, and whether it failed.
 pub(crate) fn command_complaints(facts: &CommandFacts, which: &str) -> (Vec<(String, String)>, bool) {
     let lacks = facts.ended.lacks.iter();
     let mut complaints: Vec<_> =
@@ -191,7 +191,7 @@ pub(crate) fn command_complaints(facts: &CommandFacts, which: &str) -> (Vec<(Str
 }
 
 /// A line of JSON for each event, in the order of time: when, where, what, and its fields.
-fn write_events(out: &mut impl std::io::Write, p: &Played) -> std::io::Result<()> {
+fn write_events(out: &mut impl std::io::Write, p: &PlayedRep) -> std::io::Result<()> {
     let world = &p.outcome.ran.world;
     let mut records: Vec<_> = world.network.records().iter().collect();
     records.sort_by_key(|record| record.t);
@@ -309,8 +309,8 @@ pub(crate) fn timing(t: &Timing) -> Value {
     })
 }
 
-/// What it cost that there are several hosts.
-fn between(b: &Between) -> Value {
+/// Overhead of the distribution over several hosts.
+fn between(b: &Overhead) -> Value {
     let clocks: serde_json::Map<String, Value> = b
         .clocks
         .iter()
@@ -329,7 +329,7 @@ fn between(b: &Between) -> Value {
     })
 }
 
-fn way_between(b: &Between) -> String {
+fn way_between(b: &Overhead) -> String {
     let mut text = String::new();
     for (way, name) in [(&b.to_path, "to the path"), (&b.from_path, "from the path")] {
         text.push_str(&format!(

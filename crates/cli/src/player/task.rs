@@ -9,7 +9,7 @@ use crate::output::VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is to be played.
+/// Scenario and settings of a remote run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
     /// Of this program: results of two versions are not compared.
@@ -18,7 +18,7 @@ pub(crate) struct Task {
     pub(crate) name: String,
     /// Its text.
     pub(crate) text: String,
-    /// What was changed from outside, as `KEY=VALUE`.
+    /// Overrides, as `KEY=VALUE`.
     pub(crate) overrides: Vec<String>,
     /// Replaces the scenario's own.
     pub(crate) seed: Option<u64>,
@@ -36,28 +36,28 @@ pub(crate) struct Task {
     files: Vec<(String, u64)>,
 }
 
-/// What a host says that is ready for it.
+/// Reply of a host that is ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct Readiness {
     /// The version of its kernel.
     pub(crate) kernel: Option<String>,
-    /// How exact it is: for the document, and for people.
+    /// Accuracy of the host: for the document, and for people.
     pub(crate) calibration: Value,
     pub(crate) said: Vec<String>,
 }
 
 /// Which repetition, and whether its first flow is to be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turn {
+pub(crate) struct RepOrder {
     pub(crate) cell: u32,
     pub(crate) repetition: u64,
     pub(crate) picture: bool,
-    /// What `williwaw trigger` calls the run, at the host with the path.
+    /// Name of the run for `williwaw trigger`, at the host with the path.
     pub(crate) called: String,
 }
 
 impl Task {
-    /// For this scenario; how it is to be played is filled in by whoever knows.
+    /// Task of a scenario; the caller fills in the remaining settings.
     pub(crate) fn of(input: &Input, repetitions: u32, seed: Option<u64>) -> Task {
         let scenario = &input.scenario;
         Task {

@@ -62,7 +62,7 @@ impl Default for Ccid2 {
 }
 
 impl Ccid2 {
-    /// When one more packet may leave.
+    /// Earliest time of the next packet.
     pub fn next_send(&self) -> Time {
         if f64::from(self.pipe) < libm::floor(self.window).max(1.0) { Time::ZERO } else { Time::NEVER }
     }
@@ -177,7 +177,7 @@ impl Ccid2 {
         self.reductions += 1;
     }
 
-    /// When the timer expires.
+    /// Expiry of the timer.
     pub fn next_timeout(&self) -> Time {
         self.deadline
     }

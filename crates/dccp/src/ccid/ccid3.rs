@@ -36,7 +36,7 @@ impl Ccid3 {
             loss_reports: 0,
         }
     }
-    /// When the next packet may leave.
+    /// Earliest time of the next packet.
     pub fn next_send(&self) -> Time {
         self.tfrc.next_send()
     }
@@ -90,7 +90,7 @@ impl Ccid3 {
         let found = self.sent.get(at).filter(|s| s.0 == ack).map(|s| s.1);
         let reported = at + usize::from(found.is_some());
         if packet.ack_vector().is_none() {
-            // Without a vector nothing tells the lost from the received ones below the acknowledged number.
+            // Without a vector, lost and received packets below the acknowledged number cannot be distinguished.
             self.sent.iter().take(reported).for_each(|s| fate(Fate { seq: s.0, arrived: true }));
         }
         self.sent.drain(..reported);
@@ -101,7 +101,7 @@ impl Ccid3 {
         self.loss = loss;
         self.tfrc.on_feedback(now, &Feedback { sent, held: elapsed, rate, loss });
     }
-    /// When the nofeedback timer expires.
+    /// Expiry of the nofeedback timer.
     pub fn next_timeout(&self) -> Time {
         self.tfrc.next_timeout()
     }
@@ -185,7 +185,7 @@ impl Reporter {
         }
     }
 
-    /// When it wants to report.
+    /// Due time of the next report.
     pub fn next_timeout(&self) -> Time {
         self.tfrc.next_timeout()
     }

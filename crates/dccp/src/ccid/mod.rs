@@ -37,7 +37,7 @@ impl Ccid {
     }
 }
 
-/// What became of a data packet.
+/// Fate of a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fate {
     /// Its sequence number.
@@ -56,7 +56,7 @@ pub enum Sending {
 }
 
 impl Sending {
-    /// When one more data packet may leave, at the earliest; [`Time::NEVER`] while the window is full.
+    /// Earliest time of the next data packet; [`Time::NEVER`] while the window is full.
     pub fn next_send(&self) -> Time {
         match self {
             Sending::Tcplike(c) => c.next_send(),
@@ -93,7 +93,7 @@ impl Sending {
             Sending::Tfrc(c) => c.on_ack(now, packet, fate),
         }
     }
-    /// When it wants to run.
+    /// Next due time.
     pub fn next_timeout(&self) -> Time {
         match self {
             Sending::Tcplike(c) => c.next_timeout(),
@@ -150,13 +150,13 @@ impl Sending {
 /// The receiving half.
 #[derive(Clone, Debug)]
 pub enum Receiving {
-    /// CCID 2: an Ack Vector for every so many packets.
+    /// CCID 2: packets per Ack Vector.
     Tcplike {
         /// Data packets per acknowledgement.
         ratio: u32,
         /// Data packets since the last one.
         unacked: u32,
-        /// When a delayed acknowledgement leaves.
+        /// Due time of a delayed ACK.
         delayed: Time,
     },
     /// CCID 3: a report once per round trip.
@@ -188,14 +188,14 @@ impl Receiving {
             Receiving::Tfrc(reporter) => reporter.on_data(now, packet, size, marked),
         }
     }
-    /// When an acknowledgement is due.
+    /// Due time of an ACK.
     pub fn next_timeout(&self) -> Time {
         match self {
             Receiving::Tcplike { delayed, .. } => *delayed,
             Receiving::Tfrc(reporter) => reporter.next_timeout(),
         }
     }
-    /// The options of the acknowledgement that is due now; none if there is nothing to say.
+    /// Options of the ACK due now; none if there is nothing to report.
     pub fn report(&mut self, now: Time, received: &Received, vectors: bool) -> Option<Vec<Opt>> {
         if self.next_timeout() > now {
             return None;

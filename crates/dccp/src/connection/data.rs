@@ -6,7 +6,7 @@ use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use transport::app::message::{Message, MessageEvent, MessageId};
 
-/// How long a data packet is of use to the network.
+/// Lifetime of a data packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Lifetime {
     /// For ever.
@@ -28,7 +28,7 @@ pub(super) struct Piece {
     pub(super) offset: u64,
     pub(super) bytes: u32,
     pub(super) message: (MessageId, bool),
-    /// When its message expires.
+    /// Expiry of its message.
     pub(super) deadline: Time,
 }
 
@@ -38,7 +38,7 @@ struct Waiting {
     start: u64,
     from: u64,
     to: u64,
-    /// When it was written; not known before the endpoint runs.
+    /// Time of the write; unknown before the endpoint runs.
     made: Option<Time>,
     lifetime: Option<Span>,
 }
@@ -61,7 +61,7 @@ struct Sent {
     settled: bool,
 }
 
-/// What of a message is still to be settled.
+/// Unsettled parts of a message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// Packets sent and settled; lost ones among them.
@@ -182,7 +182,7 @@ impl Outbox {
         self.waiting.len() > 1 || self.waiting.front().is_some_and(|w| w.to - w.from > u64::from(payload))
     }
 
-    /// Where the message of the next piece begins.
+    /// First byte of the next piece's message.
     pub(super) fn next_start(&self) -> u64 {
         self.waiting.front().map_or(0, |w| w.start)
     }
@@ -211,7 +211,7 @@ impl Outbox {
         }
     }
 
-    /// What became of a packet; true if that is news of a loss.
+    /// Sets the fate of a packet; true if that is a new loss.
     pub(super) fn on_fate(&mut self, fate: Fate) -> bool {
         let at = self.sent.partition_point(|s| s.seq < fate.seq);
         let Some(sent) = self.sent.get_mut(at).filter(|s| s.seq == fate.seq && !s.settled) else {
@@ -287,7 +287,7 @@ impl Outbox {
 pub struct Delivered {
     /// Its number at the sender.
     pub message: MessageId,
-    /// When its last piece arrived.
+    /// Arrival time of its last piece.
     pub at: Time,
     /// Its length.
     pub bytes: u64,
@@ -353,7 +353,7 @@ impl Inbox {
         self.assembling.get(&id).is_some_and(|a| a.from == packet.start)
     }
 
-    /// The peer says that its stream ends here.
+    /// The peer ends its stream here.
     pub(super) fn end(&mut self, offset: u64) {
         self.position = self.position.max(offset);
     }

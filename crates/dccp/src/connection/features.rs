@@ -4,7 +4,7 @@ use super::Config;
 use crate::ccid::Ccid;
 use crate::packet::{Feature, Negotiation, Opt};
 
-/// What one end asks for and what was agreed on.
+/// Requested and negotiated features of one end.
 #[derive(Clone, Debug)]
 pub(super) struct Features {
     ccids: Vec<Ccid>,
@@ -72,7 +72,7 @@ impl Features {
         offer
     }
 
-    /// Takes in the options of a packet; `server` says whose preferences win.
+    /// Reads the options of a packet; `server`: its preferences take precedence.
     pub(super) fn take(&mut self, options: &[Opt], server: bool) {
         for option in options {
             let Opt::Feature(negotiation, number, values) = option else { continue };
@@ -88,7 +88,7 @@ impl Features {
                 (Some(Feature::SequenceWindow), Negotiation::ChangeL) => {
                     self.peer_window = value(values).max(32);
                     self.reply(Negotiation::ConfirmR, *number, values.clone());
-                    // A server tells its own window with the confirmation.
+                    // A server adds its own window to the confirmation.
                     if server {
                         let own = six(self.window);
                         self.reply(Negotiation::ChangeL, *number, own);

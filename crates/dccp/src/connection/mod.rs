@@ -74,7 +74,7 @@ impl Default for Config {
     }
 }
 
-/// What one end has counted.
+/// Counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Data packets sent.
@@ -153,7 +153,7 @@ impl Connection {
     pub fn state(&self) -> State {
         self.state
     }
-    /// What it has counted.
+    /// Its counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }

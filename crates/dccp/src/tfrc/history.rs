@@ -276,7 +276,7 @@ impl LossHistory {
     }
 }
 
-/// When a missing packet would have arrived: between its neighbours, by number.
+/// Estimated arrival of a missing packet: interpolated between its neighbours by number.
 fn nominal(hole: &Hole, seq: u64) -> Time {
     //= RFC 5348 section 5.2: T_loss = T_before + ((T_after - T_before) * Dist(S_loss, S_before) / Dist(S_after, S_before))
     let ((from, early), (to, late)) = (hole.before, hole.after);

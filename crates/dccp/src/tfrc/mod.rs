@@ -13,12 +13,12 @@ pub use sender::{Sender, SenderConfig, Timeout};
 
 use base::{Span, Time};
 
-/// What a receiver reports about once per round trip (RFC 5348 section 3.2.2).
+/// Receiver report, sent about once per round trip (RFC 5348 section 3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
-    /// When the newest packet that it has received was sent.
+    /// Send time of the newest packet received.
     pub sent: Time,
-    /// How long the receiver held the report after that packet arrived.
+    /// Delay of the report after that packet's arrival.
     pub held: Span,
     /// Receive rate since the last report, bytes per second.
     pub rate: f64,

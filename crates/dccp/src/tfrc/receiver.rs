@@ -116,7 +116,7 @@ impl Receiver {
         self.bytes as f64 / window.as_secs_f64()
     }
 
-    /// When it wants to report; [`Time::NEVER`] if not.
+    /// Due time of the next report; [`Time::NEVER`] if none.
     pub fn next_timeout(&self) -> Time {
         if self.due { Time::ZERO } else { self.timer }
     }

@@ -92,12 +92,12 @@ pub struct Sender {
     root: (f64, f64),
     loss: f64,
     reported: Vec<Reported>,
-    /// When the rate was last doubled; none before the first report.
+    /// Last doubling of the rate; none before the first report.
     doubled: Option<Time>,
     timer: Time,
-    /// When the next packet may leave.
+    /// Earliest time of the next packet.
     next: Time,
-    /// When the application last kept the sender busy.
+    /// Last time at which the application kept the sender busy.
     busy: Time,
     /// Send time of the newest packet of the last report.
     covered: Time,
@@ -159,7 +159,7 @@ impl Sender {
         }
     }
 
-    /// When the next packet may leave.
+    /// Earliest time of the next packet.
     pub fn next_send(&self) -> Time {
         self.next
     }
@@ -215,7 +215,7 @@ impl Sender {
             None => {
                 self.rate = self.initial_rate(rtt);
                 self.doubled = Some(now);
-                // The first packet alone says nothing about the path's rate.
+                // The first packet alone gives no estimate of the path's rate.
                 if feedback.rate > 0.0 {
                     self.update(now, feedback.rate);
                 }
@@ -289,7 +289,7 @@ impl Sender {
         self.sent_since = false;
     }
 
-    /// When the nofeedback timer expires.
+    /// Expiry of the nofeedback timer.
     pub fn next_timeout(&self) -> Time {
         self.timer
     }

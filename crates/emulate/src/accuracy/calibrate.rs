@@ -5,12 +5,12 @@
 
 use super::lateness::Histogram;
 use base::Span;
-use netns::sys::{self, Waiting};
+use netns::sys::{self, PollSet};
 use std::os::fd::AsRawFd as _;
 
 /// A way to wait for a due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct WaitMethod {
     /// With real-time priority.
     pub realtime: bool,
     /// Time before the due time at which it stops sleeping and spins.
@@ -21,7 +21,7 @@ pub struct Way {
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The way.
-    pub way: Way,
+    pub way: WaitMethod,
     /// Lateness of its wake-ups.
     pub late: Histogram,
 }
@@ -50,11 +50,11 @@ impl Calibration {
     /// Takes about half a second. `realtime`: try real-time priority; `spin`: a spin window requested by the
     /// user, in place of a choice.
     pub fn of_this_machine(realtime: bool, spin: Option<Span>) -> Calibration {
-        let mut ways = vec![Way { realtime: false, spin: Span::ZERO }];
+        let mut ways = vec![WaitMethod { realtime: false, spin: Span::ZERO }];
         if realtime {
-            ways.push(Way { realtime: true, spin: spin.unwrap_or(Span::ZERO) });
+            ways.push(WaitMethod { realtime: true, spin: spin.unwrap_or(Span::ZERO) });
             if spin.is_none() {
-                ways.push(Way { realtime: true, spin: SPIN });
+                ways.push(WaitMethod { realtime: true, spin: SPIN });
             }
         }
         let tried = |way| {
@@ -63,14 +63,17 @@ impl Calibration {
         };
         let mut trials: Vec<Trial> = ways.into_iter().filter_map(tried).collect();
         if trials.is_empty() {
-            trials.push(Trial { way: Way { realtime: false, spin: Span::ZERO }, late: Histogram::default() });
+            trials.push(Trial {
+                way: WaitMethod { realtime: false, spin: Span::ZERO },
+                late: Histogram::default(),
+            });
         }
         let best = best(&trials, spin.is_some());
         Calibration { trials, best }
     }
 
     /// The best way.
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> WaitMethod {
         self.trials[self.best].way
     }
 
@@ -96,13 +99,13 @@ fn best(trials: &[Trial], asked: bool) -> usize {
 }
 
 /// Tries one way in the calling thread; None if it is not available.
-fn tried(way: Way) -> Option<Trial> {
+fn tried(way: WaitMethod) -> Option<Trial> {
     sys::punctual();
     if way.realtime {
         sys::real_time(sys::DRIVER).ok()?;
     }
     let timer = sys::timer().ok()?;
-    let mut waiting = Waiting::new([timer.as_raw_fd()].into_iter());
+    let mut waiting = PollSet::new([timer.as_raw_fd()].into_iter());
     let mut late = Histogram::default();
     let mut due = sys::monotonic() + EVERY;
     for i in 0..WAKES {
@@ -127,7 +130,7 @@ mod tests {
         for _ in 0..100 {
             late.add(Span::from_nanos(1000 * us));
         }
-        Trial { way: Way { realtime, spin }, late }
+        Trial { way: WaitMethod { realtime, spin }, late }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The histogram has constant relative precision and never allocates during a run.
 
-use crate::accuracy::overhead::Between;
+use crate::accuracy::overhead::Overhead;
 use base::Span;
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +136,7 @@ pub struct Timing {
     /// The driver had real-time priority.
     pub realtime: bool,
     /// Overhead between hosts, if there are several.
-    pub between: Option<Between>,
+    pub between: Option<Overhead>,
 }
 
 impl Timing {

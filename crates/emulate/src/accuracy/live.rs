@@ -12,7 +12,7 @@ pub struct Live([AtomicU64; 5]);
 
 /// Snapshot of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Snapshot {
     /// Time since t = 0.
     pub at: Time,
     /// Packets sent.
@@ -51,9 +51,9 @@ impl Live {
     }
 
     /// Reads the values; they may stem from two successive updates.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> Snapshot {
         let [at, packets, half, p99, max] = self.numbers();
         let span = Span::from_nanos;
-        Look { at: Time::from_nanos(at), packets, half: span(half), p99: span(p99), max: span(max) }
+        Snapshot { at: Time::from_nanos(at), packets, half: span(half), p99: span(p99), max: span(max) }
     }
 }

@@ -8,7 +8,7 @@ use base::Span;
 
 /// Overhead between the hosts of a run.
 #[derive(Clone, Default, Debug)]
-pub struct Between {
+pub struct Overhead {
     /// Transit time from remote stacks to the host with the path.
     pub to_path: Histogram,
     /// Transit time from the host with the path to remote stacks.
@@ -18,14 +18,14 @@ pub struct Between {
     /// Packets reordered between hosts.
     pub overtaken: u64,
     /// Clock offsets by host name.
-    pub clocks: Vec<(String, Compared)>,
+    pub clocks: Vec<(String, ClockOffset)>,
     /// Largest tolerated uncertainty of a clock offset.
     pub clock_limit: Span,
 }
 
 /// Offset of a clock from that of the host with the path.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Compared {
+pub struct ClockOffset {
     /// Time that it is ahead, ns, as used by the run.
     pub ahead_ns: i64,
     /// Bound of the error during the run: half a round trip plus the drift between both clocks.
@@ -34,7 +34,7 @@ pub struct Compared {
     pub looks: u64,
 }
 
-impl Between {
+impl Overhead {
     /// Reason why a run is not faithful: more than 1 % of packets took longer than `limit`, packets were lost
     /// between hosts, or a clock offset is too uncertain.
     pub fn fault(&self, limit: Span) -> Option<String> {
@@ -70,12 +70,13 @@ mod tests {
     #[test]
     fn a_slow_way_and_an_unknown_clock_are_not_faithful() {
         let limit = Span::from_millis(1);
-        let clock = |us: u64| Compared { uncertain: Span::from_nanos(us * 1000), ..Compared::default() };
+        let clock =
+            |us: u64| ClockOffset { uncertain: Span::from_nanos(us * 1000), ..ClockOffset::default() };
         let fair =
-            Between { clocks: vec![("b".into(), clock(300))], clock_limit: limit, ..Between::default() };
+            Overhead { clocks: vec![("b".into(), clock(300))], clock_limit: limit, ..Overhead::default() };
         assert_eq!(fair.fault(limit), None);
         let unknown =
-            Between { clocks: vec![("b".into(), clock(300)), ("d".into(), clock(1001))], ..fair.clone() };
+            Overhead { clocks: vec![("b".into(), clock(300)), ("d".into(), clock(1001))], ..fair.clone() };
         assert!(unknown.fault(limit).is_some_and(|why| why.contains("`d`")));
         let mut slow = fair.clone();
         for _ in 0..3 {
@@ -83,7 +84,7 @@ mod tests {
         }
         assert!(slow.fault(limit).is_some_and(|why| why.contains("to the path")));
         assert_eq!(slow.fault(Span::from_millis(3)), None);
-        let lossy = Between { lost: 1, ..fair };
+        let lossy = Overhead { lost: 1, ..fair };
         assert!(lossy.fault(limit).is_some_and(|why| why.contains("lost")));
     }
 }

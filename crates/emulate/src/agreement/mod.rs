@@ -39,16 +39,16 @@ pub struct Case {
 
 /// An event at the data sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct SenderEvent {
     /// Time, seconds from t = 0.
     pub t: f64,
     /// Event.
-    pub what: What,
+    pub what: SenderEventKind,
 }
 
 /// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What {
+pub enum SenderEventKind {
     /// A data segment was sent: first byte, bytes, whether it is a retransmission.
     Data(u64, u32, bool),
     /// An ACK arrived: cumulative ACK, and window in bytes.
@@ -63,7 +63,7 @@ pub enum What {
 
 base::named! {
     /// Verdict of a sender on its own retransmissions.
-    pub enum Kind {
+    pub enum SenderVerdict {
         /// No retransmissions.
         None = "none",
         /// It undid its reaction, so it judged a retransmission unneeded.
@@ -75,7 +75,7 @@ base::named! {
 
 /// Result of one side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Deed {
+pub struct SideResult {
     /// Time from the start to the last byte at the receiver; none: not within the limit.
     pub download_time_s: Option<f64>,
     /// Number of data segments.
@@ -87,9 +87,9 @@ pub struct Deed {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Verdict of the sender.
-    pub kind: Kind,
+    pub kind: SenderVerdict,
     /// Events, ascending in time.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SenderEvent>,
 }
 
 /// Difference between both sides.
@@ -104,9 +104,9 @@ pub struct Difference {
 /// Tolerance of the relative download time (goal of the project).
 pub const TIME: f64 = 0.10;
 
-impl Deed {
+impl SideResult {
     /// Compares the model with one or more kernel runs; runs in real time are never identical.
-    pub fn against(&self, kernels: &[Deed]) -> Difference {
+    pub fn against(&self, kernels: &[SideResult]) -> Difference {
         let mut what = Vec::new();
         let counts: Vec<u64> = kernels.iter().map(|k| k.retransmissions).collect();
         if !counts.contains(&self.retransmissions) {
@@ -198,13 +198,13 @@ pub fn model(set: &[String]) -> Result<Model, AgreementError> {
 ///
 /// # Errors
 /// As [`model`].
-pub fn by_model(case: &Case) -> Result<Deed, AgreementError> {
+pub fn by_model(case: &Case) -> Result<SideResult, AgreementError> {
     let model = model(&case.tcp)?;
     let mut outcome = run_once(&model, 0, lab::once::Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
     let from = outcome.world.flows[0].from;
     let lines = lines(&records, from.0, &[]);
-    let judged = lines.iter().any(|l| l.what == What::Verdict(true));
+    let judged = lines.iter().any(|l| l.what == SenderEventKind::Verdict(true));
     let host = outcome.world.network.element::<host::Host>(from);
     let timeouts = host.map_or(0, |h| h.counters().expirations);
     Ok(deed(&outcome.flows[0], timeouts, judged, lines))
@@ -214,7 +214,7 @@ pub fn by_model(case: &Case) -> Result<Deed, AgreementError> {
 ///
 /// # Errors
 /// As [`model`], and what [`crate::once`] says.
-pub fn by_kernel(case: &Case) -> Result<Deed, AgreementError> {
+pub fn by_kernel(case: &Case) -> Result<SideResult, AgreementError> {
     let model = model(&case.linux)?;
     let never = std::sync::atomic::AtomicBool::new(false);
     // Slow links are insensitive: lateness of milliseconds changes no count.
@@ -230,15 +230,20 @@ pub fn by_kernel(case: &Case) -> Result<Deed, AgreementError> {
     Ok(deed(&outcome.ran.flows[0], facts.counter("TCPTimeouts"), facts.undone(), lines))
 }
 
-fn deed(measures: &lab::measure::FlowMeasures, timeouts: u64, took_back: bool, lines: Vec<Line>) -> Deed {
+fn deed(
+    measures: &lab::measure::FlowMeasures,
+    timeouts: u64,
+    took_back: bool,
+    lines: Vec<SenderEvent>,
+) -> SideResult {
     let count = |metric| measures.get(metric).unwrap_or(0.0) as u64;
     let retransmissions = count(Metric::SegmentsRetransmitted);
     let kind = match (retransmissions, took_back) {
-        (0, _) => Kind::None,
-        (_, true) => Kind::Spurious,
-        (_, false) => Kind::Genuine,
+        (0, _) => SenderVerdict::None,
+        (_, true) => SenderVerdict::Spurious,
+        (_, false) => SenderVerdict::Genuine,
     };
-    Deed {
+    SideResult {
         download_time_s: measures.get(Metric::DownloadTime),
         segments: count(Metric::SegmentsSent),
         retransmissions,
@@ -250,7 +255,7 @@ fn deed(measures: &lab::measure::FlowMeasures, timeouts: u64, took_back: bool, l
 }
 
 /// Events at the sender: the trace of its host or door, and `TCP_INFO` samples.
-pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<Line> {
+pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<SenderEvent> {
     let mut out = Vec::new();
     let mut high = 0;
     for record in records.iter().filter(|r| r.source.0 == from) {
@@ -258,17 +263,20 @@ pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpIn
             Event::DataSent { seq, len, .. } => {
                 let again = seq < high;
                 high = high.max(seq + u64::from(len));
-                What::Data(seq, len, again)
+                SenderEventKind::Data(seq, len, again)
             }
-            Event::AckReceived { ack, window, .. } => What::Ack(ack, window),
-            Event::RtoFired { .. } => What::Timeout,
-            Event::Verdict { spurious, .. } => What::Verdict(spurious),
+            Event::AckReceived { ack, window, .. } => SenderEventKind::Ack(ack, window),
+            Event::RtoFired { .. } => SenderEventKind::Timeout,
+            Event::Verdict { spurious, .. } => SenderEventKind::Verdict(spurious),
             _ => continue,
         };
-        out.push(Line { t: secs(record.t), what });
+        out.push(SenderEvent { t: secs(record.t), what });
     }
     for (t, i) in history {
-        out.push(Line { t: *t, what: What::State(i.snd_cwnd, i.snd_ssthresh, i.ca_state, i.rto / 1000) });
+        out.push(SenderEvent {
+            t: *t,
+            what: SenderEventKind::State(i.snd_cwnd, i.snd_ssthresh, i.ca_state, i.rto / 1000),
+        });
     }
     out.sort_by(|a, b| a.t.total_cmp(&b.t));
     out
@@ -279,17 +287,17 @@ fn secs(t: Time) -> f64 {
 }
 
 /// Formats events, one per line.
-pub fn write_lines(lines: &[Line]) -> String {
+pub fn write_lines(lines: &[SenderEvent]) -> String {
     let mut out = String::new();
     for line in lines {
         let _ = match line.what {
-            What::Data(seq, len, again) => {
+            SenderEventKind::Data(seq, len, again) => {
                 writeln!(out, "{:.6} data {seq} {len}{}", line.t, if again { " again" } else { "" })
             }
-            What::Ack(ack, window) => writeln!(out, "{:.6} ack {ack} {window}", line.t),
-            What::Timeout => writeln!(out, "{:.6} timeout", line.t),
-            What::Verdict(spurious) => writeln!(out, "{:.6} verdict {spurious}", line.t),
-            What::State(cwnd, ssthresh, ca, rto) => {
+            SenderEventKind::Ack(ack, window) => writeln!(out, "{:.6} ack {ack} {window}", line.t),
+            SenderEventKind::Timeout => writeln!(out, "{:.6} timeout", line.t),
+            SenderEventKind::Verdict(spurious) => writeln!(out, "{:.6} verdict {spurious}", line.t),
+            SenderEventKind::State(cwnd, ssthresh, ca, rto) => {
                 writeln!(out, "{:.6} state {cwnd} {ssthresh} {ca} {rto}", line.t)
             }
         };
@@ -298,7 +306,7 @@ pub fn write_lines(lines: &[Line]) -> String {
 }
 
 /// Parses the output of [`write_lines`]; other lines are skipped.
-pub fn read_lines(text: &str) -> Vec<Line> {
+pub fn read_lines(text: &str) -> Vec<SenderEvent> {
     let line = |l: &str| {
         let mut words = l.split_whitespace();
         let t = words.next()?.parse().ok()?;
@@ -306,14 +314,19 @@ pub fn read_lines(text: &str) -> Vec<Line> {
         let rest: Vec<&str> = words.collect();
         let number = |i: usize| rest.get(i)?.parse::<u64>().ok();
         let what = match kind {
-            "data" => What::Data(number(0)?, number(1)? as u32, rest.get(2) == Some(&"again")),
-            "ack" => What::Ack(number(0)?, number(1)? as u32),
-            "timeout" => What::Timeout,
-            "verdict" => What::Verdict(rest.first() == Some(&"true")),
-            "state" => What::State(number(0)? as u32, number(1)? as u32, number(2)? as u8, number(3)? as u32),
+            "data" => SenderEventKind::Data(number(0)?, number(1)? as u32, rest.get(2) == Some(&"again")),
+            "ack" => SenderEventKind::Ack(number(0)?, number(1)? as u32),
+            "timeout" => SenderEventKind::Timeout,
+            "verdict" => SenderEventKind::Verdict(rest.first() == Some(&"true")),
+            "state" => SenderEventKind::State(
+                number(0)? as u32,
+                number(1)? as u32,
+                number(2)? as u8,
+                number(3)? as u32,
+            ),
             _ => return None,
         };
-        Some(Line { t, what })
+        Some(SenderEvent { t, what })
     };
     text.lines().filter_map(line).collect()
 }
@@ -334,11 +347,11 @@ impl Step {
 }
 
 /// Groups the events by segment; those after the last segment form a step of their own.
-fn steps(lines: &[Line]) -> Vec<Step> {
+fn steps(lines: &[SenderEvent]) -> Vec<Step> {
     let mut out = Vec::new();
     let mut step = Step::default();
     for line in lines {
-        if let What::Data(seq, len, again) = line.what {
+        if let SenderEventKind::Data(seq, len, again) = line.what {
             step.segment = Some((line.t, seq, len, again));
             out.push(std::mem::take(&mut step));
         } else {
@@ -351,7 +364,7 @@ fn steps(lines: &[Line]) -> Vec<Step> {
 
 /// Both sides in columns, ordered by segment: kernel left, model right, and a mark at differences. Events
 /// between two segments precede the later one.
-pub fn side_by_side(kernel: &[Line], model: &[Line]) -> String {
+pub fn side_by_side(kernel: &[SenderEvent], model: &[SenderEvent]) -> String {
     let (left, right) = (steps(kernel), steps(model));
     let mut out = format!("{:>4}  {:<46}  {:<46}\n", "", "kernel", "model");
     let nothing = Step::default();
@@ -371,18 +384,18 @@ pub fn side_by_side(kernel: &[Line], model: &[Line]) -> String {
     out
 }
 
-fn note(line: &Line) -> String {
+fn note(line: &SenderEvent) -> String {
     match line.what {
-        What::Ack(ack, window) => format!("{:10.4}      ack {ack} win {window}", line.t),
-        What::Timeout => format!("{:10.4}      timeout", line.t),
-        What::Verdict(spurious) => {
+        SenderEventKind::Ack(ack, window) => format!("{:10.4}      ack {ack} win {window}", line.t),
+        SenderEventKind::Timeout => format!("{:10.4}      timeout", line.t),
+        SenderEventKind::Verdict(spurious) => {
             format!("{:10.4}      verdict: {}", line.t, if spurious { "spurious" } else { "genuine" })
         }
-        What::State(cwnd, ssthresh, ca, rto) => {
+        SenderEventKind::State(cwnd, ssthresh, ca, rto) => {
             let threshold = if ssthresh > 1 << 30 { "-".into() } else { ssthresh.to_string() };
             format!("{:10.4}      cwnd {cwnd}/{threshold} {} rto {rto} ms", line.t, state(ca))
         }
-        What::Data(..) => String::new(),
+        SenderEventKind::Data(..) => String::new(),
     }
 }
 
@@ -399,10 +412,10 @@ fn state(ca: u8) -> &'static str {
 
 /// Recorded kernel results.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
+pub struct RecordedResults {
     /// Version of the last recorded kernel.
     pub kernel: String,
-    cases: Vec<(String, Vec<Deed>)>,
+    cases: Vec<(String, Vec<SideResult>)>,
 }
 
 /// Recorded results of this build.
@@ -412,18 +425,18 @@ const FACTS: &str = include_str!("../../agreement/facts.toml");
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn facts() -> Result<Facts, AgreementError> {
-    Facts::read(FACTS)
+pub fn facts() -> Result<RecordedResults, AgreementError> {
+    RecordedResults::read(FACTS)
 }
 
-impl Facts {
-    /// Parses the output of [`Facts::write`].
+impl RecordedResults {
+    /// Parses the output of [`RecordedResults::write`].
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn read(text: &str) -> Result<Facts, AgreementError> {
+    pub fn read(text: &str) -> Result<RecordedResults, AgreementError> {
         let root: toml::Table = text.parse()?;
-        let mut facts = Facts {
+        let mut facts = RecordedResults {
             kernel: root.get("kernel").and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
             cases: Vec::new(),
         };
@@ -436,8 +449,8 @@ impl Facts {
                     let value = run.get(key).and_then(toml::Value::as_integer);
                     value.map(|n| n as u64).ok_or_else(|| lacks(key))
                 };
-                let kind = run.get("kind").and_then(toml::Value::as_str).and_then(Kind::from_name);
-                deeds.push(Deed {
+                let kind = run.get("kind").and_then(toml::Value::as_str).and_then(SenderVerdict::from_name);
+                deeds.push(SideResult {
                     download_time_s: run.get("download_time_s").and_then(toml::Value::as_float),
                     segments: count("segments")?,
                     retransmissions: count("retransmissions")?,
@@ -453,18 +466,18 @@ impl Facts {
     }
 
     /// Kernel results of a case; empty if not recorded.
-    pub fn of(&self, case: &str) -> &[Deed] {
+    pub fn of(&self, case: &str) -> &[SideResult] {
         self.cases.iter().find(|(name, _)| name == case).map_or(&[], |(_, deeds)| deeds)
     }
 
     /// Events of the first repetition of a case.
-    pub fn lines(&self, case: &str) -> Vec<Line> {
+    pub fn lines(&self, case: &str) -> Vec<SenderEvent> {
         let traces = self::traces::ALL;
         traces.iter().find(|(name, _)| *name == case).map_or(Vec::new(), |(_, text)| read_lines(text))
     }
 
     /// Replaces the kernel results of a case.
-    pub fn put(&mut self, case: &str, deeds: Vec<Deed>) {
+    pub fn put(&mut self, case: &str, deeds: Vec<SideResult>) {
         self.cases.retain(|(name, _)| name != case);
         self.cases.push((case.to_owned(), deeds));
     }
@@ -491,15 +504,15 @@ impl Facts {
 }
 
 /// Table of model and recorded kernel, one row per case, as Markdown.
-pub fn table(cases: &[Case], facts: &Facts) -> String {
+pub fn table(cases: &[Case], facts: &RecordedResults) -> String {
     let mut out = format!(
         "| case | Linux {}: time | again | timeouts | judged | model: time | again | timeouts | judged | |\n|---|---|---|---|---|---|---|---|---|---|\n",
         facts.kernel
     );
-    let time = |d: &Deed| d.download_time_s.map_or("-".into(), |t| format!("{t:.2} s"));
+    let time = |d: &SideResult| d.download_time_s.map_or("-".into(), |t| format!("{t:.2} s"));
     for case in cases {
         let kernels = facts.of(&case.name);
-        let each = |show: &dyn Fn(&Deed) -> String| {
+        let each = |show: &dyn Fn(&SideResult) -> String| {
             let mut all: Vec<String> = kernels.iter().map(show).collect();
             all.sort();
             all.dedup();
@@ -562,18 +575,18 @@ mod tests {
             assert!(model.flows[0].transport.linux().is_some());
         }
         let all = vec![
-            Line { t: 1.5, what: What::Data(1449, 1448, true) },
-            Line { t: 1.6, what: What::Ack(1449, 65535) },
-            Line { t: 2.0, what: What::Timeout },
-            Line { t: 2.5, what: What::Verdict(true) },
-            Line { t: 3.0, what: What::State(10, 20, 4, 300) },
+            SenderEvent { t: 1.5, what: SenderEventKind::Data(1449, 1448, true) },
+            SenderEvent { t: 1.6, what: SenderEventKind::Ack(1449, 65535) },
+            SenderEvent { t: 2.0, what: SenderEventKind::Timeout },
+            SenderEvent { t: 2.5, what: SenderEventKind::Verdict(true) },
+            SenderEvent { t: 3.0, what: SenderEventKind::State(10, 20, 4, 300) },
         ];
         assert_eq!(read_lines(&write_lines(&all)), all);
     }
 
     #[test]
     fn where_two_part_is_marked() {
-        let data = |t, seq, again| Line { t, what: What::Data(seq, 100, again) };
+        let data = |t, seq, again| SenderEvent { t, what: SenderEventKind::Data(seq, 100, again) };
         let text = side_by_side(
             &[data(0.0, 1, false), data(1.0, 101, false)],
             &[data(0.1, 1, false), data(1.0, 1, true)],

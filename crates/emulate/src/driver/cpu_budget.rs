@@ -8,7 +8,7 @@ use base::{Span, Time};
 
 /// CPU use in the current period, and the spin window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Strain {
+pub(crate) struct CpuBudget {
     /// Largest spin window; zero: it never spins.
     most: Span,
     /// Current spin window.
@@ -34,10 +34,10 @@ const BETWEEN: Span = Span::from_millis(1);
 /// Shortest useful spin window: wake-ups on an active machine are seldom later than this.
 const LEAST: Span = Span::from_nanos(20_000);
 
-impl Strain {
+impl CpuBudget {
     /// Budget of a thread with the largest spin window `spin`.
-    pub(crate) fn new(spin: Span) -> Strain {
-        Strain {
+    pub(crate) fn new(spin: Span) -> CpuBudget {
+        CpuBudget {
             most: spin,
             window: spin,
             period: None,
@@ -112,12 +112,12 @@ mod tests {
     }
 
     /// A thread that is always busy, for `seconds`; returns the CPU time used in each second.
-    fn busy(strain: &mut Strain, seconds: u64) -> Vec<u64> {
+    fn busy(cpu_budget: &mut CpuBudget, seconds: u64) -> Vec<u64> {
         let (mut now, mut cpu) = (0, 0);
         let mut shares = vec![0; seconds as usize];
         while now < seconds * 1_000_000 {
-            strain.look(at(now), || Span::from_nanos(cpu * 1000));
-            match strain.rest() {
+            cpu_budget.look(at(now), || Span::from_nanos(cpu * 1000));
+            match cpu_budget.rest() {
                 Some(until) => now = until.as_nanos() / 1000,
                 None => {
                     shares[(now / 1_000_000) as usize] += 50;
@@ -130,35 +130,35 @@ mod tests {
 
     #[test]
     fn no_second_is_used_up() {
-        let mut strain = Strain::new(SPIN);
-        for share in busy(&mut strain, 5) {
+        let mut cpu_budget = CpuBudget::new(SPIN);
+        for share in busy(&mut cpu_budget, 5) {
             assert!((900_000..945_000).contains(&share), "{share} us of a second");
         }
-        assert_eq!(strain.window(), Span::ZERO);
+        assert_eq!(cpu_budget.window(), Span::ZERO);
     }
 
     #[test]
     fn who_has_little_to_do_spins_as_long_as_asked() {
-        let mut strain = Strain::new(SPIN);
-        busy(&mut strain, 2);
+        let mut cpu_budget = CpuBudget::new(SPIN);
+        busy(&mut cpu_budget, 2);
         for ms in 2_000..4_000 {
             // Busy for a tenth of the time.
-            strain.look(at(ms * 1000), || Span::from_millis(1840 + (ms - 2_000) / 10));
-            assert_eq!(strain.rest(), None);
+            cpu_budget.look(at(ms * 1000), || Span::from_millis(1840 + (ms - 2_000) / 10));
+            assert_eq!(cpu_budget.rest(), None);
         }
-        assert_eq!(strain.window(), SPIN);
-        assert!(strain.may_spin(at(4_000_000), at(4_000_150)));
+        assert_eq!(cpu_budget.window(), SPIN);
+        assert!(cpu_budget.may_spin(at(4_000_000), at(4_000_150)));
     }
 
     #[test]
     fn spinning_ends_before_the_period_does() {
-        let mut strain = Strain::new(SPIN);
-        strain.look(at(0), || Span::ZERO);
-        strain.look(at(79_900), || Span::from_millis(79));
-        assert!(strain.may_spin(at(79_900), at(80_100)));
-        strain.look(at(81_000), || Span::from_nanos(80_100_000));
-        assert!(!strain.may_spin(at(81_000), at(81_200)));
-        let mut fair = Strain::new(SPIN);
+        let mut cpu_budget = CpuBudget::new(SPIN);
+        cpu_budget.look(at(0), || Span::ZERO);
+        cpu_budget.look(at(79_900), || Span::from_millis(79));
+        assert!(cpu_budget.may_spin(at(79_900), at(80_100)));
+        cpu_budget.look(at(81_000), || Span::from_nanos(80_100_000));
+        assert!(!cpu_budget.may_spin(at(81_000), at(81_200)));
+        let mut fair = CpuBudget::new(SPIN);
         fair.never_spin();
         assert!(!fair.may_spin(at(0), at(10)));
     }

@@ -12,17 +12,17 @@ pub mod self_check;
 #[cfg(target_os = "linux")]
 pub mod trigger_socket;
 
-use self::cpu_budget::Strain;
-use self::self_check::Plug;
+use self::cpu_budget::CpuBudget;
+use self::self_check::ModelPort;
 use self::trigger_socket::Ear;
 use crate::accuracy::lateness::Timing;
 use crate::accuracy::live::Live;
 use base::{Span, Time};
 use host::{Door, Gate, Machine, Wire};
-use lab::capture::doors::{Capture, Note};
+use lab::capture::ports::{Capture, PacketMeta};
 use netns::clock::Clock;
 use netns::device::Device;
-use netns::sys::{self, Waiting};
+use netns::sys::{self, PollSet};
 use path::{Cx, Element, ElementId, Network};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -46,8 +46,8 @@ pub enum Kind {
     Flow,
     /// Node: a [`host::Machine`].
     Machine,
-    /// Model outside of the network: a [`Plug`].
-    Plug,
+    /// Model outside of the network: a [`ModelPort`].
+    ModelPort,
     /// End of a wire: a [`host::Wire`].
     Wire,
 }
@@ -62,7 +62,7 @@ impl Gateway {
     ) -> Option<R> {
         match self.kind {
             Kind::Flow => network.enter(at, self.door, |door: &mut Door, cx| act(door, cx)),
-            Kind::Plug => network.enter(at, self.door, |door: &mut Plug, cx| act(door, cx)),
+            Kind::ModelPort => network.enter(at, self.door, |door: &mut ModelPort, cx| act(door, cx)),
             Kind::Wire => network.enter(at, self.door, |door: &mut Wire, cx| act(door, cx)),
             Kind::Machine => network.enter(at, self.door, |door: &mut Machine, cx| act(door, cx)),
         }
@@ -77,7 +77,7 @@ impl Gateway {
         }
         match self.kind {
             Kind::Flow => of::<Door>(network, self.door, day),
-            Kind::Plug => of::<Plug>(network, self.door, day),
+            Kind::ModelPort => of::<ModelPort>(network, self.door, day),
             Kind::Wire => of::<Wire>(network, self.door, day),
             Kind::Machine => of::<Machine>(network, self.door, day),
         }
@@ -100,14 +100,14 @@ pub struct Driver {
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
-    waiting: Waiting,
+    waiting: PollSet,
     /// `waiting` has just been polled, so its readiness is valid.
     told: bool,
     /// Time of the last read of each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
     /// CPU budget.
-    strain: Strain,
+    cpu_budget: CpuBudget,
     /// Packets absorbed by the network when the doors were last emptied.
     absorbed: u64,
 }
@@ -133,7 +133,7 @@ impl Driver {
         }
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
         Ok(Driver {
-            waiting: Waiting::new(fds),
+            waiting: PollSet::new(fds),
             told: false,
             network,
             timing: Timing::default(),
@@ -146,7 +146,7 @@ impl Driver {
             gateways,
             timer,
             buffer: vec![0; BUFFER],
-            strain: Strain::new(spin),
+            cpu_budget: CpuBudget::new(spin),
             absorbed: 0,
         })
     }
@@ -159,7 +159,7 @@ impl Driver {
     /// Connects the trigger socket.
     pub fn hear(&mut self, ear: Ear) {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
-        self.waiting = Waiting::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
+        self.waiting = PollSet::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
         self.ear = Some(ear);
     }
 
@@ -175,7 +175,7 @@ impl Driver {
         let Some(capture) = capture else { return };
         for (i, &id) in wired.iter().enumerate() {
             for (at, packet) in host::take_packets(network, id) {
-                let note = Note { t: at, number: None, after: 0, late: None };
+                let note = PacketMeta { t: at, number: None, after: 0, late: None };
                 capture.add(gateways.len() + i, note, &packet);
             }
         }
@@ -195,7 +195,7 @@ impl Driver {
         sys::punctual();
         self.timing.realtime = wanted && sys::real_time(sys::DRIVER).is_ok();
         if !self.timing.realtime {
-            self.strain.never_spin();
+            self.cpu_budget.never_spin();
         }
         // An unprivileged process has nothing to drop.
         let _ = sys::drop_rights();
@@ -225,8 +225,8 @@ impl Driver {
                 return Ok(());
             }
             if self.timing.realtime {
-                self.strain.look(now, sys::thread_time);
-                if let Some(until) = self.strain.rest() {
+                self.cpu_budget.look(now, sys::thread_time);
+                if let Some(until) = self.cpu_budget.rest() {
                     let rest = std::time::Duration::from_nanos(self.clock.until(until).as_nanos());
                     #[allow(
                         clippy::disallowed_methods,
@@ -266,7 +266,7 @@ impl Driver {
                 let taken = gateway.with(&mut self.network, stamp, |door, cx| door.take_in(cx, bytes));
                 match (taken, &mut self.capture) {
                     (Some(Ok(number)), Some(capture)) => {
-                        capture.add(i, Note { t: stamp, number, after, late: None }, bytes);
+                        capture.add(i, PacketMeta { t: stamp, number, after, late: None }, bytes);
                     }
                     (Some(Ok(_)), None) => {}
                     _ => self.timing.strange += 1,
@@ -316,7 +316,7 @@ impl Driver {
                 self.timing.egress.add(late);
                 if let Some(capture) = &mut self.capture {
                     let after = self.network.records().len();
-                    let note = Note { t: written, number: Some(leaving.id), after, late: Some(late) };
+                    let note = PacketMeta { t: written, number: Some(leaving.id), after, late: Some(late) };
                     capture.add(i, note, &leaving.bytes);
                 }
                 gateway.with(&mut self.network, now, |door, _| door.give_back(leaving.bytes));
@@ -329,8 +329,8 @@ impl Driver {
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let due = self.network.next_exit().unwrap_or(Time::NEVER);
-        let early = due - self.strain.window();
-        if due <= now || (early <= now && self.strain.may_spin(now, due)) {
+        let early = due - self.cpu_budget.window();
+        if due <= now || (early <= now && self.cpu_budget.may_spin(now, due)) {
             return Ok(()); // the next turn starts at once and reads new packets
         }
         let until = if early > now { early } else { due };

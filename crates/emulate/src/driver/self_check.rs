@@ -34,7 +34,7 @@ use transport::tcp::Role;
 
 /// Results under both clocks.
 #[derive(Clone, Debug)]
-pub struct Twins {
+pub struct BothClocks {
     /// Time from the start until the sender knows that all is delivered, virtual time, s.
     pub in_virtual_time: f64,
     /// The same interval in real time, s.
@@ -45,7 +45,7 @@ pub struct Twins {
     pub ends: [Timing; 2],
 }
 
-impl Twins {
+impl BothClocks {
     /// Bound of the difference, s: sum of all lateness measured at the doors and at both ends. Real time may
     /// also be earlier by up to this bound, if lateness changes the order of events.
     pub fn explained(&self) -> f64 {
@@ -55,11 +55,11 @@ impl Twins {
 }
 
 /// Segments in transit outside of the network, by number, with their packet headers.
-type Letters = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
+type InTransit = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
 
 /// Door of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
-pub struct Plug {
-    letters: Letters,
+pub struct ModelPort {
+    letters: InTransit,
     leaving: VecDeque<Leaving>,
 }
 
@@ -68,9 +68,9 @@ const NUMBER: std::ops::Range<usize> = 20..28;
 /// IP protocol number for experiments (RFC 3692).
 const PROTOCOL: u8 = 253;
 /// Unassigned addresses: no kernel answers.
-const NOBODY: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
+const UNASSIGNED: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
 
-impl Gate for Plug {
+impl Gate for ModelPort {
     fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let number = bytes.get(NUMBER).and_then(|b| b.try_into().ok()).map(u64::from_be_bytes);
         let number = number.filter(|_| bytes[9] == PROTOCOL).ok_or(Malformed::Short)?;
@@ -86,7 +86,7 @@ impl Gate for Plug {
     fn give_back(&mut self, _buffer: Vec<u8>) {}
 }
 
-impl Element for Plug {
+impl Element for ModelPort {
     /// Queues a segment of the host for departure.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let (Some(segment), Ok(mut letters)) = (cx.absorb::<Segment>(&packet), self.letters.lock()) else {
@@ -99,8 +99,8 @@ impl Element for Plug {
         let length = (bytes.len() as u16).to_be_bytes();
         bytes[..4].copy_from_slice(&[0x45, packet.ecn, length[0], length[1]]);
         bytes[8..10].copy_from_slice(&[64, PROTOCOL]);
-        bytes[12..16].copy_from_slice(&NOBODY[0].octets());
-        bytes[16..20].copy_from_slice(&NOBODY[1].octets());
+        bytes[12..16].copy_from_slice(&UNASSIGNED[0].octets());
+        bytes[16..20].copy_from_slice(&UNASSIGNED[1].octets());
         bytes[NUMBER].copy_from_slice(&number.to_be_bytes());
         self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
     }
@@ -125,7 +125,7 @@ const MTU: u32 = 65_535;
 /// # Errors
 /// [`Error::Rights`] if the process may not make namespaces and devices; [`Error::Refused`] if it is no such model,
 /// or does not end before its limit.
-pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins, Error> {
+pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothClocks, Error> {
     let unfit = |what: &str| Error::of(what)(std::io::ErrorKind::InvalidInput.into());
     let [flow] = &model.flows[..] else { return Err(unfit("looking for the only flow")) };
     let config = flow.transport.tcp().ok_or_else(|| unfit("looking for a model of TCP"))?;
@@ -146,7 +146,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
     for (space, door) in spaces.iter().zip([ends.from, ends.to]) {
         gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: Kind::Flow });
     }
-    let letters = Letters::default();
+    let letters = InTransit::default();
     let clock = Clock::starting_in(LEAD);
     let refused = || Error::of("setting up a timer");
     let mut path = Driver::new(world.network, gateways, clock, options.spin).map_err(refused())?;
@@ -158,7 +158,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
         let app: Box<dyn App> =
             if role == Role::Active { Box::new(Bulk::new(bytes, lasts)) } else { Box::new(Sink::new(bytes)) };
         let host = network.add(Host::new(head, shared.clone(), app));
-        let plug = network.add(Plug { letters: letters.clone(), leaving: VecDeque::new() });
+        let plug = network.add(ModelPort { letters: letters.clone(), leaving: VecDeque::new() });
         network.wire(host, Port(0), plug, Port(0));
         network.wire(plug, Port(0), host, Port(0));
         network.start(None);
@@ -167,7 +167,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
                 .map_err(netns::Error::right("opening a socket for packets"))
         };
         let device = Device::tun(space.inside(frames)?);
-        let gateway = Gateway { door: plug, device, kind: Kind::Plug };
+        let gateway = Gateway { door: plug, device, kind: Kind::ModelPort };
         let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
         hosts.push((host, driver));
     }
@@ -204,7 +204,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<Twins,
     let finished = driver.network.element::<Host>(*host).and_then(Host::finished);
     let finished = finished.ok_or_else(|| unfit("ending in real time before the limit"))?;
     let timing = |i: usize| hosts[i].1.timing.clone();
-    Ok(Twins {
+    Ok(BothClocks {
         in_virtual_time,
         in_real_time: finished.since(ends.start).as_secs_f64(),
         path: path.timing,

@@ -62,24 +62,24 @@ pub struct Ear {
 }
 
 /// Listening sockets; closed on drop.
-pub struct Hotline {
+pub struct TriggerSocket {
     calls: Sender<Call>,
     bell: OwnedFd,
     listeners: Vec<UnixListener>,
     name: String,
 }
 
-impl Hotline {
+impl TriggerSocket {
     /// Creates the socket of an emulation with this name, and the receiving side for its driver.
     ///
     /// # Errors
     /// An error of the kernel.
-    pub fn new(name: &str) -> Result<(Hotline, Ear), Error> {
+    pub fn new(name: &str) -> Result<(TriggerSocket, Ear), Error> {
         let (calls, receiver) = channel();
         let bell = sys::bell().map_err(Error::of("making a bell"))?;
         let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
         let clean: String = name.chars().filter(|c| !c.is_whitespace() && *c != '/').collect();
-        let mut line = Hotline { calls, bell, listeners: Vec::new(), name: String::new() };
+        let mut line = TriggerSocket { calls, bell, listeners: Vec::new(), name: String::new() };
         // Parallel repetitions share one process: the second one is `NAME-2`.
         for number in 1..=MOST {
             let nth = if number == 1 { String::new() } else { format!("-{number}") };
@@ -243,7 +243,7 @@ mod tests {
     /// A client that sends without end, or nothing at all, is dropped, and the next one is served.
     #[test]
     fn a_flooding_and_a_silent_caller_hold_nobody_up() {
-        let (line, ear) = Hotline::new(&format!("test-{}", std::process::id())).unwrap();
+        let (line, ear) = TriggerSocket::new(&format!("test-{}", std::process::id())).unwrap();
         let uid = std::fs::metadata("/proc/self").unwrap().uid();
         let over = Arc::new(AtomicBool::new(false));
         let name = line.name.clone();

@@ -3,9 +3,9 @@
 //! It is started anew for each repetition and asked for one packet at a time, so that under virtual time its answers depend on
 //! its questions alone. An answer that cannot be used ends the repetition with one error.
 
-pub mod answer;
+pub mod response;
 
-use self::answer::{Answers, LONGEST, Said, answer};
+use self::response::{LONGEST, Response, Responses, answer};
 use base::rng::Seed;
 use path::outside::{Arriving, Fate, Outside, Server};
 use scenario::Model;
@@ -32,13 +32,13 @@ const UNASKED: u32 = 16;
 /// What is wrong with the first that cannot be started.
 pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<String>) -> Result<(), String> {
     for process in &model.processes {
-        let line = Line::start(&process.name, &process.command, seed, faults.clone())?;
+        let line = ProcessPipe::start(&process.name, &process.command, seed, faults.clone())?;
         let line = Arc::new(Mutex::new(line));
         for (direction, index) in ["down", "up"].into_iter().zip(process.links) {
             let of = world.outsides.iter().filter(|(link, _)| *link == index);
             for (_, id) in of {
                 if let Some(link) = world.network.element_mut::<Outside>(*id) {
-                    link.serve(Some(Box::new(Way { line: line.clone(), direction })));
+                    link.serve(Some(Box::new(HopDirection { line: line.clone(), direction })));
                 }
             }
         }
@@ -56,29 +56,29 @@ pub fn detach(world: &mut World) {
 }
 
 /// One direction of a hop.
-struct Way {
-    line: Arc<Mutex<Line>>,
+struct HopDirection {
+    line: Arc<Mutex<ProcessPipe>>,
     direction: &'static str,
 }
 
-impl Server for Way {
+impl Server for HopDirection {
     fn fate(&mut self, packet: &Arriving) -> Fate {
         self.line.lock().map_or(Fate::Lost, |mut line| line.fate(self.direction, packet))
     }
 }
 
 /// A program and the lines to and from it.
-struct Line {
+struct ProcessPipe {
     name: String,
     child: Child,
     /// None once it has failed.
     questions: Option<ChildStdin>,
-    answers: Receiver<Said>,
+    answers: Receiver<Response>,
     faults: Sender<String>,
 }
 
-impl Line {
-    fn start(name: &str, command: &str, seed: Seed, faults: Sender<String>) -> Result<Line, String> {
+impl ProcessPipe {
+    fn start(name: &str, command: &str, seed: Seed, faults: Sender<String>) -> Result<ProcessPipe, String> {
         let refused = |why: std::io::Error| format!("the program of hop `{name}` cannot be started: {why}");
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -89,11 +89,11 @@ impl Line {
         // One answer may wait: what nobody asked for stops its writer and not us.
         let (sender, answers) = sync_channel(1);
         let (questions, stdout) = (child.stdin.take(), child.stdout.take());
-        let mut line = Line { name: name.to_owned(), child, questions, answers, faults };
+        let mut line = ProcessPipe { name: name.to_owned(), child, questions, answers, faults };
         if let Some(stdout) = stdout {
             std::thread::Builder::new()
                 .name("link process".to_owned())
-                .spawn(move || Answers::of(stdout).try_for_each(|said| sender.send(said)))
+                .spawn(move || Responses::of(stdout).try_for_each(|said| sender.send(said)))
                 .map_err(refused)?;
         }
         // One that has ended already is found out at the first packet.
@@ -124,13 +124,13 @@ impl Line {
         // One that does not listen may have answered before, wrongly.
         let _said = self.say(&format!("packet {direction} {number} {at} {size} {flow}\n"));
         match self.answers.recv_timeout(PATIENCE) {
-            Ok(Said::Line(line)) => {
+            Ok(Response::Line(line)) => {
                 answer(&line, packet).map_err(|why| format!("answered `{}`: {why}", line.trim_end()))
             }
-            Ok(Said::TooLong) => {
+            Ok(Response::TooLong) => {
                 Err(format!("wrote a line of more than {LONGEST} bytes about packet {number}"))
             }
-            Ok(Said::Cut(line)) => {
+            Ok(Response::Cut(line)) => {
                 Err(format!("{} in the middle of an answer, `{}`", self.end(), line.trim_end()))
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -164,7 +164,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ProcessPipe {
     fn drop(&mut self) {
         // The end of its input asks it to end; its output ends with it.
         self.questions = None;

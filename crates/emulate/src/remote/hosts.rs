@@ -2,11 +2,11 @@
 //!
 //! Serialisable data; the transport between hosts is implemented elsewhere.
 
-use super::results::EndReturned;
+use super::results::EndResult;
 use crate::Error;
-use crate::accuracy::overhead::Between;
+use crate::accuracy::overhead::Overhead;
 use crate::sockets::spec::EndWork;
-pub use crate::sockets::spec::{Setting, Slowly};
+pub use crate::sockets::spec::{KernelSettings, ReadLimit};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::keeper::Status;
@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::AtomicBool;
 
 /// Remote hosts that hold nodes of a model.
-pub trait Elsewhere: Send + Sync {
+pub trait RemoteHosts: Send + Sync {
     /// Whether a remote host holds the node of this name.
     fn holds(&self, node: &str) -> bool;
     /// Prepares all resources and starts servers. Returns devices: those of the machines, then those of flow
@@ -38,7 +38,7 @@ pub trait Elsewhere: Send + Sync {
     ///
     /// # Errors
     /// A host is gone.
-    fn finish(&self) -> Result<(Returned, Between), Error>;
+    fn finish(&self) -> Result<(RemoteResults, Overhead), Error>;
 }
 
 /// Resources to create and commands to run.
@@ -68,7 +68,7 @@ pub struct MachineOrder {
     /// Its IPv4 and IPv6 addresses.
     pub at: (Ipv4Addr, Ipv6Addr),
     /// Kernel settings.
-    pub linux: Setting,
+    pub linux: KernelSettings,
 }
 
 /// A flow end to create.
@@ -81,7 +81,7 @@ pub struct EndOrder {
     /// Active end: opens connections or sends messages.
     pub opens: bool,
     /// Kernel settings.
-    pub linux: Setting,
+    pub linux: KernelSettings,
     /// The flow goes over version 6 of IP.
     #[serde(default)]
     pub six: bool,
@@ -108,18 +108,18 @@ pub struct CommandOrder {
 
 /// Results of all resources.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Returned {
+pub struct RemoteResults {
     /// Results of flow ends.
-    pub ends: Vec<EndReturned>,
+    pub ends: Vec<EndResult>,
     /// Results of commands.
-    pub commands: Vec<CommandReturned>,
+    pub commands: Vec<CommandResult>,
     /// Packets dropped by devices.
     pub overrun: u64,
 }
 
 /// Result of a command.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommandReturned {
+pub struct CommandResult {
     /// Index of the command.
     pub command: usize,
     /// Start, ns.

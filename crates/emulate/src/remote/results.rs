@@ -3,7 +3,7 @@
 //! Counts go in one piece; each long list is split into pieces of its own.
 
 use crate::sockets::endpoint::Report;
-use crate::sockets::watch::Watch;
+use crate::sockets::tcp_info_log::TcpInfoLog;
 use base::{Span, Time};
 use host::Told;
 use netns::facts::TcpInfo;
@@ -13,7 +13,7 @@ use transport::app::seen::Seen;
 
 /// Result of a flow end.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EndReturned {
+pub struct EndResult {
     /// Index of the flow.
     pub flow: usize,
     /// It is the active end.
@@ -124,13 +124,13 @@ impl Lists {
     }
 }
 
-impl EndReturned {
+impl EndResult {
     /// Result from a report.
     pub(crate) fn of((flow, opens): (usize, bool), report: Report, counters: BTreeMap<String, u64>) -> Self {
         let Report { told, watch, lasts, written, fault, said, came, .. } = report;
         let Told { finished, received, connections, seen } = told;
         let ns = |spans: &[Span]| spans.iter().map(|span| span.as_nanos()).collect();
-        EndReturned {
+        EndResult {
             flow,
             opens,
             finished_ns: finished.map(Time::as_nanos),
@@ -169,7 +169,7 @@ impl EndReturned {
         };
         Report {
             told,
-            watch: Watch { info: self.info, history },
+            watch: TcpInfoLog { info: self.info, history },
             lasts,
             written: self.written,
             fault: self.fault.take(),
@@ -195,7 +195,7 @@ mod tests {
         let info = TcpInfo { rtt: 7, ..TcpInfo::default() };
         let report = || Report {
             told: told.clone(),
-            watch: Watch { info, history: vec![(0.5, info); 2500] },
+            watch: TcpInfoLog { info, history: vec![(0.5, info); 2500] },
             lasts: vec![info; 3],
             written: 8,
             fault: Some("no".into()),
@@ -203,7 +203,7 @@ mod tests {
             came: vec![(at(3), 1); 20_000],
             ..Report::default()
         };
-        let mut end = EndReturned::of((1, true), report(), BTreeMap::new());
+        let mut end = EndResult::of((1, true), report(), BTreeMap::new());
         let whole = end.lists.clone();
         let (mut lists, mut count) = (Lists::default(), 0);
         end.lists.take_apart(|list, bytes| {

@@ -3,7 +3,7 @@
 //! Orders follow from the model. Devices represent resources on other hosts, and their results are merged
 //! with local ones. Without remote hosts, all operations are no-ops.
 
-use super::hosts::{CommandOrder, Elsewhere, EndOrder, MachineOrder, Orders, Returned};
+use super::hosts::{CommandOrder, EndOrder, MachineOrder, Orders, RemoteHosts, RemoteResults};
 use crate::accuracy::lateness::Timing;
 use crate::sockets::endpoint::Report;
 use crate::sockets::spec::EndWork;
@@ -24,15 +24,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use transport::tcp::Role;
 
 /// Orders to remote hosts and their results.
-pub(crate) struct Ordered<'a> {
-    by: Option<&'a dyn Elsewhere>,
+pub(crate) struct RemoteSession<'a> {
+    by: Option<&'a dyn RemoteHosts>,
     held: Vec<bool>,
     machines: BTreeMap<usize, Device>,
     ends: BTreeMap<(usize, bool), Device>,
-    returned: Returned,
+    returned: RemoteResults,
 }
 
-impl<'a> Ordered<'a> {
+impl<'a> RemoteSession<'a> {
     /// Sends the orders for the nodes that remote hosts hold.
     pub(crate) fn prepare(
         model: &Model,
@@ -40,13 +40,13 @@ impl<'a> Ordered<'a> {
         flows: &[Ends],
         around: &'a Surroundings,
         stop: &AtomicBool,
-    ) -> Result<Ordered<'a>, Error> {
-        let mut ordered = Ordered {
+    ) -> Result<RemoteSession<'a>, Error> {
+        let mut ordered = RemoteSession {
             by: around.elsewhere.as_deref(),
             held: vec![false; model.nodes.len()],
             machines: BTreeMap::new(),
             ends: BTreeMap::new(),
-            returned: Returned::default(),
+            returned: RemoteResults::default(),
         };
         let Some(by) = ordered.by else { return Ok(ordered) };
         ordered.held = model.nodes.iter().map(|node| by.holds(&node.name)).collect();

@@ -1,10 +1,10 @@
 //! Worker side of a distributed emulation: owns namespaces, sockets and commands of a repetition.
 //!
-//! It creates the ordered resources, runs them by the given clock, and returns the results. [`Lent`] owns
+//! It creates the ordered resources, runs them by the given clock, and returns the results. [`Worker`] owns
 //! every resource and releases it on drop.
 
-use super::hosts::{CommandOrder, CommandReturned, EndOrder, Orders, Returned, Setting};
-use super::results::EndReturned;
+use super::hosts::{CommandOrder, CommandResult, EndOrder, KernelSettings, Orders, RemoteResults};
+use super::results::EndResult;
 use crate::sockets::bulk::PORT;
 use crate::sockets::endpoint::{self, Part, Report};
 use crate::sockets::multi::Times;
@@ -14,7 +14,7 @@ use netns::clock::Clock;
 use netns::device::Device;
 use netns::job::{self, Ended, Job};
 use netns::keeper::{Keeper, Plan};
-use netns::mounts::View;
+use netns::mounts::MountView;
 use netns::namespace::Namespace;
 use netns::output::Memory;
 use netns::sys;
@@ -25,15 +25,15 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prepared resources of an order.
-pub struct Lent {
-    made: Made,
+pub struct Worker {
+    made: Resources,
     ends: Vec<End>,
 }
 
 /// Resources shared by several threads.
-struct Made {
+struct Resources {
     machines: Vec<(String, Namespace)>,
-    commands: Vec<Ready>,
+    commands: Vec<PreparedCommand>,
     orders: Orders,
 }
 
@@ -44,13 +44,13 @@ struct End {
 
 /// A prepared command; a server also has its keeper.
 #[derive(Debug)]
-struct Ready {
+struct PreparedCommand {
     outputs: Memory,
     keeper: Option<Keeper>,
     ended: Ended,
 }
 
-impl Lent {
+impl Worker {
     /// Creates the ordered resources and starts the servers. Returns the devices too: those of the machines,
     /// then those of flow ends.
     ///
@@ -60,8 +60,8 @@ impl Lent {
         orders: Orders,
         around: &Surroundings,
         given_up: impl Fn() -> bool,
-    ) -> Result<(Lent, Vec<Device>), Error> {
-        let mut made = Made { machines: Vec::new(), commands: Vec::new(), orders };
+    ) -> Result<(Worker, Vec<Device>), Error> {
+        let mut made = Resources { machines: Vec::new(), commands: Vec::new(), orders };
         let (mut ends, mut devices) = (Vec::new(), Vec::new());
         for order in &made.orders.machines {
             let space = Namespace::machine()?;
@@ -72,7 +72,7 @@ impl Lent {
         for order in &made.orders.ends {
             let (ip, limit) = (order.ip(), Time::from_nanos(made.orders.limit_ns));
             let space = endpoint::space(ip)?;
-            set(&space, &Setting { cc: None, ..order.linux.clone() })?;
+            set(&space, &KernelSettings { cc: None, ..order.linux.clone() })?;
             devices.push(space.device(endpoint::address(order.opens, ip), order.linux.mtu)?);
             let times = (Time::from_nanos(order.start_ns), limit);
             let to = SocketAddr::new(endpoint::address(false, ip), PORT);
@@ -80,7 +80,7 @@ impl Lent {
             ends.push(End { space, part });
         }
         for i in 0..made.orders.commands.len() {
-            let ready = Ready { outputs: Memory::new()?, keeper: None, ended: Ended::default() };
+            let ready = PreparedCommand { outputs: Memory::new()?, keeper: None, ended: Ended::default() };
             made.commands.push(ready);
             let order = &made.orders.commands[i];
             if order.serves && order.start_ns == 0 {
@@ -90,7 +90,7 @@ impl Lent {
                 made.commands[i].ended = ended;
             }
         }
-        Ok((Lent { made, ends }, devices))
+        Ok((Worker { made, ends }, devices))
     }
 
     /// Runs by this clock until `over`, which also ends whatever still runs. Calls `done` for each flow end
@@ -104,8 +104,8 @@ impl Lent {
         around: &Surroundings,
         over: &AtomicBool,
         done: &(dyn Fn() + Sync),
-    ) -> Result<Returned, Error> {
-        let Lent { mut made, mut ends } = self;
+    ) -> Result<RemoteResults, Error> {
+        let Worker { mut made, mut ends } = self;
         let limit = Time::from_nanos(made.orders.limit_ns);
         let servers: Vec<Option<(Keeper, Ended)>> =
             made.commands.iter_mut().map(|ready| Some((ready.keeper.take()?, ready.ended.clone()))).collect();
@@ -155,11 +155,11 @@ impl Lent {
                 .collect();
             (told, ended)
         });
-        let mut returned = Returned::default();
+        let mut returned = RemoteResults::default();
         for ((order, end), told) in made.orders.ends.iter().zip(&ends).zip(told) {
             returned.overrun += end.space.overrun()?;
             let at = (order.flow, order.opens);
-            returned.ends.push(EndReturned::of(at, told, end.space.counters()?));
+            returned.ends.push(EndResult::of(at, told, end.space.counters()?));
         }
         for (_, space) in &made.machines {
             returned.overrun += space.overrun()?;
@@ -171,7 +171,7 @@ impl Lent {
     }
 }
 
-impl Made {
+impl Resources {
     fn space(&self, node: &str) -> Result<&Namespace, Error> {
         let found = self.machines.iter().find(|(name, _)| name == node).map(|(_, space)| space);
         found.ok_or_else(|| {
@@ -187,7 +187,7 @@ impl Made {
         let plan = Plan {
             words: ["/bin/sh", "-c", &order.run].map(Into::into).to_vec(),
             variables,
-            view: View {
+            view: MountView {
                 hosts: Some(self.orders.hosts.clone()),
                 resolver: Some(self.orders.resolver.clone()),
             },
@@ -215,8 +215,8 @@ impl EndOrder {
 }
 
 /// Result of a command with its output.
-fn told_of(order: &CommandOrder, ready: &mut Ready, ended: Ended) -> Result<CommandReturned, Error> {
-    let mut told = CommandReturned {
+fn told_of(order: &CommandOrder, ready: &mut PreparedCommand, ended: Ended) -> Result<CommandResult, Error> {
+    let mut told = CommandResult {
         command: order.command,
         started_ns: ended.started.map(Time::as_nanos),
         ended_ns: ended.ended.map(Time::as_nanos),
@@ -229,7 +229,7 @@ fn told_of(order: &CommandOrder, ready: &mut Ready, ended: Ended) -> Result<Comm
 }
 
 /// Applies the kernel settings of a machine or flow end. A remote order may only change network settings.
-fn set(space: &Namespace, linux: &Setting) -> Result<(), Error> {
+fn set(space: &Namespace, linux: &KernelSettings) -> Result<(), Error> {
     if let Some((name, _)) = linux.sysctl.iter().find(|(name, _)| !name.starts_with("net.")) {
         return Err(Error::of(format!("setting {name}"))(io::ErrorKind::PermissionDenied.into()));
     }

@@ -1,7 +1,7 @@
 //! Commands of a repetition: jobs in the namespaces of their nodes, servers that start before t = 0, and their results.
 
-use super::nodes::Stage;
-use crate::remote::session::Ordered;
+use super::nodes::CommandNodes;
+use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
@@ -9,7 +9,7 @@ use lab::machines::start_of;
 use netns::clock::Clock;
 use netns::job::{self, CommandFacts, Ended, Job};
 use netns::keeper::{Keeper, Plan, Streams};
-use netns::mounts::View;
+use netns::mounts::MountView;
 use netns::output::{self, Memory, Outputs};
 use scenario::Model;
 use scenario::model::Command;
@@ -36,9 +36,9 @@ impl<'a> Commands<'a> {
     pub(super) fn prepare(
         model: &Model,
         seed: Seed,
-        stage: &'a Stage,
+        stage: &'a CommandNodes,
         around: &'a Surroundings,
-        ordered: &Ordered<'_>,
+        ordered: &RemoteSession<'_>,
     ) -> Result<Commands<'a>, Error> {
         let (mut jobs, mut memories) = (Vec::new(), Vec::new());
         for command in &model.commands {
@@ -146,7 +146,7 @@ fn job<'a>(
     model: &Model,
     command: &Command,
     seed: Seed,
-    stage: &'a Stage,
+    stage: &'a CommandNodes,
     around: &'a Surroundings,
 ) -> Result<(Job<'a>, Option<Memory>), Error> {
     let start = start_of(command, seed);
@@ -168,7 +168,7 @@ fn job<'a>(
     let plan = Plan {
         words,
         variables,
-        view: View { hosts: Some(stage.hosts.clone()), resolver: Some(around.resolver.clone()) },
+        view: MountView { hosts: Some(stage.hosts.clone()), resolver: Some(around.resolver.clone()) },
         user: around.user.clone(),
         terminal: foreground.is_some_and(|front| front.has_terminal()),
         apart: foreground.is_none(),

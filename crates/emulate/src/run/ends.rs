@@ -3,13 +3,13 @@
 //! Each local end runs its half of the workload in a thread. The opposite end may be a model in the network.
 
 use crate::driver::{Gateway, Kind};
-use crate::remote::session::Ordered;
+use crate::remote::session::RemoteSession;
 use crate::sockets::bulk::PORT;
 use crate::sockets::endpoint::{self, Part, Report};
 use crate::sockets::multi::Times;
 use crate::sockets::program::{self, Program};
 use crate::sockets::spec::EndWork;
-use crate::sockets::spec::Setting;
+use crate::sockets::spec::KernelSettings;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
@@ -31,7 +31,7 @@ use transport::app::tell::Pace;
 use transport::tcp::Role;
 
 /// Kind of a flow end.
-enum Player {
+enum EndKind {
     /// Sockets and a thread of the laboratory, in a network namespace.
     Sockets(Namespace, Part),
     /// A program in a network namespace.
@@ -43,13 +43,13 @@ enum Player {
 }
 
 /// A flow with a kernel or a program at one or both ends.
-pub(crate) struct Real {
+pub(crate) struct RealFlow {
     /// Index in the model.
     pub(crate) flow: usize,
     pub(crate) ends: Ends,
     limit: Time,
     /// Active and passive end.
-    players: [Player; 2],
+    players: [EndKind; 2],
     plan: Flow,
     seed: Seed,
     /// Most bytes of a message per datagram, for datagram flows.
@@ -64,7 +64,7 @@ pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
 /// Context for both ends of a flow.
-pub(crate) struct Site<'a> {
+pub(crate) struct FlowContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) around: &'a Surroundings,
     pub(crate) seed: Seed,
@@ -72,45 +72,45 @@ pub(crate) struct Site<'a> {
 }
 
 /// Place of an end, before its sockets are created.
-enum Place {
+enum EndPlace {
     Space(Namespace),
     Away,
     Model,
 }
 
-impl Real {
+impl RealFlow {
     /// Sets up both ends, or their remote devices; None if no kernel takes part.
     pub(crate) fn new(
         index: usize,
         ends: Ends,
-        site: &Site<'_>,
-        ordered: &mut Ordered<'_>,
+        site: &FlowContext<'_>,
+        ordered: &mut RemoteSession<'_>,
         gateways: &mut Vec<Gateway>,
-    ) -> Result<Option<Real>, Error> {
+    ) -> Result<Option<RealFlow>, Error> {
         let flow = &site.model.flows[index];
         let kernels = flow.transport.kernels();
         let Some(any) = flow.transport.linux() else { return Ok(None) };
         let mixed = kernels.contains(&None);
         let mut place = |role: Role, door| {
             let opens = role == Role::Active;
-            let Some(linux) = kernels[usize::from(!opens)] else { return Ok(Place::Model) };
+            let Some(linux) = kernels[usize::from(!opens)] else { return Ok(EndPlace::Model) };
             let (place, device) = match ordered.end((index, opens)) {
-                Some(device) => (Place::Away, device),
+                Some(device) => (EndPlace::Away, device),
                 None => here(linux, address(opens, linux.ip, mixed))
-                    .map(|(space, device)| (Place::Space(space), device))?,
+                    .map(|(space, device)| (EndPlace::Space(space), device))?,
             };
             gateways.push(Gateway { door, device, kind: Kind::Flow });
             Ok::<_, Error>(place)
         };
         let places = [place(Role::Active, ends.from)?, place(Role::Passive, ends.to)?];
         let letters = Letters::default();
-        let shared = places.iter().all(|place| !matches!(place, Place::Away)).then_some(&letters);
-        let player = |place: Place, role| {
+        let shared = places.iter().all(|place| !matches!(place, EndPlace::Away)).then_some(&letters);
+        let player = |place: EndPlace, role| {
             let opens = role == Role::Active;
             let (space, linux) = match (place, kernels[usize::from(!opens)]) {
-                (Place::Space(space), Some(linux)) => (space, linux),
-                (Place::Away, _) => return Ok(Player::Away),
-                _ => return Ok(Player::Model),
+                (EndPlace::Space(space), Some(linux)) => (space, linux),
+                (EndPlace::Away, _) => return Ok(EndKind::Away),
+                _ => return Ok(EndKind::Model),
             };
             if linux.program.is_some() {
                 let node = if opens { flow.from } else { flow.to };
@@ -121,13 +121,13 @@ impl Real {
                     start: opens.then_some(ends.start),
                 };
                 let program = Program::new(space, (flow, linux), &at, site.around)?;
-                return Ok(Player::Program(Box::new(program)));
+                return Ok(EndKind::Program(Box::new(program)));
             }
             let work = EndWork::of(flow, linux, site.seed);
             let to = SocketAddr::new(address(false, linux.ip, mixed), PORT);
-            let at = (&space, &Setting::from(linux), linux.ip);
+            let at = (&space, &KernelSettings::from(linux), linux.ip);
             let part = Part::new((&work, opens), at, (ends.start, site.limit), (to, shared))?;
-            Ok::<_, Error>(Player::Sockets(space, part))
+            Ok::<_, Error>(EndKind::Sockets(space, part))
         };
         let [from, to] = places;
         // The passive end is created first.
@@ -135,13 +135,13 @@ impl Real {
         let players = [player(from, Role::Active)?, to];
         let (plan, payload) = (flow.clone(), any.protocol.payload());
         let (limit, seed) = (site.limit, site.seed);
-        Ok(Some(Real { flow: index, ends, limit, players, plan, seed, payload }))
+        Ok(Some(RealFlow { flow: index, ends, limit, players, plan, seed, payload }))
     }
 
     /// Starts passive programs.
     pub(crate) fn serve(&mut self, given_up: impl Fn() -> bool + Copy) -> Result<(), Error> {
         for player in &mut self.players {
-            if let Player::Program(program) = player {
+            if let EndKind::Program(program) = player {
                 program.serve(given_up)?;
             }
         }
@@ -150,7 +150,7 @@ impl Real {
 
     /// Number of ends that signal completion; models are polled, and programs are not awaited.
     pub(crate) fn awaited(&self) -> usize {
-        let awaited = |player: &&Player| matches!(player, Player::Sockets(..) | Player::Away);
+        let awaited = |player: &&EndKind| matches!(player, EndKind::Sockets(..) | EndKind::Away);
         self.players.iter().filter(awaited).count()
     }
 
@@ -164,9 +164,9 @@ impl Real {
     ) -> Workers<'scope> {
         let times = Times { clock, start: self.ends.start, limit: self.limit, over, realtime };
         self.players.each_mut().map(|player| match player {
-            Player::Sockets(space, part) => Some(scope.spawn(move || part.run(space, times, done))),
-            Player::Program(program) => Some(scope.spawn(move || program.run(clock, over))),
-            Player::Away | Player::Model => None,
+            EndKind::Sockets(space, part) => Some(scope.spawn(move || part.run(space, times, done))),
+            EndKind::Program(program) => Some(scope.spawn(move || program.run(clock, over))),
+            EndKind::Away | EndKind::Model => None,
         })
     }
 
@@ -177,7 +177,7 @@ impl Real {
 
     /// Whether an end is on another host.
     fn is_apart(&self) -> bool {
-        self.players.iter().any(|player| matches!(player, Player::Away))
+        self.players.iter().any(|player| matches!(player, EndKind::Away))
     }
 
     /// Completes the reports of two ends on different hosts: completion time of the passive end, and message
@@ -204,17 +204,21 @@ impl Real {
         let timed = matches!(self.plan.app, App::Bulk { lasts: Some(_), .. });
         // Workloads of models are polled in the network; the model also determines when a program is done.
         let [writes, reads] =
-            self.players.each_ref().map(|player| matches!(player, Player::Sockets(..) | Player::Away));
+            self.players.each_ref().map(|player| matches!(player, EndKind::Sockets(..) | EndKind::Away));
         (!writes || from.told.finished.is_some()) && (!reads || timed || to.told.finished.is_some())
     }
 
     /// Packets dropped by its devices.
     pub(crate) fn overrun(&self) -> Result<u64, Error> {
-        self.players.iter().filter_map(Player::space).map(|space| Ok(space.overrun()?)).sum()
+        self.players.iter().filter_map(EndKind::space).map(|space| Ok(space.overrun()?)).sum()
     }
 
     /// Facts of its kernels. `TCP_INFO` is that of the end that wrote more.
-    pub(crate) fn facts(&self, reports: &[Report; 2], ordered: &Ordered<'_>) -> Result<FlowFacts, Error> {
+    pub(crate) fn facts(
+        &self,
+        reports: &[Report; 2],
+        ordered: &RemoteSession<'_>,
+    ) -> Result<FlowFacts, Error> {
         let [from, to] = reports;
         let faults = [("from", from), ("to", to)];
         let faults = faults
@@ -222,11 +226,11 @@ impl Real {
             .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
             .collect();
         let Report { watch, lasts, .. } = if to.written > from.written { to } else { from };
-        let counters = |player: &Player, opens| match player {
-            Player::Sockets(space, _) => space.counters(),
-            Player::Program(program) => program.space.counters(),
-            Player::Away => Ok(ordered.counters((self.flow, opens))),
-            Player::Model => Ok(BTreeMap::new()),
+        let counters = |player: &EndKind, opens| match player {
+            EndKind::Sockets(space, _) => space.counters(),
+            EndKind::Program(program) => program.space.counters(),
+            EndKind::Away => Ok(ordered.counters((self.flow, opens))),
+            EndKind::Model => Ok(BTreeMap::new()),
         };
         let mut facts = FlowFacts {
             info: watch.info,
@@ -244,13 +248,13 @@ impl Real {
     }
 }
 
-impl Player {
+impl EndKind {
     /// Local namespace, if any.
     fn space(&self) -> Option<&Namespace> {
         match self {
-            Player::Sockets(space, _) => Some(space),
-            Player::Program(program) => Some(&program.space),
-            Player::Away | Player::Model => None,
+            EndKind::Sockets(space, _) => Some(space),
+            EndKind::Program(program) => Some(&program.space),
+            EndKind::Away | EndKind::Model => None,
         }
     }
 }

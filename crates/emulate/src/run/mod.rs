@@ -10,19 +10,19 @@ pub(crate) mod nodes;
 mod threads;
 
 use self::commands::Commands;
-use self::ends::{Real, Site};
-use self::nodes::Stage;
+use self::ends::{FlowContext, RealFlow};
+use self::nodes::CommandNodes;
 use self::threads::Threads;
-use crate::driver::trigger_socket::Hotline;
+use crate::driver::trigger_socket::TriggerSocket;
 use crate::driver::{Driver, Gateway};
-use crate::remote::session::Ordered;
+use crate::remote::session::RemoteSession;
 use crate::sockets::endpoint::Report;
 use crate::wire::Ends as Wires;
 use crate::{Error, Options, Outcome, Surroundings, link_process};
 use base::trace::Tracer;
 use base::{Span, Time};
 use host::Door;
-use lab::capture::doors::{self, Capture, Spot};
+use lab::capture::ports::{self, Capture, CapturedPort};
 use lab::priorities::Managers;
 use lab::run::{self, End, Pending, Run};
 use lab::serving::Mobiles;
@@ -61,7 +61,7 @@ pub fn play(
     around: &Surroundings,
     stop: &AtomicBool,
 ) -> Result<Outcome, Error> {
-    let tracer = if options.capture { Tracer::of(&doors::RECORDED) } else { run::tracer(options.trace) };
+    let tracer = if options.capture { Tracer::of(&ports::RECORDED) } else { run::tracer(options.trace) };
     let mut clock = RealTime { options, around, stop, played: Played::default() };
     let ran = if model.processes.is_empty() {
         run::run(model, repetition, tracer, &mut clock)?
@@ -145,11 +145,11 @@ struct Played {
 
 /// Resources outside of the network: stacks, machines and ends of wires, local and remote.
 struct Outside<'a> {
-    ordered: Ordered<'a>,
-    reals: Vec<Real>,
+    ordered: RemoteSession<'a>,
+    reals: Vec<RealFlow>,
     /// Models opposite a real stack.
     wired: Vec<ElementId>,
-    stage: Stage,
+    stage: CommandNodes,
     wires: Wires,
     gateways: Vec<Gateway>,
     /// Kept until the end; dropping it disconnects the networks.
@@ -160,14 +160,15 @@ impl<'a> Outside<'a> {
     fn prepare(run: &mut Run<'_>, clock: &RealTime<'a>) -> Result<Outside<'a>, Error> {
         let (model, world, around) = (run.model, &mut run.world, clock.around);
         let for_all = (run.seed, clock.options.realtime);
-        let mut ordered = Ordered::prepare(model, for_all, &world.flows, around, clock.stop)?;
+        let mut ordered = RemoteSession::prepare(model, for_all, &world.flows, around, clock.stop)?;
         let (mut reals, mut gateways) = (Vec::new(), Vec::new());
-        let site = Site { model, around, seed: run.seed, limit: run.limit };
+        let site = FlowContext { model, around, seed: run.seed, limit: run.limit };
         for (i, ends) in world.flows.iter().enumerate() {
-            reals.extend(Real::new(i, *ends, &site, &mut ordered, &mut gateways)?);
+            reals.extend(RealFlow::new(i, *ends, &site, &mut ordered, &mut gateways)?);
         }
         let stations = &world.stations;
-        let stage = Stage::new(model, stations, &mut world.network, around, &mut ordered, &mut gateways)?;
+        let stage =
+            CommandNodes::new(model, stations, &mut world.network, around, &mut ordered, &mut gateways)?;
         let wires = Wires::open(model, stations, &mut gateways)?;
         let uplink = match around.uplink {
             Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),
@@ -184,7 +185,8 @@ impl run::Clock for RealTime<'_> {
     fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
         let Outside { mut ordered, mut reals, wired, stage, wires, gateways, _uplink } =
             Outside::prepare(run, self)?;
-        let models = wired.iter().map(|&id| Spot { name: run.name_of(id), element: id, framing: None });
+        let models =
+            wired.iter().map(|&id| CapturedPort { name: run.name_of(id), element: id, framing: None });
         let doors = gateways.iter().map(|gateway| spot(run, &wires, gateway)).chain(models).collect();
         let (model, around) = (run.model, self.around);
         let mut commands = Commands::prepare(model, run.seed, &stage, around, &ordered)?;
@@ -206,7 +208,7 @@ impl run::Clock for RealTime<'_> {
         ordered.start(clock)?;
         self.begin(&mut driver, clock, (doors, wired));
         let shown = (Mobiles::of(model, &run.world), Managers::of(model, &run.world));
-        let hotline = self.triggers(&mut driver, &stage, shown)?;
+        let trigger_socket = self.triggers(&mut driver, &stage, shown)?;
         let threads = Threads {
             clock,
             limit: run.limit,
@@ -214,7 +216,7 @@ impl run::Clock for RealTime<'_> {
             around,
             stop: self.stop,
             ordered: &ordered,
-            hotline: hotline.as_ref(),
+            trigger_socket: trigger_socket.as_ref(),
             wired: wires.any(),
         };
         let models = model.flows.iter().zip(&run.world.flows);
@@ -246,7 +248,7 @@ impl run::Clock for RealTime<'_> {
 
 impl RealTime<'_> {
     /// Prepares the driver for t = 0.
-    fn begin(&self, driver: &mut Driver, clock: Clock, (doors, wired): (Vec<Spot>, Vec<ElementId>)) {
+    fn begin(&self, driver: &mut Driver, clock: Clock, (doors, wired): (Vec<CapturedPort>, Vec<ElementId>)) {
         driver.begin(clock);
         if self.options.capture {
             driver.keep_packets_of(wired);
@@ -261,11 +263,11 @@ impl RealTime<'_> {
     fn triggers(
         &self,
         driver: &mut Driver,
-        stage: &Stage,
+        stage: &CommandNodes,
         (mobiles, managers): (Mobiles, Managers),
-    ) -> Result<Option<Hotline>, Error> {
+    ) -> Result<Option<TriggerSocket>, Error> {
         let Some(name) = &self.around.called else { return Ok(None) };
-        let (mut line, mut ear) = Hotline::new(name)?;
+        let (mut line, mut ear) = TriggerSocket::new(name)?;
         ear.tell_of(mobiles, managers);
         for machine in &stage.machines {
             line.listen_at(&machine.space)?;
@@ -276,17 +278,17 @@ impl RealTime<'_> {
 }
 
 /// Position of a gateway in captures.
-fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> Spot {
+fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> CapturedPort {
     let framing = wires.framing(run.model, gateway.door);
-    Spot { name: run.name_of(gateway.door), element: gateway.door, framing }
+    CapturedPort { name: run.name_of(gateway.door), element: gateway.door, framing }
 }
 
 /// Hands the reports of kernel flow ends to their ports: the facts of each flow, and whether all workloads were done.
 fn settle(
     run: &mut Run<'_>,
-    reals: &[Real],
+    reals: &[RealFlow],
     told: Vec<[Option<Report>; 2]>,
-    ordered: &mut Ordered<'_>,
+    ordered: &mut RemoteSession<'_>,
 ) -> Result<(Vec<Option<FlowFacts>>, bool), Error> {
     let mut facts: Vec<Option<FlowFacts>> = vec![None; run.model.flows.len()];
     let mut complete = true;

@@ -4,7 +4,7 @@
 //! host names of all of them.
 
 use crate::driver::{Gateway, Kind};
-use crate::remote::session::Ordered;
+use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
 use host::Machine as Gate;
@@ -17,7 +17,7 @@ use scenario::model::Linux;
 
 /// A node at which commands run.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct CommandNode {
     /// Index in the model.
     pub(crate) node: usize,
     /// Network namespace.
@@ -26,13 +26,13 @@ pub(crate) struct Machine {
 
 /// Machines of a repetition.
 #[derive(Debug)]
-pub(crate) struct Stage {
-    pub(crate) machines: Vec<Machine>,
+pub(crate) struct CommandNodes {
+    pub(crate) machines: Vec<CommandNode>,
     /// Names and addresses, in the format of `/etc/hosts`.
     pub(crate) hosts: String,
 }
 
-impl Stage {
+impl CommandNodes {
     /// Creates the machines of a model with these doors.
     ///
     /// # Errors
@@ -42,10 +42,10 @@ impl Stage {
         doors: &[ElementId],
         network: &mut Network,
         around: &Surroundings,
-        ordered: &mut Ordered<'_>,
+        ordered: &mut RemoteSession<'_>,
         gateways: &mut Vec<Gateway>,
-    ) -> Result<Stage, Error> {
-        let mut stage = Stage { machines: Vec::new(), hosts: hosts(model, around.level) };
+    ) -> Result<CommandNodes, Error> {
+        let mut stage = CommandNodes { machines: Vec::new(), hosts: hosts(model, around.level) };
         for (&node, &door) in model.stations.iter().zip(doors) {
             if model.nodes[node].wire.is_some() {
                 continue; // the machine is on another host
@@ -55,7 +55,7 @@ impl Stage {
                 Some(device) => device,
                 None => {
                     let (space, device) = here(&model.nodes[node].linux, node, beyond, around.level)?;
-                    stage.machines.push(Machine { node, space });
+                    stage.machines.push(CommandNode { node, space });
                     device
                 }
             };
@@ -75,7 +75,7 @@ impl Stage {
     }
 
     /// Machine at a node.
-    pub(crate) fn at(&self, node: usize) -> Result<&Machine, Error> {
+    pub(crate) fn at(&self, node: usize) -> Result<&CommandNode, Error> {
         let found = self.machines.iter().find(|machine| machine.node == node);
         found
             .ok_or_else(|| Error::of("finding the machine of a command")(std::io::ErrorKind::NotFound.into()))

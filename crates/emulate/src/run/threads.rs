@@ -1,10 +1,10 @@
 //! Threads of a repetition in real time: the driver, kernel flow ends, commands, remote hosts, triggers.
 
 use super::commands::Commands;
-use super::ends::Real;
+use super::ends::RealFlow;
 use crate::driver::Driver;
-use crate::driver::trigger_socket::Hotline;
-use crate::remote::session::Ordered;
+use crate::driver::trigger_socket::TriggerSocket;
+use crate::remote::session::RemoteSession;
 use crate::sockets::endpoint::Report;
 use crate::{Error, Surroundings};
 use base::{Span, Time};
@@ -24,8 +24,8 @@ pub(super) struct Threads<'a> {
     pub(super) realtime: bool,
     pub(super) around: &'a Surroundings,
     pub(super) stop: &'a AtomicBool,
-    pub(super) ordered: &'a Ordered<'a>,
-    pub(super) hotline: Option<&'a Hotline>,
+    pub(super) ordered: &'a RemoteSession<'a>,
+    pub(super) trigger_socket: Option<&'a TriggerSocket>,
     /// The ends are those of a wire, whose completion is not known.
     pub(super) wired: bool,
 }
@@ -40,19 +40,19 @@ impl Threads<'_> {
         &self,
         model: &Model,
         driver: &mut Driver,
-        reals: &mut [Real],
+        reals: &mut [RealFlow],
         commands: &mut Commands<'_>,
         mut pending: Pending,
     ) -> Result<(bool, Reports), Error> {
         // Set when the driver ends, so that no workload outlives it; `stop` belongs to the caller.
         let over = AtomicBool::new(false);
         let working =
-            AtomicUsize::new(reals.iter().map(Real::awaited).sum::<usize>() + commands.awaited(model));
+            AtomicUsize::new(reals.iter().map(RealFlow::awaited).sum::<usize>() + commands.awaited(model));
         let done = || {
             working.fetch_sub(1, Ordering::AcqRel);
         };
         let users = self.around.users();
-        let trails = reals.iter().any(Real::trails);
+        let trails = reals.iter().any(RealFlow::trails);
         let mut complete = false;
         let (driven, told, ended, attended) = std::thread::scope(|scope| {
             let (over, working, done, users) = (&over, &working, &done, &users);
@@ -60,7 +60,7 @@ impl Threads<'_> {
             let workers: Vec<_> = reals.iter_mut().map(|real| real.start(scope, with, over, done)).collect();
             let commanded = commands.start(scope, (model, self.around), self.clock, over, done);
             let attended = scope.spawn(move || self.ordered.attend(over, done));
-            if let Some(line) = self.hotline {
+            if let Some(line) = self.trigger_socket {
                 scope.spawn(move || line.answer(over, users));
             }
             let driving = scope.spawn(|| {

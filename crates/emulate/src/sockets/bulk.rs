@@ -4,9 +4,9 @@
 //! own namespace. The writer samples the kernel's `TCP_INFO`.
 
 use super::reader;
-use super::watch::Watch;
+use super::tcp_info_log::TcpInfoLog;
 use crate::Error;
-use crate::sockets::spec::Slowly;
+use crate::sockets::spec::ReadLimit;
 use base::{Span, Time};
 use netns::clock::Clock;
 use netns::namespace::Namespace;
@@ -23,7 +23,7 @@ pub(crate) const PORT: u16 = 9;
 
 /// Plan of a bulk transfer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Job {
+pub(crate) struct BulkPlan {
     /// Start of the connection.
     pub(crate) start: Time,
     /// End of the run.
@@ -33,18 +33,18 @@ pub(crate) struct Job {
     /// Duration; none: until all bytes are acknowledged.
     pub(crate) lasts: Option<Span>,
     /// Read rate of the receiving application; none: unlimited.
-    pub(crate) reads: Option<Slowly>,
+    pub(crate) reads: Option<ReadLimit>,
 }
 
 /// Result of an end.
 #[derive(Default, Debug)]
-pub(crate) struct Told {
+pub(crate) struct BulkResult {
     /// End of its work.
     pub(crate) finished: Option<Time>,
     /// Bytes read, or written.
     pub(crate) bytes: u64,
     /// `TCP_INFO` log of the writer.
-    pub(crate) watch: Watch,
+    pub(crate) watch: TcpInfoLog,
     /// First error.
     pub(crate) fault: Option<String>,
     /// Kept open until the network is idle: a reset must not overtake an ACK.
@@ -80,14 +80,14 @@ pub(crate) fn any(ip: Ip) -> IpAddr {
 /// Reads at the passive end. Calls `done` once it has all expected bytes, and continues to read.
 pub(crate) fn receive(
     listener: &TcpListener,
-    job: Job,
+    job: BulkPlan,
     clock: Clock,
     stop: &AtomicBool,
     done: impl FnOnce(),
-) -> Told {
+) -> BulkResult {
     // The socket exists; no privileges are needed from here on.
     let _ = sys::drop_rights();
-    let mut told = Told::default();
+    let mut told = BulkResult::default();
     let mut done = Some(done);
     let result = read_all(listener, job, clock, stop, &mut told, &mut done);
     if let Some(done) = done {
@@ -99,10 +99,10 @@ pub(crate) fn receive(
 
 fn read_all(
     listener: &TcpListener,
-    job: Job,
+    job: BulkPlan,
     clock: Clock,
     stop: &AtomicBool,
-    told: &mut Told,
+    told: &mut BulkResult,
     done: &mut Option<impl FnOnce()>,
 ) -> io::Result<()> {
     if (job.bytes.is_none() || job.lasts.is_some())
@@ -165,9 +165,15 @@ pub(crate) fn socket(space: &Namespace, cc: Option<&str>, ip: Ip) -> Result<TcpS
 }
 
 /// Writes at the active end.
-pub(crate) fn send(stream: &TcpStream, to: IpAddr, job: Job, clock: Clock, stop: &AtomicBool) -> Told {
+pub(crate) fn send(
+    stream: &TcpStream,
+    to: IpAddr,
+    job: BulkPlan,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> BulkResult {
     let _ = sys::drop_rights();
-    let mut told = Told::default();
+    let mut told = BulkResult::default();
     let result = write_all(stream, to, job, clock, stop, &mut told);
     told.fault = result.err().map(|e| format!("writing: {e}"));
     told
@@ -176,10 +182,10 @@ pub(crate) fn send(stream: &TcpStream, to: IpAddr, job: Job, clock: Clock, stop:
 fn write_all(
     mut stream: &TcpStream,
     to: IpAddr,
-    job: Job,
+    job: BulkPlan,
     clock: Clock,
     stop: &AtomicBool,
-    told: &mut Told,
+    told: &mut BulkResult,
 ) -> io::Result<()> {
     sys::abort_on_close(stream.as_raw_fd())?;
     #[allow(clippy::disallowed_methods, reason = "this is real time: the workload waits for its start")]
@@ -242,7 +248,7 @@ fn write_all(
     }
 }
 
-fn look(stream: &TcpStream, now: Time, told: &mut Told) -> io::Result<()> {
+fn look(stream: &TcpStream, now: Time, told: &mut BulkResult) -> io::Result<()> {
     told.watch.note(now, sys::tcp_info(stream.as_raw_fd())?);
     Ok(())
 }

@@ -4,13 +4,13 @@
 //! message boundaries in memory. Between hosts, requests carry them in band, and one-way messages are
 //! recorded on arrival (`transport::app::{band, notes}`).
 
-use super::bulk::{self, Job};
-use super::messages::{self, Ear};
+use super::bulk::{self, BulkPlan};
+use super::messages::{self, MessageReceiver};
 use super::multi::{self, End, Meaning, Times};
-use super::watch::Watch;
+use super::tcp_info_log::TcpInfoLog;
 use crate::Error;
 use crate::sockets::spec::EndWork;
-use crate::sockets::spec::Setting;
+use crate::sockets::spec::KernelSettings;
 use base::{Span, Time};
 use host::Told;
 use netns::facts::TcpInfo;
@@ -39,19 +39,19 @@ pub(crate) struct Part {
 }
 
 enum Kind {
-    Writes(TcpStream, Job),
-    Reads(TcpListener, Job),
+    Writes(TcpStream, BulkPlan),
+    Reads(TcpListener, BulkPlan),
     Opens(Box<dyn Workload>),
     Waits(TcpListener, Box<dyn Workload>),
     Speaks(UdpSocket, Box<Speaking>),
-    Hears(UdpSocket, Ear),
+    SameHost(UdpSocket, MessageReceiver),
 }
 
 /// Result of an end.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) told: Told,
-    pub(crate) watch: Watch,
+    pub(crate) watch: TcpInfoLog,
     /// Last `TCP_INFO` of each connection.
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) written: u64,
@@ -64,17 +64,17 @@ pub(crate) struct Report {
     pub(crate) _stream: Option<TcpStream>,
 }
 
-impl From<bulk::Told> for Report {
-    fn from(told: bulk::Told) -> Report {
-        let bulk::Told { finished, bytes, watch, fault, stream: _stream } = told;
+impl From<bulk::BulkResult> for Report {
+    fn from(told: bulk::BulkResult) -> Report {
+        let bulk::BulkResult { finished, bytes, watch, fault, stream: _stream } = told;
         let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
         Report { told, lasts: vec![watch.info], watch, fault, _stream, ..Report::default() }
     }
 }
 
-impl From<multi::Told> for Report {
-    fn from(told: multi::Told) -> Report {
-        let multi::Told { finished, read, written, lines, watch, lasts, seen, fault } = told;
+impl From<multi::MultiResult> for Report {
+    fn from(told: multi::MultiResult) -> Report {
+        let multi::MultiResult { finished, read, written, lines, watch, lasts, seen, fault } = told;
         let told = Told { finished, received: read, connections: lines, seen };
         Report { told, watch, lasts, written, fault, ..Report::default() }
     }
@@ -107,7 +107,7 @@ impl Part {
     /// message boundaries, if the other end is on this host.
     pub(crate) fn new(
         (work, opens): (&EndWork, bool),
-        (space, linux, ip): (&Namespace, &Setting, Ip),
+        (space, linux, ip): (&Namespace, &KernelSettings, Ip),
         (start, limit): (Time, Time),
         (to, shared): (SocketAddr, Option<&Letters>),
     ) -> Result<Part, Error> {
@@ -127,7 +127,7 @@ impl Part {
         let draws = &work.draws;
         let kind = match (&work.app, opens, work.payload) {
             (App::Bulk { bytes, lasts }, _, _) => {
-                let job = Job { start, limit, bytes: *bytes, lasts: *lasts, reads: work.reads };
+                let job = BulkPlan { start, limit, bytes: *bytes, lasts: *lasts, reads: work.reads };
                 if opens {
                     Kind::Writes(bulk::socket(space, linux.cc.as_deref(), ip)?, job)
                 } else {
@@ -164,11 +164,11 @@ impl Part {
             }
             (App::Tell(plan), false, Some(_)) => {
                 let ear = if apart {
-                    Ear::Notes(notes.clone())
+                    MessageReceiver::Notes(notes.clone())
                 } else {
-                    Ear::Hears(Box::new(Hearing::new(letters.clone(), plan.useful)))
+                    MessageReceiver::SameHost(Box::new(Hearing::new(letters.clone(), plan.useful)))
                 };
-                Kind::Hears(datagrams(space, ip, bulk::PORT)?, ear)
+                Kind::SameHost(datagrams(space, ip, bulk::PORT)?, ear)
             }
         };
         Ok(Part { kind, apart, to, cc: linux.cc.clone(), letters, notes })
@@ -181,7 +181,7 @@ impl Part {
         let Times { clock, over, .. } = times;
         // The active end knows when the workload is done; a passive end on another host never does.
         let mut done = Some(done);
-        if *apart && matches!(kind, Kind::Waits(..) | Kind::Hears(..)) {
+        if *apart && matches!(kind, Kind::Waits(..) | Kind::SameHost(..)) {
             done.take().into_iter().for_each(|done| done());
         }
         let done = || done.into_iter().for_each(|done| done());
@@ -223,7 +223,7 @@ impl Part {
                 let said = if *apart { all(letters) } else { Vec::new() };
                 Report { said, ..told.into() }
             }
-            Kind::Hears(socket, ear) => {
+            Kind::SameHost(socket, ear) => {
                 times.settle_in(false);
                 let told = messages::hear(socket, ear, times, done);
                 Report { came: notes.take(), ..told.into() }

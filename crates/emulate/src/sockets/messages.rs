@@ -3,7 +3,7 @@
 //! One thread sends datagrams on schedule, one receives. A datagram begins with its number; its metadata is
 //! exchanged out of band (`transport::app::datagrams`).
 
-use super::multi::{Times, Told};
+use super::multi::{MultiResult, Times};
 use base::{Span, Time};
 use netns::sys;
 use std::io;
@@ -21,18 +21,18 @@ const NUMBER: usize = 4;
 const BUFFER: usize = 1 << 16;
 
 /// Receiving side.
-pub(crate) enum Ear {
+pub(crate) enum MessageReceiver {
     /// The sender is on this host: datagrams are accounted directly.
-    Hears(Box<Hearing>),
+    SameHost(Box<Hearing>),
     /// The sender is on another host: arrivals are recorded.
     Notes(Notes),
 }
 
-impl Ear {
+impl MessageReceiver {
     fn hear(&mut self, now: Time, number: u32) {
         match self {
-            Ear::Hears(hearing) => hearing.hear(now, number, None),
-            Ear::Notes(notes) => notes.add(now, number.into()),
+            MessageReceiver::SameHost(hearing) => hearing.hear(now, number, None),
+            MessageReceiver::Notes(notes) => notes.add(now, number.into()),
         }
     }
 }
@@ -45,9 +45,9 @@ pub(crate) fn speak(
     trailing: Span,
     times: Times<'_>,
     done: impl FnOnce(),
-) -> Told {
+) -> MultiResult {
     let Times { clock, limit, over, .. } = times;
-    let mut told = Told::default();
+    let mut told = MultiResult::default();
     let mut buffer = vec![0; BUFFER];
     while !over.load(Ordering::Relaxed) && speaking.finished().is_none() {
         let now = clock.now();
@@ -81,9 +81,14 @@ pub(crate) fn speak(
 
 /// Receives datagrams. The sender determines the end; datagrams in flight then are still received until the
 /// network stops.
-pub(crate) fn hear(socket: &UdpSocket, ear: &mut Ear, times: Times<'_>, done: impl FnOnce()) -> Told {
+pub(crate) fn hear(
+    socket: &UdpSocket,
+    ear: &mut MessageReceiver,
+    times: Times<'_>,
+    done: impl FnOnce(),
+) -> MultiResult {
     let Times { clock, limit, over, .. } = times;
-    let mut told = Told::default();
+    let mut told = MultiResult::default();
     let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
     loop {
         // Read `over` before the socket, so that datagrams delivered by then are still read.
@@ -109,7 +114,7 @@ pub(crate) fn hear(socket: &UdpSocket, ear: &mut Ear, times: Times<'_>, done: im
         if last {
             break;
         }
-        let finished = if let Ear::Hears(hearing) = ear { hearing.finished() } else { None };
+        let finished = if let MessageReceiver::SameHost(hearing) = ear { hearing.finished() } else { None };
         if (finished.is_some() || clock.now() >= limit)
             && let Some(done) = done.take()
         {
@@ -120,7 +125,7 @@ pub(crate) fn hear(socket: &UdpSocket, ear: &mut Ear, times: Times<'_>, done: im
     if let Some(done) = done {
         done();
     }
-    if let Ear::Hears(hearing) = ear {
+    if let MessageReceiver::SameHost(hearing) = ear {
         told.finished = hearing.finished().map(|at| at.max(hearing.last()));
         (told.read, told.seen) = (hearing.seen().bytes, hearing.seen().clone());
     }

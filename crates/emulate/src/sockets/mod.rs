@@ -7,4 +7,4 @@ pub(crate) mod multi;
 pub(crate) mod program;
 pub(crate) mod reader;
 pub mod spec;
-pub(crate) mod watch;
+pub(crate) mod tcp_info_log;

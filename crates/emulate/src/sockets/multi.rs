@@ -5,11 +5,11 @@
 //! times are those of the given clock.
 
 use super::bulk;
-use super::watch::Watch;
+use super::tcp_info_log::TcpInfoLog;
 use base::{Span, Time};
 use netns::clock::Clock;
 use netns::facts::TcpInfo;
-use netns::sys::{self, Ready};
+use netns::sys::{self, PollResult};
 use scenario::model::Ip;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -67,7 +67,7 @@ impl Times<'_> {
 
 /// Result of an end.
 #[derive(Default, Debug)]
-pub(crate) struct Told {
+pub(crate) struct MultiResult {
     pub(crate) finished: Option<Time>,
     /// Bytes read and written on all connections.
     pub(crate) read: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Told {
     /// Connections opened or accepted.
     pub(crate) lines: u64,
     /// `TCP_INFO` log of the first connection.
-    pub(crate) watch: Watch,
+    pub(crate) watch: TcpInfoLog,
     /// Final `TCP_INFO` of each connection, up to [`MOST_TOLD`].
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) seen: Seen,
@@ -361,13 +361,13 @@ pub(crate) fn play(
     workload: &mut dyn Workload,
     times: Times<'_>,
     done: impl FnOnce(),
-) -> Told {
+) -> MultiResult {
     let Times { clock, start, limit, over, .. } = times;
     let mut start = if matches!(end, End::Opens { .. }) { start } else { Time::NEVER };
     let (lines, fault) = (BTreeMap::new(), None);
     let (read, written, lasts) = (0, 0, BTreeMap::new());
     let mut sockets = Sockets { end, meaning, lines, opened: 0, fault, read, written, lasts };
-    let mut told = Told::default();
+    let mut told = MultiResult::default();
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let (mut looked, mut last) = (Time::ZERO, false);
     while !last {
@@ -430,7 +430,7 @@ fn attend(
     workload: &mut dyn Workload,
     clock: Clock,
     number: usize,
-    ready: Ready,
+    ready: PollResult,
     buffer: &mut [u8],
 ) {
     let letters = match sockets.meaning {
@@ -467,7 +467,7 @@ fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines
 }
 
 /// Polls state without wake-ups: acknowledged bytes, closed connections, `TCP_INFO`.
-fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch: &mut Watch) {
+fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch: &mut TcpInfoLog) {
     if let Some(line) = sockets.lines.get(&0)
         && let Ok(info) = sys::tcp_info(line.stream.as_raw_fd())
         && line.open

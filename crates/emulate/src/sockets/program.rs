@@ -9,7 +9,7 @@ use base::Time;
 use netns::clock::Clock;
 use netns::job::{self, Ended, Job};
 use netns::keeper::{Keeper, Plan, Streams};
-use netns::mounts::View;
+use netns::mounts::MountView;
 use netns::namespace::Namespace;
 use netns::output::{self, Outputs};
 use scenario::model::{Flow, Linux};
@@ -66,7 +66,7 @@ impl Program {
         let plan = Plan {
             words: ["/bin/sh".into(), "-c".into(), command.into()].to_vec(),
             variables,
-            view: View { hosts: None, resolver: Some(around.resolver.clone()) },
+            view: MountView { hosts: None, resolver: Some(around.resolver.clone()) },
             user: around.user.clone(),
             terminal: false,
             apart: true,

@@ -3,8 +3,8 @@
 //! Uses the model's receiving application ([`Sink`]). Unread data wait in the kernel's receive buffer and
 //! close the window.
 
-use super::bulk::{Job, Told};
-use crate::sockets::spec::Slowly;
+use super::bulk::{BulkPlan, BulkResult};
+use crate::sockets::spec::ReadLimit;
 use base::{Span, Time};
 use netns::clock::Clock;
 use netns::sys;
@@ -74,10 +74,10 @@ impl Socket for Inflow<'_> {
 /// bytes have arrived, read or not, as in virtual time.
 pub(crate) fn read(
     stream: &TcpStream,
-    (job, slowly): (Job, Slowly),
+    (job, slowly): (BulkPlan, ReadLimit),
     clock: Clock,
     over: impl Fn() -> bool,
-    told: &mut Told,
+    told: &mut BulkResult,
     mut done: impl FnMut(),
 ) -> io::Result<()> {
     let reading = Reading::new(slowly.bytes_per_second, Span::from_nanos(slowly.pause_ns));

@@ -11,7 +11,7 @@ pub struct EndWork {
     /// The traffic pattern of the flow.
     pub app: App,
     /// Read rate of the receiving application for bulk data; none: unlimited.
-    pub reads: Option<Slowly>,
+    pub reads: Option<ReadLimit>,
     /// Source of random numbers.
     pub draws: Draws,
     /// Most bytes of a message per datagram; none: the workload uses connections.
@@ -50,7 +50,7 @@ impl Draws {
 
 /// Kernel settings of an end or node.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct KernelSettings {
     /// Congestion control.
     pub cc: Option<String>,
     /// Largest IP packet, bytes.
@@ -59,24 +59,27 @@ pub struct Setting {
     pub sysctl: Vec<(String, String)>,
 }
 
-impl From<&Linux> for Setting {
-    fn from(linux: &Linux) -> Setting {
-        Setting { cc: linux.cc.clone(), mtu: linux.mtu, sysctl: linux.sysctl.clone() }
+impl From<&Linux> for KernelSettings {
+    fn from(linux: &Linux) -> KernelSettings {
+        KernelSettings { cc: linux.cc.clone(), mtu: linux.mtu, sysctl: linux.sysctl.clone() }
     }
 }
 
 /// Rate limit of a receiving application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slowly {
+pub struct ReadLimit {
     /// Bytes per second; none: unlimited.
     pub bytes_per_second: Option<u64>,
     /// Pause after the connection is established, ns.
     pub pause_ns: u64,
 }
 
-impl From<Reads> for Slowly {
-    fn from(reads: Reads) -> Slowly {
-        Slowly { bytes_per_second: reads.rate.map(|rate| rate.bps() / 8), pause_ns: reads.pause.as_nanos() }
+impl From<Reads> for ReadLimit {
+    fn from(reads: Reads) -> ReadLimit {
+        ReadLimit {
+            bytes_per_second: reads.rate.map(|rate| rate.bps() / 8),
+            pause_ns: reads.pause.as_nanos(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! With offloads, the kernel hands over frames with incomplete checksums and frames of up to 64 kB. They are
 //! completed and segmented here, as the card would do.
 
-use super::{Tally, Way};
+use super::{NamedTunnel, Tally};
 use crate::Error;
 use base::wire::frame::{Framing, is_between_neighbours};
 use base::wire::offload;
@@ -60,7 +60,7 @@ fn fit(name: &str) -> Result<Link, Error> {
 }
 
 /// Opens both interfaces.
-pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Way>, Error> {
+pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<NamedTunnel>, Error> {
     let [a, b] = names;
     let (one, other) = (fit(a)?, fit(b)?);
     if one.index == other.index {
@@ -93,7 +93,7 @@ pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Wa
         })
     };
     let sockets = [open(a, &one)?, open(b, &other)?];
-    let mut ends: Vec<Way> = Vec::new();
+    let mut ends: Vec<NamedTunnel> = Vec::new();
     let copies = sockets.each_ref().map(|socket| socket.try_clone().map(OwnedFd::from));
     let [to_one, to_other] = copies;
     for (((name, socket), other), tally) in

@@ -4,7 +4,7 @@
 //! each interface, or the use of each line. It changes no addresses, routes, queues or rules of the host.
 
 mod interface;
-mod line;
+mod serial_line;
 
 use crate::Error;
 use crate::driver::{Gateway, Kind};
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Name and device of an opened end.
-type Way = (String, Box<dyn Tunnel>);
+type NamedTunnel = (String, Box<dyn Tunnel>);
 
 /// Counters of an end, beside those of frames on the path.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ pub struct WireFacts {
 }
 
 /// An opened end.
-struct Open {
+struct OpenEnd {
     node: usize,
     name: String,
     door: ElementId,
@@ -86,7 +86,7 @@ struct Open {
 
 /// Both ends of the wire of a model; empty without a wire.
 #[derive(Default)]
-pub(crate) struct Ends(Vec<Open>);
+pub(crate) struct Ends(Vec<OpenEnd>);
 
 impl Ends {
     /// Opens both ends and adds their gateways.
@@ -106,13 +106,13 @@ impl Ends {
         let tallies: [Arc<Tally>; 2] = Default::default();
         let opened = match (one, other) {
             (Wire::Interface(one), Wire::Interface(other)) => interface::both([one, other], &tallies)?,
-            _ => line::both([one, other], &tallies)?,
+            _ => serial_line::both([one, other], &tallies)?,
         };
         let mut ends = Vec::new();
         let places = [(a, one_door), (b, other_door)];
         for (((node, door), (name, device)), tally) in places.into_iter().zip(opened).zip(tallies) {
             gateways.push(Gateway { door, device: Device::tunnel(device), kind: Kind::Wire });
-            ends.push(Open { node, name, door, tally });
+            ends.push(OpenEnd { node, name, door, tally });
         }
         Ok(Ends(ends))
     }
@@ -130,7 +130,7 @@ impl Ends {
 
     /// Current facts of both ends.
     pub(crate) fn facts(&self, model: &Model, network: &Network) -> Vec<WireFacts> {
-        let one = |end: &Open| {
+        let one = |end: &OpenEnd| {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let wrong = Wrong::ALL.iter().zip(&end.tally.wrong).map(|(why, n)| (*why, read(n)));
             WireFacts {

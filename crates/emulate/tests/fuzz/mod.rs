@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets of this crate: answers of a link process (docs/link-process.md).
 
 use base::Time;
-use emulate::link_process::answer::{Answers, LONGEST, Said, answer};
+use emulate::link_process::response::{LONGEST, Response, Responses, answer};
 use path::outside::{Arriving, Fate};
 use std::io::{self, Read};
 
@@ -22,14 +22,14 @@ impl Read for Pieces<'_> {
 /// lines come of it however it comes, none too long; a fate is later than the question and reads as it is written.
 pub(crate) fn link_process(bytes: &[u8]) {
     let Some((&[most, number], output)) = bytes.split_first_chunk() else { return };
-    let whole: Vec<Said> = Answers::of(output).collect();
+    let whole: Vec<Response> = Responses::of(output).collect();
     let pieces = Pieces { bytes: output, most: usize::from(most).max(1) };
-    assert!(Answers::of(pieces).eq(whole.iter().cloned()));
+    assert!(Responses::of(pieces).eq(whole.iter().cloned()));
     let before_last = whole.len().saturating_sub(1);
-    assert!(whole.iter().take(before_last).all(|said| matches!(said, Said::Line(_))));
+    assert!(whole.iter().take(before_last).all(|said| matches!(said, Response::Line(_))));
     let packet = Arriving { at: Time::from_nanos(1000), number: number.into(), size: 40, flow: 0 };
     for said in whole {
-        let Said::Line(line) = said else { continue };
+        let Response::Line(line) = said else { continue };
         // A byte that is no UTF-8 becomes three.
         assert!(line.len() as u64 <= 3 * LONGEST);
         let again = match answer(&line, &packet) {

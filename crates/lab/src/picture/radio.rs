@@ -19,7 +19,7 @@ const DOTS: [(&str, Ink); 3] =
 
 /// State of one bearer direction while its trace is read.
 #[derive(Default)]
-struct Way {
+struct BearerDirection {
     requested: Option<f64>,
     stalled: Option<f64>,
     /// LLC frames outstanding, and the time of the last arrival.
@@ -41,7 +41,7 @@ struct Change {
 
 struct Bearer<'a> {
     name: &'a str,
-    ways: [Way; 2],
+    ways: [BearerDirection; 2],
     change: Option<Change>,
     rows: Vec<Layer>,
 }

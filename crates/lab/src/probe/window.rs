@@ -49,7 +49,7 @@ const SECONDS: [(&str, f64); 8] = [
 ];
 
 /// Flow under observation.
-pub(super) struct Sight {
+pub(super) struct FlowTrace {
     /// Element of the data's sender.
     pub(super) from: u32,
     /// The flow.
@@ -61,7 +61,7 @@ pub(super) struct Sight {
 }
 
 /// Measures the probes in the records of one repetition.
-pub(super) fn take(records: &[Record], sight: &Sight, verdicts: &[Retransmission], out: &mut Readings) {
+pub(super) fn take(records: &[Record], sight: &FlowTrace, verdicts: &[Retransmission], out: &mut Readings) {
     let own: Vec<&Record> = records.iter().filter(|r| r.source.0 == sight.from).collect();
     timeouts(&own, verdicts, out);
     repair(&own, out);
@@ -128,7 +128,7 @@ fn repair(own: &[&Record], out: &mut Readings) {
 }
 
 /// Largest cwnd of slow start after the event, and the losses until its end.
-fn slow_start(records: &[Record], sight: &Sight, event: f64, out: &mut Readings) {
+fn slow_start(records: &[Record], sight: &FlowTrace, event: f64, out: &mut Readings) {
     let (mut largest, mut lost) = (0.0f64, 0.0);
     for r in records.iter().filter(|r| r.t.as_secs_f64() > event) {
         match r.event {

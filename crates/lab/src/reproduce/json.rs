@@ -1,6 +1,6 @@
 //! JSON document of `reproduce --json`.
 
-use super::today::{COUNTERS, METRICS, Today};
+use super::today::{COUNTERS, KernelComparison, METRICS};
 use super::{Reproduced, Totals};
 use results::stats::Summary;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ fn experiment(r: &Reproduced) -> Value {
     })
 }
 
-fn today(today: &Today) -> Value {
+fn today(today: &KernelComparison) -> Value {
     let metrics = |all: &[Option<Summary>]| -> serde_json::Map<String, Value> {
         METRICS.iter().zip(all).map(|(metric, summary)| (metric.name().to_owned(), json!(summary))).collect()
     };

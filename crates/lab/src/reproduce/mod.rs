@@ -159,7 +159,7 @@ pub struct Reproduced {
     /// Number of its runs, shared ones included.
     pub runs: u64,
     /// Comparison with current Linux kernels, if requested and possible.
-    pub today: Option<today::Today>,
+    pub today: Option<today::KernelComparison>,
 }
 
 /// Why an experiment could not be run.

@@ -1,6 +1,6 @@
 //! HTML page of reproduced experiments: published and measured values, verdicts, claims, pictures.
 
-use super::today::{COUNTERS, Today};
+use super::today::{COUNTERS, KernelComparison};
 use super::{Reproduced, Totals, Value};
 use report::{Bar, BarGroup, Bars, Cell, Item, Page, Section, State, Strip, Table};
 use results::stats::Summary;
@@ -87,7 +87,7 @@ pub fn linux(v: &Value, decimals: usize) -> String {
 }
 
 /// Description of the table of all cells.
-pub fn about(today: &Today) -> String {
+pub fn about(today: &KernelComparison) -> String {
     let of = match today.repetitions {
         1 => "one repetition of each".to_owned(),
         n => format!("means of the first {n} repetitions of each"),
@@ -100,7 +100,7 @@ pub fn about(today: &Today) -> String {
 }
 
 /// Table of all cells with the study's sender and with kernels: heads and rows.
-pub fn beside(r: &Reproduced, today: &Today) -> (Vec<String>, Vec<Vec<String>>) {
+pub fn beside(r: &Reproduced, today: &KernelComparison) -> (Vec<String>, Vec<Vec<String>>) {
     let mut columns = r.experiment.cell_heads();
     let flows = today.rows.iter().any(|row| row.flow.is_some());
     if flows {

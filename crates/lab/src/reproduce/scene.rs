@@ -9,14 +9,14 @@ use report::Picture;
 use scenario::Model;
 
 /// Picture of an experiment: heading, model, repetition, flow.
-pub(super) type Scene<'a> = (&'a str, &'a Model, u64, usize);
+pub(super) type PictureRequest<'a> = (&'a str, &'a Model, u64, usize);
 
 /// All pictures of an experiment.
 pub(super) fn scenes<'a>(
     experiment: &'a Experiment,
     grid: &'a Grid,
     claims: &[ClaimResult],
-) -> Result<Vec<Scene<'a>>, ReproduceError> {
+) -> Result<Vec<PictureRequest<'a>>, ReproduceError> {
     let mut all = Vec::new();
     for spec in &experiment.picture {
         let labels: Vec<&str> = spec.cell.split('/').filter(|l| !l.is_empty()).collect();
@@ -44,7 +44,7 @@ pub(super) fn pictures(
     claims: &[ClaimResult],
     jobs: usize,
 ) -> Result<Vec<(String, Picture)>, ReproduceError> {
-    let draw = |(title, model, repetition, flow): &Scene<'_>| {
+    let draw = |(title, model, repetition, flow): &PictureRequest<'_>| {
         ((*title).to_owned(), picture(model, *repetition, *flow))
     };
     Ok(on_all_threads(jobs, &scenes(experiment, grid, claims)?, draw))

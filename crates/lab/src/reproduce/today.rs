@@ -33,18 +33,18 @@ const MTU: u32 = 1500;
 
 /// Comparison of an experiment with kernels.
 #[derive(Clone, Debug)]
-pub struct Today {
+pub struct KernelComparison {
     /// Kernel release.
     pub release: String,
     /// Repetitions of each cell, the first ones of the experiment.
     pub repetitions: u32,
     /// One row per cell and flow.
-    pub rows: Vec<Beside>,
+    pub rows: Vec<FlowComparison>,
 }
 
 /// One flow of one cell with the study's sender and with a kernel, over equal repetitions.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct FlowComparison {
     /// Labels of the cell.
     pub labels: Vec<String>,
     /// Name of the flow, if there are several.
@@ -171,7 +171,7 @@ impl Laboratory<'_> {
     }
 
     /// Table of all cells with the study's sender and with kernels.
-    pub(super) fn today(&self, grid: &Grid, today: &Grid) -> Result<Today, ReproduceError> {
+    pub(super) fn today(&self, grid: &Grid, today: &Grid) -> Result<KernelComparison, ReproduceError> {
         let release = self.control.player.map(|player| player.release()).unwrap_or_default();
         let repetitions = today.repetitions();
         let mut rows = Vec::new();
@@ -192,7 +192,7 @@ impl Laboratory<'_> {
                     let sum: u64 = each.map(|counters| counters.get(*name).copied().unwrap_or(0)).sum();
                     sum as f64 / counted.len().max(1) as f64
                 };
-                rows.push(Beside {
+                rows.push(FlowComparison {
                     labels: labels.clone(),
                     flow: (model.flows.len() > 1).then(|| flow.name.clone()),
                     study: of(grid)?,
@@ -201,7 +201,7 @@ impl Laboratory<'_> {
                 });
             }
         }
-        Ok(Today { release, repetitions: repetitions as u32, rows })
+        Ok(KernelComparison { release, repetitions: repetitions as u32, rows })
     }
 }
 

@@ -15,11 +15,11 @@ pub struct Cells {
     /// other axes.
     held: Vec<Prepared>,
     /// Source of the cells of a larger grid.
-    grid: Option<Grown>,
+    grid: Option<LazyGrid>,
 }
 
 /// A grid with more than [`HELD`] cells.
-struct Grown {
+struct LazyGrid {
     scenario: Scenario,
     seed: Option<u64>,
     cells: usize,
@@ -44,7 +44,7 @@ impl Cells {
         }
         let held = looks(scenario).map(|index| prepared(scenario, seed, index)).collect::<Result<_, _>>()?;
         let cells = usize::try_from(count).unwrap_or(usize::MAX);
-        Ok(Cells { held, grid: Some(Grown { scenario: scenario.clone(), seed, cells }) })
+        Ok(Cells { held, grid: Some(LazyGrid { scenario: scenario.clone(), seed, cells }) })
     }
 
     /// Builds all cells of a scenario, in any number.

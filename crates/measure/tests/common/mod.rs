@@ -2,11 +2,11 @@
 
 use base::Span;
 use measure::Error;
-use measure::client::{Config, Listener};
+use measure::client::{Config, Observer};
 use measure::entry::Entry;
 use measure::plan::{Plan, Step, Test};
 use measure::server::{self, Event, Server};
-use measure::serving::Rules;
+use measure::server_protocol::ServerLimits;
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Default)]
 pub(crate) struct Memory(pub(crate) Mutex<Vec<Entry>>);
 
-impl Listener for Memory {
+impl Observer for Memory {
     fn entry(&self, entry: &Entry) -> Result<(), Error> {
         self.0.lock().unwrap().push(entry.clone());
         Ok(())
@@ -27,7 +27,7 @@ impl Listener for Memory {
 pub(crate) fn serving(address: SocketAddr, token: Option<&str>) -> server::Config {
     server::Config {
         addresses: vec![address],
-        rules: Rules { token: token.map(str::to_owned), bytes: 0, lasts: None },
+        rules: ServerLimits { token: token.map(str::to_owned), bytes: 0, lasts: None },
         most: 16,
         window: None,
         pause: Span::from_secs(1),

@@ -4,11 +4,11 @@
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
 use base::{Span, Time};
-use measure::asking::{Asking, Request};
-use measure::flow::Out;
+use measure::client_protocol::{ClientProtocol, Request};
+use measure::flow::Output;
 use measure::message::{Amount, Direction, Job};
 use measure::probe;
-use measure::serving::{Identity, Rules, Serving};
+use measure::server_protocol::{Identity, ServerLimits, ServerProtocol};
 use measure::summary::Outcome;
 
 /// The first byte says who hears the rest and how it is cut; the others are what a peer says.
@@ -18,13 +18,13 @@ pub(crate) fn measure(bytes: &[u8]) {
     let _ = probe::read(said);
     match first & 7 {
         0..4 => {
-            let rules = Rules {
+            let rules = ServerLimits {
                 token: (first & 1 == 1).then(|| "w".to_owned()),
                 bytes: u64::from(first & 2) << 20,
                 lasts: None,
             };
             let identity = Identity { key: 1, port: 1, name: "n".to_owned() };
-            server(Serving::new(rules, identity, Span::from_secs(1)), said, cut);
+            server(ServerProtocol::new(rules, identity, Span::from_secs(1)), said, cut);
         }
         kind => {
             let job = match kind {
@@ -38,7 +38,7 @@ pub(crate) fn measure(bytes: &[u8]) {
     }
 }
 
-fn server(mut serving: Serving, said: &[u8], cut: usize) {
+fn server(mut serving: ServerProtocol, said: &[u8], cut: usize) {
     let mut now = Time::ZERO;
     for piece in said.chunks(cut) {
         let refused = serving.on_bytes(now, piece).is_err();
@@ -47,10 +47,10 @@ fn server(mut serving: Serving, said: &[u8], cut: usize) {
         for _ in 0..64 {
             now += Span::from_millis(20);
             match serving.next_out(now) {
-                Some(Out::Bytes(bytes)) => {
+                Some(Output::Bytes(bytes)) => {
                     assert!(bytes.len() <= 1 << 19, "a message of {} bytes", bytes.len())
                 }
-                Some(Out::Payload(n)) => assert!(n > 0, "nothing to send"),
+                Some(Output::Payload(n)) => assert!(n > 0, "nothing to send"),
                 None => break,
             }
         }
@@ -78,7 +78,7 @@ fn client(job: Job, said: &[u8], cut: usize) {
         owed: if said.len() % 2 == 1 { vec![1, 2] } else { Vec::new() },
         threshold: Span::from_secs(1),
     };
-    let mut asking = Asking::new(request);
+    let mut asking = ClientProtocol::new(request);
     let mut now = Time::ZERO;
     for piece in said.chunks(cut) {
         now += Span::from_millis(20);

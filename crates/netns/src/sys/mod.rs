@@ -233,14 +233,14 @@ pub fn deepen(fd: RawFd) {
 }
 
 /// Set of descriptors to poll.
-pub struct Waiting {
+pub struct PollSet {
     fds: Vec<libc::pollfd>,
 }
 
-impl Waiting {
+impl PollSet {
     /// Polls these for reading.
-    pub fn new(fds: impl Iterator<Item = RawFd>) -> Waiting {
-        Waiting { fds: fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
+    pub fn new(fds: impl Iterator<Item = RawFd>) -> PollSet {
+        PollSet { fds: fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
     }
     /// Enables or disables polling one of them for writing.
     pub fn also_to_write(&mut self, at: usize, wanted: bool) {
@@ -281,7 +281,7 @@ pub fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
 
 /// Readiness of a descriptor; errors set both.
 #[derive(Clone, Copy, Debug)]
-pub struct Ready {
+pub struct PollResult {
     /// Readable.
     pub read: bool,
     /// Writable.
@@ -289,7 +289,7 @@ pub struct Ready {
 }
 
 /// Waits until one is readable, or writable where requested, at most `most`; returns the readiness of each.
-pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec<Ready> {
+pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec<PollResult> {
     let events = |write: bool| if write { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
     let mut all: Vec<libc::pollfd> =
         files.map(|(fd, write)| libc::pollfd { fd, events: events(write), revents: 0 }).collect();
@@ -305,7 +305,7 @@ pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec
     let ready = |entry: &libc::pollfd| {
         let wrong = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
         let has = |event: libc::c_short| wrong || entry.revents & event != 0;
-        Ready { read: has(libc::POLLIN), write: has(libc::POLLOUT) }
+        PollResult { read: has(libc::POLLIN), write: has(libc::POLLOUT) }
     };
     all.iter().map(ready).collect()
 }

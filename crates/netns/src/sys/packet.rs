@@ -24,7 +24,7 @@ pub struct Unfinished {
 
 /// A received frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Came {
+pub struct ReceivedFrame {
     /// Length in bytes.
     pub length: usize,
     /// Offloads that the kernel left to the receiver.
@@ -77,12 +77,12 @@ pub fn open(index: i32) -> io::Result<File> {
 
 /// Buffer for control messages.
 #[repr(align(8))]
-struct Beside([u8; 128]);
+struct AuxData([u8; 128]);
 
 /// Receives the next frame.
-pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<Came> {
+pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
     let mut head = [0u8; HEAD];
-    let mut beside = Beside([0; 128]);
+    let mut beside = AuxData([0; 128]);
     // SAFETY: all bytes zero is a value of these plain structures.
     let (mut from, mut message): (libc::sockaddr_ll, libc::msghdr) = unsafe { std::mem::zeroed() };
     let mut parts = [
@@ -124,7 +124,7 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<Came> {
             record = libc::CMSG_NXTHDR(&raw const message, record);
         }
     }
-    Ok(Came { length, unfinished, ours: from.sll_pkttype == libc::PACKET_HOST })
+    Ok(ReceivedFrame { length, unfinished, ours: from.sll_pkttype == libc::PACKET_HOST })
 }
 
 /// Sends a frame.

@@ -124,6 +124,10 @@ impl Default for Demand {
 pub struct Delays {
     /// From the server side to the SGSN, with GTP from the GGSN.
     pub core: Span,
+    /// Rate of Gn between GGSN and SGSN, each direction; `None`: unlimited.
+    pub gn_rate: Option<Rate>,
+    /// GTP, UDP and IP headers of each packet on Gn, octets.
+    pub gn_overhead: u32,
     /// Abis and PCU processing between radio interface and PCU.
     pub abis: Span,
     /// Processing in the terminal.
@@ -250,6 +254,8 @@ pub struct CellConfig {
     pub bucket: Option<Bucket>,
     /// Calls and further packet users of the cell.
     pub load: Option<CellLoad>,
+    /// Rate of Abis in each direction, which all timeslots share; `None`: unlimited.
+    pub abis: Option<Rate>,
     /// Its mobiles, at most 32.
     pub users: Vec<UserConfig>,
 }
@@ -257,6 +263,6 @@ pub struct CellConfig {
 impl CellConfig {
     /// A cell of eight timeslots.
     pub fn of(users: Vec<UserConfig>) -> Self {
-        CellConfig { slots: 8, turn: 1, bucket: None, load: None, users }
+        CellConfig { slots: 8, turn: 1, bucket: None, load: None, abis: None, users }
     }
 }

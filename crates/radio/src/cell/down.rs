@@ -132,9 +132,9 @@ pub(super) fn note_empty(
     });
 }
 
-/// Sends a downlink block of a mobile on a timeslot.
+/// Sends a downlink block of a mobile on a timeslot; returns its coding scheme.
 #[inline]
-pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
+pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) -> Scheme {
     air.down[slot].used += 1;
     let me = user.me;
     let polls_here = user.answers_on(slot);
@@ -142,7 +142,8 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     let repeat = d.may_repeat(n) || user.poll_due && polls_here;
     d.sent_at = n;
     let Some(block) = d.sender.next(n, d.scheme, repeat) else {
-        return empty(user, air, side, slot, n);
+        empty(user, air, side, slot, n);
+        return Scheme::Cs1;
     };
     d.busy += 1;
     match block.first.reason {
@@ -193,6 +194,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         let reserved = poll(user, air, slot, n, arrived);
         side.content(|log| log.polled(reserved));
     }
+    block.scheme
 }
 
 /// Sends a dummy block, which keeps a TBF, with a poll, so that the mobile can request an uplink TBF.

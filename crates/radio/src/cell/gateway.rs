@@ -12,7 +12,7 @@ impl User {
     /// A packet for the mobile enters; returns its arrival time at the SGSN.
     pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
         self.down.counts.offered += u64::from(packet.size);
-        let at = now + self.delays.core;
+        let at = self.beyond_gn(&packet, now, 0);
         self.core.push_back((at, packet));
         self.advance_down(now, side);
         at
@@ -158,7 +158,15 @@ impl User {
         let start = t.max(self.gb_up_free);
         let octets = u64::from(packet.size + self.gb.gb_overhead);
         self.gb_up_free = start + self.gb.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
-        self.gb_up_free + self.gb.gb_delay + self.delays.core
+        self.beyond_gn(packet, self.gb_up_free + self.gb.gb_delay, 1)
+    }
+
+    /// Time at which a packet that enters Gn at `t`, down or up, leaves the core network.
+    fn beyond_gn(&mut self, packet: &Packet, t: Time, way: usize) -> Time {
+        let Some(rate) = self.delays.gn_rate else { return t + self.delays.core };
+        let octets = u64::from(packet.size + self.delays.gn_overhead);
+        self.gn_free[way] = t.max(self.gn_free[way]) + rate.span_of(octets);
+        self.gn_free[way] + self.delays.core
     }
 
     /// Time at which a downlink packet, complete at the mobile at `t`, leaves the terminal.

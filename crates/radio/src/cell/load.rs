@@ -7,43 +7,9 @@
 use super::Air;
 use super::config::CellLoad;
 use super::user::User;
-use crate::tdma::{BLOCKS_PER_SECOND, Tick};
-use base::Span;
-use base::rng::{Seed, Stream};
-
-/// Poisson arrivals with exponential durations.
-struct Crowd {
-    stream: Stream,
-    /// Mean interarrival time in ticks, infinite without arrivals; below, mean duration in ticks.
-    between: f64,
-    stay: f64,
-    next: Tick,
-}
-
-impl Crowd {
-    fn new(mean: f64, stays: Span, stream: Stream) -> Crowd {
-        let stay = stays.as_secs_f64() * BLOCKS_PER_SECOND as f64;
-        let mut crowd = Crowd { stream, between: stay / mean, stay, next: 0 };
-        crowd.next = if mean > 0.0 { crowd.draw(crowd.between) } else { Tick::MAX };
-        crowd
-    }
-
-    fn draw(&mut self, mean: f64) -> Tick {
-        let ticks = -mean * libm::log(self.stream.uniform());
-        ticks.min(f64::from(Tick::MAX / 4)) as Tick + 1
-    }
-
-    /// The next arrival up to `now`: its time and its departure.
-    fn arrival(&mut self, now: Tick) -> Option<(Tick, Tick)> {
-        let at = self.next;
-        if at > now {
-            return None;
-        }
-        let (gap, stay) = (self.draw(self.between), self.draw(self.stay));
-        self.next = at.saturating_add(gap);
-        Some((at, at.saturating_add(stay)))
-    }
-}
+use crate::crowd::Crowd;
+use crate::tdma::Tick;
+use base::rng::Seed;
 
 /// State of the cell's load.
 pub(super) struct Load {
@@ -147,6 +113,7 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Span;
 
     fn load(calls: f64, users: f64) -> Load {
         let config = CellLoad {

@@ -15,11 +15,13 @@
 //! | `counts` | counters |
 //! | `display` | serving cell of a mobile, as its engineering mode shows it |
 //! | `load` | calls and other packet users of the cell |
+//! | `abis` | capacity between PCU and base station |
 //! | `traffic` | traffic classes |
 //! | `gateway` | core network, SGSN queue and Gb, terminal |
 //! | `content` | log of what blocks and frames carry, for captures |
 //! | `element` | the network element |
 
+mod abis;
 mod abm;
 mod changes;
 pub mod config;
@@ -37,9 +39,11 @@ mod up;
 mod user;
 
 use crate::bssgp::CellBucket;
+use crate::coding::Scheme;
 use crate::llc::Segmentation;
 use crate::mac::ring::Ring;
 use crate::tdma::{self, Tick};
+use abis::Abis;
 use base::event::Event;
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
@@ -193,6 +197,19 @@ fn timeslots(mut set: u8) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The same, beginning with a timeslot and ending before it.
+fn timeslots_from(set: u8, from: usize) -> impl Iterator<Item = usize> {
+    let before = (1 << from) - 1;
+    timeslots(set & !before).chain(timeslots(set & before))
+}
+
+/// Takes the capacity of a block from Abis, if it has a limit.
+fn take(abis: &mut Option<[Abis; 2]>, scheme: Scheme, way: usize) {
+    if let Some(abis) = abis {
+        abis[way].take(scheme, way);
+    }
+}
+
 /// An uplink block that a poll reserved for a report.
 #[derive(Clone, Copy, Default)]
 struct Reservation {
@@ -249,6 +266,8 @@ pub struct Cell {
     air: Air,
     side: Side,
     load: Option<Load>,
+    /// Capacity of Abis, downlink and uplink.
+    abis: Option<[Abis; 2]>,
     /// Next tick with possible activity.
     next: Option<Tick>,
     /// First tick that was not executed.
@@ -274,7 +293,8 @@ impl Cell {
             user.begin(safe, &mut air, &mut side);
         }
         let next = users.iter().map(|u| u.due).min().filter(|t| *t < Tick::MAX);
-        Cell { turn: config.turn.max(1), users, air, side, load, next, done: 0 }
+        let abis = config.abis.map(|rate| [Abis::new(rate); 2]);
+        Cell { turn: config.turn.max(1), users, air, side, load, abis, next, done: 0 }
     }
 
     /// A packet enters, to a mobile or from it.
@@ -296,7 +316,10 @@ impl Cell {
     fn tick(&mut self, n: Tick) {
         let t = tdma::start_of(n);
         self.done = n + 1;
-        let Cell { users, air, side, turn, load, .. } = self;
+        let Cell { users, air, side, turn, load, abis, .. } = self;
+        // Where Abis is short, each timeslot is the first one in its turn.
+        let from = if abis.is_some() { n as usize % air.down.len() } else { 0 };
+        abis.iter_mut().flatten().for_each(|way| way.begin(n));
         if let Some(load) = load {
             load.advance(n);
         }
@@ -305,7 +328,10 @@ impl Cell {
         }
         // Calls and other users consume blocks of every timeslot.
         let all = if load.is_some() { u8::MAX >> (8 - air.down.len()) } else { 0 };
-        for s in timeslots(all | air.in_use[0] | air.controlled) {
+        for s in timeslots_from(all | air.in_use[0] | air.controlled, from) {
+            if abis.as_ref().is_some_and(|abis| !abis[0].is_open()) {
+                break;
+            }
             let control = air.control[s].front().is_some_and(|c| c.ready <= n);
             if let Some(load) = load
                 && load.withholds(air, users, (s, false), n, control)
@@ -314,13 +340,15 @@ impl Cell {
             }
             if control {
                 down::control(users, air, side, s, n);
+                take(abis, Scheme::Cs1, 0);
             } else if !air.down[s].ring.is_empty()
                 && let Some(m) = air.down[s].next(users, *turn, |u| u.down_priority(n, s))
             {
-                down::block(&mut users[usize::from(m)], air, side, s, n);
+                let scheme = down::block(&mut users[usize::from(m)], air, side, s, n);
+                take(abis, scheme, 0);
             }
         }
-        for s in timeslots(all | air.in_use[1] | air.polled[n as usize % RESERVED]) {
+        for s in timeslots_from(all | air.in_use[1] | air.polled[n as usize % RESERVED], from) {
             let reserved = air.take_reservation(s, n);
             if let Some(load) = load
                 && load.withholds(air, users, (s, true), n, reserved.of > 0)
@@ -333,10 +361,14 @@ impl Cell {
             if reserved.of > 0 {
                 air.up[s].used += 1;
                 up::polled(&mut users[usize::from(reserved.of) - 1], side, s, n, reserved.heard);
+                take(abis, Scheme::Cs1, 1);
+            } else if abis.as_ref().is_some_and(|abis| !abis[1].is_open()) {
+                // The network grants no block that it could not carry.
             } else if !air.up[s].ring.is_empty()
                 && let Some(m) = air.up[s].next(users, *turn, |u| u.up_priority(n))
             {
                 up::block(&mut users[usize::from(m)], air, side, s, n);
+                take(abis, users[usize::from(m)].up.scheme, 1);
             }
         }
         let mut next = Tick::MAX;

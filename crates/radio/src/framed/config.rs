@@ -1,5 +1,7 @@
 //! Configuration of framed bearers, by kind.
 
+use super::circuit::Coding;
+use crate::quality::Steps;
 use crate::rlc::Numbering;
 use base::dist::Dist;
 use base::{Rate, Span, Time};
@@ -70,6 +72,34 @@ pub struct Disconnections {
     pub causes: [f64; 3],
 }
 
+/// Automatic link adaptation of HSCSD ([`super::circuit`]).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Adaptation {
+    /// C/I over time, downlink and uplink, dB.
+    pub c_over_i: [Steps; 2],
+    /// Receiver gain over the minimum of 3GPP TS 45.005, dB.
+    pub gain: f64,
+    /// Measurement period.
+    pub every: Span,
+    /// Hysteresis about the C/I at which the codings are equal, dB.
+    pub hysteresis_db: f64,
+}
+
+/// Calls that compete for the timeslots of a cell with an HSCSD circuit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contention {
+    /// Traffic channels of the cell.
+    pub timeslots: u8,
+    /// Offered voice traffic, Erlang.
+    pub calls: f64,
+    /// Mean length of a call.
+    pub call_lasts: Span,
+    /// Time between upgrades.
+    pub regrade: Span,
+    /// Allocations in place of the wanted one, downlink and uplink, in order of preference.
+    pub fallback: Vec<[u8; 2]>,
+}
+
 /// Configuration of a bearer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FramedConfig {
@@ -105,6 +135,12 @@ pub struct FramedConfig {
     pub buffer: [Option<u64>; 2],
     /// Losses of the circuit.
     pub disconnections: Option<Disconnections>,
+    /// HSCSD: timeslots, downlink and uplink, and their coding without adaptation.
+    pub timeslots: ([u8; 2], Coding),
+    /// HSCSD: automatic link adaptation.
+    pub adaptation: Option<Adaptation>,
+    /// HSCSD: calls that compete for timeslots.
+    pub contention: Option<Contention>,
 }
 
 fn state(name: &str, down: u64, up: u64, error: f64, lasts: Option<Dist>, weight: f64) -> ChannelState {
@@ -138,6 +174,9 @@ impl FramedConfig {
             delay: Span::from_millis(245),
             buffer: [None; 2],
             disconnections: None,
+            timeslots: ([down, up], Coding::F144),
+            adaptation: None,
+            contention: None,
         }
     }
 
@@ -165,6 +204,9 @@ impl FramedConfig {
             delay: Span::from_millis(50),
             buffer: [None; 2],
             disconnections: None,
+            timeslots: ([1; 2], Coding::F144),
+            adaptation: None,
+            contention: None,
         }
     }
 
@@ -192,6 +234,9 @@ impl FramedConfig {
             delay: Span::from_millis(80),
             buffer: [None; 2],
             disconnections: None,
+            timeslots: ([1; 2], Coding::F144),
+            adaptation: None,
+            contention: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Network element of a framed bearer: downlink at port 0, uplink at port 1.
 
+use super::circuit::{self, Circuit};
 use super::config::{Cause, ChannelState, FramedConfig};
 use super::lane::Lane;
 use crate::cell::counts::UserCounts;
@@ -14,6 +15,7 @@ pub struct Framed {
     period: Span,
     cap: Option<Rate>,
     limits: Vec<(Time, [Rate; 2])>,
+    circuit: Option<Circuit>,
     keep: bool,
     lanes: [Lane; 2],
     states: Vec<ChannelState>,
@@ -56,6 +58,13 @@ impl Framed {
             period: config.period,
             cap: config.cap,
             limits: config.limits.clone(),
+            circuit: Circuit::new(
+                config.timeslots.0,
+                (config.timeslots.1, config.states[0].error),
+                config.adaptation.as_ref(),
+                config.contention.as_ref(),
+                circuit::calls(&config.name, seed),
+            ),
             keep: config.keep,
             lanes: [
                 Lane::new(config, config.buffer[0], stream("down")),
@@ -142,10 +151,16 @@ impl Framed {
                 let state = &self.states[self.state];
                 let limit = self.limits.partition_point(|(from, _)| *from <= t).checked_sub(1);
                 let limit = limit.map(|i| self.limits[i].1);
+                let present = self.circuit.as_mut().map(|c| c.at(n as u32));
                 for (i, lane) in self.lanes.iter_mut().enumerate() {
-                    let rate = self.cap.map_or(state.rate[i], |cap| cap.min(state.rate[i]));
+                    let (mut rate, mut error) = (state.rate[i], state.error[i]);
+                    if let Some(present) = present {
+                        (rate, error) = (present[i].rate, present[i].error);
+                        lane.code(present[i].coding);
+                    }
+                    let rate = self.cap.map_or(rate, |cap| cap.min(rate));
                     let rate = limit.map_or(rate, |limit| limit[i].min(rate));
-                    lane.step(n as u32, t, self.period, rate, state.error[i]);
+                    lane.step(n as u32, t, self.period, rate, error);
                 }
             }
             self.next = self.lanes.iter().any(Lane::is_busy).then_some(n + 1);
@@ -178,6 +193,10 @@ impl Framed {
     /// Number of state changes.
     pub fn changes(&self) -> u64 {
         self.changes
+    }
+    /// HSCSD: changes of coding, and of timeslots in the call.
+    pub fn regradings(&self) -> [u64; 2] {
+        self.circuit.as_ref().map_or([0; 2], |c| c.changes)
     }
 }
 

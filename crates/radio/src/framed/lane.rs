@@ -1,7 +1,9 @@
 //! One direction of a framed bearer: queue, frames, reports, retransmission, in-order delivery.
 
+use super::circuit::Coding;
 use super::config::{FramedConfig, Reports};
 use crate::cell::counts::DirectionCounts;
+use crate::coding::Scheme;
 use crate::rlc::poll::{Policy, Poller};
 use crate::rlc::receive::{Part, Receiver, Report};
 use crate::rlc::send::{Reason, Rules, Sender};
@@ -30,6 +32,8 @@ pub(super) struct Lane {
     chance: Stream,
     together: bool,
     octets: u32,
+    /// HSCSD with link adaptation: the present coding.
+    coding: Option<Coding>,
     around: u32,
     feedback: Span,
     delay: Span,
@@ -70,6 +74,7 @@ impl Lane {
             chance,
             together: config.together,
             octets: config.octets,
+            coding: None,
             around: config.around,
             feedback: config.feedback,
             delay: config.delay,
@@ -119,6 +124,11 @@ impl Lane {
         self.inside.len() + self.out.len()
     }
 
+    /// Sets the coding of an HSCSD circuit from this period on.
+    pub(super) fn code(&mut self, coding: Coding) {
+        (self.coding, self.octets) = (Some(coding), coding.octets());
+    }
+
     /// Executes one period at this rate and frame error rate; `tick` counts periods.
     pub(super) fn step(&mut self, tick: u32, now: Time, period: Span, rate: Rate, error: f64) {
         self.hear(tick, now);
@@ -128,9 +138,14 @@ impl Lane {
         let mut fate = None;
         while self.credit >= f64::from(self.octets) {
             let repeat = self.may_repeat(now);
-            let Some(unit) = self.sender.next_octets(tick, self.octets, repeat) else { break };
+            let slow = self.coding == Some(Coding::F96);
+            let scheme = if slow { Scheme::Cs1 } else { Scheme::Cs2 };
+            let Some(unit) = self.sender.next_octets(tick, scheme, self.octets, repeat) else { break };
             spare = false;
-            self.credit -= f64::from(self.octets);
+            // RLP remapping (24.022 section 5.2.3): the data of a frame of TCH/F14.4 fill three of TCH/F9.6.
+            let frames = if slow && unit.first_scheme != scheme { 3 } else { 1 };
+            self.credit -= f64::from(self.octets * frames);
+            let error = if frames == 1 { error } else { 1.0 - libm::pow(1.0 - error, f64::from(frames)) };
             match unit.reason {
                 Reason::New => self.counts.new += 1,
                 Reason::Missing => self.counts.missing += 1,

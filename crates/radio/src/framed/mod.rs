@@ -3,9 +3,10 @@
 //!
 //! One direction is a selective-repeat ARQ over frames of fixed size. Kinds differ in frame, window, report
 //! policy and number of retransmissions. The rate follows the state of the channel: coding and timeslots of
-//! HSCSD, a high-rate channel assigned and released. [`config`] holds the kinds as data, [`element`] the
-//! network element.
+//! HSCSD, a high-rate channel assigned and released. [`config`] holds the kinds as data, [`circuit`] the link
+//! adaptation and timeslots of an HSCSD call, [`element`] the network element.
 
+pub mod circuit;
 pub mod config;
 pub mod element;
 mod lane;

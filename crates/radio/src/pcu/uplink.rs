@@ -131,7 +131,7 @@ impl Uplink {
             None => (tbf.scheme, false),
         };
         let room = scheme.payload() - if named { 4 } else { 0 };
-        let Some(unit) = self.sender.next_octets(now, room, true) else {
+        let Some(unit) = self.sender.next_octets(now, Scheme::Cs1, room, true) else {
             return message::uplink_dummy(tlli);
         };
         if unit.bsn as usize == tbf.kept.len() {

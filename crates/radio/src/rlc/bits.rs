@@ -7,10 +7,12 @@ const WORDS: usize = 16;
 
 /// Ring of up to 1024 bits; the bit of a block is its sequence number modulo the ring's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Bits {
-    words: [u64; WORDS],
-    /// Length less one; the length is a power of two from 64 to 1024.
+    /// Length less one; the length is a power of two from 64 to 1024. It shares a cache line with the first
+    /// words.
     mask: u32,
+    words: [u64; WORDS],
 }
 
 impl Bits {

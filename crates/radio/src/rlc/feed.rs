@@ -82,6 +82,11 @@ impl<T: Copy> Feed<T> {
         self.waiting += u64::from(size);
     }
 
+    /// Reads what [`Feed::cut`] uses, so that it is in the cache; the value has no meaning.
+    #[inline]
+    pub(super) fn prefetch(&self) -> u64 {
+        self.pdus.get(self.at).map_or(0, |p| u64::from(p.last)) + self.waiting
+    }
     /// Octets not yet segmented.
     #[inline]
     pub fn waiting(&self) -> u64 {

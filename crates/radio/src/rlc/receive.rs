@@ -85,6 +85,11 @@ impl Receiver {
         }
     }
 
+    /// Reads what [`Receiver::take`] uses for a block, so that it is in the cache; the value has no meaning.
+    #[inline]
+    pub fn prefetch(&self, bsn: Bsn) -> u64 {
+        u64::from(self.vr) + u64::from(self.received.get(bsn))
+    }
     /// V(R).
     #[inline]
     pub fn vr(&self) -> Bsn {

@@ -178,6 +178,13 @@ impl<T: Copy> Sender<T> {
         self.cuts.get_or_insert_with(|| vec![Cut::default(); blocks]);
     }
 
+    /// Reads what [`Sender::next`] uses for a new block, so that it is in the cache; the value has no meaning.
+    #[inline]
+    pub fn prefetch(&self) -> u64 {
+        let sent = self.states[self.pending.index(self.vs)].sent;
+        let numbers = u64::from(sent) + u64::from(self.pending.get(self.vs)) + self.counts.new;
+        numbers + self.feed.prefetch()
+    }
     /// V(S).
     #[inline]
     pub fn vs(&self) -> Bsn {
@@ -247,13 +254,14 @@ impl<T: Copy> Sender<T> {
         self.next_egprs(now, wanted, preempt, bsn, reason)
     }
 
-    /// Takes the next block of a link with blocks of `octets` octets, without coding schemes.
-    pub fn next_octets(&mut self, now: Tick, octets: u32, preempt: bool) -> Option<Unit> {
+    /// Takes the next block of a link with new blocks of `octets` octets. `scheme` only marks them, for
+    /// [`Unit::first_scheme`].
+    pub fn next_octets(&mut self, now: Tick, scheme: Scheme, octets: u32, preempt: bool) -> Option<Unit> {
         if self.is_stalled() {
             self.counts.stalled += 1;
         }
         let (bsn, reason) = self.choose(preempt)?;
-        self.send_octets(bsn, reason, now, Scheme::Cs1, Part::Whole, octets)
+        self.send_octets(bsn, reason, now, scheme, Part::Whole, octets)
     }
 
     /// Number of transmissions of a block in the window.

@@ -78,7 +78,7 @@ impl Builder<'_> {
             let BearerKind::Gprs(of) = &self.model.bearers[m].kind else { continue };
             if name.is_empty() {
                 (config.slots, config.turn) = (of.timeslots, of.turn);
-                (config.bucket, config.load) = (of.bucket, of.load);
+                (config.bucket, config.load, config.abis) = (of.bucket, of.load, of.abis);
                 name.clone_from(&of.cell);
             }
             let traffic = of.traffic.iter().map(|class| self.traffic(class)).collect();

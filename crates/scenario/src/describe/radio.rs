@@ -14,8 +14,9 @@ pub(super) fn bearer(bearer: &Bearer) -> String {
                     of.cell, of.timeslots, user.class.number, user.down.scheme, user.up.scheme, user.llc.n201,
                 );
             }
+            let abis = of.abis.map_or(String::new(), |rate| format!("; Abis of {rate}"));
             format!(
-                "GPRS bearer in cell `{}`: class {}, {} down with {} timeslots wanted, {} up with {}; RLC {} with a window of {}, LLC {} with frames of {} octets",
+                "GPRS bearer in cell `{}`: class {}, {} down with {} timeslots wanted, {} up with {}; RLC {} with a window of {}, LLC {} with frames of {} octets{abis}",
                 of.cell,
                 user.class.number,
                 user.down.scheme,
@@ -34,7 +35,19 @@ pub(super) fn bearer(bearer: &Bearer) -> String {
                 .iter()
                 .map(|s| format!("{} ({} down, {} up)", s.name, s.rate[0], s.rate[1]))
                 .collect();
-            format!("frames of {} octets each {}; states: {}", of.octets, of.period, states.join(", "))
+            let mut line =
+                format!("frames of {} octets each {}; states: {}", of.octets, of.period, states.join(", "));
+            if of.adaptation.is_some() {
+                line.push_str("; 14.4 or 9.6 kbit/s a timeslot by C/I");
+            }
+            if let Some(contention) = &of.contention {
+                let calls = contention.calls;
+                line.push_str(&format!(
+                    "; {calls} Erlang of calls beside it on {} timeslots",
+                    contention.timeslots
+                ));
+            }
+            line
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Radio bearers of a scenario model: RLC/MAC mobiles in cells, framed ARQ bearers.
 
-use base::Span;
+use base::{Rate, Span};
 use radio::bssgp::Bucket;
 use radio::cell::config::{CellLoad, UserConfig};
 use radio::framed::config::FramedConfig;
@@ -36,6 +36,8 @@ pub struct Gprs {
     pub timeslots: u8,
     /// Block periods for which a timeslot stays with one mobile.
     pub turn: u32,
+    /// Rate of Abis, which the timeslots of the cell share; `None`: unlimited.
+    pub abis: Option<Rate>,
     /// BSSGP flow control of the cell.
     pub bucket: Option<Bucket>,
     /// Calls and further packet users of the cell.

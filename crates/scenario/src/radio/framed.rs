@@ -1,6 +1,7 @@
 //! `radio.hscsd`, `radio.wcdma`, `radio.cdma2000`: grammar and reading of bearers with a channel of their
 //! own.
 
+use super::circuit;
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
@@ -9,6 +10,7 @@ use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, fiel
 use crate::model::Direction;
 use crate::tables::path::hop;
 use base::{Rate, Span, Time};
+use radio::framed::circuit::Coding;
 use radio::framed::config::{ChannelState, Disconnections, FramedConfig, Reports};
 use radio::framed::reach::Spot;
 
@@ -166,6 +168,18 @@ pub(super) static HSCSD: TableShape = table(
         DELAY,
         BUFFERS,
         field("disconnections", Shape::Table(&DISCONNECTION), Need::Optional, "Losses of the circuit."),
+        field(
+            "adaptation",
+            Shape::Table(&circuit::ADAPTATION),
+            Need::Optional,
+            "Automatic link adaptation by C/I, in place of `error` and `state`.",
+        ),
+        field(
+            "contention",
+            Shape::Table(&circuit::CONTENTION),
+            Need::Optional,
+            "Calls that compete for the timeslots: upgrades and downgrades in the call.",
+        ),
     ],
 );
 pub(super) static WCDMA: TableShape = table(
@@ -276,6 +290,24 @@ pub(super) fn hscsd(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
         let rate = |n: u8| Rate::from_bps(10_000 * u64::from(n));
         config.states[0].rate = [rate(down), rate(up)];
         config.states[0].name = "9.6".into();
+        config.timeslots.1 = Coding::F96;
+    }
+    for key in ["adaptation", "contention"] {
+        if r.get(key).is_some() && r.get("state").is_some() {
+            cx.push(
+                Diagnostic::error("conflict", r.place(key), format!("`{key}` beside [[...state]]"))
+                    .also(r.place("state"), "states say rates themselves")
+                    .help(format!("take the states away, or `{key}`")),
+            );
+            return None;
+        }
+    }
+    if let Some(tree) = r.get("adaptation") {
+        config.adaptation = Some(circuit::adaptation(Reader::new(tree, &circuit::ADAPTATION), cx)?);
+    }
+    if let Some(tree) = r.get("contention") {
+        let r = Reader::new(tree, &circuit::CONTENTION);
+        config.contention = Some(circuit::contention(r, [down, up], cx)?);
     }
     config.cap = match r.word("cap")? {
         "a-interface" => Some(Rate::from_bps(64_000)),

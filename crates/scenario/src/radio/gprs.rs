@@ -80,6 +80,8 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
     user.delays = part(r, "delays", &shape::DELAYS, |r| {
         Some(Delays {
             core: r.span("core")?,
+            gn_rate: optional(r, "gn-rate", |r, k| r.rate(k))?,
+            gn_overhead: r.bytes("gn-overhead")?.min(1 << 16) as u32,
             abis: r.span("abis")?,
             terminal: r.span("terminal")?,
             cable: optional(r, "cable", |r, k| r.rate(k))?,
@@ -105,6 +107,7 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
         cell,
         timeslots,
         turn: r.count("turn")? as u32,
+        abis: optional(r, "abis-rate", |r, k| r.rate(k))?,
         bucket: part(r, "sgsn", &shape::SGSN, |r| {
             let size = r.bytes("cell-bucket")?;
             Some(optional(r, "cell-leak", |r, k| r.rate(k))?.map(|leak| Bucket { size, leak }))
@@ -217,7 +220,7 @@ fn quality(tree: &Tree, cx: &Cx<'_>) -> Option<Source> {
 }
 
 /// Reads a file of lines `t_s,value`.
-fn steps(tree: &Tree, least: f64, most: f64, cx: &Cx<'_>) -> Option<Steps> {
+pub(super) fn steps(tree: &Tree, least: f64, most: f64, cx: &Cx<'_>) -> Option<Steps> {
     let source = match cx.text(tree.text()?) {
         Ok(source) => source,
         Err(message) => {

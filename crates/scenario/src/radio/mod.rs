@@ -3,6 +3,7 @@
 //! A hop with `radio` has rate, delay, queues and retransmission of its own, so that the keys for these are
 //! errors.
 
+mod circuit;
 mod framed;
 pub(crate) mod gprs;
 pub(crate) mod real;

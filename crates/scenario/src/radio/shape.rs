@@ -305,6 +305,18 @@ pub(super) static DELAYS: TableShape = table(
     &[
         field("core", SPAN, Need::Default("\"0 s\""), "GGSN to SGSN, and what lies before."),
         field(
+            "gn-rate",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "Rate of Gn between GGSN and SGSN for this mobile, each direction. Without it, unlimited.",
+        ),
+        field(
+            "gn-overhead",
+            Shape::One(Kind::Bytes),
+            Need::Default("\"36 B\""),
+            "Headers of GTP, UDP and IP around each packet on Gn.",
+        ),
+        field(
             "abis",
             SPAN,
             Need::Default("\"20 ms\""),
@@ -353,6 +365,13 @@ pub(super) static GPRS: TableShape = table(
             Shape::One(Kind::Count(1, 8)),
             Need::Default("8"),
             "Timeslots of the cell for packet data.",
+        ),
+        field(
+            "abis-rate",
+            Shape::One(Kind::Rate),
+            Need::Optional,
+            "Rate of Abis in each direction, which the timeslots of the cell share: a radio block takes its octets and 6 more. \
+             The first mobile of the cell says it. Without it, unlimited.",
         ),
         field(
             "turn",

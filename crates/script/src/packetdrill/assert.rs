@@ -1,11 +1,11 @@
 //! Assertions on `tcp_info` in packetdrill scripts.
 //!
-//! Comparisons of what `tcp_info` shows with numbers: `assert tcpi_snd_cwnd == 10, 'message'`. Anything else is not
-//! understood, and says so.
+//! Comparisons of `tcp_info` fields with numbers: `assert tcpi_snd_cwnd == 10, 'message'`. Other statements are
+//! reported as unsupported.
 
 use crate::stage::Stage;
 
-/// A statement that does not hold: what it says, and what is seen.
+/// A failed assertion: its text, and the value seen.
 pub(super) type Broken = (String, String);
 
 /// Checks all statements of a piece of code. `Err` of the outer result: one is not understood.
@@ -28,7 +28,7 @@ pub(super) fn check(code: &str, stage: &Stage) -> Result<Result<(), Broken>, Str
             continue;
         }
         let Some(claim) = statement.strip_prefix("assert") else { return Err(format!("`{statement}`")) };
-        // What follows the first comma is the message.
+        // The text after the first comma is the message.
         let claim = claim.split(',').next().unwrap_or_default().trim();
         let claim = claim.strip_prefix('(').and_then(|c| c.strip_suffix(')')).unwrap_or(claim);
         for part in claim.split(" and ") {
@@ -65,7 +65,7 @@ fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
 /// Linux's words for what a sender is about, by their numbers.
 const STATES: [&str; 5] = ["TCP_CA_Open", "TCP_CA_Disorder", "TCP_CA_CWR", "TCP_CA_Recovery", "TCP_CA_Loss"];
 
-/// What `tcp_info` would show: counts in whole segments, times in microseconds.
+/// Fields of `tcp_info`: counts in whole segments, times in microseconds.
 fn value(name: &str, stage: &Stage) -> Option<f64> {
     let s = &stage.connection.sender;
     let mss = f64::from(s.config().mss);

@@ -60,14 +60,14 @@ pub(super) fn shell(config: &mut Config, command: &str) -> Result<(), String> {
         let file = word.rsplit('/').next().unwrap_or_default();
         match (name, value) {
             (_, None) if file == "defaults.sh" || file == "set_sysctls.py" => {}
-            // What was set is set back at the end.
+            // Scripts that restore settings at the end have no effect here.
             (_, None) if file.starts_with("sysctl_restore_") => {}
             ("sysctl" | "sysctls", None) => {}
             (_, None) if word.starts_with('-') => {}
             ("tcp_sack", Some(v)) => config.set("sack", switch(v))?,
             ("tcp_timestamps", Some(v)) => config.set("timestamps", switch(v))?,
             ("tcp_dsack", Some(v)) => config.set("dsack", switch(v))?,
-            // The handshake says.
+            // Negotiated in the handshake.
             ("tcp_ecn", Some(_)) => {}
             ("tcp_early_retrans", Some(v)) => config.set("tail-loss-probe", switch(v))?,
             ("tcp_recovery", Some("0")) => config.set("recovery", "rfc6675")?,

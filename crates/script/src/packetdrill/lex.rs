@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         Some(c)
     }
 
-    /// Goes on by so many bytes, which end a character.
+    /// Advances by this number of bytes, up to a character boundary.
     fn skip(&mut self, bytes: usize) {
         let end = self.at + bytes;
         while self.at < end {
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         self.take_while(|c| c == ' ' || c == '\t' || c == '\r');
     }
 
-    /// Skips blanks, ends of lines and comments; what comments say to us is handed over.
+    /// Skips blanks, ends of lines and comments; comments addressed to williwaw are passed on.
     pub(super) fn space(&mut self, mut said: impl FnMut(&'a str, usize)) -> Result<(), Unreadable> {
         loop {
             self.take_while(char::is_whitespace);

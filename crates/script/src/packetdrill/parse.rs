@@ -12,7 +12,7 @@ pub struct Script {
     pub options: Vec<(String, String, usize)>,
     /// `// williwaw: key = value` comments, with their line numbers.
     pub choices: Vec<(String, String, usize)>,
-    /// What happens, in order.
+    /// Events, in order.
     pub lines: Vec<Line>,
 }
 
@@ -21,13 +21,13 @@ pub struct Script {
 pub struct Line {
     /// Its number, from 1.
     pub number: usize,
-    /// When.
+    /// Time.
     pub when: When,
-    /// What.
+    /// Event.
     pub action: Action,
 }
 
-/// When, in seconds.
+/// Time of an event, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
     /// So long after the line before.
@@ -42,7 +42,7 @@ pub enum When {
     Between(f64, f64),
 }
 
-/// What happens or must happen.
+/// Event or expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// The application calls.
@@ -66,7 +66,7 @@ pub struct Syscall {
     pub name: String,
     /// Its arguments, as written.
     pub args: Vec<String>,
-    /// What it returns, as written, without what follows the number.
+    /// Return value as written, without the text after the number.
     pub result: String,
 }
 
@@ -93,7 +93,7 @@ pub struct Packet {
     pub ack: Option<u64>,
     /// `win N`, as on the wire.
     pub win: Option<u64>,
-    /// TCP options; nothing if the script says `<...>`, whatever they are.
+    /// TCP options; none if the script has `<...>`, which matches any.
     pub options: Option<Vec<TcpOption>>,
 }
 
@@ -118,7 +118,7 @@ pub enum TcpOption {
     Other(String),
 }
 
-/// What introduces a choice of ours in a comment.
+/// Prefix of an option of this program in a comment.
 const OURS: &str = "williwaw:";
 
 impl Script {

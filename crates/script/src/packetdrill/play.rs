@@ -16,16 +16,16 @@ use transport::tcp::{Config, Role, ecn};
 
 /// t = 0 of a script on the stage's clock.
 const ORIGIN: Time = Time::from_nanos(1_000_000_000_000);
-/// How early or late something may be, unless the script says otherwise.
+/// Default tolerance of times, early or late.
 const TOLERANCE: Span = Span::from_millis(4);
-/// How long `*` waits.
+/// Longest wait of `*`.
 const PATIENCE: Span = Span::from_secs(300);
 /// A tick of the timestamps' clock.
 const TICK: u64 = 1_000_000;
 /// Bytes of the timestamps option with its padding, which come off the segment size (RFC 6691).
 const STAMPS: u64 = 12;
 
-/// Who is tested if a script makes packetdrill's own settings and says nothing else.
+/// Profile under test for scripts that use packetdrill's own settings only.
 const LINUX: &str = "linux-6.x";
 
 /// Options of the tool that change nothing here.
@@ -93,7 +93,7 @@ pub fn play(script: &Script) -> Verdict {
     Verdict::Pass { unasked: player.queue.len() }
 }
 
-/// What both ends agreed on in the handshake, as the script has it.
+/// Options negotiated in the handshake of the script.
 struct Agreed {
     mss: Option<u64>,
     sack: bool,
@@ -113,7 +113,7 @@ impl Agreed {
             })
         };
         let theirs = syn(true).and_then(|p| p.options.as_deref()).unwrap_or_default();
-        // `<...>` and nothing at all mean whatever is agreed.
+        // `<...>` and an empty list match the negotiated options.
         let ours = syn(false).and_then(|p| p.options.as_deref()).filter(|o| !o.is_empty());
         let both =
             |is: &dyn Fn(&TcpOption) -> bool| theirs.iter().any(is) && ours.is_none_or(|o| o.iter().any(is));
@@ -140,9 +140,9 @@ struct Player {
     stage: Stage,
     agreed: Agreed,
     tolerance: Span,
-    /// When the line before was due.
+    /// Due time of the previous line.
     last: Time,
-    /// What left and was not expected yet, by its place in the log.
+    /// Segments not yet expected, by position in the log.
     queue: VecDeque<(usize, Segment, Time)>,
     seen: usize,
     read: u64,
@@ -162,7 +162,7 @@ impl Player {
         for (key, value, line) in script.choices.iter().filter(|(key, ..)| key == "profile") {
             config = Config::profile(value).ok_or_else(|| at(*line, format!("there is no {key} {value}")))?;
         }
-        // A script says when a timer is due; how late the slots of a kernel's wheel make it hangs on the kernel's tick.
+        // Scripts give exact timer times; the slots of a kernel's timer wheel depend on its tick.
         config.set("rto.wheel", "false")?;
         config.set("sack", if agreed.sack { "true" } else { "false" })?;
         config.set("ecn", if agreed.ecn { "true" } else { "false" })?;
@@ -494,7 +494,7 @@ impl Player {
         match (wanted, s.timestamps) {
             (None, None) => None,
             (Some((value, echo)), Some(stamps)) => {
-                // The first one says where the script's clock begins.
+                // The first timestamp gives the origin of the script's clock.
                 let ours = i128::from(stamps.value.as_nanos());
                 let origin = *self.stamps_origin.get_or_insert(ours - i128::from(value * TICK));
                 self.stamps.insert(value, stamps.value);

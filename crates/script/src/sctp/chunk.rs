@@ -11,7 +11,7 @@ pub(crate) struct Pattern {
     pub(crate) words: BTreeMap<String, String>,
 }
 
-/// What fills in the words that a chunk which comes in leaves out.
+/// Defaults for words that an arriving chunk omits.
 pub(crate) struct Context {
     /// The peer's tag and initial number.
     pub(crate) peer: [u32; 2],
@@ -313,7 +313,7 @@ pub(crate) fn describe(chunk: &Chunk) -> Pattern {
     Pattern { kind: kind.to_owned(), words }
 }
 
-/// A packet in few words, for the ladder: what tells its chunks apart.
+/// Short text of a packet for the ladder: the words that distinguish its chunks.
 pub(crate) fn short(chunks: &[Chunk]) -> String {
     let one = |chunk: &Chunk| {
         let all = describe(chunk);
@@ -331,7 +331,7 @@ impl std::fmt::Display for Pattern {
     }
 }
 
-/// What was seen of the words that were asked for.
+/// Observed values of the requested words.
 pub(crate) fn seen(chunks: &[Chunk], wanted: &[Pattern]) -> String {
     let one = |(i, chunk): (usize, &Chunk)| {
         let mut all = describe(chunk);

@@ -28,19 +28,19 @@ pub struct Dialogue {
 /// One event.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// When, seconds.
+    /// Time, seconds.
     pub(crate) t: f64,
     pub(crate) what: What,
     /// The line its table begins on, from 1.
     pub(crate) line: usize,
 }
 
-/// What happens or must happen.
+/// Event or expectation.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// The association is opened.
     Connect,
-    /// The application writes so many bytes of bulk data.
+    /// The application writes this number of bytes of bulk data.
     Write(u64),
     /// The application sends a message.
     Message { bytes: u64, stream: u16, unordered: bool, lifetime: Option<f64>, retransmissions: Option<u32> },
@@ -48,7 +48,7 @@ pub(crate) enum What {
     Close,
     /// The application aborts.
     Abort,
-    /// The application reads so many bytes; from the first time on nothing is read unasked.
+    /// The application reads this number of bytes; after the first such event it reads only on request.
     Read(u64),
     /// A packet comes in.
     Receive { chunks: Vec<Pattern>, tag: Tag, path: u8, marked: bool },
@@ -56,7 +56,7 @@ pub(crate) enum What {
     Expect { packets: Vec<Vec<Pattern>>, path: Option<u8>, tol: Option<f64> },
     /// Nothing leaves until then, seconds.
     Silence(f64),
-    /// What the application was told since the last such event, in order.
+    /// Notifications to the application since the last such event, in order.
     Told(Vec<String>),
     /// Values that can be observed.
     State(Table),
@@ -65,7 +65,7 @@ pub(crate) enum What {
 /// The verification tag of a packet that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tag {
-    /// What the specification asks for.
+    /// The tag that the specification requires.
     Right,
     /// Another.
     Wrong,

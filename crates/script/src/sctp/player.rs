@@ -12,14 +12,14 @@ use transport::app::Socket as _;
 use transport::app::message::Message;
 use transport::endpoint::Endpoint as _;
 
-/// How late something expected may be, unless the dialogue says otherwise, seconds.
+/// Default of the maximum lateness of an expected packet, seconds.
 const TOLERANCE: f64 = 0.01;
 /// Instants closer than this are the same, seconds.
 const SAME: f64 = 1e-6;
 /// Values of clocks are compared to the millisecond.
 const MILLISECOND: f64 = 1e-3;
 
-/// What is wrong: when, why, expected, seen, and the place in the log.
+/// Failure: time, reason, expected, seen, position in the log.
 struct Wrong {
     t: f64,
     why: &'static str,
@@ -235,7 +235,7 @@ impl Player<'_> {
         Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
-    /// What has left and was not expected.
+    /// Fails if an unexpected packet has left.
     fn nothing_left(&mut self) -> Result<(), Wrong> {
         self.keep_quiet()?;
         if self.reading == Reading::AsWritten {

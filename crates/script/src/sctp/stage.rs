@@ -129,7 +129,7 @@ impl Stage {
         }
     }
 
-    /// Calls the association, and takes in what it sends and tells.
+    /// Calls the association, and collects its packets and notifications.
     pub(super) fn run(&mut self, call: impl FnOnce(&mut Association, &mut Io<'_, Packet>)) {
         let mut io = Io { now: self.now, out: &mut self.out, tracer: &mut self.tracer, source: Source(0) };
         call(&mut self.association, &mut io);

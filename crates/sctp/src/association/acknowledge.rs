@@ -8,7 +8,7 @@ use base::truth::Cause;
 use transport::Io;
 use transport::app::message::MessageEvent;
 
-/// What one SACK has acknowledged for the first time.
+/// Data newly acknowledged by one SACK.
 struct Newly {
     /// Bytes of each path.
     bytes: Vec<u64>,
@@ -81,7 +81,7 @@ impl Association {
         }
     }
 
-    /// Takes in what a SACK says of each chunk (section 6.2.1, D-ii to D-iv).
+    /// Applies a SACK to each chunk (section 6.2.1, D-ii to D-iv).
     fn digest(&mut self, io: &mut Io<'_, Packet>, sack: &Sack) -> Newly {
         let paths = self.paths.len();
         let mut newly = Newly {
@@ -228,7 +228,7 @@ impl Association {
         }
     }
 
-    /// Was the last timeout spurious? A duplicate report of its oldest chunk says that the first copy had arrived.
+    /// Whether the last timeout was spurious: a duplicate report of its oldest chunk shows that the first copy arrived.
     fn judge(&mut self, io: &mut Io<'_, Packet>, sack: &Sack) {
         if self.config.spurious != Spurious::DuplicateTsn {
             return;

@@ -11,10 +11,10 @@ const SIZE: usize = 60;
 /// Bytes that the authenticator covers.
 const COVERED: usize = SIZE - 8;
 
-/// What a state cookie says.
+/// Content of a state cookie.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
-    /// When it was made.
+    /// Time of its creation.
     pub(super) made: Time,
     /// The tag and the initial number of the end that made it.
     pub(super) own: [u32; 2],

@@ -138,7 +138,7 @@ impl Association {
         self.echo(io, cookie.clone());
     }
 
-    /// What the peer's INIT or INIT ACK says.
+    /// Parameters of the peer's INIT or INIT ACK.
     fn learn(&mut self, init: &Init) {
         self.peer.tag = init.tag;
         self.peer.initial = init.initial;

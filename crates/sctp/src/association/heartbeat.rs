@@ -13,7 +13,7 @@ impl Association {
         (1..n).map(|k| (path + k) % n).find(|p| self.paths[usize::from(*p)].is_active()).unwrap_or(path)
     }
 
-    /// Where new data go: the primary path, or another while it is inactive (section 6.4).
+    /// Path of new data: the primary path, or another while it is inactive (section 6.4).
     pub(super) fn choose_path(&mut self) {
         let primary = self.primary;
         let path =

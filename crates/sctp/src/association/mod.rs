@@ -51,7 +51,7 @@ base::named! {
     }
 }
 
-/// What becomes of a DATA chunk that was sent.
+/// Fate of a DATA chunk that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     /// Outstanding.
@@ -80,7 +80,7 @@ struct Sent {
     retransmissions: Option<u32>,
 }
 
-/// What is known of the peer.
+/// State of the peer.
 #[derive(Clone, Copy, Default, Debug)]
 struct Peer {
     tag: u32,
@@ -157,11 +157,11 @@ pub struct Association {
     una: u64,
     /// The next number to be sent.
     next: u64,
-    /// How many of `sent` are to be sent again.
+    /// Number of entries of `sent` to retransmit.
     resends: u64,
-    /// The next packet of retransmissions leaves whatever the window says.
+    /// The next packet of retransmissions leaves even if the window is closed.
     rush: Option<u8>,
-    /// A timeout has just expired: one packet leaves, whatever the window has room for.
+    /// A timeout has just expired: one packet leaves even if the window has no room.
     single: bool,
     /// A probe of the peer's closed window may leave.
     probe: bool,
@@ -169,7 +169,7 @@ pub struct Association {
     advanced: u64,
     paths: Vec<Path>,
     primary: u8,
-    /// Where new data went last.
+    /// Path of the last new data.
     data_path: u8,
     /// Errors in a row, over all paths.
     errors: u32,
@@ -179,7 +179,7 @@ pub struct Association {
     closing: bool,
     /// The packet that is taken in may let data out: see [`Config::sends_on_duplicates`].
     clocked: bool,
-    /// The application reads when it wants; so many bytes wait for that.
+    /// Bytes that wait for an application that reads at its own pace.
     slow: bool,
     unread: u64,
     acked_bytes: u64,
@@ -310,7 +310,7 @@ impl Association {
         self.config.window.saturating_sub(self.inbound.held() + headers + self.unread)
     }
 
-    /// What a chunk takes of the peer's window.
+    /// Bytes of the peer's window that a chunk takes.
     fn weight(&self, len: u32) -> u64 {
         u64::from(len)
             + if self.config.window_counts_headers { u64::from(crate::chunk::DATA_HEADER) } else { 0 }

@@ -14,7 +14,7 @@ impl Association {
         if !self.peer.forward_tsn || !self.sent.iter().any(|sent| sent.message.is_some()) {
             return;
         }
-        // What is always of use is not looked through at each packet.
+        // Messages without a lifetime are not searched at each packet.
         if !self.outbound.is_limited() {
             self.advanced = self.advanced.max(self.una);
             return;
@@ -47,7 +47,7 @@ impl Association {
     }
 
     //= RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over what was given up
-    /// Moves the point below which everything is acknowledged or given up, and says so to the peer.
+    /// Advances the point below which everything is acknowledged or abandoned, and reports it to the peer.
     pub(super) fn advance(&mut self) {
         let before = self.advanced.max(self.una);
         self.advanced = before;

@@ -19,7 +19,7 @@ const LEAST: u32 = 68;
 
 impl Association {
     //= RFC 9260 section 7.3: an endpoint SHOULD apply these techniques, and SHOULD do so on a per-destination-address basis
-    /// A router on a path says that no more than `mtu` bytes pass.
+    /// A router on a path reports its MTU of `mtu` bytes.
     pub(super) fn path_mtu(&mut self, io: &mut Io<'_, Packet>, path: u8, mtu: u32) {
         let mtu = mtu.max(LEAST);
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return };
@@ -70,7 +70,7 @@ impl Association {
         mtu.saturating_sub(IP_HEADER + COMMON_HEADER)
     }
 
-    /// Whether routers may cut up a packet of so many bytes on a path.
+    /// Whether routers may fragment a packet of this size on a path.
     pub(super) fn may_be_cut(&self, path: u8, size: u32) -> bool {
         //= RFC 9260 section 6.9: if the PMTU has been reduced, then IP fragmentation MUST be used
         self.config.path_mtu == PathMtu::Off

@@ -98,7 +98,7 @@ impl Association {
         true
     }
 
-    /// A router says that no more than `mtu` bytes pass; false if that is no news.
+    /// A router reports its MTU of `mtu` bytes; false if that is not lower than the current one.
     pub(super) fn probe_too_big(&mut self, now: Time, path: u8, mtu: u32) -> bool {
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return false };
         let Some(search) = &mut target.search else { return false };
@@ -131,7 +131,7 @@ impl Association {
         }
     }
 
-    /// When the next probe of any path is due.
+    /// Due time of the next probe of any path.
     pub(super) fn next_probe(&self) -> Time {
         let due = self.paths.iter().filter_map(|path| path.search.as_ref()).map(Search::due).min();
         due.unwrap_or(Time::NEVER)

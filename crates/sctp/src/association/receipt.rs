@@ -19,7 +19,7 @@ pub(crate) struct Receipt {
     packets: u32,
     /// A SACK is to leave at once.
     pub(crate) due: bool,
-    /// When it leaves at the latest.
+    /// Latest time at which it leaves.
     pub(crate) deadline: Time,
     /// The path by which the last data came.
     pub(crate) path: u8,

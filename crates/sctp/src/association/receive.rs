@@ -88,7 +88,7 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(io.now),
             Chunk::Error(Failure::StaleCookie(_)) => self.on_stale_cookie(io),
             Chunk::Abort { .. } => self.end(true),
-            // What follows needs an association.
+            // The chunks below need an association.
             _ if !self.associated() => {}
             Chunk::Heartbeat(info) => self.waiting.push_back((by, Chunk::HeartbeatAck(info.clone()))),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(io.now, info),

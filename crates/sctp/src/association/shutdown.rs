@@ -63,7 +63,7 @@ impl Association {
             _ => return,
         }
         let window = u32::try_from(self.peer.window + self.flight()).unwrap_or(u32::MAX);
-        // It says nothing of gaps: what was reported stays reported.
+        // It carries no gap reports: earlier reports stay valid.
         let reported = self.sent.iter().filter(|s| s.fate == Fate::Acked && s.data.tsn >= cumulative);
         let gaps = reported.map(|s| (s.data.tsn, s.data.tsn + 1)).collect();
         self.on_sack(io, &Sack { cumulative, window, gaps, ..Sack::default() });

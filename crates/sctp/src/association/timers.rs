@@ -21,7 +21,7 @@ impl Association {
             .min(lifetimes)
     }
 
-    /// When the next message is of no use any more.
+    /// Next expiry of a message lifetime.
     fn lifetime(&self) -> Time {
         if !self.outbound.is_limited() {
             return Time::NEVER;

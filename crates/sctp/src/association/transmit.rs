@@ -38,7 +38,7 @@ impl Association {
         });
     }
 
-    /// How long a packet is of use: as long as the longest lifetime in it, if all its messages have one.
+    /// Lifetime of a packet: the longest lifetime in it, if all its messages have one.
     fn lifetime_of(&self, now: Time, packet: &Packet) -> Option<Span> {
         let mut longest = None;
         for data in packet.data() {
@@ -81,7 +81,7 @@ impl Association {
     }
 
     //= RFC 9260 section 6.1, D: if (flightsize + Max.Burst * PMDCS) < cwnd, cwnd = flightsize + Max.Burst * PMDCS
-    /// What may be outstanding on a path while this event is answered.
+    /// Limit of outstanding bytes on a path during this event.
     fn limit(&self, path: &crate::path::Path) -> u64 {
         match self.config.burst {
             Burst::Window => {
@@ -178,7 +178,7 @@ impl Association {
         (!chosen.is_empty()).then_some((path, chosen))
     }
 
-    /// Where the oldest chunk that is to be sent again goes: after a timeout to another path (section 6.4.1).
+    /// Path of the oldest chunk to retransmit: after a timeout another path (section 6.4.1).
     fn resend_path(&self) -> Option<u8> {
         let sent = self.sent.iter().find(|sent| sent.fate == Fate::Resend)?;
         let elsewhere = matches!(sent.data.cause, Cause::Timeout | Cause::GoBackN);

@@ -5,7 +5,7 @@ use super::{Chunk, Data, Failure, Init, Opaque, Packet, Sack, crc32c};
 use base::truth::Cause;
 use base::wire::unwrap;
 
-/// What the numbers of a packet are counted from: the initial ones of its sender and of the end that reads, and numbers near
+/// Reference points of TSN expansion: the initial TSNs of sender and reader, and TSNs near
 /// which those that arrive lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Origins {
@@ -18,7 +18,7 @@ pub struct Origins {
 /// Why bytes are no SCTP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
-    /// Shorter than its headers say.
+    /// Shorter than the length in its headers.
     Short,
     /// The CRC32c is wrong.
     Checksum,
@@ -185,7 +185,7 @@ fn sack(value: &[u8], of_own: impl Fn(u32) -> u64) -> Option<Sack> {
     if copies.len() != 4 * duplicates {
         return None;
     }
-    // Offset 1 would be the cumulative number itself; a block that ends before it begins says nothing.
+    // Offset 1 would be the cumulative TSN itself; a block that ends before it begins is ignored.
     let gap = |b: &[u8]| {
         let (start, end) = (u64::from(u16_at(b, 0)?), u64::from(u16_at(b, 2)?));
         (start > 1 && end >= start).then(|| (cumulative + start - 1, cumulative + end))

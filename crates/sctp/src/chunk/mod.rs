@@ -83,12 +83,12 @@ pub struct Sack {
     pub duplicates: Vec<u64>,
 }
 
-/// Causes of ERROR and ABORT that this implementation tells apart (section 3.3.10).
+/// Distinguished causes of ERROR and ABORT (section 3.3.10).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// Invalid stream identifier (1).
     InvalidStream(u16),
-    /// Stale cookie: so many microseconds too late (3).
+    /// Stale cookie: its staleness in microseconds (3).
     StaleCookie(u32),
     /// Invalid or unresolvable mandatory parameter (7).
     InvalidParameter,
@@ -127,7 +127,7 @@ pub enum Chunk {
     Abort {
         /// The T bit.
         reflected: bool,
-        /// Why, if it says.
+        /// Reason, if given.
         cause: Option<Failure>,
     },
     /// SHUTDOWN: everything below this was received.
@@ -142,7 +142,7 @@ pub enum Chunk {
     CookieAck,
     /// ECNE: the lowest number that came in a marked packet.
     Ecne(u64),
-    /// CWR: the highest number of which the sender has heard that it was marked.
+    /// CWR: the highest TSN known to be marked.
     Cwr(u64),
     /// SHUTDOWN COMPLETE; with the T bit, the tag is the peer's own.
     ShutdownComplete {
@@ -151,9 +151,9 @@ pub enum Chunk {
     },
     /// FORWARD TSN (RFC 3758): everything below is given up, and of these streams everything up to these numbers.
     ForwardTsn(u64, Vec<(u16, u64)>),
-    /// PAD (RFC 4820): so many bytes that say nothing.
+    /// PAD (RFC 4820): its number of padding bytes.
     Pad(u16),
-    /// A chunk of unknown type: its type, flags and value. The two highest bits of the type say what to do with it
+    /// A chunk of unknown type: its type, flags and value. The two highest bits of the type select its treatment
     /// (section 3.2).
     Unknown(u8, u8, Opaque),
 }

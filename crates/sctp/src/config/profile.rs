@@ -108,7 +108,7 @@ fn rfc2960() -> Config {
     }
 }
 
-/// The study calls its SCTP that of RFC 2960 and says that duplicate SACKs do not clock out new data (section III.B).
+/// The study calls its SCTP that of RFC 2960; duplicate SACKs do not clock out new data (section III.B).
 fn ns2_2002() -> Config {
     Config {
         path_mtu: PathMtu::Off,

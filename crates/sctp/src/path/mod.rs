@@ -9,7 +9,7 @@ use base::{Span, Time};
 use search::Search;
 use transport::recovery::rto::RtoTimer;
 
-/// What is known of whether a path leads to the peer.
+/// Reachability of the peer on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     /// No heartbeat was acknowledged yet (section 5.4).
@@ -60,13 +60,13 @@ pub struct Path {
     pub(crate) saved: Option<Saved>,
     /// No reduction for marks below this number.
     pub(crate) marks_below: u64,
-    /// When the next heartbeat is due; [`Time::NEVER`] if none is.
+    /// Due time of the next heartbeat; [`Time::NEVER`] if none.
     pub(crate) beat_due: Time,
     /// The heartbeat that was not acknowledged yet: its nonce, and when it was sent.
     pub(crate) beat: Option<(u64, Time)>,
     /// Data were sent here since the last heartbeat was due.
     pub(crate) used: bool,
-    /// When data were last sent here.
+    /// Last time of data on this path.
     pub(crate) last_sent: Time,
 }
 
@@ -204,7 +204,7 @@ impl Path {
     }
 
     //= RFC 9260 section 8.3: once per RTO of that address plus HB.interval, with jittering of +/- 50% of the RTO value
-    /// When the next heartbeat is due. An unconfirmed path is tested once per RTO (section 5.4).
+    /// Due time of the next heartbeat. An unconfirmed path is tested once per RTO (section 5.4).
     pub(crate) fn schedule_beat(&mut self, config: &Config, now: Time, chance: &mut Stream) {
         let unconfirmed = self.reach == Reach::Unconfirmed;
         let interval = match config.heartbeat {

@@ -1,7 +1,7 @@
 //! Path MTU discovery by probes (RFC 8899): the search of one network path.
 //!
-//! A probe is a packet of the size in question: a HEARTBEAT, and a PAD chunk (RFC 4820) that fills it up. Its answer says
-//! that the size passes. Three probes in a row without an answer say that it does not, and nothing about congestion.
+//! A probe is a packet of the tested size: a HEARTBEAT, padded by a PAD chunk (RFC 4820). Its answer shows
+//! that the size passes. Three probes in a row without an answer show that it does not; they are no congestion signal.
 //!
 //! The largest size is tried first, since most paths carry it; then the interval of sizes is halved (section 5.3.2 leaves the
 //! choice open). Sizes are multiples of four bytes, as chunks are.
@@ -19,7 +19,7 @@ pub const BASE: u32 = 1200;
 const MAX_PROBES: u32 = 3;
 /// PMTU_RAISE_TIMER (section 5.1.1).
 const RAISE: Span = Span::from_secs(600);
-/// Bytes between two sizes that are told apart.
+/// Resolution of the search, bytes.
 const STEP: u32 = 4;
 
 base::named! {
@@ -52,7 +52,7 @@ pub struct Search {
     tries: u32,
     /// Nonce of the heartbeats of this size, and when the first one was sent.
     sent: Option<(u64, Time)>,
-    /// When the next probe is due: PROBE_TIMER, or PMTU_RAISE_TIMER.
+    /// Due time of the next probe: PROBE_TIMER, or PMTU_RAISE_TIMER.
     due: Time,
 }
 
@@ -165,7 +165,7 @@ impl Search {
         passed
     }
 
-    /// A router says that no more than `told` bytes pass.
+    /// A router reports an MTU of `told` bytes.
     pub(crate) fn too_big(&mut self, now: Time, told: u32) {
         let told = (told / STEP * STEP).max(LEAST);
         if told >= self.high {

@@ -4,7 +4,7 @@ use base::Time;
 use std::collections::{BTreeSet, VecDeque};
 use transport::app::message::{Message, MessageId};
 
-/// What becomes the user data of one DATA chunk.
+/// Source of the user data of one DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
     /// Its stream.
@@ -19,7 +19,7 @@ pub struct Fragment {
     pub len: u32,
     /// Its message, if that is one of an application of messages.
     pub message: Option<MessageId>,
-    /// When its message is given up.
+    /// Time at which its message is abandoned.
     pub expires: Time,
     /// It may be sent again so often.
     pub retransmissions: Option<u32>,
@@ -32,7 +32,7 @@ struct Pending {
     left: u64,
     begun: bool,
     ssn: u64,
-    /// None: its lifetime begins when the endpoint is told the time next.
+    /// None: the lifetime begins at the endpoint's next event.
     expires: Option<Time>,
 }
 
@@ -194,7 +194,7 @@ impl Outbound {
 
     /// Takes out the unsent rest of a message that was given up; true if there was one.
     pub fn abandon(&mut self, id: MessageId) -> bool {
-        // What was begun stands at the front until it is sent.
+        // A message begun stays at the front until it is sent.
         let Some(gone) = self.pop_if(|front| front.id == Some(id)) else { return false };
         self.waiting -= gone.left;
         gone.forget(&mut self.expiries);
@@ -206,7 +206,7 @@ impl Outbound {
         self.limited
     }
 
-    /// When the next lifetime of a message that waits is over.
+    /// Next lifetime expiry of a waiting message.
     pub fn next_expiry(&self) -> Time {
         self.expiries.first().map_or(Time::NEVER, |(at, _)| *at)
     }

@@ -1,7 +1,7 @@
 // Compare two sets, open a capture, call the triggers of a running emulation.
 
 import { get, live, post, put, remove } from './api';
-import { button, fail, fill, h, number } from './dom';
+import { button, called, fail, fill, h, number } from './dom';
 import { picture } from './picture';
 import { follow } from './queue';
 
@@ -38,7 +38,7 @@ function compared(document: Compared): HTMLElement[] {
     const body = h('tbody');
     for (const [name, m] of Object.entries(cell.metrics ?? {})) {
       if (!m.difference || m.difference.mean === null || m.difference.mean === undefined) continue;
-      body.append(h('tr', {}, h('th', { scope: 'row' }, name.replace(/_/g, ' ')), h('td', {}, number(m.a?.mean)), h('td', {}, number(m.b?.mean)), h('td', {}, number(m.difference.mean)),
+      body.append(h('tr', {}, h('th', { scope: 'row' }, ...called(name)), h('td', {}, number(m.a?.mean)), h('td', {}, number(m.b?.mean)), h('td', {}, number(m.difference.mean)),
         h('td', {}, m.difference.ci95 ? `${number(m.difference.ci95[0])} … ${number(m.difference.ci95[1])}` : '–')));
     }
     out.push(h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Differences' }, h('table', {}, h('thead', {}, h('tr', {}, ...['metric', 'first', 'second', 'difference', '95 % interval'].map((t) => h('th', { scope: 'col' }, t)))), body)));

@@ -143,20 +143,21 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
   };
 
   const begin = chooser(saved, take, readOnly);
+  const beside = h('section', { class: 'beside', 'aria-label': 'Text and preview' },
+    h('div', { class: 'editor' }, gutter, text), mistakesBox, preview,
+    h('div', { class: 'toolbar run' },
+      button('Look at one repetition', look, { id: 'look' }),
+      !readOnly && h('span', { class: 'together' }, h('label', { for: 'reps' }, 'Repetitions'), repetitions),
+      !readOnly && button('Run in virtual time', () => (runs ? runs.run() : queue('virtual')), { id: 'run', class: 'primary' }),
+      !readOnly && button('Run in real time', () => queue('real'), { id: 'emulate', disabled: runs !== null, title: runs ? ALONE : undefined })));
   fill(main,
     h('div', { class: 'toolbar' }, begin,
       h('label', { for: 'name' }, 'Name'), name,
       !readOnly && !runs && button('Save', save, { id: 'save' }),
-      button('Download', () => download(`${name.value.trim() || 'scenario'}.toml`, [text.value], 'application/toml'))),
-    h('div', { class: 'columns' },
-      h('section', { 'aria-label': 'Form' }, formBox),
-      h('section', { class: 'beside', 'aria-label': 'Text and preview' },
-        h('div', { class: 'editor' }, gutter, text), mistakesBox, preview,
-        h('div', { class: 'toolbar run' },
-          button('Look at one repetition', look, { id: 'look' }),
-          !readOnly && h('label', { for: 'reps' }, 'Repetitions'), !readOnly && repetitions,
-          !readOnly && button('Run in virtual time', () => (runs ? runs.run() : queue('virtual')), { id: 'run', class: 'primary' }),
-          !readOnly && button('Run in real time', () => queue('real'), { id: 'emulate', disabled: runs !== null, title: runs ? ALONE : undefined })))),
+      button('Download', () => download(`${name.value.trim() || 'scenario'}.toml`, [text.value], 'application/toml')),
+      // A narrow window has the form above text and preview: a long way to scroll.
+      button('To text and run', () => beside.scrollIntoView({ block: 'start' }), { class: 'narrow' })),
+    h('div', { class: 'columns' }, h('section', { 'aria-label': 'Form' }, formBox), beside),
     runs && results, looked);
   if (runs) repetitions.addEventListener('input', later);
   if (!draft.text && beginnings.first) name.value = 'first';

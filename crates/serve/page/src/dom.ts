@@ -62,6 +62,12 @@ export function fail(error: unknown): void {
   say(error instanceof Error ? error.message : String(error), 'bad');
 }
 
+/** A metric in words, with its unit in pale letters; without one the unit follows from the end of its name. */
+export function called(name: string, unit = /_bps$/.test(name) ? 'bit/s' : /_s$/.test(name) ? 's' : ''): (Node | string)[] {
+  const words = name.replace(/_(bps|s)$/, '').replace(/_/g, ' ');
+  return unit ? [words, h('span', { class: 'soft' }, ` ${unit}`)] : [words];
+}
+
 /** Four significant digits, groups of three apart. */
 export function number(x: number | null | undefined): string {
   if (x === null || x === undefined || !Number.isFinite(x)) return '–';

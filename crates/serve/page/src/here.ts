@@ -81,7 +81,8 @@ export function here(box: HTMLElement, looked: HTMLElement, runs: Runs): Here {
     h('div', { class: 'toolbar' }, button('All metrics', () => { all = !all; show(); }, { id: 'all' }),
       button('Save flows.parquet', () => download('flows.parquet', [ran!.parquet], 'application/octet-stream'), { id: 'parquet' }),
       button('Save flows.csv', () => download('flows.csv', [ran!.table.csv], 'text/csv'), { id: 'csv' }),
-      h('span', { class: 'space' }), h('label', { for: 'cell' }, 'Cell'), cell, h('label', { for: 'flow' }, 'Flow'), flow, h('label', { for: 'rep' }, 'Repetition'), rep, button('Look', look, { id: 'see' })),
+      h('span', { class: 'space' }), h('span', { class: 'together' }, h('label', { for: 'cell' }, 'Cell'), cell), h('span', { class: 'together' }, h('label', { for: 'flow' }, 'Flow'), flow),
+      h('span', { class: 'together' }, h('label', { for: 'rep' }, 'Repetition'), rep, button('Look', look, { id: 'see' }))),
     h('p', { class: 'soft' }, 'The command with the same numbers:'), command);
   fill(box, h('div', { class: 'toolbar' }, state, bar, stop), h('p', { class: 'soft', id: 'alone' }, ALONE), results);
   phase('stopped', '');

@@ -2,7 +2,7 @@
 
 import { blob, get, live, post, type SetInfo } from './api';
 import type { Table } from './client';
-import { button, download, fail, fill, h, number } from './dom';
+import { button, called, download, fail, fill, h, number } from './dom';
 import { dialog } from './compose';
 import { film, type Film } from './film';
 import { picture, plot, type Drawn } from './picture';
@@ -103,7 +103,7 @@ export function metrics(table: Table, all: boolean): HTMLElement {
       const hint = unit === 'bit/s' && m.median !== null ? `median ${number(m.median / 8)} B/s` : '';
       const row = h('tr', { class: i === 0 ? 'first' : '' },
         ...keys.map((key) => h('td', {}, i === 0 ? String(cell.params[key] ?? '') : '')),
-        h('th', { scope: 'row' }, name.replace(/_(bps|s)$/, '').replace(/_/g, ' '), unit ? h('span', { class: 'soft' }, ` ${unit}`) : null),
+        h('th', { scope: 'row' }, ...called(name, unit)),
         h('td', {}, number(m.p10)), h('td', { title: hint }, number(m.median)), h('td', {}, number(m.p90)), h('td', {}, number(m.mean)),
         h('td', {}, m.ci95 ? `${number(m.ci95[0])} … ${number(m.ci95[1])}` : '–'), h('td', {}, number(m.n)));
       row.dataset.metric = name;
@@ -159,7 +159,7 @@ export async function set(main: HTMLElement, id: number, readOnly: boolean): Pro
           button('All metrics', () => { all = !all; return load(); }),
           button('Edit a copy', async () => { const d = await get<Detail>(`sets/${id}`); sessionStorage.setItem('williwaw-draft', JSON.stringify({ name: d.set.name, text: d.text })); location.hash = '#/'; }),
           button('Export page', async () => download(`williwaw-${id}.html`, [await blob(`sets/${id}/export`)], 'text/html'), { id: 'export' }),
-          h('span', { class: 'space' }), h('label', { for: 'cell' }, 'Cell'), cells, h('label', { for: 'rep' }, 'Repetition'), reps, button('Look', see, { id: 'see' })));
+          h('span', { class: 'space' }), h('span', { class: 'together' }, h('label', { for: 'cell' }, 'Cell'), cells), h('span', { class: 'together' }, h('label', { for: 'rep' }, 'Repetition'), reps, button('Look', see, { id: 'see' }))));
     }
     grow?.(now);
     if (now.state === 'running') {

@@ -1,6 +1,6 @@
 //! The same download by a kernel and by its model, in virtual time: what each sends, segment by segment.
 
-use emulate::agreement::{Line, What, lines};
+use emulate::agreement::{SenderEvent, SenderEventKind, lines};
 use scenario::metric::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub enum Who {
 pub struct Played {
     pub time: f64,
     pub resent: f64,
-    pub lines: Vec<Line>,
+    pub lines: Vec<SenderEvent>,
 }
 
 pub fn cases() -> Cases {
@@ -134,8 +134,8 @@ fn played(mut ran: lab::once::Outcome, history: &[(f64, netns::facts::TcpInfo)])
 /// How many segments in a row are the same, and what each side sends then; none: all are.
 pub fn alike(a: &Played, b: &Played) -> (usize, Option<[String; 2]>) {
     let data = |played: &Played| -> Vec<(f64, u64, u32, bool)> {
-        let one = |line: &Line| match line.what {
-            What::Data(seq, len, again) => Some((line.t, seq, len, again)),
+        let one = |line: &SenderEvent| match line.what {
+            SenderEventKind::Data(seq, len, again) => Some((line.t, seq, len, again)),
             _ => None,
         };
         played.lines.iter().filter_map(one).collect()

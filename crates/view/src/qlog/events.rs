@@ -4,7 +4,7 @@
 use super::{Ack, Metrics, Open, Sent, Space, Trace, text};
 use serde_json::Value;
 
-/// How the times of events are told.
+/// Time format of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     /// From a moment that all share: zero of the epoch, or a reference.
@@ -161,7 +161,7 @@ impl Reader {
         });
     }
 
-    /// The trace; what was strange in it is said.
+    /// The trace; anomalies are added to `notices`.
     pub(super) fn finish(self, notices: &mut Vec<String>) -> Trace {
         if self.strange_times > 0 {
             notices
@@ -190,7 +190,7 @@ fn space(header: &Value) -> Option<Space> {
     }
 }
 
-/// Space and number of a packet; aioquic tells them of lost packets without a header.
+/// Packet number space and number; aioquic logs them without a header for lost packets.
 fn numbered(data: &Value) -> Option<(Space, u64)> {
     let header = if data["header"].is_object() { &data["header"] } else { data };
     Some((space(header)?, number(&header["packet_number"])?))

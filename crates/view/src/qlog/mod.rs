@@ -35,15 +35,15 @@ pub enum Space {
 pub struct Sent {
     /// Seconds from the trace's first event.
     pub t: f64,
-    /// Where it is numbered.
+    /// Packet number space.
     pub space: Space,
     /// Its number.
     pub number: u64,
-    /// Bytes, 0 where they are not told.
+    /// Bytes; 0 if not logged.
     pub bytes: u64,
-    /// When it was called lost.
+    /// Time at which it was declared lost.
     pub lost: Option<f64>,
-    /// When it was acknowledged.
+    /// Time of its acknowledgement.
     pub acknowledged: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ impl Sent {
 /// Values of the sender's recovery from a moment on; times in seconds, amounts in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Metrics {
-    /// When.
+    /// Time.
     pub t: f64,
     /// Smoothed round trip.
     pub smoothed_rtt: Option<f64>,
@@ -86,12 +86,12 @@ pub struct Ack {
     pub largest: u64,
 }
 
-/// What one end logged of one connection.
+/// Log of one end of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Its title; may be empty.
     pub title: String,
-    /// Who logged it: `client`, `server`, `network`; may be empty.
+    /// Vantage point: `client`, `server`, `network`; may be empty.
     pub vantage: String,
     /// Events, all kinds.
     pub events: u64,
@@ -99,7 +99,7 @@ pub struct Trace {
     pub seconds: f64,
     /// Packets sent, in the order of the log.
     pub sent: Vec<Sent>,
-    /// Packets received, and their bytes as far as they are told.
+    /// Packets received, and their bytes as far as logged.
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
@@ -107,7 +107,7 @@ pub struct Trace {
     pub acks: Vec<Ack>,
     /// Losses of packets that were not seen to be sent.
     pub strange_losses: u64,
-    /// When probe timers expired, seconds.
+    /// Expiries of probe timers, seconds.
     pub probes: Vec<f64>,
     /// The sender's metrics, whenever they changed.
     pub metrics: Vec<Metrics>,
@@ -126,7 +126,7 @@ impl Trace {
     pub fn spurious_losses(&self) -> usize {
         self.sent.iter().filter(|packet| packet.spurious()).count()
     }
-    /// Bytes sent, as far as they are told.
+    /// Bytes sent, as far as logged.
     pub fn sent_bytes(&self) -> u64 {
         self.sent.iter().fold(0, |sum, packet| sum.saturating_add(packet.bytes))
     }
@@ -139,7 +139,7 @@ pub struct Qlog {
     pub version: String,
     /// Its traces.
     pub traces: Vec<Trace>,
-    /// What was wrong with it, and was passed over.
+    /// Anomalies that were skipped.
     pub notices: Vec<String>,
 }
 

@@ -69,7 +69,7 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
         subtitle: subtitle(trace),
         flow: if trace.vantage.is_empty() { "QUIC".to_owned() } else { format!("QUIC {}", trace.vantage) },
         segment_bytes: 1,
-        // Numbers are never used again, so that nothing is told of data sent again.
+        // Packet numbers are never reused, so retransmissions cannot be recognised.
         datagrams: true,
         received: received.filter(|e| within(e.t)).collect(),
         sent: sent.filter(|e| within(e.t)).collect(),
@@ -88,7 +88,7 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
     }
 }
 
-/// What was logged, in a line.
+/// Summary of the log, one line.
 pub(crate) fn subtitle(trace: &Trace) -> String {
     let vantage = if trace.vantage.is_empty() { String::new() } else { format!(", {}", trace.vantage) };
     format!(

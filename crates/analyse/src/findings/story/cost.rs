@@ -4,10 +4,10 @@
 //! the wait after the last loss event of the path, and with the go-back-N after a spurious one.
 
 use crate::facts::reason::Reason;
-use crate::findings::flow::{Kind, SpikeKind, Way};
+use crate::findings::flow::{FlowDirection, Kind, SpikeKind};
 use crate::findings::idle::IdleCause;
 use crate::findings::profile;
-use crate::intake::place::Side;
+use crate::intake::capture_point::Side;
 use base::{Span, Time};
 
 /// Cause of lost time.
@@ -75,7 +75,7 @@ impl Intervals {
 
 /// Delay spikes and outages between the first and last data. An outage counts up to the last segment known to
 /// be lost in it.
-fn silences(way: &Way) -> [Intervals; 2] {
+fn silences(way: &FlowDirection) -> [Intervals; 2] {
     // Silences before the first and after the last data delay nothing.
     let (first, last) = way.data_span.unwrap_or_default();
     let of = |kind: SpikeKind, end: fn(&crate::findings::flow::Spike) -> Time| {
@@ -87,7 +87,7 @@ fn silences(way: &Way) -> [Intervals; 2] {
 
 /// Time lost to timeouts of a kind, without silences of the path. A timeout counts from timer start to the
 /// ACK that ended the wait, plus the go-back-N after a spurious one.
-fn lost_to(way: &Way, kind: Kind, path: &Intervals) -> Span {
+fn lost_to(way: &FlowDirection, kind: Kind, path: &Intervals) -> Span {
     let mut upto = Time::ZERO;
     let mut sum = Span::ZERO;
     let mut runs = way.go_back_n.iter().filter(|g| g.kind == Kind::Spurious && g.unneeded > 1).peekable();
@@ -106,7 +106,7 @@ fn lost_to(way: &Way, kind: Kind, path: &Intervals) -> Span {
 }
 
 /// Dominant cost and its duration.
-pub(super) fn costliest(way: &Way, whole: Span) -> (Cost, Span) {
+pub(super) fn costliest(way: &FlowDirection, whole: Span) -> (Cost, Span) {
     let [late, lost] = silences(way);
     let (silence, outage) = (late.length(), lost.length());
     let path = Intervals::of(late.0.iter().chain(&lost.0).copied().collect());

@@ -3,15 +3,15 @@
 //! `cost` ranks the costs, `words` phrases them. Unknown verdicts are not used.
 
 mod cost;
-mod words;
+mod wording;
 
 use super::fairness::jain_index;
-use super::flow::{Flow, Way};
-use crate::intake::place::Side;
+use super::flow::{Flow, FlowDirection};
+use crate::intake::capture_point::Side;
 use crate::verdict::Need;
 use base::Span;
 use cost::{Cost, costliest};
-use words::{advice, what};
+use wording::{advice, what};
 
 /// Diagnosis of a set of connections.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ fn receiver(flow: &Flow) -> String {
     [flow.server, flow.client][flow.main()].to_string()
 }
 
-fn sure(flow: &Flow, way: &Way, cost: Cost) -> String {
+fn sure(flow: &Flow, way: &FlowDirection, cost: Cost) -> String {
     let side = way.place.side();
     let place = match side {
         Side::Sender => "the capture stands next to the sender",

@@ -46,7 +46,7 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
         return Err(Failure { end: End::Interrupted, why: Why::Sentence(text, String::new()) });
     }
     let tally = tally.map_err(|error| Failure::write(out, &error))?;
-    // A link and not a renaming: whatever has appeared there meanwhile is not written over.
+    // A hard link, no rename: a file created there meanwhile is not overwritten.
     std::fs::hard_link(&part.0, out).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => there(out),
         _ => Failure::write(out, &error),
@@ -103,7 +103,7 @@ fn create(path: &Path, mode: u32) -> Result<File, Failure> {
     })
 }
 
-/// The key in a file, which is made if it is not there; without a file one that nobody keeps.
+/// The key in a file, which is created if absent; without a file a random key that is not stored.
 fn key(path: Option<&Path>) -> Result<Key, Failure> {
     let Some(path) = path else { return random() };
     match std::fs::read_to_string(path) {

@@ -1,8 +1,8 @@
 //! SCTP associations of a capture: sentences, table, document, pictures.
 
 use super::source::Read;
-use crate::output::table::Board;
-use analyse::association::{Association, Judged, Way};
+use crate::output::table::TextTable;
+use analyse::association::{Association, AssociationDirection, TimeoutVerdict};
 use analyse::story::{bytes, count};
 use base::Time;
 use report::{Item, Section};
@@ -19,7 +19,7 @@ fn sorted(read: &Read) -> Vec<(usize, &Association)> {
     all
 }
 
-/// What happened, how sure that is, and what follows, in three sentences; empty without an association.
+/// Diagnosis in three sentences: finding, certainty, remedy; empty without an association.
 pub(super) fn story(read: &Read) -> Vec<String> {
     let Some((number, a)) = sorted(read).first().copied() else { return Vec::new() };
     let way = &a.ways[a.main()];
@@ -45,8 +45,8 @@ pub(super) fn story(read: &Read) -> Vec<String> {
     if way.resent > 0 {
         let mut sure = format!("The receiver reported {} as duplicates.", count(way.unneeded, "chunk"));
         if !way.timeouts.is_empty() {
-            let judged =
-                [Judged::Spurious, Judged::Genuine, Judged::Unknown].map(|judged| way.judged(judged));
+            let judged = [TimeoutVerdict::Spurious, TimeoutVerdict::Genuine, TimeoutVerdict::Unknown]
+                .map(|judged| way.judged(judged));
             sure += &format!(
                 " Of the timeouts {} were spurious, {} genuine, {} unknown.",
                 judged[0], judged[1], judged[2]
@@ -58,11 +58,11 @@ pub(super) fn story(read: &Read) -> Vec<String> {
     out
 }
 
-fn advice(way: &Way) -> Option<&'static str> {
-    if way.judged(Judged::Spurious) > 0 {
+fn advice(way: &AssociationDirection) -> Option<&'static str> {
+    if way.judged(TimeoutVerdict::Spurious) > 0 {
         return Some("A larger RTO.Min at the sender, or one path less variable, avoids spurious timeouts.");
     }
-    if way.judged(Judged::Genuine) > 0 && way.fast_retransmits == 0 {
+    if way.judged(TimeoutVerdict::Genuine) > 0 && way.fast_retransmits == 0 {
         return Some(
             "Losses were found by the timer alone: the window was too small for three missing reports.",
         );
@@ -73,7 +73,7 @@ fn advice(way: &Way) -> Option<&'static str> {
 }
 
 /// A row for each association.
-pub(super) fn table(read: &Read, most: usize) -> Board {
+pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let heads = [
         "no",
         "from",
@@ -92,7 +92,7 @@ pub(super) fn table(read: &Read, most: usize) -> Board {
         "mean",
         "ended",
     ];
-    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, a) in sorted(read).into_iter().take(most) {
         let main = a.main();
         let way = &a.ways[main];
@@ -111,7 +111,7 @@ pub(super) fn table(read: &Read, most: usize) -> Board {
             way.resent.to_string(),
             way.unneeded.to_string(),
             way.timeouts.len().to_string(),
-            way.judged(Judged::Spurious).to_string(),
+            way.judged(TimeoutVerdict::Spurious).to_string(),
             way.fast_retransmits.to_string(),
             way.gap_sacks.to_string(),
             least,
@@ -125,16 +125,16 @@ pub(super) fn table(read: &Read, most: usize) -> Board {
 /// Each association as a document; times are seconds from the first packet.
 pub(super) fn documents(read: &Read) -> Vec<Value> {
     let at = |t: Time| t.as_secs_f64() - read.start.as_secs_f64();
-    let way = |way: &Way| {
+    let way = |way: &AssociationDirection| {
         let timeouts = way.timeouts.iter().map(|timeout| {
             json!({
                 "t": at(timeout.t),
                 "tsn": timeout.tsn,
                 "waited_s": timeout.waited.as_secs_f64(),
                 "kind": match timeout.judged {
-                    Judged::Spurious => "spurious",
-                    Judged::Genuine => "genuine",
-                    Judged::Unknown => "unknown",
+                    TimeoutVerdict::Spurious => "spurious",
+                    TimeoutVerdict::Genuine => "genuine",
+                    TimeoutVerdict::Unknown => "unknown",
                 },
             })
         });

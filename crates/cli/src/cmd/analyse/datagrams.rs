@@ -1,8 +1,8 @@
 //! UDP and QUIC flows of a capture: sentences, table, document, pictures.
 
 use super::source::Read;
-use crate::output::table::Board;
-use analyse::datagram::{DatagramFlow, Gap, Quic, Spin, SpinBit, Way};
+use crate::output::table::TextTable;
+use analyse::datagram::{DatagramDirection, DatagramFlow, Gap, Quic, Spin, SpinBit};
 use analyse::story::{bytes, count};
 use base::Time;
 use report::{Item, Section};
@@ -36,7 +36,7 @@ fn spinning(flow: &DatagramFlow) -> Option<&Spin> {
     }
 }
 
-/// What happened, how sure that is, and what follows, in three sentences; empty without a flow.
+/// Diagnosis in three sentences: finding, certainty, remedy; empty without a flow.
 pub(super) fn story(read: &Read) -> Vec<String> {
     let Some((number, flow)) = sorted(read).first().copied() else { return Vec::new() };
     let way = &flow.ways[flow.main()];
@@ -74,7 +74,7 @@ pub(super) fn story(read: &Read) -> Vec<String> {
 }
 
 /// A row for each flow.
-pub(super) fn table(read: &Read, most: usize) -> Board {
+pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let heads = [
         "no",
         "from",
@@ -89,7 +89,7 @@ pub(super) fn table(read: &Read, most: usize) -> Board {
         "silences",
         "spin rtt",
     ];
-    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, flow) in sorted(read).into_iter().take(most) {
         let main = flow.main();
         let (way, back) = (&flow.ways[main], &flow.ways[1 - main]);
@@ -118,7 +118,7 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
     let gaps = |gaps: &[Gap]| -> Vec<Value> {
         gaps.iter().map(|gap| json!({ "t": at(gap.from), "lasts_s": gap.lasts.as_secs_f64() })).collect()
     };
-    let way = |way: &Way| {
+    let way = |way: &DatagramDirection| {
         json!({
             "datagrams": way.packets,
             "bytes": way.bytes,

@@ -14,8 +14,8 @@ use view::lines::Line;
 /// Connections that are drawn: a page with more is larger than a mail takes.
 const DRAWN: usize = 6;
 
-/// What the page is made from.
-pub(super) struct Case<'a> {
+/// Input of the page.
+pub(super) struct PageInput<'a> {
     /// The name of the capture.
     pub(super) name: String,
     pub(super) read: &'a Read,
@@ -26,11 +26,11 @@ pub(super) struct Case<'a> {
     pub(super) layers: Vec<Layer>,
     /// Bounds that were asked for, seconds.
     pub(super) window: (Option<f64>, Option<f64>),
-    /// At most so many happenings of a kind.
+    /// Most events of a kind.
     pub(super) most: usize,
 }
 
-impl Case<'_> {
+impl PageInput<'_> {
     pub(super) fn page(&self) -> Page {
         let mut order: Vec<&(usize, Flow)> = self.read.flows.iter().collect();
         order.sort_by_key(|(number, flow)| (Reverse(flow.ways[flow.main()].data_bytes), *number));

@@ -1,9 +1,9 @@
 //! The document of `williwaw analyse --json`. Times are seconds from the first packet of the capture.
 
-use super::below::{Below, episodes_document};
+use super::lower_layers::{LowerLayers, episodes_document};
 use super::source::Read;
 use analyse::choice::Conditions;
-use analyse::flow::{SpikeKind, Way};
+use analyse::flow::{FlowDirection, SpikeKind};
 use analyse::idle::IdleCause;
 use analyse::story::Story;
 use analyse::{Flow, Kind, Need};
@@ -18,7 +18,7 @@ pub(super) struct Document<'a> {
     pub(super) file: &'a Path,
     pub(super) read: &'a Read,
     pub(super) story: &'a Story,
-    pub(super) below: Option<&'a Below>,
+    pub(super) below: Option<&'a LowerLayers>,
 }
 
 impl Serialize for Document<'_> {
@@ -65,9 +65,9 @@ fn seconds(start: Time, t: Time) -> f64 {
 }
 
 fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
-    let both = |of: fn(&Way) -> u64| f.ways.iter().map(of).sum::<u64>();
+    let both = |of: fn(&FlowDirection) -> u64| f.ways.iter().map(of).sum::<u64>();
     let main = f.main();
-    let list = |of: &dyn Fn(&Way) -> Vec<Value>| {
+    let list = |of: &dyn Fn(&FlowDirection) -> Vec<Value>| {
         let mut all: Vec<Value> = Vec::new();
         for (i, way) in f.ways.iter().enumerate() {
             all.extend(of(way).into_iter().map(|mut v| {
@@ -142,8 +142,8 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
     })
 }
 
-/// What the rule of the study of delay spikes recommends; null where the path had none.
-fn choice(w: &Way) -> Value {
+/// Recommendation by the rule of the delay-spike study; null for a path without delay spikes.
+fn choice(w: &FlowDirection) -> Value {
     if w.spikes.is_empty() {
         return Value::Null;
     }
@@ -167,7 +167,7 @@ fn span(s: Span) -> Option<f64> {
     (s != Span::FOREVER).then(|| s.as_secs_f64())
 }
 
-fn rtt(w: &Way) -> Value {
+fn rtt(w: &FlowDirection) -> Value {
     match w.rtt {
         None => Value::Null,
         Some(r) => json!({
@@ -177,7 +177,7 @@ fn rtt(w: &Way) -> Value {
     }
 }
 
-fn direction(i: usize, w: &Way, seconds: &dyn Fn(Time) -> f64) -> Value {
+fn direction(i: usize, w: &FlowDirection, seconds: &dyn Fn(Time) -> f64) -> Value {
     let mut all = counts(i, w);
     let lists = json!({
         "rtt": rtt(w),
@@ -199,7 +199,7 @@ fn direction(i: usize, w: &Way, seconds: &dyn Fn(Time) -> f64) -> Value {
     all
 }
 
-fn counts(i: usize, w: &Way) -> Value {
+fn counts(i: usize, w: &FlowDirection) -> Value {
     let of = |kind: Kind| w.timeouts_of(kind);
     json!({
         "direction": DIRECTIONS[i],

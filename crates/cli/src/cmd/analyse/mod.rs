@@ -2,17 +2,17 @@
 
 mod anonymise;
 mod associations;
-mod below;
 pub(super) mod datagrams;
 mod html;
 mod json;
+mod lower_layers;
 pub(super) mod qlog;
 pub(super) mod source;
 mod text;
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use analyse::{Flow, Keep, join, story};
+use analyse::{Flow, Limits, join, story};
 use std::path::PathBuf;
 
 /// Explain why the transfers in a capture were slow
@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(log) = qlog::of(&args.capture)? {
         return qlog::analyse(&args, &log, talk);
     }
-    let keep = Keep { arrivals: both, points: args.html.is_some(), ..Keep::default() };
+    let keep = Limits { arrivals: both, points: args.html.is_some(), ..Limits::default() };
     let mut others = Vec::new();
     let mut read = source::read(&args.capture, &which, keep, talk)?;
     if let Some(path) = &args.receiver {
@@ -120,7 +120,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let start = read.start.as_nanos() as f64 / 1e9;
     let layers = super::layers::read(&args.layers, start, false)?;
-    let below = (!args.layers.is_empty()).then(|| below::Below::of(&layers));
+    let below = (!args.layers.is_empty()).then(|| lower_layers::LowerLayers::of(&layers));
     let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
     if read.tcp == 0 && !(read.associations.is_empty() && read.datagrams.is_empty()) {
         let mut sentences = associations::story(&read);
@@ -146,7 +146,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     if let Some(path) = &args.html {
         let name = args.capture.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-        let case = html::Case {
+        let case = html::PageInput {
             name,
             read: &read,
             story: &told,

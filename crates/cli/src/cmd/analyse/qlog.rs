@@ -3,7 +3,7 @@
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::story::{bytes, count};
 use report::{Page, Section};
@@ -76,12 +76,12 @@ fn story(qlog: &Qlog) -> [String; 3] {
     [what, sure, advice]
 }
 
-fn table(qlog: &Qlog, most: usize) -> Board {
+fn table(qlog: &Qlog, most: usize) -> TextTable {
     let heads = [
         "no", "by", "time", "sent", "bytes", "received", "bytes", "lost", "spurious", "probes", "rtt min",
         "smoothed",
     ];
-    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, trace) in qlog.traces.iter().enumerate().take(most) {
         let last = trace.metrics.last();
         let ms = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.1} ms", x * 1e3));

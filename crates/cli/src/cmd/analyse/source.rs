@@ -7,12 +7,12 @@ use crate::console::progress;
 use crate::console::talk::Talk;
 use analyse::association::{Association, Associations};
 use analyse::datagram::{DatagramFlow, Datagrams};
-use analyse::{Analyser, Endpoint, Flow, Keep, Observation, join};
+use analyse::{Analyser, Endpoint, Flow, Limits, Observation, join};
 use base::{Span, Time};
 use std::fs::File;
 use std::path::Path;
 
-/// What was read of a file.
+/// Content of a file.
 pub(in crate::cmd) struct Read {
     /// Connections with their numbers, from 0.
     pub(in crate::cmd) flows: Vec<(usize, Flow)>,
@@ -29,11 +29,11 @@ pub(in crate::cmd) struct Read {
     pub(in crate::cmd) datagrams: Vec<DatagramFlow>,
     /// At how many interfaces TCP was captured.
     interfaces: usize,
-    /// What was wrong with the file.
+    /// Error of the file, if any.
     pub(in crate::cmd) notices: Vec<String>,
 }
 
-/// What is asked for.
+/// Requested analysis.
 pub(in crate::cmd) struct Which {
     end: Option<End>,
     from: Option<f64>,
@@ -132,8 +132,8 @@ impl End {
 
 /// Reads a file. Where it was made at several interfaces that the same packets passed one after the other, each
 /// connection is judged at the one next to its sender, with the one next to its receiver beside it.
-pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Keep, talk: &Talk) -> Result<Read, Failure> {
-    let beside = Keep { arrivals: true, ..keep };
+pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Limits, talk: &Talk) -> Result<Read, Failure> {
+    let beside = Limits { arrivals: true, ..keep };
     let mut analyser = Analyser::new(keep);
     let mut each: Vec<(u32, Analyser)> = Vec::new();
     let mut associations = Associations::new(keep.points);

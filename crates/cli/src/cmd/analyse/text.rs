@@ -1,19 +1,25 @@
-//! What `williwaw analyse` says on a terminal: the story, a table of connections, what happened in them.
+//! Terminal text of `williwaw analyse`: diagnosis, table of connections, events of each.
 
 use super::associations;
-use super::below::{Below, silences};
 use super::datagrams;
+use super::lower_layers::{LowerLayers, silences};
 use super::source::Read;
 use crate::console::talk::Talk;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::choice::Conditions;
 use analyse::story::{Story, bytes, count};
-use analyse::{Flow, Kind, Need, Way};
+use analyse::{Flow, FlowDirection, Kind, Need};
 use base::Time;
 
 /// The whole answer.
-pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: Option<&Below>) -> String {
+pub(super) fn page(
+    read: &Read,
+    story: &Story,
+    most: usize,
+    talk: &Talk,
+    below: Option<&LowerLayers>,
+) -> String {
     let width = talk.width.unwrap_or(100);
     let mut out = String::new();
     for sentence in [&story.what, &story.sure, &story.advice] {
@@ -74,7 +80,7 @@ pub(super) fn page(read: &Read, story: &Story, most: usize, talk: &Talk, below: 
     out
 }
 
-pub(super) fn table(flows: &[&(usize, Flow)]) -> Board {
+pub(super) fn table(flows: &[&(usize, Flow)]) -> TextTable {
     let heads = [
         "no",
         "from",
@@ -90,7 +96,7 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> Board {
         "mean",
         "capture at",
     ];
-    let mut board = Board { heads: heads.map(str::to_owned).to_vec(), ..Board::default() };
+    let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, f) in flows {
         let main = f.main();
         let way = &f.ways[main];
@@ -129,7 +135,7 @@ fn rate(bps: f64) -> String {
     }
 }
 
-/// What happened in one connection, in the order of time.
+/// Events of one connection, in order of time.
 pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize) -> String {
     let start = read.start;
     let mut lines: Vec<(Time, String)> = Vec::new();
@@ -197,7 +203,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
     out
 }
 
-fn of_way(way: &Way, most: usize, lines: &mut Vec<(Time, String)>) {
+fn of_way(way: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)>) {
     let mut some = |all: Vec<(Time, String)>, what: &str| {
         let more = all.len().saturating_sub(most);
         let last = all.get(most.min(all.len()).saturating_sub(1)).map(|l| l.0);

@@ -128,7 +128,7 @@ pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
     out
 }
 
-/// A bulk transfer of at least so many bytes is long: its slow start is a small part of it.
+/// Bytes from which a bulk transfer is long: its slow start is a small part of it.
 const LONG: u64 = 50_000;
 
 /// The same for programs.
@@ -163,7 +163,7 @@ pub(crate) fn document(model: &Model) -> Value {
     })
 }
 
-/// Seconds so roughly that nobody relies on them.
+/// Seconds, rounded to an order of magnitude.
 pub(crate) fn rough(seconds: f64) -> String {
     match seconds {
         s if s < 0.1 => "less than a tenth of a second".to_owned(),
@@ -363,7 +363,7 @@ fn trim(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A network of cells and who uses it.
+/// A network of cells and its users.
 fn system_words(system: &scenario::model::System) -> String {
     let c = &system.plan.config;
     let mut out = format!(

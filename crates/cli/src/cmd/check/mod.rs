@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 /// roughly, in virtual time.
 const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 
-/// What it takes in virtual time. Where real kernels take part no pilot can be run: the estimate is rougher.
+/// Cost in virtual time. With real kernels no pilot run is possible: the estimate is rougher.
 fn forecast(scenario: &Scenario) -> Forecast {
     let cost = scenario.cost();
     if lab::sweep::real(scenario.first()).is_none() {
@@ -145,7 +145,7 @@ Assumes
     out
 }
 
-/// What the figures above leave out: programs, whose traffic cannot be foreseen.
+/// Not part of the estimate: traffic of programs.
 fn commands(scenario: &Scenario) -> String {
     let first = scenario.first();
     let (n, runs) = (first.commands.len(), scenario.cost().runs);

@@ -8,7 +8,7 @@ use std::path::Path;
 /// A program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
-    /// Where it is looked for, from the root.
+    /// Path from the root.
     path: &'static str,
     /// The package of Debian that has it.
     package: &'static str,

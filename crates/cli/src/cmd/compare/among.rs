@@ -4,7 +4,7 @@
 //! difference to it has an interval that holds 0 shares the place. A variant that gives the metric in fewer repetitions
 //! ranks behind all that give it more often.
 
-use super::side::{Named, Side};
+use super::side::{Side, SideSource};
 use super::text::better;
 use super::{Args, terms, unlike};
 use crate::cmd::run::plan::ask;
@@ -13,9 +13,9 @@ use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
-use crate::output::table::{self, Board, Face};
+use crate::output::table::{self, MetricFormat, TextTable};
 use crate::output::terminal;
-use crate::player::kernels::Wish;
+use crate::player::kernels::KernelOptions;
 use lab::sweep::Progress;
 use results::json::summary_document;
 use results::pairs::{self, Contrast, Pair, Told};
@@ -48,9 +48,9 @@ struct Ranking {
 pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
     let (name, better) = metric(args)?;
     possible(args)?;
-    let named = |own: &String| Named::read(&args.a, &args.changes.set, std::slice::from_ref(own));
-    let mut all = args.among.iter().map(named).collect::<Result<Vec<Named>, Failure>>()?;
-    let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
+    let named = |own: &String| SideSource::read(&args.a, &args.changes.set, std::slice::from_ref(own));
+    let mut all = args.among.iter().map(named).collect::<Result<Vec<SideSource>, Failure>>()?;
+    let wish = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
     let first = [named(&args.among[0])?, named(&args.among[1])?];
     let terms = terms(args, &first, &wish, interrupt::watch(talk))?;
     talk.warnings(first[0].input.scenario.warnings());
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
         ask(&first[0].input.scenario, terms.repetitions, talk)?;
     }
     let [one, other] = &first;
-    let label = |named: &Named| named.own_words(if named.own == one.own { other } else { one });
+    let label = |named: &SideSource| named.own_words(if named.own == one.own { other } else { one });
     let mut ready = Vec::new();
     for named in all.drain(..) {
         let sweep = named.sweep(&terms)?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
         ready.push(named.ready(words, sweep, &terms, None)?);
     }
     let watch = Stopwatch::start();
-    let total: u64 = ready.iter().map(super::side::Ready::total).sum();
+    let total: u64 = ready.iter().map(super::side::PreparedSide::total).sum();
     let sides = progress::shown(talk, |tell| {
         let mut done = 0;
         let mut sides = Vec::new();
@@ -126,7 +126,7 @@ fn metric(args: &Args) -> Result<(String, Ordering), Failure> {
     Ok((name.clone(), better))
 }
 
-/// What cannot be asked for together.
+/// Conflicting arguments.
 fn possible(args: &Args) -> Result<(), Failure> {
     if args.among.len() < LEAST {
         return Err(Failure::usage(
@@ -206,12 +206,12 @@ impl Ranking {
         Ok(Ranking { variants, column, better, repetitions })
     }
 
-    fn face(&self) -> Face {
+    fn face(&self) -> MetricFormat {
         let all: Vec<&Summary> = self.variants.iter().filter_map(|variant| variant.own.as_ref()).collect();
         table::face(&self.column.name, &self.column.unit, &all)
     }
 
-    /// Variants that share the first place: no difference to the best can be told.
+    /// Variants that share the first place: no significant difference to the best.
     fn ties(&self) -> usize {
         let best = self.variants.first().and_then(|variant| variant.own).map_or(0, |own| own.n);
         let ties = |variant: &&Variant| {
@@ -253,7 +253,7 @@ impl Ranking {
     }
 
     /// The first variant that is surely behind, and by how much.
-    fn behind(&self, next: &Variant, face: &Face) -> String {
+    fn behind(&self, next: &Variant, face: &MetricFormat) -> String {
         let name = &next.side.label;
         let (Some(own), Some(difference)) = (next.own, next.to_best.difference) else {
             return format!("{name} gave none");
@@ -277,7 +277,7 @@ impl Ranking {
     }
 
     /// A row for each variant, the best first.
-    fn board(&self) -> Board {
+    fn board(&self) -> TextTable {
         let face = self.face();
         let heads = ["variant", &face.head(), "to the best", "%", "less:more"].map(str::to_owned).to_vec();
         let row = |variant: &Variant| {
@@ -296,7 +296,7 @@ impl Ranking {
             "Means; ± is the 95 % interval, of the difference that of pairs; less:more, pairs in which it has less than the best, and more."
                 .to_owned(),
         ];
-        Board { heads, labels: 1, rows: self.variants.iter().map(row).collect(), notes }
+        TextTable { heads, labels: 1, rows: self.variants.iter().map(row).collect(), notes }
     }
 
     /// For programs.

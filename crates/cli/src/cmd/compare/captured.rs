@@ -4,12 +4,12 @@
 //! capture at the sender shows are used; where a verdict is unknown, the metric is absent.
 
 use super::Args;
-use super::side::{Named, Side};
+use super::side::{Side, SideSource};
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
 use crate::output::table;
-use analyse::{Flow, Keep, Kind, Need, Way};
+use analyse::{Flow, FlowDirection, Kind, Limits, Need};
 use base::Time;
 use base::dist::Dist;
 use capture::Reader;
@@ -37,7 +37,7 @@ const SHOWN: [Metric; 9] = [
 ];
 
 /// The side as captures of the scenario that the other side names; none if the side holds no captures.
-pub(super) fn side(args: &Args, side: usize) -> Result<Option<Named>, Failure> {
+pub(super) fn side(args: &Args, side: usize) -> Result<Option<SideSource>, Failure> {
     let Some(b) = &args.b else { return Ok(None) };
     let captures = [&args.a, b].map(|path| named(path));
     let all = captures.iter().filter(|captures| captures.is_some()).count();
@@ -65,7 +65,7 @@ pub(super) fn side(args: &Args, side: usize) -> Result<Option<Named>, Failure> {
         ));
     }
     let set = [&args.changes.set[..], changes[0]].concat();
-    Named::captured(own, captures, other, &set).map(Some)
+    SideSource::captured(own, captures, other, &set).map(Some)
 }
 
 /// The captures at a path: a file, or all captures in a folder that is no run folder.
@@ -147,8 +147,8 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
     Ok((header, rows))
 }
 
-fn keep() -> Keep {
-    Keep { points: true, ..Keep::default() }
+fn keep() -> Limits {
+    Limits { points: true, ..Limits::default() }
 }
 
 type Values = Vec<(Metric, Option<f64>)>;
@@ -242,8 +242,8 @@ fn values(flow: &Flow) -> Values {
     SHOWN.iter().map(|metric| (*metric, value(*metric))).collect()
 }
 
-/// When the sender received the ACK of its last byte; none if it never did.
-fn completed(way: &Way) -> Option<Time> {
+/// Time at which the sender received the ACK of its last byte; none if it never did.
+fn completed(way: &FlowDirection) -> Option<Time> {
     let end = way.transmissions.iter().map(|sent| sent.end).max()?;
     way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
 }
@@ -252,7 +252,7 @@ fn completed(way: &Way) -> Option<Time> {
 ///
 /// The random conditions of one captured transfer are unknown, so a difference from a single repetition means little.
 /// The rank shows how often the model yields such a value.
-pub(super) struct Among {
+pub(super) struct Rank {
     metric: String,
     /// Value of the capture.
     value: f64,
@@ -264,9 +264,9 @@ pub(super) struct Among {
     text: String,
 }
 
-impl Among {
+impl Rank {
     /// Rank by one metric. None for several captures, several cells, or fewer than [`LEAST`] repetitions.
-    pub(super) fn of(sides: [&Side; 2], metric: &str) -> Option<Among> {
+    pub(super) fn of(sides: [&Side; 2], metric: &str) -> Option<Rank> {
         let at = sides.iter().position(|side| side.captured)?;
         let (capture, other) = (sides[at], sides[1 - at]);
         if other.header.cells.len() > 1 {
@@ -291,7 +291,7 @@ impl Among {
             face.number(others.p10),
             face.quantity(others.p90),
         );
-        Some(Among { metric: metric.to_owned(), value, less, more, others, text })
+        Some(Rank { metric: metric.to_owned(), value, less, more, others, text })
     }
 
     pub(super) fn sentence(&self) -> &str {
@@ -299,7 +299,7 @@ impl Among {
     }
 
     pub(super) fn document(&self) -> serde_json::Value {
-        let Among { metric, value, less, more, others, text } = self;
+        let Rank { metric, value, less, more, others, text } = self;
         json!({
             "metric": metric, "value": value, "less": less, "more": more, "n": others.n,
             "median": others.median, "p10": others.p10, "p90": others.p90, "sentence": text,

@@ -4,15 +4,15 @@
 //! to a bound; one that stays so is left out of the comparison on both sides.
 
 use super::Args;
-use super::side::{Named, Side, Terms};
+use super::side::{RunSettings, Side, SideSource};
 use crate::cmd::emulate::refuse;
-use crate::cmd::run::Kept;
+use crate::cmd::run::RunStore;
 use crate::console::exit::{End, Failure};
 use crate::console::progress;
 use crate::console::talk::Talk;
 use crate::player::artefacts::Store;
-use crate::player::local_player::{self, Here};
-use crate::player::rep_report::Told;
+use crate::player::local_player::{self, LocalPlayer};
+use crate::player::rep_report::RepReport;
 use crate::player::{numbers, summary};
 use emulate::Options;
 use emulate::accuracy::calibrate::Calibration;
@@ -33,28 +33,28 @@ pub(crate) struct Emulator {
     /// Times that a repetition is played until it is faithful.
     tries: u32,
     calibration: serde_json::Value,
-    sides: [Played; 2],
+    sides: [SideResults; 2],
     /// Repetitions played again.
     again: u64,
 }
 
-/// What one side has so far.
-struct Played {
+/// Results of one side so far.
+struct SideResults {
     rows: Vec<Row>,
     reported: Vec<Reported>,
     /// Cell and repetition of those that stayed unfaithful.
     unfaithful: BTreeSet<(u32, u64)>,
     failed: bool,
-    kept: Option<(Kept, Store)>,
+    kept: Option<(RunStore, Store)>,
     seconds: f64,
 }
 
 impl Emulator {
     /// Rights, calibration, and the folders of both sides if they are kept.
     pub(crate) fn begin(
-        sides: [&Named; 2],
+        sides: [&SideSource; 2],
         sweeps: [&Sweep; 2],
-        terms: &Terms<'_>,
+        terms: &RunSettings<'_>,
         args: &Args,
         talk: &Talk,
     ) -> Result<Emulator, Failure> {
@@ -75,7 +75,7 @@ impl Emulator {
         };
         let [a, b] = [("a", 0), ("b", 1)].map(|(name, i)| {
             let folder = args.out.as_ref().map(|out| out.join(name));
-            Played::begin(sides[i], sweeps[i], terms, folder.as_deref())
+            SideResults::begin(sides[i], sweeps[i], terms, folder.as_deref())
         });
         Ok(Emulator {
             options,
@@ -90,7 +90,7 @@ impl Emulator {
     fn play(
         &mut self,
         sweeps: [&Sweep; 2],
-        terms: &Terms<'_>,
+        terms: &RunSettings<'_>,
         tell: &dyn Fn(u64, u64),
         talk: &Talk,
     ) -> Result<bool, Failure> {
@@ -124,11 +124,11 @@ impl Emulator {
         side: usize,
         sweep: &Sweep,
         key: (u32, u64),
-        terms: &Terms<'_>,
+        terms: &RunSettings<'_>,
         talk: &Talk,
     ) -> Result<bool, Failure> {
         for attempt in 1..=self.tries {
-            let here = Here {
+            let here = LocalPlayer {
                 sweep,
                 options: &self.options,
                 elsewhere: None,
@@ -171,7 +171,7 @@ impl Emulator {
         &mut self,
         sweeps: [Sweep; 2],
         labels: &[String; 2],
-        terms: &Terms<'_>,
+        terms: &RunSettings<'_>,
         talk: &Talk,
     ) -> Result<[Side; 2], Failure> {
         let [a, b] = &sweeps;
@@ -216,7 +216,7 @@ impl Emulator {
         }
     }
 
-    /// Closes the folders, and says what was not as it should be; how the verb then ends.
+    /// Closes the folders, prints warnings, and returns the verb's end.
     pub(crate) fn end(
         mut self,
         sweeps: [&Sweep; 2],
@@ -246,7 +246,8 @@ impl Emulator {
             }
         }
         if self.again > 0 {
-            talk.note(&format!("{} repetitions were not faithful and were played again", self.again));
+            let were = if self.again == 1 { "repetition was" } else { "repetitions were" };
+            talk.note(&format!("{} {were} not faithful and run again", self.again));
         }
         let left: BTreeSet<&(u32, u64)> = self.sides.iter().flat_map(|side| &side.unfaithful).collect();
         if !left.is_empty() {
@@ -254,10 +255,10 @@ impl Emulator {
             let n = left.len();
             talk.complaint(
                 "unfaithful",
-                &format!("{n} repetitions stayed so in {tries} tries and are left out on both sides"),
+                &format!("repetitions left out on both sides after {tries} tries: {n}"),
             );
             let played = self.sides.iter().map(|side| results::row::finished(&side.rows).len()).max();
-            // Where most of it is left out, the rest says little.
+            // With most of the data missing, the rest is not significant.
             if 2 * n > played.unwrap_or(0) {
                 end = End::Unfaithful;
             }
@@ -266,9 +267,14 @@ impl Emulator {
     }
 }
 
-impl Played {
-    fn begin(named: &Named, sweep: &Sweep, terms: &Terms<'_>, out: Option<&Path>) -> Result<Played, Failure> {
-        let mut played = Played {
+impl SideResults {
+    fn begin(
+        named: &SideSource,
+        sweep: &Sweep,
+        terms: &RunSettings<'_>,
+        out: Option<&Path>,
+    ) -> Result<SideResults, Failure> {
+        let mut played = SideResults {
             rows: Vec::new(),
             reported: Vec::new(),
             unfaithful: BTreeSet::new(),
@@ -292,7 +298,7 @@ impl Played {
         Ok(played)
     }
 
-    fn take(&mut self, told: Told, seconds: f64, talk: &Talk) -> Result<(), Failure> {
+    fn take(&mut self, told: RepReport, seconds: f64, talk: &Talk) -> Result<(), Failure> {
         let rows = told.rows();
         if let Some((kept, _)) = &mut self.kept {
             kept.folder.append(&rows)?;

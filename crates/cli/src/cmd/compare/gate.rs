@@ -5,12 +5,12 @@
 //! Every look of the plan takes an equal part of the error of 5 % (Bonferroni), so that looking again does not make a
 //! wrong verdict likelier.
 
-use super::text::{Beside, Comparison, better};
+use super::text::{CellPair, Comparison, better};
 use crate::output::labels;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-/// What is asked of the second side.
+/// Requirement on the second side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Margin(pub(crate) f64);
 
@@ -24,7 +24,7 @@ pub(crate) fn margin(text: &str) -> Result<Margin, String> {
     share.map(Margin).ok_or_else(|| format!("`{text}` is no share such as 10% or 0.1"))
 }
 
-/// How a cell was judged.
+/// Judgement of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Not worse than the margin allows.
@@ -41,7 +41,7 @@ pub(crate) struct Judged {
     /// Its place in the grid, in words; of a single cell the metric alone.
     pub(crate) name: String,
     pub(crate) verdict: Verdict,
-    /// The sentence of the comparison, and what the margin says to it.
+    /// The sentence of the comparison, with the verdict by the margin.
     pub(crate) text: String,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn looks(repetitions: u32, most: u32) -> u32 {
 pub(crate) fn judge(compared: &Comparison<'_>, margin: Margin, looks: u32) -> Vec<Judged> {
     let Some(&at) = compared.shown.first() else { return Vec::new() };
     let column = &compared.columns[at];
-    let one = |cell: &Beside| {
+    let one = |cell: &CellPair| {
         let (verdict, why) = verdict(compared, cell, at, margin, looks);
         let place = labels::cell(&cell.params);
         let name = if place.is_empty() { column.name.clone() } else { format!("{}: {place}", column.name) };
@@ -71,7 +71,7 @@ pub(crate) fn judge(compared: &Comparison<'_>, margin: Margin, looks: u32) -> Ve
 
 fn verdict(
     compared: &Comparison<'_>,
-    cell: &Beside,
+    cell: &CellPair,
     at: usize,
     Margin(share): Margin,
     looks: u32,

@@ -11,17 +11,17 @@ mod weather;
 
 use self::emulated::Emulator;
 use self::gate::{Judged, Margin, Verdict};
-use self::side::{Named, Side, Terms};
-use self::text::{Beside, Comparison, better, chosen};
+use self::side::{RunSettings, Side, SideSource};
+use self::text::{CellPair, Comparison, better, chosen};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
-use crate::output::table::{ALL, Choice};
+use crate::output::table::{ALL, TableChoice};
 use crate::output::{labels, terminal};
-use crate::player::kernels::{TOLD, Wish};
+use crate::player::kernels::{KernelOptions, TOLD};
 use crate::player::numbers;
 use lab::sweep::{Progress, Sweep};
 use results::Column;
@@ -116,12 +116,13 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if !args.among.is_empty() {
-        Choice { metrics: args.metrics.clone(), flows: args.flows }.check(scenario::metric::Metric::NAMES)?;
+        TableChoice { metrics: args.metrics.clone(), flows: args.flows }
+            .check(scenario::metric::Metric::NAMES)?;
         return among::run(&args, talk);
     }
     let sides = wanted(&args)?;
     let labels = called(&sides)?;
-    let wish = Wish { linux: args.linux.clone(), look: None, patience: args.patience };
+    let wish = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
     let mut terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
     for side in sides.iter().filter(|side| !side.made()) {
         talk.warnings(side.input.scenario.warnings());
@@ -130,7 +131,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         }
     }
     // Runs that were made have the repetitions that they have.
-    let made = sides.iter().any(Named::made);
+    let made = sides.iter().any(SideSource::made);
     let most = args.max_reps.filter(|_| !made).unwrap_or(terms.repetitions);
     let looks = gate::looks(terms.repetitions, most);
     let sweeps = [sides[0].sweep(&terms)?, sides[1].sweep(&terms)?];
@@ -146,7 +147,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         true => Some(Emulator::begin(sides.each_ref(), sweeps.each_ref(), &terms, &args, talk)?),
         false => None,
     };
-    let mut plan = Looks { margin: args.no_worse.flatten(), looks, most, emulator };
+    let mut plan = GatePlan { margin: args.no_worse.flatten(), looks, most, emulator };
     let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &mut plan, talk)?;
     let complete = a.complete && b.complete;
     let compared = compared([&a, &b], &args)?;
@@ -195,7 +196,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
 }
 
 /// Both sides as they were named, if what is asked of them can be.
-fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
+fn wanted(args: &Args) -> Result<[SideSource; 2], Failure> {
     for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
         crate::output::atomic_write::possible(file)?;
     }
@@ -204,10 +205,10 @@ fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
         return Err(Failure::usage("stdin can be read only once", "put one of the scenarios into a file"));
     }
     let sides = [named(args, 0)?, named(args, 1)?];
-    let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
+    let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     numbers::check(&choice, sides.iter().map(|side| side.input.scenario.first()))?;
     possible(args)?;
-    let made = Named::made;
+    let made = SideSource::made;
     if args.emulate && sides.iter().any(made) {
         return Err(Failure::usage(
             "--emulate runs scenarios, and one side is a finished run",
@@ -227,13 +228,13 @@ fn wanted(args: &Args) -> Result<[Named; 2], Failure> {
 fn show(
     compared: &Comparison<'_>,
     sides: [&Side; 2],
-    terms: &Terms<'_>,
-    plan: &Looks,
+    terms: &RunSettings<'_>,
+    plan: &GatePlan,
     args: &Args,
     talk: &Talk,
 ) -> Result<(), Failure> {
     let metric = compared.shown.first().map(|&at| compared.columns[at].name.as_str());
-    let among = metric.and_then(|metric| captured::Among::of(sides, metric));
+    let among = metric.and_then(|metric| captured::Rank::of(sides, metric));
     if args.json {
         let mut document = document(compared, sides, terms, plan);
         if let Some(among) = &among {
@@ -248,7 +249,7 @@ fn show(
     }
     text.push_str("\n\n");
     text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
-    let choice = Choice { metrics: args.metrics.clone(), flows: args.flows };
+    let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     numbers::missing(&choice, &sides[0].header, talk);
     talk.data(&text)
 }
@@ -261,7 +262,7 @@ fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Writes what a build reads, and says what did not pass.
+/// Writes the report for a build server, and prints the failures.
 fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Talk) -> Result<(), Failure> {
     if let Some(file) = &args.junit {
         crate::output::atomic_write::whole(file, gate::junit(all, labels, seconds))?;
@@ -280,8 +281,8 @@ fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Ta
     Ok(())
 }
 
-/// What the gate plans.
-struct Looks {
+/// Plan of the gate.
+struct GatePlan {
     margin: Option<Margin>,
     /// Looks at the results, the first one included.
     looks: u32,
@@ -294,11 +295,11 @@ struct Looks {
 /// Runs both sides, with more repetitions as long as the gate is undecided and the bound allows.
 fn until_decided(
     args: &Args,
-    mut sides: [Named; 2],
+    mut sides: [SideSource; 2],
     sweeps: [Sweep; 2],
     labels: &[String; 2],
-    terms: &mut Terms<'_>,
-    plan: &mut Looks,
+    terms: &mut RunSettings<'_>,
+    plan: &mut GatePlan,
     talk: &Talk,
 ) -> Result<[Side; 2], Failure> {
     let mut sweeps = Some(sweeps);
@@ -338,8 +339,8 @@ fn until_decided(
 fn document(
     compared: &Comparison<'_>,
     sides: [&Side; 2],
-    terms: &Terms<'_>,
-    plan: &Looks,
+    terms: &RunSettings<'_>,
+    plan: &GatePlan,
 ) -> serde_json::Value {
     let mut document = compared.document();
     document["schema"] = json!("williwaw-compare/1");
@@ -368,7 +369,7 @@ fn document(
     document
 }
 
-/// Says where the second side is worse.
+/// Prints where the second side is worse.
 fn judged(compared: &Comparison<'_>, end: End, talk: &Talk) -> End {
     let worse = compared.worse();
     for beside in &worse {
@@ -379,7 +380,7 @@ fn judged(compared: &Comparison<'_>, end: End, talk: &Talk) -> End {
     if worse.is_empty() { end } else { End::Failed }
 }
 
-/// What is asked for can be.
+/// Checks that the arguments fit together.
 fn possible(args: &Args) -> Result<(), Failure> {
     let own = args.set_a.iter().chain(&args.set_b).filter_map(|word| word.split_once('='));
     for (key, _) in own {
@@ -398,24 +399,24 @@ fn possible(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn named(args: &Args, side: usize) -> Result<Named, Failure> {
+fn named(args: &Args, side: usize) -> Result<SideSource, Failure> {
     let set = &args.changes.set;
     if let Some(captured) = captured::side(args, side)? {
         return Ok(captured);
     }
     match (side, &args.b) {
-        (0, _) => Named::read(&args.a, set, &args.set_a),
-        (_, Some(b)) => Named::read(b, set, &args.set_b),
+        (0, _) => SideSource::read(&args.a, set, &args.set_a),
+        (_, Some(b)) => SideSource::read(b, set, &args.set_b),
         (_, None) if args.set_a.is_empty() && args.set_b.is_empty() => Err(Failure::usage(
             "the second side is missing",
             "give a second scenario, or a change: --set-b KEY=VALUE",
         )),
-        (_, None) => Named::read(&args.a, set, &args.set_b),
+        (_, None) => SideSource::read(&args.a, set, &args.set_b),
     }
 }
 
-/// What the two are called: by what they say otherwise, or by their files as far as that tells them apart.
-fn called(sides: &[Named; 2]) -> Result<[String; 2], Failure> {
+/// Labels of both sides: their different overrides, or the distinguishing part of their file names.
+fn called(sides: &[SideSource; 2]) -> Result<[String; 2], Failure> {
     let [a, b] = sides;
     let own = [a.own_words(b), b.own_words(a)];
     if a.path == b.path && own.iter().all(|words| !words.is_empty()) && own[0] != own[1] {
@@ -439,10 +440,10 @@ fn called(sides: &[Named; 2]) -> Result<[String; 2], Failure> {
 /// Seed and repetitions are those of the first side, or of the one that was run already.
 fn terms<'a>(
     args: &Args,
-    sides: &[Named; 2],
-    wish: &'a Wish,
+    sides: &[SideSource; 2],
+    wish: &'a KernelOptions,
     stop: &'static std::sync::atomic::AtomicBool,
-) -> Result<Terms<'a>, Failure> {
+) -> Result<RunSettings<'a>, Failure> {
     let models = sides.each_ref().map(|side| side.input.scenario.first());
     for model in models {
         if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
@@ -467,11 +468,11 @@ fn terms<'a>(
         }
         (asked, made) => asked.or(made).unwrap_or(models[0].run.repetitions),
     };
-    Ok(Terms { seed, repetitions, jobs: args.threads.wished(), wish, stop })
+    Ok(RunSettings { seed, repetitions, jobs: args.threads.wished(), wish, stop })
 }
 
-/// What must be known to believe it.
-fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
+/// Notes on the validity of the comparison.
+fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], talk: &Talk) {
     let [a, b] = sweeps;
     let together = pairs::cells(&a.header, &b.header);
     let mut apart: Vec<String> = together.iter().flat_map(|&cells| unlike(a, b, cells)).collect();
@@ -481,7 +482,7 @@ fn remark(sides: &[Named; 2], sweeps: &[Sweep; 2], talk: &Talk) {
         talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
     }
     if sweeps.iter().any(|sweep| sweep.cells.held().iter().any(|cell| weather::per_packet(&cell.model))) {
-        talk.note("losses or delays are drawn for each packet, so who sends others meets others");
+        talk.note("losses or delays are drawn for each packet: a side with other packets has other losses");
     }
     let flows = [a, b].map(|sweep| {
         let models = sweep.cells.held().iter().map(|cell| &cell.model);
@@ -530,12 +531,12 @@ fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
     apart
 }
 
-/// Runs or reads both. What hinders the second is told before the first is run.
+/// Runs or reads both sides. Errors of the second are reported before the first is run.
 fn both(
-    sides: [Named; 2],
+    sides: [SideSource; 2],
     sweeps: [Sweep; 2],
     labels: &[String; 2],
-    terms: &Terms<'_>,
+    terms: &RunSettings<'_>,
     out: Option<&Path>,
     talk: &Talk,
 ) -> Result<[Side; 2], Failure> {
@@ -573,7 +574,7 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         if let Some((header, places, rows)) = &counted_rows {
             let of = rows.contrast((left, right), places, false)?;
             let names = places.iter().map(|&(at, _)| header.columns[at].name.clone());
-            // What neither has counted is not told.
+            // Counters that are zero on both sides are left out.
             let counts =
                 |contrast: &Contrast| [contrast.a, contrast.b].iter().flatten().any(|s| s.mean > 0.0);
             counted = names.zip(of.metrics).filter(|(_, contrast)| counts(contrast)).collect();
@@ -581,11 +582,11 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         let params =
             |side: &Side, index| side.header.cell(index).map_or_else(Vec::new, |cell| cell.params.clone());
         let (own, other) = (params(a, left), params(b, right));
-        // Of the side that has more of them, so that each row says which it is.
+        // Of the side with more of them, so that each row names its side.
         let params = if a.header.cells.len() >= b.header.cells.len() { own } else { other };
         let same_weather =
             !(a.captured || b.captured) && unlike(&a.sweep, &b.sweep, (left, right)).is_empty();
-        cells.push(Beside { cells: (left, right), params, contrast, counters: counted, same_weather });
+        cells.push(CellPair { cells: (left, right), params, contrast, counters: counted, same_weather });
     }
     let columns: Vec<Column> = places.iter().map(|&(at, _)| a.header.columns[at].clone()).collect();
     let shown = chosen(args.metrics.as_deref(), &columns, &cells);

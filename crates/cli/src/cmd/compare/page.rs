@@ -1,17 +1,21 @@
 //! The page of two runs beside each other: what differs, and pictures of how it comes about.
 
-use super::side::{Side, Terms};
+use super::side::{RunSettings, Side};
 use super::text::Comparison;
 use crate::console::exit::Failure;
 use crate::output::VERSION;
 use crate::output::labels;
 use report::{Item, Page, Section};
 
-/// At most so many cells are drawn.
+/// Most cells drawn.
 const PICTURES: usize = 3;
 
 /// Table and pictures on a page.
-pub(crate) fn page(compared: &Comparison<'_>, sides: [&Side; 2], terms: &Terms<'_>) -> Result<Page, Failure> {
+pub(crate) fn page(
+    compared: &Comparison<'_>,
+    sides: [&Side; 2],
+    terms: &RunSettings<'_>,
+) -> Result<Page, Failure> {
     let numbers = Section {
         heading: "What the second changes".to_owned(),
         text: compared.sentence(),

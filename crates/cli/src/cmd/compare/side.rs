@@ -3,14 +3,14 @@
 //! A scenario that is run now, the folder of a run that was made before, by either clock, or captures of it.
 
 use super::captured;
-use crate::cmd::run::Kept;
+use crate::cmd::run::RunStore;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
-use crate::player::kernels::{Stage, Wish};
+use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::numbers;
 use lab::sweep::{Control, Counters, Player, Progress, Sweep};
 use results::folder::{self, RunFolder};
@@ -21,56 +21,56 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// A side as it was named.
-pub(crate) struct Named {
+pub(crate) struct SideSource {
     pub(crate) input: Input,
     pub(crate) path: PathBuf,
-    /// What only this side says otherwise, `KEY=VALUE`.
+    /// Overrides of this side only, `KEY=VALUE`.
     pub(crate) own: Vec<String>,
-    /// Of a folder, what it tells of its run.
+    /// Record of a run folder.
     pub(crate) record: Option<Box<Record>>,
     /// Captures of repetitions; the scenario is then the other side's.
     pub(crate) captures: Vec<PathBuf>,
 }
 
 /// A side that can be run.
-pub(crate) struct Ready {
-    named: Named,
+pub(crate) struct PreparedSide {
+    named: SideSource,
     label: String,
     sweep: Sweep,
-    stage: Option<Stage>,
-    kept: Option<Kept>,
+    stage: Option<KernelPlayer>,
+    kept: Option<RunStore>,
 }
 
 /// A side with its results.
 pub(crate) struct Side {
     pub(crate) label: String,
     pub(crate) sweep: Sweep,
-    /// What the rows mean; of a folder, as it was written.
+    /// Columns of the rows; of a run folder, as recorded.
     pub(crate) header: Header,
     pub(crate) rows: Vec<Row>,
     pub(crate) complete: bool,
-    pub(crate) stage: Option<Stage>,
+    pub(crate) stage: Option<KernelPlayer>,
     /// It was run in real time, where nothing can be played again.
     pub(crate) real_time: bool,
-    /// Its numbers were told from captures.
+    /// Its metrics were derived from captures.
     pub(crate) captured: bool,
 }
 
-/// What both sides are run with.
-pub(crate) struct Terms<'a> {
+/// Settings of both runs.
+pub(crate) struct RunSettings<'a> {
     pub(crate) seed: u64,
     pub(crate) repetitions: u32,
     pub(crate) jobs: usize,
-    pub(crate) wish: &'a Wish,
+    pub(crate) wish: &'a KernelOptions,
     pub(crate) stop: &'static AtomicBool,
 }
 
-impl Named {
-    /// Reads what was named: `set` is said of both sides, `own` of this one.
-    pub(crate) fn read(path: &Path, set: &[String], own: &[String]) -> Result<Named, Failure> {
+impl SideSource {
+    /// Reads a side: `set` holds overrides of both sides, `own` those of this one.
+    pub(crate) fn read(path: &Path, set: &[String], own: &[String]) -> Result<SideSource, Failure> {
         let named = |input, record| {
             let (path, own) = (path.to_owned(), own.to_vec());
-            Named { input, path, own, record, captures: Vec::new() }
+            SideSource { input, path, own, record, captures: Vec::new() }
         };
         if !path.is_dir() {
             return Ok(named(files::read(path, &[set, own].concat())?, None));
@@ -92,12 +92,12 @@ impl Named {
         captures: Vec<PathBuf>,
         scenario: &Path,
         set: &[String],
-    ) -> Result<Named, Failure> {
-        let other = Named::read(scenario, set, &[])?;
-        Ok(Named { input: other.input, path: path.to_owned(), own: Vec::new(), record: None, captures })
+    ) -> Result<SideSource, Failure> {
+        let other = SideSource::read(scenario, set, &[])?;
+        Ok(SideSource { input: other.input, path: path.to_owned(), own: Vec::new(), record: None, captures })
     }
 
-    /// It was played before, in whatever clock.
+    /// Whether it was run before, in either clock.
     pub(crate) fn made(&self) -> bool {
         self.record.is_some() || !self.captures.is_empty()
     }
@@ -112,8 +112,8 @@ impl Named {
         }
     }
 
-    /// What it says otherwise than the other side: `spurious = eifel`; empty if nothing.
-    pub(crate) fn own_words(&self, other: &Named) -> String {
+    /// Its differences from the other side: `spurious = eifel`; empty if none.
+    pub(crate) fn own_words(&self, other: &SideSource) -> String {
         let own = self.own.iter().filter(|word| !other.own.contains(word));
         let apart: Vec<(&str, &str)> = own.filter_map(|word| word.split_once('=')).collect();
         let keys: Vec<&str> = apart.iter().map(|(key, _)| key.trim()).collect();
@@ -121,8 +121,8 @@ impl Named {
         said.map(|(key, (_, value))| format!("{key} = {}", value.trim())).collect::<Vec<_>>().join(", ")
     }
 
-    /// What there is to run, or was.
-    pub(crate) fn sweep(&self, terms: &Terms<'_>) -> Result<Sweep, Failure> {
+    /// The sweep to run, or the one that was run.
+    pub(crate) fn sweep(&self, terms: &RunSettings<'_>) -> Result<Sweep, Failure> {
         let scenario = &self.input.scenario;
         // A seed that the grid varies stays, unless another was asked for.
         let seed = Some(terms.seed).filter(|seed| *seed != scenario.first().run.seed);
@@ -134,22 +134,22 @@ impl Named {
         self,
         label: String,
         sweep: Sweep,
-        terms: &Terms<'_>,
+        terms: &RunSettings<'_>,
         out: Option<&Path>,
-    ) -> Result<Ready, Failure> {
+    ) -> Result<PreparedSide, Failure> {
         if self.made() {
-            return Ok(Ready { named: self, label, sweep, stage: None, kept: None });
+            return Ok(PreparedSide { named: self, label, sweep, stage: None, kept: None });
         }
-        let mut stage = Stage::of(&sweep, terms.wish)?;
+        let mut stage = KernelPlayer::of(&sweep, terms.wish)?;
         let kept = out.map(|path| self.keep(path, terms)).transpose()?;
         if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
             stage.keep_in(kept.folder.path());
         }
-        Ok(Ready { named: self, label, sweep, stage, kept })
+        Ok(PreparedSide { named: self, label, sweep, stage, kept })
     }
 
     /// A folder of its own, begun now or continued.
-    pub(crate) fn keep(&self, path: &Path, terms: &Terms<'_>) -> Result<Kept, Failure> {
+    pub(crate) fn keep(&self, path: &Path, terms: &RunSettings<'_>) -> Result<RunStore, Failure> {
         let scenario = &self.input.scenario;
         if path.join(folder::RUN).is_file() {
             let mut record = Record::read(path)?;
@@ -171,17 +171,17 @@ impl Named {
                 ));
             }
             record.repetitions = terms.repetitions;
-            return Ok(Kept { folder: RunFolder::open(path)?, record });
+            return Ok(RunStore { folder: RunFolder::open(path)?, record });
         }
         let folder = RunFolder::create(path)?;
         let files = &self.input.files;
         let record = Record::new(scenario, files, terms.seed, terms.repetitions, None, terms.jobs);
         record.begin(&folder, files)?;
-        Ok(Kept { folder, record })
+        Ok(RunStore { folder, record })
     }
 }
 
-impl Ready {
+impl PreparedSide {
     /// Repetitions that are to be run.
     pub(crate) fn total(&self) -> u64 {
         if self.named.made() { 0 } else { self.sweep.total() }
@@ -190,11 +190,11 @@ impl Ready {
     /// Runs it, or reads what was run.
     pub(crate) fn side(
         self,
-        terms: &Terms<'_>,
+        terms: &RunSettings<'_>,
         tell: &(dyn Fn(Progress) + Sync),
         talk: &Talk,
     ) -> Result<Side, Failure> {
-        let Ready { named, label, sweep, stage, mut kept } = self;
+        let PreparedSide { named, label, sweep, stage, mut kept } = self;
         if !named.captures.is_empty() {
             let (header, rows) = captured::read(&named.captures, &sweep, talk)?;
             let (stage, real_time) = (None, true);

@@ -3,7 +3,7 @@
 //! One sentence, a table, a document, a page.
 
 use crate::output::labels;
-use crate::output::table::{self, Board, Face};
+use crate::output::table::{self, MetricFormat, TextTable};
 use results::json::summary_document;
 use results::pairs::{CellContrast, Contrast, Told};
 use results::{Column, Summary, numbers};
@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
 /// A cell of one side beside a cell of the other.
-pub(crate) struct Beside {
+pub(crate) struct CellPair {
     /// Indexes of the two cells.
     pub(crate) cells: (u32, u32),
-    /// What both have in common of the grid.
+    /// Grid values that both have in common.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) contrast: CellContrast,
-    /// What the kernels counted, by name.
+    /// Kernel counters, by name.
     pub(crate) counters: Vec<(String, Contrast)>,
     /// Both met the same.
     pub(crate) same_weather: bool,
@@ -26,20 +26,20 @@ pub(crate) struct Beside {
 
 /// All of it.
 pub(crate) struct Comparison<'a> {
-    /// What the two sides are called.
+    /// Labels of both sides.
     pub(crate) labels: [&'a str; 2],
     /// Metrics that both sides have.
     pub(crate) columns: Vec<Column>,
     /// Places, among these, of those to show; the first is what the sentence is about.
     pub(crate) shown: Vec<usize>,
-    pub(crate) cells: Vec<Beside>,
+    pub(crate) cells: Vec<CellPair>,
     /// Each flow beside all together.
     pub(crate) flows: bool,
 }
 
-/// Metrics to show of those that somebody measured: those asked for, else the usual ones.
-pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Beside]) -> Vec<usize> {
-    // What only one side gave counts: that the other did not end is the news.
+/// Metrics to show among those measured: the requested ones, else the usual ones.
+pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[CellPair]) -> Vec<usize> {
+    // Metrics of one side only count too: the missing end of the other is a result.
     let measured = |at: &usize| {
         let given = |contrast: &Contrast| contrast.pairs() + contrast.only_a + contrast.only_b > 0;
         cells.iter().any(|cell| given(&cell.contrast.metrics[*at]))
@@ -60,7 +60,7 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Besi
             match completion {
                 // A capture at the sender shows no other time; the sentence is about it.
                 Some(at) if place(Metric::DownloadTime.name()).is_none() => shown[..=at].rotate_right(1),
-                // How long something took is said once.
+                // The duration is printed once.
                 Some(at) if shown.len() > 1 => drop(shown.remove(at)),
                 _ => {}
             }
@@ -86,7 +86,7 @@ impl Comparison<'_> {
     }
 
     /// The sentence of one cell and metric, and of repetitions that make no pair.
-    pub(crate) fn of_cell(&self, cell: &Beside, at: usize) -> String {
+    pub(crate) fn of_cell(&self, cell: &CellPair, at: usize) -> String {
         let [a, b] = self.labels;
         let contrast = &cell.contrast.metrics[at];
         let words = self.face(at, contrast).words().to_owned();
@@ -100,7 +100,7 @@ impl Comparison<'_> {
         text
     }
 
-    fn of_pairs(&self, cell: &Beside, at: usize) -> String {
+    fn of_pairs(&self, cell: &CellPair, at: usize) -> String {
         let [a, b] = self.labels;
         let contrast = &cell.contrast.metrics[at];
         let face = self.face(at, contrast);
@@ -157,7 +157,7 @@ impl Comparison<'_> {
         if same_weather { "Under the same weather" } else { "With weather of their own" }
     }
 
-    fn of_cells(&self, cells: &[Beside], at: usize) -> String {
+    fn of_cells(&self, cells: &[CellPair], at: usize) -> String {
         let [a, b] = self.labels;
         let told = |what: Told| cells.iter().filter(|cell| cell.contrast.metrics[at].told() == what).count();
         let words = self.face(at, &cells[0].contrast.metrics[at]).words().to_owned();
@@ -196,14 +196,14 @@ impl Comparison<'_> {
         format!("{} {b} has {}.", Comparison::head(self.same_weather()), said.join(", "))
     }
 
-    fn face(&self, at: usize, contrast: &Contrast) -> Face {
+    fn face(&self, at: usize, contrast: &Contrast) -> MetricFormat {
         let column = &self.columns[at];
         let all: Vec<&Summary> = contrast.a.iter().chain(&contrast.b).collect();
         table::face(&column.name, &column.unit, &all)
     }
 
     /// A row for each cell and metric.
-    pub(crate) fn board(&self) -> Board {
+    pub(crate) fn board(&self) -> TextTable {
         let first = self.cells.first().map_or(&[][..], |cell| cell.params.as_slice());
         let paths = labels::apart(first);
         let mut heads = labels::short(&paths.iter().map(|(path, _)| *path).collect::<Vec<_>>());
@@ -264,7 +264,7 @@ impl Comparison<'_> {
         if partial {
             notes.push("(n): only n pairs gave the number on both sides.".to_owned());
         }
-        Board { heads, labels, rows, notes }
+        TextTable { heads, labels, rows, notes }
     }
 
     /// For programs.
@@ -273,7 +273,7 @@ impl Comparison<'_> {
             let named = self.columns.iter().zip(all);
             named.map(|(column, contrast)| (column.name.clone(), one(&column.name, contrast))).collect()
         };
-        let cell = |cell: &Beside| {
+        let cell = |cell: &CellPair| {
             let params: Map<String, Value> =
                 cell.params.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
             let flows: Map<String, Value> =
@@ -300,10 +300,10 @@ impl Comparison<'_> {
     }
 
     /// Cells in which the second side is worse, surely, in the metric of the sentence.
-    pub(crate) fn worse(&self) -> Vec<&Beside> {
+    pub(crate) fn worse(&self) -> Vec<&CellPair> {
         let Some(&first) = self.shown.first() else { return Vec::new() };
         let better = better(&self.columns[first].name);
-        let is_worse = |cell: &&Beside| worse(better, &cell.contrast.metrics[first]);
+        let is_worse = |cell: &&CellPair| worse(better, &cell.contrast.metrics[first]);
         self.cells.iter().filter(is_worse).collect()
     }
 }

@@ -8,7 +8,7 @@ use scenario::model::channel::ErrorKind;
 use scenario::model::{Delay, Link, LinkRate, LossKind};
 use std::collections::BTreeMap;
 
-/// What differs: `gate radio.pause`; empty if the weather is the same.
+/// Differences: `gate radio.pause`; empty for equal weather.
 pub(crate) fn apart(a: &Model, b: &Model) -> Vec<String> {
     let (a, b) = (described(a), described(b));
     let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
@@ -26,7 +26,7 @@ pub(crate) fn per_packet(model: &Model) -> bool {
         || model.links.iter().any(drawn)
 }
 
-/// What makes weather, by kind and name, and all that decides it.
+/// Random processes of a scenario, by kind and name, with all parameters.
 fn described(model: &Model) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let on = |links: &[usize]| {

@@ -30,14 +30,16 @@ impl From<Error> for Failure {
             Error::Fault { fault, .. } => Failure::machine(
                 message,
                 match fault {
-                    measure::asking::Fault::Refused { why: measure::message::Refusal::Token, .. } => {
-                        "give the server's token with --token or --token-file"
-                    }
-                    measure::asking::Fault::Version(_)
-                    | measure::asking::Fault::Refused { why: measure::message::Refusal::Version, .. } => {
-                        "use the same version of williwaw at both ends"
-                    }
-                    measure::asking::Fault::Refused { .. } => "",
+                    measure::client_protocol::Fault::Refused {
+                        why: measure::message::Refusal::Token,
+                        ..
+                    } => "give the server's token with --token or --token-file",
+                    measure::client_protocol::Fault::Version(_)
+                    | measure::client_protocol::Fault::Refused {
+                        why: measure::message::Refusal::Version,
+                        ..
+                    } => "use the same version of williwaw at both ends",
+                    measure::client_protocol::Fault::Refused { .. } => "",
                     _ => "check the port: another program listens there",
                 },
             ),

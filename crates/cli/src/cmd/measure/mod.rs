@@ -8,11 +8,11 @@ use crate::console::talk::Talk;
 use crate::console::{clock, interrupt, progress};
 use crate::output::terminal;
 use base::{Span, units};
-use measure::client::{self, Listener};
+use measure::client::{self, Observer};
 use measure::entry::{self, Entry, Journal, LinkCommand};
 use measure::plan::{self, Plan, Step, Test};
-use measure::server::{self, Config, Event, Server, What};
-use measure::serving::Rules;
+use measure::server::{self, Config, Event, EventKind, Server};
+use measure::server_protocol::ServerLimits;
 use measure::summary::Outcome;
 use measure::{Error, PORT, Socket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -90,18 +90,18 @@ struct ServerArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Way {
+enum Directions {
     Up,
     Down,
     Both,
 }
 
-impl Way {
+impl Directions {
     fn downs(self) -> &'static [bool] {
         match self {
-            Way::Up => &[false],
-            Way::Down => &[true],
-            Way::Both => &[false, true],
+            Directions::Up => &[false],
+            Directions::Down => &[true],
+            Directions::Both => &[false, true],
         }
     }
 }
@@ -122,7 +122,7 @@ struct ClientArgs {
     published: bool,
     /// Throughput of transfers
     #[arg(long, value_name = "WAY", help_heading = "What to measure")]
-    bulk: Option<Way>,
+    bulk: Option<Directions>,
     /// Response times of requests and replies of these sizes in bytes (`280/499,348/4758`), or `published`
     #[arg(long, value_name = "SIZES", help_heading = "What to measure", value_parser = sizes)]
     transactions: Option<Sizes>,
@@ -131,7 +131,7 @@ struct ClientArgs {
     echo: bool,
     /// How deep the buffer before the bottleneck is
     #[arg(long, value_name = "WAY", help_heading = "What to measure")]
-    buffer: Option<Way>,
+    buffer: Option<Directions>,
 
     /// Bytes of a transfer
     #[arg(long, value_name = "BYTES", default_value = "150 kB", value_parser = some_bytes, help_heading = "How much")]
@@ -294,7 +294,7 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
     let config = |addresses| -> Result<Config, Failure> {
         Ok(Config {
             addresses,
-            rules: Rules {
+            rules: ServerLimits {
                 token: args.token.read()?,
                 bytes: args.most_bytes.unwrap_or(0),
                 lasts: args.most_time,
@@ -331,17 +331,17 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
 
 fn said(event: &Event) -> Option<String> {
     Some(match &event.what {
-        What::Done(served) => {
+        EventKind::Done(served) => {
             let bytes = served.received + served.sent;
             format!("{}: {bytes} B, {}", event.peer, plain(served))
         }
-        What::Refused(why) => format!("{}: refused: {why}", event.peer),
-        What::Lost(why) => format!("{}: lost in the middle of a job: {why}", event.peer),
-        What::Closed(_) => return None,
+        EventKind::Refused(why) => format!("{}: refused: {why}", event.peer),
+        EventKind::Lost(why) => format!("{}: lost in the middle of a job: {why}", event.peer),
+        EventKind::Closed(_) => return None,
     })
 }
 
-fn plain(served: &measure::serving::Served) -> String {
+fn plain(served: &measure::server_protocol::Served) -> String {
     use measure::message::Job;
     match served.job {
         Job::Bulk { direction, .. } => format!("bulk {}", direction.name()),
@@ -352,7 +352,7 @@ fn plain(served: &measure::serving::Served) -> String {
     }
 }
 
-/// What is to be measured.
+/// Measurement plan.
 fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
     let (mut steps, mut socket) = if args.published { plan::published() } else { Default::default() };
     let reps = args.reps.unwrap_or(1);
@@ -361,7 +361,7 @@ fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
     }
     let seconds = args.seconds.map_or(0.0, Span::as_secs_f64);
     let mut add = |test| steps.push(Step { test, repetitions: reps });
-    for &down in args.bulk.map_or(&[][..], Way::downs) {
+    for &down in args.bulk.map_or(&[][..], Directions::downs) {
         add(Test::Bulk { down, bytes: if args.seconds.is_some() { 0 } else { args.bytes }, seconds });
     }
     for &(request, reply) in args.transactions.iter().flat_map(|sizes| &sizes.0) {
@@ -371,7 +371,7 @@ fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
         let interval = args.echo_interval.as_secs_f64();
         add(Test::Echo { size: args.echo_bytes, count: args.echo_count, interval, tcp: args.echo_tcp });
     }
-    for &down in args.buffer.map_or(&[][..], Way::downs) {
+    for &down in args.buffer.map_or(&[][..], Directions::downs) {
         add(Test::Buffer { down, seconds: if seconds > 0.0 { seconds } else { 10.0 } });
     }
     if steps.is_empty() {
@@ -401,7 +401,7 @@ struct Keeper<'a> {
     entries: Mutex<Vec<Entry>>,
     journal: Option<Mutex<Journal>>,
     before: Option<LinkCommand>,
-    /// What asks the equipment for the cause of a disconnection.
+    /// Command that asks the equipment for the cause of a disconnection.
     cause: Option<String>,
     talk: &'a Talk,
     tell: &'a (dyn Fn(u64, u64) + Sync),
@@ -422,7 +422,7 @@ impl Keeper<'_> {
 fn link(command: &str, before: bool, talk: &Talk) -> Result<LinkCommand, Failure> {
     let watch = clock::Stopwatch::start();
     let mut shell = std::process::Command::new("/bin/sh");
-    // What it writes must not get into the document on stdout.
+    // Its output must not get into the document on stdout.
     let ran = shell.arg("-c").arg(command).stdin(std::process::Stdio::null()).output();
     let ran = ran.map_err(|error| Failure::machine(format!("cannot run /bin/sh: {error}"), ""))?;
     let signal = std::os::unix::process::ExitStatusExt::signal(&ran.status).map(|signal| 128 + signal);
@@ -435,7 +435,7 @@ fn link(command: &str, before: bool, talk: &Talk) -> Result<LinkCommand, Failure
     Ok(LinkCommand { before, command: command.to_owned(), seconds, status })
 }
 
-impl Listener for Keeper<'_> {
+impl Observer for Keeper<'_> {
     fn entry(&self, entry: &Entry) -> Result<(), Error> {
         if let Some(journal) = self.journal.as_ref().and_then(|j| j.lock().ok()).as_mut() {
             journal.add(entry)?;
@@ -504,7 +504,7 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
         (result, keeper.entries.into_inner().unwrap_or_default())
     });
     if entries.is_empty() {
-        // Nobody answered: an empty file would only be in the way.
+        // No answer: the empty file is removed.
         if let (Some(path), Err(error)) = (&out, &result)
             && !matches!(error, Error::Write { .. })
         {
@@ -519,7 +519,7 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
     Ok(if result? { End::Good } else { End::Interrupted })
 }
 
-/// Where results go: the place that was named, or the first `measure-N.jsonl` that is free.
+/// Path of results: the given one, or the first `measure-N.jsonl` that is free.
 fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         if path.exists() {

@@ -2,15 +2,15 @@
 //!
 //! A board with a line for each metric of each test.
 
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use analyse::choice::Conditions;
 use measure::summary::{Measured, Outcome, Paused, Tested};
 
 /// The board of a measurement.
-pub(crate) fn board(outcome: &Outcome<'_>) -> Board {
+pub(crate) fn board(outcome: &Outcome<'_>) -> TextTable {
     let heads = ["test", "metric", "n", "mean", "median", "least", "most"].map(str::to_owned).to_vec();
     let rows = outcome.tests.iter().flat_map(rows).collect();
-    Board { heads, labels: 2, rows, notes: notes(outcome) }
+    TextTable { heads, labels: 2, rows, notes: notes(outcome) }
 }
 
 fn rows(tested: &Tested) -> Vec<Vec<String>> {

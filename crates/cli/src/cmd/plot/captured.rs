@@ -8,7 +8,7 @@ use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
-use analyse::{Flow, Keep, join};
+use analyse::{Flow, Limits, join};
 use base::Time;
 use report::{Layer, Panel, Under};
 use serde_json::json;
@@ -108,7 +108,7 @@ fn read(
     talk: &Talk,
 ) -> Result<(source::Read, Vec<(usize, Flow)>), Failure> {
     let receiver = all.captured.receiver.as_ref();
-    let keep = Keep { points: true, arrivals: receiver.is_some(), ..Keep::default() };
+    let keep = Limits { points: true, arrivals: receiver.is_some(), ..Limits::default() };
     let mut read = source::read(&all.file, which, keep, talk)?;
     let Some(path) = receiver else { return Ok((read, Vec::new())) };
     let other = source::read(path, which, keep, talk)?;

@@ -5,7 +5,7 @@ use crate::console::talk::Talk;
 use report::{Chart, Page, Picture, Section};
 use std::path::Path;
 
-/// How a picture is written.
+/// Output format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Html,
@@ -15,7 +15,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What the name of a file asks for.
+    /// Format by the extension of a file name.
     pub(super) fn of(path: &Path) -> Result<Format, Failure> {
         let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         Ok(match end.as_deref() {
@@ -41,7 +41,7 @@ pub(super) fn size(text: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| format!("`{text}` is no size such as 900x640; at least 320x240, at most 10000x10000"))
 }
 
-/// What is drawn.
+/// Content of a picture.
 pub(super) enum Drawn {
     Sequence(Box<Picture>),
     Chart(Box<Chart>),
@@ -118,7 +118,7 @@ fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
             "this machine has no fonts: the picture has no words; .svg and .html have them",
         );
     }
-    // What the drawing asks for is not everywhere; any font without serifs will do.
+    // The font of the drawing may be missing; any sans-serif font will do.
     let face =
         options.fontdb.faces().find(|face| face.families.iter().any(|(name, _)| name.contains("Sans")));
     if let Some(name) = face.and_then(|face| face.families.first()).map(|(name, _)| name.clone()) {

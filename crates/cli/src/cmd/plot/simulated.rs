@@ -7,13 +7,13 @@ use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::{labels, terminal};
-use crate::player::kernels::{Stage, Wish};
+use crate::player::kernels::{KernelOptions, KernelPlayer};
 use report::{Layer, LayerEvent, Picture};
 use scenario::Model;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// What can be said of a repetition only.
+/// Options for simulated repetitions only.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Of a scenario or a run")]
 pub(super) struct Simulated {
@@ -81,8 +81,8 @@ impl Simulated {
         if lab::sweep::guest(model).is_none() {
             return Ok(lab::picture::picture(model, self.rep, flow));
         }
-        let wish = Wish { linux: self.linux.clone(), look: self.look, patience: self.patience };
-        let stage = Stage::for_models(std::iter::once(model), &wish)?;
+        let wish = KernelOptions { linux: self.linux.clone(), look: self.look, patience: self.patience };
+        let stage = KernelPlayer::for_models(std::iter::once(model), &wish)?;
         let mut pictures = stage.pictures(model, self.rep)?;
         Ok(pictures.swap_remove(flow).1)
     }
@@ -179,7 +179,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     Ok(End::Good)
 }
 
-/// What happened on the path: what the picture shades, and what was lost, place by place.
+/// Events of the path: shaded intervals, and losses by element.
 fn below(picture: &Picture) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
     let mut add = |name: &str, event: LayerEvent| match layers.iter_mut().find(|l| l.name == name) {

@@ -11,7 +11,7 @@ use scenario::metric::Statistic;
 use scenario::model::Expectation;
 use serde_json::{Value, json};
 
-/// At most so many failures are told one by one.
+/// Most failures printed one by one.
 const TOLD: usize = 10;
 
 /// One expectation held against one cell.
@@ -25,7 +25,7 @@ pub(crate) struct Verdict {
     pub(crate) holds: bool,
 }
 
-/// Holds the expectations of a cell against what came out.
+/// Tests the expectations of a cell.
 pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Vec<Verdict> {
     let of = |expectation: &Expectation| {
         let metrics = match expectation.flow {
@@ -71,7 +71,7 @@ fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
     }
 }
 
-/// Tells what failed, or that nothing did.
+/// Prints the failures, or that there are none.
 pub(crate) fn tell(verdicts: &[Verdict], talk: &Talk) {
     let failed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
     for verdict in failed.iter().take(TOLD) {
@@ -87,7 +87,7 @@ pub(crate) fn tell(verdicts: &[Verdict], talk: &Talk) {
 }
 
 impl Verdict {
-    /// What was expected, what came out, and where.
+    /// Expected value, measured value, and place.
     pub(crate) fn sentence(&self) -> String {
         let Expectation { key, comparison, bound, .. } = &self.expectation;
         let measured = match self.measured {

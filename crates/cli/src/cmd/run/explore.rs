@@ -10,7 +10,7 @@ use results::cells::CellSummary;
 use results::source::Source;
 use std::collections::BTreeMap;
 
-/// What the repetitions are ordered by: the first that was measured.
+/// Metric that orders the repetitions: the first one measured.
 const MAIN: [&str; 3] = ["completion_time_s", "download_time_s", "throughput_bps"];
 
 /// The page of a grid whose repetitions can be played again in virtual time; none for a single cell.

@@ -6,7 +6,7 @@ pub(crate) mod page;
 pub(crate) mod plan;
 
 use self::expect::Verdict;
-use crate::cmd::run::plan::{Output, Place, Plan};
+use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
@@ -17,8 +17,8 @@ use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::scratch::Scratch;
 use crate::output::style::Style;
-use crate::output::table::{self, Board};
-use crate::player::kernels::{Stage, Wish};
+use crate::output::table::{self, TextTable};
+use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
 use lab::part::{Part, Shard};
@@ -123,7 +123,7 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
-    let wish = Wish { linux: args.linux.clone(), look: args.look, patience: args.patience };
+    let wish = KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let again = [
         ("--pcap", args.pcap.is_some()),
         ("--xplot", args.xplot.is_some()),
@@ -135,9 +135,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     let mut sweep = sweep.only(plan.shard.map_or(Part::WHOLE, Part::from));
-    let mut stage = Stage::of(&sweep, &wish)?;
+    let mut stage = KernelPlayer::of(&sweep, &wish)?;
     let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
-    let mut kept = Kept::open(&plan)?;
+    let mut kept = RunStore::open(&plan)?;
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
         stage.keep_in(kept.folder.path());
     }
@@ -188,7 +188,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     };
     let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
     let complete = ran.complete;
-    let found = Found {
+    let found = RunResults {
         sweep: &sweep,
         source: ran.source(&sweep.header),
         complete,
@@ -254,14 +254,14 @@ impl Results {
 }
 
 /// The run's folder and its record.
-pub(crate) struct Kept {
+pub(crate) struct RunStore {
     pub(crate) folder: RunFolder,
     pub(crate) record: Record,
 }
 
-impl Kept {
-    pub(crate) fn open(plan: &Plan) -> Result<Option<Kept>, Failure> {
-        let new = |folder: RunFolder, files: &Inputs| -> Result<Option<Kept>, Failure> {
+impl RunStore {
+    pub(crate) fn open(plan: &Plan) -> Result<Option<RunStore>, Failure> {
+        let new = |folder: RunFolder, files: &Inputs| -> Result<Option<RunStore>, Failure> {
             let record = Record::new(
                 &plan.input.scenario,
                 files,
@@ -272,18 +272,20 @@ impl Kept {
             )
             .of_shard(plan.shard);
             record.begin(&folder, files)?;
-            Ok(Some(Kept { folder, record }))
+            Ok(Some(RunStore { folder, record }))
         };
         match &plan.place {
-            Place::None => Ok(None),
-            Place::Fresh => new(folder::fresh(plan.input.scenario.name(), plan.shard)?, &plan.input.files),
-            Place::New(path) => new(RunFolder::create(path)?, &plan.input.files),
-            Place::Resumed(path, record) => {
+            ResultPlace::None => Ok(None),
+            ResultPlace::Fresh => {
+                new(folder::fresh(plan.input.scenario.name(), plan.shard)?, &plan.input.files)
+            }
+            ResultPlace::New(path) => new(RunFolder::create(path)?, &plan.input.files),
+            ResultPlace::Resumed(path, record) => {
                 let folder = RunFolder::open(path)?;
                 let mut record = (**record).clone();
                 record.repetitions = plan.repetitions;
                 record.jobs = plan.jobs;
-                Ok(Some(Kept { folder, record }))
+                Ok(Some(RunStore { folder, record }))
             }
         }
     }
@@ -304,8 +306,8 @@ impl Kept {
     }
 }
 
-/// What came out.
-pub(crate) struct Found<'a> {
+/// Results.
+pub(crate) struct RunResults<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) source: Source<'a>,
     pub(crate) complete: bool,
@@ -313,15 +315,15 @@ pub(crate) struct Found<'a> {
     pub(crate) plan: &'a Plan,
     /// The verb, to continue with.
     pub(crate) verb: &'static str,
-    /// What the verb has to tell beside, in the document.
+    /// Further keys of the verb in the document.
     pub(crate) more: Vec<(&'static str, Value)>,
     /// The kernels in virtual time, if there are any.
-    pub(crate) stage: Option<Stage>,
-    /// What was drawn of the first repetition while it was played in real time, with the number of its cell.
+    pub(crate) stage: Option<KernelPlayer>,
+    /// Picture of the first repetition, drawn in real time, with the number of its cell.
     pub(crate) drawn: Option<(usize, Picture)>,
 }
 
-impl Found<'_> {
+impl RunResults<'_> {
     fn header(&self) -> &Header {
         self.source.header()
     }
@@ -340,7 +342,7 @@ impl Found<'_> {
         match self.plan.output {
             Output::Table(style) => {
                 let summaries = self.summaries(&mut |summary| judge(summary, &mut verdicts))?;
-                let mut board: Board = table::board(self.header(), &summaries, &self.plan.choice);
+                let mut board: TextTable = table::board(self.header(), &summaries, &self.plan.choice);
                 board.notes.extend(self.left_out(summaries.len()));
                 talk.data(&style.text(&board, talk))?;
                 if let Some(stage) = &self.stage {
@@ -394,7 +396,7 @@ impl Found<'_> {
         })
     }
 
-    /// What the document says beside the cells, behind them.
+    /// Keys of the document behind the cells.
     fn behind(&self, verdicts: &[Verdict]) -> Map<String, Value> {
         let mut document = Map::new();
         let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
@@ -464,7 +466,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// How much was done, where it lies, and how to go on.
+    /// Progress, location of the results, and the command to continue.
     pub(crate) fn close(&self, talk: &Talk, watch: &Stopwatch) -> Result<(), Failure> {
         if !self.complete {
             let (mut done, total) = (0u64, self.sweep.total());
@@ -508,7 +510,7 @@ type Judge<'a> = &'a mut dyn FnMut(&CellSummary, &mut Vec<Verdict>);
 
 /// The document of a run, whose cells are made while it is written.
 struct Document<'a> {
-    found: &'a Found<'a>,
+    found: &'a RunResults<'a>,
     judge: RefCell<(Judge<'a>, &'a mut Vec<Verdict>)>,
 }
 

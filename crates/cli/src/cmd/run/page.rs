@@ -5,16 +5,16 @@
 use super::plan::Plan;
 use crate::output::VERSION;
 use crate::output::labels;
-use crate::output::table::{self, Board, Choice};
+use crate::output::table::{self, TableChoice, TextTable};
 use lab::sweep::Sweep;
 use report::{Bar, BarGroup, Bars, Item, Page, Picture, Section, Table};
 use results::cells::CellSummary;
 
-/// At most so many repetitions are drawn.
+/// Most repetitions drawn.
 const PICTURES: usize = 6;
-/// More bars than this say nothing.
+/// Most bars drawn.
 const BARS: usize = 48;
-/// What the bars show, if it was measured.
+/// Metric of the bars, if measured.
 const BAR_METRICS: &[&str] = &["download_time_s", "throughput_bps"];
 
 /// The page of a run.
@@ -50,7 +50,7 @@ fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary]) -> Section {
          pictures below show how a difference comes about.",
         repetitions(plan.repetitions)
     );
-    let choice = Choice { metrics: plan.choice.metrics.clone(), flows: plan.choice.flows };
+    let choice = TableChoice { metrics: plan.choice.metrics.clone(), flows: plan.choice.flows };
     let mut items =
         vec![table("Mean and 95 % interval", &table::board(&sweep.header, cells, &choice)).into()];
     let charts = BAR_METRICS.iter().find_map(|metric| bars(metric, sweep, cells));
@@ -63,7 +63,7 @@ fn repetitions(n: u32) -> String {
 }
 
 /// A board as a table of a page.
-pub(crate) fn table(title: &str, board: &Board) -> Table {
+pub(crate) fn table(title: &str, board: &TextTable) -> Table {
     Table {
         title: title.to_owned(),
         columns: board.heads.clone(),

@@ -9,7 +9,7 @@ use crate::input::files::{self, Input};
 use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::style::Style;
-use crate::output::table::Choice;
+use crate::output::table::TableChoice;
 use crate::player::captures::Wanted;
 use crate::player::numbers;
 use lab::part::Shard;
@@ -17,7 +17,7 @@ use scenario::Scenario;
 use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
 use std::path::{Path, PathBuf};
 
-/// What to run and what to do with the results.
+/// Plan of a run: sweep, outputs and folder.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) input: Input,
@@ -30,17 +30,17 @@ pub(crate) struct Plan {
     pub(crate) shuffle_ties: Option<u64>,
     /// The share of the sweep that is run; none: all of it.
     pub(crate) shard: Option<Shard>,
-    pub(crate) place: Place,
+    pub(crate) place: ResultPlace,
     pub(crate) output: Output,
     pub(crate) csv: Option<PathBuf>,
     pub(crate) report: bool,
     pub(crate) wanted: Wanted,
-    pub(crate) choice: Choice,
+    pub(crate) choice: TableChoice,
 }
 
-/// Where results are kept.
+/// Location of results.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum ResultPlace {
     /// Nowhere.
     None,
     /// In a new folder with a name of our choice.
@@ -51,7 +51,7 @@ pub(crate) enum Place {
     Resumed(PathBuf, Box<Record>),
 }
 
-/// What stdout gets.
+/// Content of stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// The table, as text or for a paper.
@@ -69,7 +69,7 @@ impl Plan {
         let (output, csv) = output(&args)?;
         let (input, place) = source(&args)?;
         let record = match &place {
-            Place::Resumed(_, record) => Some(record),
+            ResultPlace::Resumed(_, record) => Some(record),
             _ => None,
         };
         let run = input.scenario.first().run;
@@ -91,7 +91,7 @@ impl Plan {
                 events: args.events.clone(),
                 series: args.series.clone(),
             },
-            choice: Choice { metrics: args.metrics.clone(), flows: args.flows },
+            choice: TableChoice { metrics: args.metrics.clone(), flows: args.flows },
             input,
             place,
         };
@@ -115,10 +115,10 @@ impl Plan {
     }
 
     fn check(&self, args: &Args) -> Result<(), Failure> {
-        if self.report && matches!(self.place, Place::None) {
+        if self.report && matches!(self.place, ResultPlace::None) {
             return Err(Failure::usage("a report needs a run folder", "leave out --no-out"));
         }
-        if !self.wanted.is_empty() && matches!(self.place, Place::None) {
+        if !self.wanted.is_empty() && matches!(self.place, ResultPlace::None) {
             return Err(Failure::usage(
                 "captures and other files of repetitions need a run folder",
                 "leave out --no-out",
@@ -189,11 +189,11 @@ fn shard(asked: Option<Shard>, record: Option<&Record>) -> Result<Option<Shard>,
     Ok(kept)
 }
 
-fn source(args: &Args) -> Result<(Input, Place), Failure> {
+fn source(args: &Args) -> Result<(Input, ResultPlace), Failure> {
     let new = || match (&args.out, args.no_out) {
-        (Some(path), _) => Place::New(path.clone()),
-        (None, true) => Place::None,
-        (None, false) => Place::Fresh,
+        (Some(path), _) => ResultPlace::New(path.clone()),
+        (None, true) => ResultPlace::None,
+        (None, false) => ResultPlace::Fresh,
     };
     let resumed = |path: PathBuf| -> Result<(PathBuf, Box<Record>), Failure> {
         let record = Record::read(&path)?;
@@ -210,7 +210,7 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
         (None, Some(Some(path))) => {
             let (path, record) = resumed(path)?;
             let input = record.input(&path, &args.changes.set)?;
-            Ok((input, Place::Resumed(path, record)))
+            Ok((input, ResultPlace::Resumed(path, record)))
         }
         (Some(file), None) => Ok((files::read(file, &args.changes.set)?, new())),
         (Some(file), Some(folder)) => {
@@ -223,7 +223,7 @@ fn source(args: &Args) -> Result<(Input, Place), Failure> {
                 }
             };
             let (path, record) = resumed(path)?;
-            Ok((input, Place::Resumed(path, record)))
+            Ok((input, ResultPlace::Resumed(path, record)))
         }
     }
 }
@@ -244,7 +244,7 @@ pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<
     Err(Failure::usage("the run was not started", "--yes starts it without asking"))
 }
 
-/// The same scenario, which says itself how often it is repeated: only to word the question.
+/// A scenario with its own number of repetitions; affects the wording of the question only.
 fn with_repetitions(scenario: &Scenario, repetitions: u32) -> Option<Scenario> {
     let mut set: Vec<String> =
         scenario.overrides().iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -2,9 +2,9 @@
 //! reports each result at once. The thread that reads the connection stays free.
 
 use crate::control::Control;
-use crate::line::Line;
+use crate::control_connection::ControlSender;
 use crate::list::Host;
-use crate::message::{Lender, Message};
+use crate::message::{Message, WorkerHost};
 use base::Span;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 /// A player of paths. The content of orders is opaque to the agent.
-pub trait Carries: Send + Sync {
+pub trait PathPreparer: Send + Sync {
     /// Prepares `task`, with machines at other hosts; returns the player, and details for the controller.
     ///
     /// # Errors
@@ -21,11 +21,11 @@ pub trait Carries: Send + Sync {
         &self,
         task: &[u8],
         elsewhere: Option<Arc<Control>>,
-    ) -> Result<(Box<dyn Plays + '_>, Vec<u8>), String>;
+    ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String>;
 }
 
 /// A prepared player.
-pub trait Plays {
+pub trait PathPlayer {
     /// Plays `order`. `out` receives results by kind; the return value is reported last. `stop`, once set,
     /// ends the repetition early.
     ///
@@ -43,26 +43,26 @@ pub trait Plays {
 const PIECE: usize = 1 << 20;
 
 /// A running path; drop ends everything.
-pub(crate) struct Carrying {
+pub(crate) struct PathWorker {
     stop: Arc<AtomicBool>,
     playing: Arc<AtomicBool>,
     orders: Option<Sender<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Carrying {
+impl PathWorker {
     /// Starts the preparation; its thread sends `Ready` or `Refused`.
     pub(crate) fn begin(
-        line: Arc<Line>,
-        carries: Arc<dyn Carries>,
-        lenders: Vec<Lender>,
+        line: Arc<ControlSender>,
+        carries: Arc<dyn PathPreparer>,
+        lenders: Vec<WorkerHost>,
         clock_limit: Span,
         task: Vec<u8>,
-    ) -> Carrying {
+    ) -> PathWorker {
         let (stop, playing) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         let (orders, ordered) = channel();
         let told = line.clone();
-        let work = Working { line, stop: stop.clone(), playing: playing.clone() };
+        let work = PathSession { line, stop: stop.clone(), playing: playing.clone() };
         let thread = std::thread::Builder::new().spawn(move || {
             let connected = connect(lenders, clock_limit);
             let begun = connected.and_then(|control| carries.begin(&task, control));
@@ -78,7 +78,7 @@ impl Carrying {
         });
         let refused =
             |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
-        Carrying { stop, playing, orders: Some(orders), thread: thread.map_err(refused).ok() }
+        PathWorker { stop, playing, orders: Some(orders), thread: thread.map_err(refused).ok() }
     }
 
     /// Queues a repetition.
@@ -100,7 +100,7 @@ impl Carrying {
     }
 }
 
-impl Drop for Carrying {
+impl Drop for PathWorker {
     fn drop(&mut self) {
         self.stop();
         self.orders = None;
@@ -110,11 +110,11 @@ impl Drop for Carrying {
     }
 }
 
-fn connect(lenders: Vec<Lender>, clock_limit: Span) -> Result<Option<Arc<Control>>, String> {
+fn connect(lenders: Vec<WorkerHost>, clock_limit: Span) -> Result<Option<Arc<Control>>, String> {
     let hosts: Vec<_> = lenders
         .into_iter()
         .map(|lender| {
-            let Lender { name, address, token, machines } = lender;
+            let WorkerHost { name, address, token, machines } = lender;
             (Host { name, address, token_file: String::new(), machines }, token)
         })
         .collect();
@@ -124,15 +124,15 @@ fn connect(lenders: Vec<Lender>, clock_limit: Span) -> Result<Option<Arc<Control
     Control::connect(&hosts, clock_limit).map(|control| Some(Arc::new(control))).map_err(|e| e.to_string())
 }
 
-struct Working {
-    line: Arc<Line>,
+struct PathSession {
+    line: Arc<ControlSender>,
     stop: Arc<AtomicBool>,
     playing: Arc<AtomicBool>,
 }
 
-impl Working {
+impl PathSession {
     /// Plays repetitions until the queue is closed or an error occurs.
-    fn run(&self, mut plays: Box<dyn Plays + '_>, orders: &Receiver<Vec<u8>>) {
+    fn run(&self, mut plays: Box<dyn PathPlayer + '_>, orders: &Receiver<Vec<u8>>) {
         let out = |kind: &str, bytes: &[u8]| {
             // An empty result is sent as well.
             let whole = bytes.is_empty().then_some(bytes);

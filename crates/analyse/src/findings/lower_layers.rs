@@ -40,7 +40,7 @@ base::named! {
 
 base::named! {
     /// Strength of a match.
-    pub enum Sureness {
+    pub enum MatchStrength {
         /// Chance below 1 in 20, and the event covers at least half of the trouble.
         Sure = "sure",
         /// Chance below 1 in 20.
@@ -80,12 +80,12 @@ pub struct Match {
     /// long, 0 to 1.
     pub chance: f64,
     /// Strength of the match.
-    pub sureness: Sureness,
+    pub sureness: MatchStrength,
 }
 
 /// Correlation of all troubles with the events of one name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Together {
+pub struct Correlation {
     /// Layer of the events.
     pub layer: String,
     /// Their name.
@@ -143,10 +143,10 @@ fn under((t, until): (f64, f64), life: (f64, f64), events: &[Event]) -> Vec<Matc
         let chance = known
             .unwrap_or_else(|| chance_of((until - t, shared), life, events.iter().filter(|o| alike(o, e))));
         let sureness = match (chance, fills) {
-            (c, f) if c < 0.05 && f >= 0.5 => Sureness::Sure,
-            (c, _) if c < 0.05 => Sureness::Likely,
-            (c, _) if c < 1.0 / 3.0 => Sureness::Possible,
-            _ => Sureness::Accident,
+            (c, f) if c < 0.05 && f >= 0.5 => MatchStrength::Sure,
+            (c, _) if c < 0.05 => MatchStrength::Likely,
+            (c, _) if c < 1.0 / 3.0 => MatchStrength::Possible,
+            _ => MatchStrength::Accident,
         };
         out.push(Match { event, fills, chance, sureness });
     }
@@ -188,7 +188,7 @@ fn chance_of<'a>(
 }
 
 /// Correlation with the troubles for each event name, the least likely coincidences first.
-pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]) -> Vec<Together> {
+pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]) -> Vec<Correlation> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut kinds: Vec<&Event> = Vec::new();
     for e in events.iter().filter(|e| touches(e, life.0, life.1)) {
@@ -196,13 +196,13 @@ pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]
             kinds.push(e);
         }
     }
-    let mut out: Vec<Together> =
+    let mut out: Vec<Correlation> =
         kinds.into_iter().map(|kind| of_kind(kind, life, events, troubles)).collect();
     out.sort_by(|a, b| a.accident.total_cmp(&b.accident));
     out
 }
 
-fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Trouble]) -> Together {
+fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Trouble]) -> Correlation {
     let own = |e: &&Event| alike(e, kind) && touches(e, life.0, life.1);
     let harmless = |e: &&Event| own(e) && !troubles.iter().any(|x| touches(e, x.t, x.until));
     let chances: Vec<f64> = troubles
@@ -210,7 +210,7 @@ fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Trouble
         .map(|x| chance_of((x.until - x.t, 0.0), life, events.iter().filter(|e| alike(e, kind))))
         .collect();
     let touched = troubles.iter().filter(|x| x.under.iter().any(|m| alike(&events[m.event], kind))).count();
-    Together {
+    Correlation {
         layer: kind.layer.clone(),
         name: kind.name.clone(),
         events: events.iter().filter(own).count(),
@@ -271,9 +271,9 @@ mod tests {
         events.extend(often);
         let matches = under((41.0, 44.0), (0.0, 200.0), &events);
         let of = |name: &str| matches.iter().find(|m| events[m.event].name == name).copied();
-        assert_eq!(of("reselection").map(|m| (m.fills, m.sureness)), Some((1.0, Sureness::Sure)));
-        assert_eq!(of("beacon").map(|m| (m.fills, m.sureness)), Some((0.0, Sureness::Likely)));
-        assert_eq!(of("paging").map(|m| m.sureness), Some(Sureness::Accident));
+        assert_eq!(of("reselection").map(|m| (m.fills, m.sureness)), Some((1.0, MatchStrength::Sure)));
+        assert_eq!(of("beacon").map(|m| (m.fills, m.sureness)), Some((0.0, MatchStrength::Likely)));
+        assert_eq!(of("paging").map(|m| m.sureness), Some(MatchStrength::Accident));
     }
 
     #[test]

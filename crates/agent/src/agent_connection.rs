@@ -2,7 +2,7 @@
 //! as keep-alives.
 
 use crate::clocks::Bounds;
-use crate::line::{self, BEAT, Ear, Fault, Line};
+use crate::control_connection::{self, BEAT, ControlReceiver, ControlSender, Fault};
 use crate::list::Host;
 use crate::message::Message;
 use crate::token::Token;
@@ -26,7 +26,7 @@ pub(crate) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Peer {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<ControlSender>,
     shared: Arc<Shared>,
     inbox: Mutex<Receiver<(Message, Vec<u8>)>>,
     /// Ends the thread of clock queries on drop.
@@ -49,7 +49,7 @@ impl Peer {
     /// [`Error::Agent`]: it is not available.
     pub(crate) fn connect(host: &Host, token: &Token) -> Result<Peer, Error> {
         let refused = |fault: Fault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
-        let (line, mut ear) = line::connect(host.address, token).map_err(refused)?;
+        let (line, mut ear) = control_connection::connect(host.address, token).map_err(refused)?;
         match ear.hear().map_err(refused)?.0 {
             Message::Welcome(_) => {}
             Message::Busy(with) => return Err(refused(Fault::Busy(with))),
@@ -142,7 +142,7 @@ impl Drop for Peer {
 }
 
 /// Sends a clock query; the receiving thread processes the reply.
-fn ask(line: &Line, shared: &Shared) {
+fn ask(line: &ControlSender, shared: &Shared) {
     let number = {
         let mut clock = held(&shared.clock);
         let number = clock.1.last_key_value().map_or(0, |(last, _)| last + 1);
@@ -157,7 +157,7 @@ fn ask(line: &Line, shared: &Shared) {
 }
 
 /// Receives messages until the agent is lost.
-fn hear(ear: &mut Ear, shared: &Shared, line: &Line, tell: &Sender<(Message, Vec<u8>)>) {
+fn hear(ear: &mut ControlReceiver, shared: &Shared, line: &ControlSender, tell: &Sender<(Message, Vec<u8>)>) {
     loop {
         match ear.hear() {
             Ok((Message::Pong(number, there), _)) => {

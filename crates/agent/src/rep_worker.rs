@@ -1,11 +1,11 @@
 //! Machines of an agent for one repetition: a worker thread prepares them, waits for the start, runs them and reports.
 //! The thread that reads the connection stays free.
 
-use crate::carrier::Carrier;
-use crate::line::Line;
-use crate::message::{Carried, Message};
-use emulate::remote::hosts::{Orders, Returned};
-use emulate::remote::worker::Lent;
+use crate::control_connection::ControlSender;
+use crate::message::{Message, TunnelStats};
+use crate::packet_relay::PacketRelay;
+use emulate::remote::hosts::{Orders, RemoteResults};
+use emulate::remote::worker::Worker;
 use emulate::{Error, Surroundings};
 use netns::clock::Clock;
 use std::net::{SocketAddr, UdpSocket};
@@ -19,20 +19,25 @@ use std::time::Duration;
 const OUTPUT: usize = 1 << 20;
 
 /// A running repetition; drop ends everything.
-pub(crate) struct Work {
+pub(crate) struct RepWorker {
     over: Arc<AtomicBool>,
     start: Sender<(u64, i64)>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Work {
+impl RepWorker {
     /// Starts the preparation; its thread sends `Prepared` or `Refused`.
-    pub(crate) fn begin(line: Arc<Line>, around: Arc<Surroundings>, first: u32, orders: Orders) -> Work {
+    pub(crate) fn begin(
+        line: Arc<ControlSender>,
+        around: Arc<Surroundings>,
+        first: u32,
+        orders: Orders,
+    ) -> RepWorker {
         let over = Arc::new(AtomicBool::new(false));
         let (start, started) = channel();
         let (ended, told) = (over.clone(), line.clone());
         let thread = std::thread::Builder::new().spawn(move || {
-            let work = Working { line: &line, around: &around, over: &ended };
+            let work = RepSession { line: &line, around: &around, over: &ended };
             match work.run(first, orders, &started) {
                 Ok(()) => {}
                 // Sending fails if the controller has disconnected.
@@ -42,7 +47,7 @@ impl Work {
         });
         let refused =
             |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
-        Work { over, start, thread: thread.map_err(refused).ok() }
+        RepWorker { over, start, thread: thread.map_err(refused).ok() }
     }
 
     /// Starts the repetition: t = 0 on our clock, and the offset of our clock ahead of the controller's, ns.
@@ -56,7 +61,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for RepWorker {
     fn drop(&mut self) {
         self.finish();
         if let Some(thread) = self.thread.take() {
@@ -70,8 +75,8 @@ enum Failed {
     Late(Error),
 }
 
-struct Working<'a> {
-    line: &'a Line,
+struct RepSession<'a> {
+    line: &'a ControlSender,
     around: &'a Surroundings,
     over: &'a AtomicBool,
 }
@@ -80,14 +85,14 @@ fn socket(ours: SocketAddr) -> Result<UdpSocket, Error> {
     UdpSocket::bind(ours).map_err(Error::of(format!("listening for packets at {ours}")))
 }
 
-impl Working<'_> {
+impl RepSession<'_> {
     fn run(&self, first: u32, orders: Orders, started: &Receiver<(u64, i64)>) -> Result<(), Failed> {
         let over = || self.over.load(Ordering::Relaxed);
         let gone = |source| Error::of("looking at the line")(source);
         let (ours, peer) = self.line.ends().map_err(gone).map_err(Failed::Early)?;
         let socket = socket(ours).map_err(Failed::Early)?;
-        let (lent, devices) = Lent::prepare(orders, self.around, over).map_err(Failed::Early)?;
-        let carrier = Carrier::new(socket, peer, &self.line.keys(), first, devices);
+        let (lent, devices) = Worker::prepare(orders, self.around, over).map_err(Failed::Early)?;
+        let carrier = PacketRelay::new(socket, peer, &self.line.keys(), first, devices);
         let carrier = carrier.map_err(gone).map_err(Failed::Early)?;
         let start = OnceLock::new();
         let (returned, carried) = std::thread::scope(|scope| {
@@ -96,12 +101,12 @@ impl Working<'_> {
                 Ok(carrying) => carrying,
                 Err(source) => {
                     let what = "starting a thread".to_owned();
-                    return (Err(Error::of(what)(source)), Carried::default());
+                    return (Err(Error::of(what)(source)), TunnelStats::default());
                 }
             };
             let _ = self.line.say(&Message::Prepared, &[]);
             let returned = match self.wait(started) {
-                None => Ok(Returned::default()),
+                None => Ok(RemoteResults::default()),
                 Some((origin, ahead)) => {
                     let _ = start.set((origin, ahead));
                     let done = || _ = self.line.say(&Message::Done, &[]);
@@ -122,7 +127,7 @@ impl Working<'_> {
                 bytes.chunks(OUTPUT).for_each(|some| tell(Message::Output(command.command, which), some));
             }
         }
-        tell(Message::Returned(returned, carried), &[]);
+        tell(Message::RemoteResults(returned, carried), &[]);
         Ok(())
     }
 

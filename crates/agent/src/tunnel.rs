@@ -4,7 +4,7 @@
 //! nonce are the tunnel number, the lower 40 a counter. There is no retransmission and no reordering buffer:
 //! losses and reordering between hosts are counted, transit times measured.
 
-use crate::message::Carried;
+use crate::message::TunnelStats;
 use base::Span;
 use emulate::accuracy::lateness::Histogram;
 use snow::StatelessTransportState;
@@ -37,7 +37,7 @@ pub fn of(datagram: &[u8]) -> Option<u32> {
 
 /// Replay window of 64 counters (as in RFC 4303 section 3.4.3).
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct ReplayWindow {
     /// One past the highest counter received.
     next: u64,
     /// Bitmap of the last 64 counters; the lowest bit is the highest counter.
@@ -48,7 +48,7 @@ pub struct Seen {
     pub overtaken: u64,
 }
 
-impl Seen {
+impl ReplayWindow {
     /// Records a counter; false if it is a repeat, or too old.
     pub fn add(&mut self, number: u64) -> bool {
         if number >= self.next {
@@ -74,11 +74,11 @@ impl Seen {
 }
 
 /// One end of a tunnel.
-pub struct Way {
+pub struct EncryptedTunnel {
     keys: Arc<StatelessTransportState>,
     way: u32,
     next: u64,
-    seen: Seen,
+    seen: ReplayWindow,
     took: Histogram,
     /// Offset of the peer's clock ahead of ours, and the time on our clock from which transit times are
     /// measured, ns.
@@ -86,17 +86,25 @@ pub struct Way {
     clear: Vec<u8>,
 }
 
-impl std::fmt::Debug for Way {
+impl std::fmt::Debug for EncryptedTunnel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Way").field("way", &self.way).field("seen", &self.seen).finish_non_exhaustive()
     }
 }
 
-impl Way {
+impl EncryptedTunnel {
     /// Tunnel with this number (24 bits, not 0) and the keys of a connection.
-    pub fn new(keys: Arc<StatelessTransportState>, way: u32) -> Way {
+    pub fn new(keys: Arc<StatelessTransportState>, way: u32) -> EncryptedTunnel {
         let clear = Vec::with_capacity(BUFFER);
-        Way { keys, way, next: 0, seen: Seen::default(), took: Histogram::default(), clock: None, clear }
+        EncryptedTunnel {
+            keys,
+            way,
+            next: 0,
+            seen: ReplayWindow::default(),
+            took: Histogram::default(),
+            clock: None,
+            clear,
+        }
     }
 
     /// Tunnel number.
@@ -152,12 +160,12 @@ impl Way {
     }
 
     /// Statistics so far.
-    pub fn carried(&self) -> Carried {
-        Carried {
+    pub fn carried(&self) -> TunnelStats {
+        TunnelStats {
             took: self.took.pack(),
             lost: self.seen.lost(),
             overtaken: self.seen.overtaken,
-            ..Carried::default()
+            ..TunnelStats::default()
         }
     }
 }
@@ -172,7 +180,7 @@ mod tests {
         /// Compared with an unbounded set: new counters in the window are accepted, and none twice.
         #[test]
         fn nothing_is_taken_twice(numbers in proptest::collection::vec(0u64..200, 0..300)) {
-            let (mut seen, mut all, mut greatest) = (Seen::default(), BTreeSet::new(), 0);
+            let (mut seen, mut all, mut greatest) = (ReplayWindow::default(), BTreeSet::new(), 0);
             for number in numbers {
                 let near = number + 64 > greatest;
                 let taken = seen.add(number);

@@ -11,7 +11,7 @@ use base::Time;
 
 /// Bytes of old packets, and what is known of TS.Recent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aged {
+pub(super) struct PawsSuspects {
     bytes: Ranges,
     recent: Option<u32>,
     /// When the last of them came.
@@ -19,7 +19,7 @@ pub(super) struct Aged {
 }
 
 /// What the receiver has shown.
-pub(super) struct Shown<'a> {
+pub(super) struct ReceiverState<'a> {
     /// All below is acknowledged.
     pub(super) una: u64,
     /// Its last echo.
@@ -32,9 +32,9 @@ pub(super) struct Shown<'a> {
     pub(super) heard: Option<Time>,
 }
 
-impl Aged {
+impl PawsSuspects {
     /// Data came, and with them a timestamp.
-    pub(super) fn see(&mut self, t: Time, seq: u64, end: u64, stamp: Option<u32>, shown: &Shown<'_>) {
+    pub(super) fn see(&mut self, t: Time, seq: u64, end: u64, stamp: Option<u32>, shown: &ReceiverState<'_>) {
         let Some(stamp) = stamp else { return };
         if let Some(echo) = shown.echo.filter(|echo| self.recent.is_none_or(|recent| later(*echo, recent))) {
             self.recent = Some(echo);
@@ -55,7 +55,7 @@ impl Aged {
     }
 
     /// Bytes come again that had come: what is known of the need, if the first may have been discarded.
-    pub(super) fn need(&self, seq: u64, end: u64, shown: &Shown<'_>) -> Option<(Need, Evidence)> {
+    pub(super) fn need(&self, seq: u64, end: u64, shown: &ReceiverState<'_>) -> Option<(Need, Evidence)> {
         let from = seq.max(shown.una);
         if from >= end || !self.bytes.overlaps(from, end) || shown.sacked.holds(from, end) {
             return None;
@@ -70,17 +70,17 @@ impl Aged {
 impl Direction {
     /// Data pass: what is seen of their need if they had passed before. Next to the receiver it is, unless those were too old.
     pub(super) fn note_age(&mut self, copy: &Copy) -> (Need, Evidence) {
-        let shown = Shown {
+        let shown = ReceiverState {
             una: self.una,
             echo: self.echo,
             sacked: &self.sacked,
             blocks: self.acks.blocks,
             heard: self.acks.heard,
         };
-        let aged = self.aged.need(copy.seq, copy.end, &shown);
-        self.aged.see(copy.t, copy.seq, copy.end, copy.stamp, &shown);
+        let paws_suspects = self.paws_suspects.need(copy.seq, copy.end, &shown);
+        self.paws_suspects.see(copy.t, copy.seq, copy.end, copy.stamp, &shown);
         match self.place.is_receiver() {
-            true => aged.unwrap_or((Need::Unneeded, Evidence::Seen)),
+            true => paws_suspects.unwrap_or((Need::Unneeded, Evidence::Seen)),
             false => (Need::Unknown, Evidence::Nothing),
         }
     }
@@ -90,34 +90,43 @@ impl Direction {
 mod tests {
     use super::*;
 
-    fn shown(una: u64, echo: u32, sacked: &Ranges, heard: u64) -> Shown<'_> {
+    fn shown(una: u64, echo: u32, sacked: &Ranges, heard: u64) -> ReceiverState<'_> {
         let heard = Some(Time::from_nanos(heard));
-        Shown { una, echo: Some(echo), sacked, blocks: false, heard }
+        ReceiverState { una, echo: Some(echo), sacked, blocks: false, heard }
     }
 
     #[test]
     fn what_is_answered_as_missing_was_discarded() {
-        let (none, mut aged) = (Ranges::default(), Aged::default());
+        let (none, mut paws_suspects) = (Ranges::default(), PawsSuspects::default());
         let t = Time::from_nanos;
-        aged.see(t(5), 100, 200, Some(7), &shown(100, 8, &none, 1));
-        assert_eq!(aged.need(100, 200, &shown(100, 8, &none, 4)), Some((Need::Unknown, Evidence::Aged)));
-        assert_eq!(aged.need(100, 200, &shown(100, 8, &none, 6)), Some((Need::Needed, Evidence::Aged)));
+        paws_suspects.see(t(5), 100, 200, Some(7), &shown(100, 8, &none, 1));
+        assert_eq!(
+            paws_suspects.need(100, 200, &shown(100, 8, &none, 4)),
+            Some((Need::Unknown, Evidence::Aged))
+        );
+        assert_eq!(
+            paws_suspects.need(100, 200, &shown(100, 8, &none, 6)),
+            Some((Need::Needed, Evidence::Aged))
+        );
         // It was taken in after all.
-        assert_eq!(aged.need(100, 200, &shown(200, 8, &none, 6)), None);
+        assert_eq!(paws_suspects.need(100, 200, &shown(200, 8, &none, 6)), None);
         // A copy that is not old counts as come.
-        aged.see(t(7), 100, 200, Some(9), &shown(100, 8, &none, 6));
-        assert_eq!(aged.need(100, 200, &shown(100, 9, &none, 8)), None);
+        paws_suspects.see(t(7), 100, 200, Some(9), &shown(100, 8, &none, 6));
+        assert_eq!(paws_suspects.need(100, 200, &shown(100, 9, &none, 8)), None);
     }
 
     #[test]
     fn ts_recent_moves_with_what_is_in_order_before_it_is_echoed() {
-        let (none, mut aged) = (Ranges::default(), Aged::default());
+        let (none, mut paws_suspects) = (Ranges::default(), PawsSuspects::default());
         let t = Time::from_nanos;
-        aged.see(t(5), 100, 200, Some(9), &shown(100, 8, &none, 1));
-        aged.see(t(6), 200, 300, Some(8), &shown(100, 8, &none, 1));
-        assert_eq!(aged.need(200, 300, &shown(100, 8, &none, 1)), Some((Need::Unknown, Evidence::Aged)));
+        paws_suspects.see(t(5), 100, 200, Some(9), &shown(100, 8, &none, 1));
+        paws_suspects.see(t(6), 200, 300, Some(8), &shown(100, 8, &none, 1));
+        assert_eq!(
+            paws_suspects.need(200, 300, &shown(100, 8, &none, 1)),
+            Some((Need::Unknown, Evidence::Aged))
+        );
         // Nothing is older than no timestamp.
-        aged.see(t(7), 300, 400, None, &shown(100, 8, &none, 1));
-        assert_eq!(aged.need(300, 400, &shown(100, 8, &none, 1)), None);
+        paws_suspects.see(t(7), 300, 400, None, &shown(100, 8, &none, 1));
+        assert_eq!(paws_suspects.need(300, 400, &shown(100, 8, &none, 1)), None);
     }
 }

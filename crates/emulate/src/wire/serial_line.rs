@@ -3,7 +3,7 @@
 //! PPP frames between flags cross the path one by one, with any content. Bytes before the first flag are
 //! modem or login dialogue and are passed to the other line directly. Invalid frames are dropped and counted.
 
-use super::{Tally, Way};
+use super::{NamedTunnel, Tally};
 use crate::Error;
 use base::wire::hdlc::{self, Deframer, Found};
 use netns::device::Tunnel;
@@ -57,7 +57,7 @@ impl Out {
 }
 
 #[derive(Debug)]
-struct Line {
+struct SerialEnd {
     name: String,
     file: File,
     /// Other end of a pseudo-terminal. Held open so that its user can close and reopen it.
@@ -73,20 +73,20 @@ struct Line {
 }
 
 /// One line before both are connected.
-struct Single {
+struct UnpairedEnd {
     name: String,
     file: File,
     theirs: Option<OwnedFd>,
     before: Option<Setting>,
 }
 
-fn open(wire: &Wire) -> Result<Single, Error> {
+fn open(wire: &Wire) -> Result<UnpairedEnd, Error> {
     let Wire::Serial { device, speed } = wire else {
         let (file, theirs, name) = serial::pair().map_err(|error| Error::Wire {
             why: format!("making a pseudo-terminal: {error}"),
             mend: "/dev/ptmx and /dev/pts have to be there".into(),
         })?;
-        return Ok(Single { name, file, theirs: Some(theirs), before: None });
+        return Ok(UnpairedEnd { name, file, theirs: Some(theirs), before: None });
     };
     let (file, before) = serial::open(device, *speed).map_err(|error| {
         let mend = match error.kind() {
@@ -105,11 +105,11 @@ fn open(wire: &Wire) -> Result<Single, Error> {
         };
         Error::Wire { why: format!("opening `{device}`: {error}"), mend }
     })?;
-    Ok(Single { name: device.clone(), file, theirs: None, before: Some(before) })
+    Ok(UnpairedEnd { name: device.clone(), file, theirs: None, before: Some(before) })
 }
 
 /// Opens both lines.
-pub(super) fn both(wires: [&Wire; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Way>, Error> {
+pub(super) fn both(wires: [&Wire; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<NamedTunnel>, Error> {
     let [one, other] = wires;
     let singles = [open(one)?, open(other)?];
     let mut outs = Vec::new();
@@ -117,9 +117,9 @@ pub(super) fn both(wires: [&Wire; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<W
         let file = single.file.try_clone().map_err(Error::of("copying a file"))?;
         outs.push(Arc::new(Mutex::new(Out { file, waiting: VecDeque::new(), spare: Vec::new() })));
     }
-    let mut ends: Vec<Way> = Vec::new();
+    let mut ends: Vec<NamedTunnel> = Vec::new();
     for (i, (single, tally)) in singles.into_iter().zip(tallies).enumerate() {
-        let line = Line {
+        let line = SerialEnd {
             name: single.name.clone(),
             file: single.file,
             _theirs: single.theirs,
@@ -136,13 +136,13 @@ pub(super) fn both(wires: [&Wire; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<W
     Ok(ends)
 }
 
-impl Line {
+impl SerialEnd {
     fn named(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.name))
     }
 }
 
-impl Tunnel for Line {
+impl Tunnel for SerialEnd {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let pushed = self.out.lock().unwrap_or_else(PoisonError::into_inner).push();
         pushed.map_err(|error| self.named(&error))?;
@@ -193,13 +193,13 @@ impl Tunnel for Line {
     }
 }
 
-impl AsRawFd for Line {
+impl AsRawFd for SerialEnd {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 }
 
-impl Drop for Line {
+impl Drop for SerialEnd {
     /// Restores the settings of the device.
     fn drop(&mut self) {
         if let Some(before) = &self.before {

@@ -5,8 +5,8 @@
 use super::cost::Cost;
 use super::{bytes, count, seconds, short};
 use crate::facts::reason::Reason;
-use crate::findings::flow::{Kind, Way};
-use crate::intake::place::Side;
+use crate::findings::flow::{FlowDirection, Kind};
+use crate::intake::capture_point::Side;
 use crate::verdict::Need;
 use base::Span;
 
@@ -15,7 +15,7 @@ fn were(n: u64) -> String {
 }
 
 /// Second half of the first sentence.
-pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
+pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> String {
     let share = if whole.is_zero() { 0.0 } else { 100.0 * span.as_secs_f64() / whole.as_secs_f64() };
     let took = format!("{} ({:.0} %)", seconds(span.min(whole)), share.min(100.0));
     let timeouts = |kind| count(way.timeouts_of(kind), "timeout");
@@ -81,7 +81,7 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &Way) -> String {
 }
 
 /// Recommendation to enable options that are known to be off.
-fn switch_on(way: &Way) -> String {
+fn switch_on(way: &FlowDirection) -> String {
     let off = [(way.options.sack == Some(false), "SACK"), (!way.options.timestamps, "timestamps")];
     let missing: Vec<&str> = off.into_iter().filter(|m| m.0).map(|m| m.1).collect();
     match missing[..] {
@@ -91,11 +91,11 @@ fn switch_on(way: &Way) -> String {
 }
 
 /// Whether the sender ran go-back-N after a spurious timeout: it neither detected nor undid the timeout.
-fn goes_back(way: &Way) -> bool {
+fn goes_back(way: &FlowDirection) -> bool {
     way.go_back_n.iter().any(|run| run.kind == Kind::Spurious && run.unneeded > 1)
 }
 
-fn harmless(way: &Way) -> String {
+fn harmless(way: &FlowDirection) -> String {
     let early =
         |t: &crate::findings::flow::Timeout| t.kind == Kind::Spurious && t.waited < Span::from_millis(950);
     let timer =
@@ -113,7 +113,7 @@ fn harmless(way: &Way) -> String {
 }
 
 /// The third sentence.
-pub(super) fn advice(cost: Cost, span: Span, way: &Way) -> String {
+pub(super) fn advice(cost: Cost, span: Span, way: &FlowDirection) -> String {
     let spurious = way.timeouts_of(Kind::Spurious) > 0;
     let path = "Look below TCP for what holds the link up (handover, reselection, link-layer retransmission)";
     match cost {
@@ -162,7 +162,7 @@ pub(super) fn advice(cost: Cost, span: Span, way: &Way) -> String {
     }
 }
 
-fn after_losses(way: &Way) -> String {
+fn after_losses(way: &FlowDirection) -> String {
     let loses = match way.bursts.len() {
         0 => "single packets".to_owned(),
         n => format!("packets in {}", count(n as u64, "burst")),

@@ -6,7 +6,7 @@ use base::Span;
 
 /// Capture point, relative to one direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct Place {
+pub struct CapturePoint {
     /// Minimum RTT between the capture point and the sender of the data.
     pub to_sender: Option<Span>,
     /// Minimum RTT between the capture point and the receiver.
@@ -39,7 +39,7 @@ const LEAST_APART: Span = Span::from_nanos(200_000);
 /// Number of reactions that suffices.
 const ENOUGH: u32 = 5;
 
-impl Place {
+impl CapturePoint {
     /// Side of the path. Next to an end means an RTT of at most a tenth of the whole.
     pub fn side(&self) -> Side {
         match (self.to_sender, self.to_receiver) {

@@ -9,7 +9,7 @@ pub const LONGEST: u64 = 128;
 
 /// What a program wrote next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Said {
+pub enum Response {
     /// A line, without its end; bytes that are no UTF-8 are replaced.
     Line(String),
     /// A line of more than [`LONGEST`] bytes; what follows is not read.
@@ -19,33 +19,33 @@ pub enum Said {
 }
 
 /// The lines of a program's output, until it ends or cannot be read any more.
-pub struct Answers<R> {
+pub struct Responses<R> {
     output: Option<BufReader<R>>,
 }
 
-impl<R: Read> Answers<R> {
+impl<R: Read> Responses<R> {
     /// Of this output.
-    pub fn of(output: R) -> Answers<R> {
-        Answers { output: Some(BufReader::new(output)) }
+    pub fn of(output: R) -> Responses<R> {
+        Responses { output: Some(BufReader::new(output)) }
     }
 }
 
-impl<R: Read> Iterator for Answers<R> {
-    type Item = Said;
+impl<R: Read> Iterator for Responses<R> {
+    type Item = Response;
 
-    fn next(&mut self) -> Option<Said> {
+    fn next(&mut self) -> Option<Response> {
         let mut line = Vec::new();
         let read = self.output.as_mut()?.take(LONGEST).read_until(b'\n', &mut line);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match (read, line.as_slice()) {
-            (Ok(_), [line @ .., b'\n']) => Some(Said::Line(text(line))),
+            (Ok(_), [line @ .., b'\n']) => Some(Response::Line(text(line))),
             (Ok(n), _) if n as u64 == LONGEST => {
                 self.output = None;
-                Some(Said::TooLong)
+                Some(Response::TooLong)
             }
             (_, line) => {
                 self.output = None;
-                (!line.is_empty()).then(|| Said::Cut(text(line)))
+                (!line.is_empty()).then(|| Response::Cut(text(line)))
             }
         }
     }
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn lines_end_where_the_output_does() {
-        let said = |bytes: &[u8]| Answers::of(bytes).collect::<Vec<_>>();
-        let line = |text: &str| Said::Line(text.to_owned());
+        let said = |bytes: &[u8]| Responses::of(bytes).collect::<Vec<_>>();
+        let line = |text: &str| Response::Line(text.to_owned());
         assert_eq!(said(b"1 at 5\n2 lost\n"), [line("1 at 5"), line("2 lost")]);
-        assert_eq!(said(b"1 at 5\r\n\n2 l"), [line("1 at 5\r"), line(""), Said::Cut("2 l".to_owned())]);
-        assert_eq!(said(&[b'9'; 200]), [Said::TooLong]);
+        assert_eq!(said(b"1 at 5\r\n\n2 l"), [line("1 at 5\r"), line(""), Response::Cut("2 l".to_owned())]);
+        assert_eq!(said(&[b'9'; 200]), [Response::TooLong]);
         // 127 bytes and the end of the line are not too many.
         let full = [[b'9'; 127].as_slice(), b"\n"].concat();
         assert_eq!(said(&full), [line(&"9".repeat(127))]);
-        assert_eq!(said(&[[b'9'; 128].as_slice(), b"\n1 lost\n"].concat()), [Said::TooLong]);
+        assert_eq!(said(&[[b'9'; 128].as_slice(), b"\n1 lost\n"].concat()), [Response::TooLong]);
     }
 }

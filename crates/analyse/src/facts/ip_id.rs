@@ -11,7 +11,7 @@ const APART: u64 = 1 << 32;
 
 /// Identifications of one host's packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct IpIdSequence {
     /// Highest identification so far: the field, and its position in the extended sequence.
     last: Option<(u16, u64)>,
     /// Packets seen after the first, without repeats.
@@ -30,7 +30,7 @@ pub(crate) struct Numbers {
     many: u64,
 }
 
-impl Numbers {
+impl IpIdSequence {
     /// Position of this packet in the host's extended sequence. None for identification 0, which stacks write where
     /// the field is unused.
     pub(crate) fn see(&mut self, id: Option<u16>) -> Option<u64> {
@@ -84,7 +84,7 @@ impl Numbers {
     pub(crate) fn clean(&mut self, segments: u64, before: u64, place: u64) {
         self.clean += 1;
         // Each segment but the last may have had an ACK of its own that was lost.
-        let Some(missing) = Numbers::between(before, place) else { return };
+        let Some(missing) = IpIdSequence::between(before, place) else { return };
         if missing >= segments.max(1) {
             self.foreign += 1;
             self.gap = (before, place);
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn places(ids: &[u16]) -> Vec<Option<u64>> {
-        let mut numbers = Numbers::default();
+        let mut numbers = IpIdSequence::default();
         ids.iter().map(|id| numbers.see(Some(*id))).collect()
     }
 
@@ -141,19 +141,19 @@ mod tests {
     fn missing_identifications_are_counted() {
         let all = places(&[7, 8, 11, 10, 12]);
         let at = |i: usize| all[i].unwrap();
-        assert_eq!(Numbers::between(at(0), at(1)), Some(0));
-        assert_eq!(Numbers::between(at(1), at(2)), Some(2));
+        assert_eq!(IpIdSequence::between(at(0), at(1)), Some(0));
+        assert_eq!(IpIdSequence::between(at(1), at(2)), Some(2));
         // The reordered packet lies between them.
-        assert_eq!(Numbers::between(at(1), at(3)), Some(1));
-        assert_eq!(Numbers::between(at(3), at(2)), Some(0));
-        assert_eq!(Numbers::between(at(2), at(4)), Some(0));
+        assert_eq!(IpIdSequence::between(at(1), at(3)), Some(1));
+        assert_eq!(IpIdSequence::between(at(3), at(2)), Some(0));
+        assert_eq!(IpIdSequence::between(at(2), at(4)), Some(0));
     }
 
     /// A duplicate made by the network or by the capture does not change the number of missing packets.
     #[test]
     fn a_repeated_number_is_the_same_packet() {
         let lacking = |ids: &[u16]| {
-            let mut numbers = Numbers::default();
+            let mut numbers = IpIdSequence::default();
             ids.iter().for_each(|id| _ = numbers.see(Some(*id)));
             numbers.lacking
         };
@@ -163,24 +163,24 @@ mod tests {
     #[test]
     fn a_wrap_around_leaves_the_distance_unknown() {
         let all = places(&[65_534, 65_535, 1, 2]);
-        assert_eq!(Numbers::between(all[1].unwrap(), all[2].unwrap()), None);
-        assert_eq!(Numbers::between(all[2].unwrap(), all[3].unwrap()), Some(0));
+        assert_eq!(IpIdSequence::between(all[1].unwrap(), all[2].unwrap()), None);
+        assert_eq!(IpIdSequence::between(all[2].unwrap(), all[3].unwrap()), Some(0));
         assert_eq!(places(&[0, 5, 0]), [None, Some(APART), None]);
     }
 
     #[test]
     fn only_a_host_that_counts_is_used() {
-        let mut numbers = Numbers::default();
+        let mut numbers = IpIdSequence::default();
         (10..30u16).for_each(|id| {
             let (before, place) = (numbers.place(), numbers.see(Some(id)));
             numbers.clean(1, before.unwrap_or(APART - 1), place.unwrap());
         });
         assert!(numbers.foreign().is_some_and(|f| f < 0.01));
         // Random identifications, and a host whose counter runs over all destinations.
-        let mut random = Numbers::default();
+        let mut random = IpIdSequence::default();
         (1..30u16).for_each(|n| _ = random.see(Some(n.wrapping_mul(40_503))));
         assert_eq!(random.foreign(), None);
-        let mut busy = Numbers::default();
+        let mut busy = IpIdSequence::default();
         for id in (1..60u16).step_by(3).flat_map(|id| [id, id + 1]) {
             let (before, place) = (busy.place(), busy.see(Some(id)));
             busy.clean(1, before.unwrap_or(APART - 1), place.unwrap());

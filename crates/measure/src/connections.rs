@@ -3,9 +3,9 @@
 //! Each connection is closed in order before the next one opens, so that its final sample is complete. The
 //! server's final statistics are requested on a later connection.
 
-use crate::asking::{Asking, Request};
 use crate::cause::Loss;
 use crate::client::Config;
+use crate::client_protocol::{ClientProtocol, Request};
 use crate::clock::Clock;
 use crate::entry::{Account, Others};
 use crate::message::Job;
@@ -24,7 +24,7 @@ use std::time::Duration;
 const PARTING: Span = Span::from_secs(10);
 
 /// Client connections to a server.
-pub(crate) struct Line<'a> {
+pub(crate) struct Connections<'a> {
     config: &'a Config,
     clock: Clock,
     stop: &'a AtomicBool,
@@ -43,14 +43,14 @@ struct Ledger {
     others: Others,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Connections<'a> {
     pub(crate) fn new(
         config: &'a Config,
         clock: Clock,
         stop: &'a AtomicBool,
         address: SocketAddr,
-    ) -> Line<'a> {
-        Line { config, clock, stop, address, ledger: Mutex::default() }
+    ) -> Connections<'a> {
+        Connections { config, clock, stop, address, ledger: Mutex::default() }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -89,7 +89,7 @@ impl<'a> Line<'a> {
     pub(crate) fn greet(&self) -> Result<String, Error> {
         let address = self.address;
         let stream = self.open().map_err(|source| Error::Connect { address, source })?;
-        let mut asking = Asking::new(self.request(Job::Probes));
+        let mut asking = ClientProtocol::new(self.request(Job::Probes));
         let silent = |why: String| Error::Silent { address, why };
         let mut pump = Pump::new(&stream, self.clock, self.stop, span(self.config.plan.connect), &[])
             .map_err(|error| silent(error.to_string()))?;
@@ -112,7 +112,7 @@ impl<'a> Line<'a> {
     pub(crate) fn part(
         &self,
         stream: &TcpStream,
-        asking: &Asking,
+        asking: &ClientProtocol,
         done: bool,
     ) -> (BTreeMap<String, u64>, bool) {
         self.hear(asking);
@@ -136,7 +136,7 @@ impl<'a> Line<'a> {
     }
 
     /// Stores the statistics received from the server.
-    fn hear(&self, asking: &Asking) {
+    fn hear(&self, asking: &ClientProtocol) {
         let mut ledger = self.ledger();
         for (key, json) in asking.accounts() {
             let Some(at) = ledger.owed.iter().position(|(owed, _)| owed == key) else { continue };

@@ -7,9 +7,9 @@
 //! too.
 
 use crate::PROTOCOL;
-use crate::message::{self, Message, PIECE, Pieces};
+use crate::message::{self, Message, PIECE, Reassembly};
 use crate::token::Token;
-use crate::way;
+use crate::tunnel;
 use netns::clock::monotonic;
 use snow::{Builder, StatelessTransportState};
 use std::io::{self, Read as _, Write as _};
@@ -79,7 +79,7 @@ pub enum Fault {
 
 /// Sending half of a connection, for use by several threads.
 #[derive(Debug)]
-pub struct Line {
+pub struct ControlSender {
     keys: Keys,
     out: Mutex<(TcpStream, u64)>,
 }
@@ -96,11 +96,11 @@ impl std::fmt::Debug for Keys {
 
 /// Receiving half of a connection.
 #[derive(Debug)]
-pub struct Ear {
+pub struct ControlReceiver {
     keys: Keys,
     stream: TcpStream,
     next: u64,
-    pieces: Pieces,
+    pieces: Reassembly,
     frame: Vec<u8>,
     clear: Vec<u8>,
 }
@@ -242,7 +242,7 @@ fn lost(error: &io::Error) -> Fault {
 ///
 /// # Errors
 /// Any [`Fault`] except a busy agent, which reports that in its first message.
-pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
+pub fn connect(to: SocketAddr, token: &Token) -> Result<(ControlSender, ControlReceiver), Fault> {
     let unreachable = |error| Fault::Unreachable(to, error);
     let mut stream = TcpStream::connect_timeout(&to, CONNECT).map_err(unreachable)?;
     settle(&stream).map_err(unreachable)?;
@@ -264,7 +264,7 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
     }
     let keys = keys(noise)?;
     let mut proof = [0; TAG];
-    let sealed = keys.0.write_message(way::number(0, 0), &[], &mut proof);
+    let sealed = keys.0.write_message(tunnel::number(0, 0), &[], &mut proof);
     sealed.map_err(|e| Fault::Nonsense(e.to_string()))?;
     write_frame(&mut stream, &proof).map_err(|e| lost(&e))?;
     open(stream, keys)
@@ -274,7 +274,7 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(Line, Ear), Fault> {
 ///
 /// # Errors
 /// The peer is another program, has another token or version, or exceeded the deadline.
-pub fn accept(stream: TcpStream, token: &Token) -> Result<(Line, Ear), Fault> {
+pub fn accept(stream: TcpStream, token: &Token) -> Result<(ControlSender, ControlReceiver), Fault> {
     accept_within(stream, token, HANDSHAKE)
 }
 
@@ -282,7 +282,11 @@ pub fn accept(stream: TcpStream, token: &Token) -> Result<(Line, Ear), Fault> {
 ///
 /// # Errors
 /// As of [`accept`].
-pub fn accept_within(mut stream: TcpStream, token: &Token, limit: Duration) -> Result<(Line, Ear), Fault> {
+pub fn accept_within(
+    mut stream: TcpStream,
+    token: &Token,
+    limit: Duration,
+) -> Result<(ControlSender, ControlReceiver), Fault> {
     let peer = stream.peer_addr().map_err(|e| lost(&e))?;
     settle(&stream).map_err(|e| lost(&e))?;
     stream.write_all(&hello()).map_err(|e| lost(&e))?;
@@ -303,7 +307,7 @@ pub fn accept_within(mut stream: TcpStream, token: &Token, limit: Duration) -> R
     write_frame(shake.stream, &buffer).map_err(|e| lost(&e))?;
     let keys = keys(noise)?;
     let proof = shake.frame::<TAG>()?;
-    if keys.0.read_message(way::number(0, 0), &proof, &mut []).is_err() {
+    if keys.0.read_message(tunnel::number(0, 0), &proof, &mut []).is_err() {
         return Err(Fault::Unproven);
     }
     open(stream, keys)
@@ -328,12 +332,12 @@ fn responder(token: &Token) -> Result<snow::HandshakeState, snow::Error> {
     Builder::new(PATTERN.parse()?).psk(0, &token.0)?.prologue(&hello())?.build_responder()
 }
 
-fn open(stream: TcpStream, keys: Keys) -> Result<(Line, Ear), Fault> {
+fn open(stream: TcpStream, keys: Keys) -> Result<(ControlSender, ControlReceiver), Fault> {
     stream.set_read_timeout(Some(SILENCE)).map_err(|e| lost(&e))?;
     let ours = stream.try_clone().map_err(|e| lost(&e))?;
-    let line = Line { keys: keys.clone(), out: Mutex::new((ours, FIRST)) };
-    let (pieces, frame, clear) = (Pieces::default(), Vec::new(), vec![0; PIECE]);
-    let ear = Ear { keys, stream, next: FIRST, pieces, frame, clear };
+    let line = ControlSender { keys: keys.clone(), out: Mutex::new((ours, FIRST)) };
+    let (pieces, frame, clear) = (Reassembly::default(), Vec::new(), vec![0; PIECE]);
+    let ear = ControlReceiver { keys, stream, next: FIRST, pieces, frame, clear };
     Ok((line, ear))
 }
 
@@ -352,7 +356,7 @@ pub fn pair(token: &Token) -> Result<[Keys; 2], snow::Error> {
     Ok([Keys(Arc::new(a)), Keys(Arc::new(b))])
 }
 
-impl Line {
+impl ControlSender {
     /// Keys for tunnels.
     pub fn keys(&self) -> Keys {
         self.keys.clone()
@@ -367,7 +371,7 @@ impl Line {
         let (stream, next) = &mut *out;
         let mut frame = vec![0; PIECE + 16];
         for piece in message::write(message, bytes) {
-            let number = way::number(0, *next);
+            let number = tunnel::number(0, *next);
             *next += 1;
             let n = self.keys.0.write_message(number, &piece, &mut frame);
             let n = n.map_err(|e| Fault::Nonsense(e.to_string()))?;
@@ -392,7 +396,7 @@ impl Line {
     }
 }
 
-impl Ear {
+impl ControlReceiver {
     /// Waits for the next message, at most [`SILENCE`].
     ///
     /// # Errors
@@ -400,7 +404,7 @@ impl Ear {
     pub fn hear(&mut self) -> Result<(Message, Vec<u8>), Fault> {
         loop {
             read_frame(&mut self.stream, &mut self.frame).map_err(|e| lost(&e))?;
-            let number = way::number(0, self.next);
+            let number = tunnel::number(0, self.next);
             self.next += 1;
             let n = self.keys.0.read_message(number, &self.frame, &mut self.clear);
             let n = n.map_err(|_| Fault::Nonsense("what its key does not fit".to_owned()))?;
@@ -415,10 +419,10 @@ impl Ear {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way::{AROUND, BUFFER, Way};
+    use crate::tunnel::{AROUND, BUFFER, EncryptedTunnel};
     use std::net::TcpListener;
 
-    fn both(ours: [u8; 32], theirs: [u8; 32]) -> [Result<(Line, Ear), Fault>; 2] {
+    fn both(ours: [u8; 32], theirs: [u8; 32]) -> [Result<(ControlSender, ControlReceiver), Fault>; 2] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
@@ -446,8 +450,8 @@ mod tests {
     #[test]
     fn packets_are_taken_once_unchanged_and_from_the_other_end_only() {
         let [here, there] = pair(&Token([1; 32])).unwrap();
-        let (mut a, mut b) = (Way::new(here.0, 5), Way::new(there.0.clone(), 5));
-        let mut other = Way::new(there.0, 6);
+        let (mut a, mut b) = (EncryptedTunnel::new(here.0, 5), EncryptedTunnel::new(there.0.clone(), 5));
+        let mut other = EncryptedTunnel::new(there.0, 6);
         b.reckon(-300, 1300);
         let mut datagram = vec![0; BUFFER];
         let n = a.seal(b"packet", 1000, &mut datagram).unwrap();

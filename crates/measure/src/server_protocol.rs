@@ -1,7 +1,7 @@
 //! Server protocol state machine of one connection: greeting, a sequence of jobs, a report on each. Bytes and
 //! time in, bytes out; no sockets.
 
-use crate::flow::{Arrivals, Chunks, Out, Pause};
+use crate::flow::{Arrivals, Chunks, Output, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Limits of clients.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct ServerLimits {
     /// Required token.
     pub token: Option<String>,
     /// Most bytes of a job; 0: no limit.
@@ -21,29 +21,29 @@ pub struct Rules {
 
 /// Slots of accepted clients.
 #[derive(Debug)]
-pub struct Places {
+pub struct Slots {
     most: usize,
     taken: AtomicUsize,
 }
 
-impl Places {
+impl Slots {
     /// Slots for `most` concurrent clients.
-    pub fn new(most: usize) -> Arc<Places> {
-        Arc::new(Places { most, taken: AtomicUsize::new(0) })
+    pub fn new(most: usize) -> Arc<Slots> {
+        Arc::new(Slots { most, taken: AtomicUsize::new(0) })
     }
 
-    fn take(self: &Arc<Self>) -> Option<Place> {
+    fn take(self: &Arc<Self>) -> Option<Slot> {
         let free = |taken: usize| (taken < self.most).then_some(taken + 1);
         let took = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, free);
-        took.is_ok().then(|| Place(self.clone()))
+        took.is_ok().then(|| Slot(self.clone()))
     }
 }
 
 /// Slot of one client, released on drop.
 #[derive(Debug)]
-struct Place(Arc<Places>);
+struct Slot(Arc<Slots>);
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::AcqRel);
     }
@@ -81,19 +81,19 @@ pub struct Served {
 
 /// Server side of a connection.
 #[derive(Debug)]
-pub struct Serving {
-    rules: Rules,
+pub struct ServerProtocol {
+    rules: ServerLimits,
     identity: Identity,
     threshold: Span,
     reader: Reader,
-    out: VecDeque<Out>,
+    out: VecDeque<Output>,
     state: State,
     begun: Option<(Job, u32)>,
     account: Option<u64>,
     served: Option<Served>,
     refusal: Option<String>,
-    places: Option<Arc<Places>>,
-    place: Option<Place>,
+    places: Option<Arc<Slots>>,
+    place: Option<Slot>,
 }
 
 #[derive(Debug)]
@@ -134,10 +134,10 @@ enum State {
     Over,
 }
 
-impl Serving {
+impl ServerProtocol {
     /// A new connection. `threshold`: shortest gap between bytes that counts as a pause.
-    pub fn new(rules: Rules, identity: Identity, threshold: Span) -> Serving {
-        Serving {
+    pub fn new(rules: ServerLimits, identity: Identity, threshold: Span) -> ServerProtocol {
+        ServerProtocol {
             rules,
             identity,
             threshold,
@@ -155,7 +155,7 @@ impl Serving {
 
     /// Takes a slot of `places` once the client is accepted.
     #[must_use]
-    pub fn within(mut self, places: Arc<Places>) -> Serving {
+    pub fn within(mut self, places: Arc<Slots>) -> ServerProtocol {
         self.places = Some(places);
         self
     }
@@ -180,17 +180,17 @@ impl Serving {
     }
 
     /// Next data to send; None until further input.
-    pub fn next_out(&mut self, now: Time) -> Option<Out> {
+    pub fn next_out(&mut self, now: Time) -> Option<Output> {
         if self.out.is_empty()
             && let State::Giving { job, asked, lasts, end, sent, chunks } = &mut self.state
         {
             if now < *end.get_or_insert(now + *lasts) {
                 let bytes = chunks.next(now);
                 *sent += u64::from(bytes);
-                self.out.push_back(Out::Bytes(Message::Chunk { bytes }.bytes()));
-                self.out.push_back(Out::Payload(u64::from(bytes)));
+                self.out.push_back(Output::Bytes(Message::Chunk { bytes }.bytes()));
+                self.out.push_back(Output::Payload(u64::from(bytes)));
             } else {
-                self.out.push_back(Out::Bytes(Message::End.bytes()));
+                self.out.push_back(Output::Bytes(Message::End.bytes()));
                 let served = given(*job, *asked, *sent);
                 self.finish(served);
             }
@@ -219,7 +219,7 @@ impl Serving {
         if !matches!(self.state, State::Reporting) {
             return;
         }
-        self.out.push_back(Out::Bytes(Message::Report { json }.bytes()));
+        self.out.push_back(Output::Bytes(Message::Report { json }.bytes()));
         self.state = State::Idle;
     }
 
@@ -241,7 +241,7 @@ impl Serving {
     /// Refuses the client.
     pub fn refuse(&mut self, why: Refusal, text: String) {
         self.refusal = Some(text.clone());
-        self.out.push_back(Out::Bytes(Message::Refused { why, text }.bytes()));
+        self.out.push_back(Output::Bytes(Message::Refused { why, text }.bytes()));
         self.state = State::Over;
     }
 
@@ -264,7 +264,7 @@ impl Serving {
                 } else {
                     let Identity { key, port, name } = self.identity.clone();
                     let welcome = Message::Welcome { version: VERSION, key, port, name };
-                    self.out.push_back(Out::Bytes(welcome.bytes()));
+                    self.out.push_back(Output::Bytes(welcome.bytes()));
                     self.state = State::Idle;
                 }
             }
@@ -302,7 +302,7 @@ impl Serving {
             self.refuse(Refusal::TooMuch, text);
             return;
         }
-        self.out.push_back(Out::Bytes(Message::Ready.bytes()));
+        self.out.push_back(Output::Bytes(Message::Ready.bytes()));
         let arrivals = Arrivals::new(self.threshold);
         self.state = match job {
             Job::Bulk { direction: Direction::Up, amount } => {
@@ -311,7 +311,7 @@ impl Serving {
                 State::Taking { job, asked: now, left, timed, arrivals }
             }
             Job::Bulk { direction: Direction::Down, amount: Amount::Bytes(n) } => {
-                self.out.push_back(Out::Payload(n));
+                self.out.push_back(Output::Payload(n));
                 self.served = Some(given(job, now, n));
                 State::Reporting
             }
@@ -337,7 +337,7 @@ impl Serving {
             }
             Job::Probes => (0, Span::ZERO),
         };
-        let Rules { bytes: most, lasts: longest, .. } = self.rules;
+        let ServerLimits { bytes: most, lasts: longest, .. } = self.rules;
         if most > 0 && bytes > most {
             return Some(format!("this server carries at most {most} bytes in one go, not {bytes}"));
         }
@@ -362,7 +362,7 @@ impl Serving {
                 if *left > 0 {
                     return;
                 }
-                self.out.push_back(Out::Payload(u64::from(*reply)));
+                self.out.push_back(Output::Payload(u64::from(*reply)));
                 *done += 1;
                 if done < count {
                     *left = u64::from(*request);

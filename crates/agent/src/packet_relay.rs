@@ -3,9 +3,9 @@
 //! Packets from the host with the path go to the device of their tunnel; packets from a device are sent at
 //! once.
 
-use crate::line::Keys;
-use crate::message::Carried;
-use crate::way::{self, BUFFER, Way};
+use crate::control_connection::Keys;
+use crate::message::TunnelStats;
+use crate::tunnel::{self, BUFFER, EncryptedTunnel};
 use emulate::accuracy::lateness::Histogram;
 use emulate::remote::worker;
 use netns::clock::monotonic;
@@ -22,7 +22,7 @@ const DRAIN: usize = 32;
 const LOOK: i32 = 50;
 
 /// Devices with their tunnels, and the socket.
-pub(crate) struct Carrier {
+pub(crate) struct PacketRelay {
     socket: UdpSocket,
     peer: SocketAddr,
     stops: Vec<Stop>,
@@ -31,12 +31,12 @@ pub(crate) struct Carrier {
 
 struct Stop {
     device: Device,
-    way: Way,
+    way: EncryptedTunnel,
     /// Address of the peer, known after its first probe.
     to: Option<SocketAddr>,
 }
 
-impl Carrier {
+impl PacketRelay {
     /// Relay for these devices, with tunnels numbered from `first`, to a host whose control connection comes
     /// from `peer`.
     pub(crate) fn new(
@@ -45,15 +45,15 @@ impl Carrier {
         keys: &Keys,
         first: u32,
         devices: Vec<Device>,
-    ) -> io::Result<Carrier> {
+    ) -> io::Result<PacketRelay> {
         socket.set_nonblocking(true)?;
         worker::deepen(&socket);
-        let stop = |(way, device)| Stop { device, way: Way::new(keys.0.clone(), way), to: None };
-        Ok(Carrier { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
+        let stop = |(way, device)| Stop { device, way: EncryptedTunnel::new(keys.0.clone(), way), to: None };
+        Ok(PacketRelay { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
     }
 
     /// Relays until `over`. `start`: t = 0 on our clock, and the offset of our clock ahead of the peer's, ns.
-    pub(crate) fn run(mut self, over: &AtomicBool, start: &OnceLock<(u64, i64)>) -> Carried {
+    pub(crate) fn run(mut self, over: &AtomicBool, start: &OnceLock<(u64, i64)>) -> TunnelStats {
         let realtime = worker::settle_in();
         let mut fds = vec![self.socket.as_raw_fd()];
         fds.extend(self.stops.iter().map(|stop| stop.device.as_raw_fd()));
@@ -82,7 +82,7 @@ impl Carrier {
             let stop = self
                 .stops
                 .iter_mut()
-                .find(|stop| from.ip() == self.peer.ip() && way::of(bytes) == Some(stop.way.number()));
+                .find(|stop| from.ip() == self.peer.ip() && tunnel::of(bytes) == Some(stop.way.number()));
             let Some(stop) = stop else { continue };
             let Some(packet) = stop.way.open(bytes, monotonic()) else { continue };
             if !packet.is_empty() {
@@ -110,8 +110,8 @@ impl Carrier {
         }
     }
 
-    fn told(&self, realtime: bool) -> Carried {
-        let mut all = Carried { realtime, refused: self.refused, ..Carried::default() };
+    fn told(&self, realtime: bool) -> TunnelStats {
+        let mut all = TunnelStats { realtime, refused: self.refused, ..TunnelStats::default() };
         let mut took = Histogram::default();
         for stop in &self.stops {
             let one = stop.way.carried();

@@ -3,7 +3,7 @@
 //! It greets, requests one job, runs its side, and receives the server's report. Bytes and time in, bytes
 //! out; no sockets.
 
-use crate::flow::{Arrivals, Chunks, Out, Pause};
+use crate::flow::{Arrivals, Chunks, Output, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -51,10 +51,10 @@ pub struct Request {
 
 /// Client side of a connection.
 #[derive(Clone, Debug)]
-pub struct Asking {
+pub struct ClientProtocol {
     request: Request,
     reader: Reader,
-    out: VecDeque<Out>,
+    out: VecDeque<Output>,
     state: State,
     /// Key and port of the echo, and the server's name.
     welcome: Option<(u64, u16, String)>,
@@ -99,16 +99,16 @@ enum State {
     Done,
 }
 
-impl Asking {
+impl ClientProtocol {
     /// Queues the greeting and the request.
-    pub fn new(request: Request) -> Asking {
+    pub fn new(request: Request) -> ClientProtocol {
         let Request { session, token, .. } = request.clone();
         let hello = Message::Hello { version: VERSION, session, token };
         let arrivals = Arrivals::new(request.threshold);
-        Asking {
+        ClientProtocol {
             request,
             reader: Reader::default(),
-            out: VecDeque::from([Out::Bytes(hello.bytes())]),
+            out: VecDeque::from([Output::Bytes(hello.bytes())]),
             state: State::Greeted,
             welcome: None,
             asked: None,
@@ -136,12 +136,12 @@ impl Asking {
     }
 
     /// Next data to send; None before [`next_wake`](Self::next_wake) or further input.
-    pub fn next_out(&mut self, now: Time) -> Option<Out> {
+    pub fn next_out(&mut self, now: Time) -> Option<Output> {
         if self.out.is_empty() {
             self.refill(now);
         }
         let next = self.out.pop_front();
-        if let Some(Out::Payload(n)) = next {
+        if let Some(Output::Payload(n)) = next {
             self.sending.get_or_insert(now);
             self.sent += n;
         }
@@ -153,16 +153,16 @@ impl Asking {
             State::Giving { lasts, end, chunks } => {
                 if now < *end.get_or_insert(now + *lasts) {
                     let bytes = chunks.next(now);
-                    self.out.push_back(Out::Bytes(Message::Chunk { bytes }.bytes()));
-                    self.out.push_back(Out::Payload(u64::from(bytes)));
+                    self.out.push_back(Output::Bytes(Message::Chunk { bytes }.bytes()));
+                    self.out.push_back(Output::Payload(u64::from(bytes)));
                 } else {
-                    self.out.push_back(Out::Bytes(Message::End.bytes()));
+                    self.out.push_back(Output::Bytes(Message::End.bytes()));
                     self.state = State::Reporting;
                 }
             }
             State::Thinking { at } if *at <= now => {
                 if let Job::Transactions { request, reply, .. } = self.request.job {
-                    self.out.push_back(Out::Payload(u64::from(request)));
+                    self.out.push_back(Output::Payload(u64::from(request)));
                     self.reader.expect(u64::from(reply));
                     self.state = State::Waiting { since: now, left: u64::from(reply) };
                 }
@@ -187,7 +187,7 @@ impl Asking {
     /// Ends the datagram echo.
     pub fn end_probes(&mut self) {
         if matches!(self.state, State::Probing) {
-            self.out.push_back(Out::Bytes(Message::End.bytes()));
+            self.out.push_back(Output::Bytes(Message::End.bytes()));
             self.state = State::Reporting;
         }
     }
@@ -298,13 +298,13 @@ impl Asking {
                 Message::Begin { job: self.request.job, window: self.request.window }
             }
         };
-        self.out.push_back(Out::Bytes(message.bytes()));
+        self.out.push_back(Output::Bytes(message.bytes()));
     }
 
     fn begin(&mut self, now: Time) {
         self.state = match self.request.job {
             Job::Bulk { direction: Direction::Up, amount: Amount::Bytes(n) } => {
-                self.out.push_back(Out::Payload(n));
+                self.out.push_back(Output::Payload(n));
                 State::Reporting
             }
             Job::Bulk { direction: Direction::Up, amount: Amount::Lasts(lasts) } => {

@@ -1,9 +1,9 @@
 //! Controller side of a path carried by another host: sends the scenario, then collects results repetition by
 //! repetition.
 
+use crate::agent_connection::Peer;
 use crate::list::Host;
-use crate::message::{Lender, MOST, Message};
-use crate::peer::Peer;
+use crate::message::{MOST, Message, WorkerHost};
 use crate::token::Token;
 use base::Span;
 use emulate::Error;
@@ -19,11 +19,11 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A host with the path, ready to play; drop releases it.
 #[derive(Debug)]
-pub struct Away {
+pub struct RemotePath {
     peer: Peer,
 }
 
-impl Away {
+impl RemotePath {
     /// Prepares `task` on a host, with machines at these others; returns its details.
     ///
     /// # Errors
@@ -33,9 +33,9 @@ impl Away {
         others: &[(Host, Token)],
         clock_limit: Span,
         task: &[u8],
-    ) -> Result<(Away, Vec<u8>), Error> {
+    ) -> Result<(RemotePath, Vec<u8>), Error> {
         let peer = Peer::connect(host, token)?;
-        let lender = |(host, token): &(Host, Token)| Lender {
+        let lender = |(host, token): &(Host, Token)| WorkerHost {
             name: host.name.clone(),
             address: host.address,
             token: token.clone(),
@@ -53,7 +53,7 @@ impl Away {
         let until = monotonic() + BEGINNING.as_nanos();
         while monotonic() < until {
             match peer.hear(LOOK)? {
-                Some((Message::Ready, told)) => return Ok((Away { peer }, told)),
+                Some((Message::Ready, told)) => return Ok((RemotePath { peer }, told)),
                 Some((Message::Refused(why), _)) => {
                     return Err(peer.fault(format!("cannot carry the path: {why}")));
                 }

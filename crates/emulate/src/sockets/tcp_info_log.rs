@@ -5,14 +5,14 @@ use netns::facts::TcpInfo;
 
 /// `TCP_INFO` log of a connection.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct TcpInfoLog {
     /// Last sample.
     pub(crate) info: TcpInfo,
     /// Samples with a changed window, with their time in seconds from t = 0.
     pub(crate) history: Vec<(f64, TcpInfo)>,
 }
 
-impl Watch {
+impl TcpInfoLog {
     /// Adds a sample.
     pub(crate) fn note(&mut self, now: Time, info: TcpInfo) {
         if self.history.is_empty() || self.info.window() != info.window() {

@@ -4,29 +4,29 @@
 
 use super::source::Read;
 use crate::console::talk::Talk;
-use crate::output::table::Board;
+use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::Flow;
-use analyse::below::{self, Event, Sureness, Together, Trouble};
 use analyse::episode::{self, Episodes, Spread};
+use analyse::lower_layers::{self, Correlation, Event, MatchStrength, Trouble};
 use report::Layer;
 use serde_json::{Value, json};
 
 /// The events of lower layers, on the axis of the capture.
-pub(super) struct Below {
+pub(super) struct LowerLayers {
     events: Vec<Event>,
     details: Vec<String>,
 }
 
-/// What is known of one connection.
-struct Told {
+/// Findings of one connection.
+struct ConnectionLayers {
     troubles: Vec<Trouble>,
-    together: Vec<Together>,
+    together: Vec<Correlation>,
     episodes: Vec<Episodes>,
 }
 
-impl Below {
-    pub(super) fn of(layers: &[Layer]) -> Below {
+impl LowerLayers {
+    pub(super) fn of(layers: &[Layer]) -> LowerLayers {
         let all = || layers.iter().flat_map(|layer| layer.events.iter().map(move |e| (layer, e)));
         let event = |(layer, e): (&Layer, &report::LayerEvent)| Event {
             layer: layer.name.clone(),
@@ -34,19 +34,22 @@ impl Below {
             t: e.t,
             until: e.end(),
         };
-        Below { events: all().map(event).collect(), details: all().map(|(_, e)| e.detail.clone()).collect() }
+        LowerLayers {
+            events: all().map(event).collect(),
+            details: all().map(|(_, e)| e.detail.clone()).collect(),
+        }
     }
 
-    fn tell(&self, flow: &Flow, read: &Read) -> Told {
-        let troubles = below::troubles(flow, read.start, &self.events);
-        let together = below::together(flow, read.start, &self.events, &troubles);
-        Told { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
+    fn tell(&self, flow: &Flow, read: &Read) -> ConnectionLayers {
+        let troubles = lower_layers::troubles(flow, read.start, &self.events);
+        let together = lower_layers::together(flow, read.start, &self.events, &troubles);
+        ConnectionLayers { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
     }
 
-    /// What lies under the troubles of a connection.
+    /// Lower-layer events during the troubles of a connection.
     pub(super) fn document(&self, flow: &Flow, read: &Read, directions: [&str; 2]) -> Value {
-        let Told { troubles, together, episodes } = self.tell(flow, read);
-        let under = |m: &below::Match| {
+        let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
+        let under = |m: &lower_layers::Match| {
             let e = &self.events[m.event];
             json!({
                 "layer": e.layer, "event": e.name, "t": e.t, "until": e.until, "detail": self.details[m.event],
@@ -59,7 +62,7 @@ impl Below {
                 "verdict": x.verdict.map(|v| v.name()), "under": x.under.iter().map(under).collect::<Vec<_>>(),
             })
         };
-        let pair = |x: &Together| {
+        let pair = |x: &Correlation| {
             json!({
                 "layer": x.layer, "event": x.name, "events": x.events, "harmless": x.harmless,
                 "troubles": x.troubles, "touched": x.touched, "expected_by_chance": x.expected,
@@ -76,7 +79,7 @@ impl Below {
     /// The same for a terminal.
     pub(super) fn text(&self, number: usize, flow: &Flow, read: &Read, most: usize, talk: &Talk) -> String {
         let width = talk.width.unwrap_or(100);
-        let Told { troubles, together, episodes } = self.tell(flow, read);
+        let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
         let mut out = format!("\nbelow connection {number}\n");
         let mut say = |indent: &str, line: &str| {
             for (i, part) in
@@ -101,8 +104,8 @@ impl Below {
             // The surest first; what says nothing only where there is nothing else.
             let mut under: Vec<_> = x.under.iter().collect();
             under.sort_by_key(|m| m.sureness as u8);
-            if under.first().is_some_and(|m| m.sureness != Sureness::Accident) {
-                under.retain(|m| m.sureness != Sureness::Accident);
+            if under.first().is_some_and(|m| m.sureness != MatchStrength::Accident) {
+                under.retain(|m| m.sureness != MatchStrength::Accident);
             }
             for m in under.iter().take(4) {
                 let e = &self.events[m.event];
@@ -141,7 +144,7 @@ impl Below {
 }
 
 /// Whether events and troubles go together, in words; nothing where that could be an accident.
-fn sentence(x: &Together) -> Option<String> {
+fn sentence(x: &Correlation) -> Option<String> {
     (x.touched > 0 && x.accident < 0.05).then(|| {
         let harmless = match x.harmless {
             0 => String::new(),
@@ -161,9 +164,9 @@ fn percent(chance: f64) -> String {
     }
 }
 
-fn table(together: &[Together]) -> Board {
+fn table(together: &[Correlation]) -> TextTable {
     let heads = ["layer", "event", "events", "troubles touched", "by chance", "accident", "harmless"];
-    let row = |x: &Together| {
+    let row = |x: &Correlation| {
         vec![
             x.layer.clone(),
             x.name.clone(),
@@ -174,15 +177,15 @@ fn table(together: &[Together]) -> Board {
             x.harmless.to_string(),
         ]
     };
-    Board {
+    TextTable {
         heads: heads.map(str::to_owned).to_vec(),
         labels: 2,
         rows: together.iter().map(row).collect(),
-        ..Board::default()
+        ..TextTable::default()
     }
 }
 
-fn episodes_table(episodes: &[Episodes]) -> Board {
+fn episodes_table(episodes: &[Episodes]) -> TextTable {
     let heads = [
         "layer",
         "event",
@@ -208,7 +211,7 @@ fn episodes_table(episodes: &[Episodes]) -> Board {
             spread(down),
         ]
     };
-    Board {
+    TextTable {
         heads: heads.map(str::to_owned).to_vec(),
         labels: 2,
         rows: episodes.iter().map(row).collect(),

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 /// A door whose packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct CapturedPort {
     /// Name of the door.
     pub name: String,
     /// The element.
@@ -28,7 +28,7 @@ pub struct Spot {
 
 /// Metadata of a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct PacketMeta {
     /// When it crossed the door.
     pub t: Time,
     /// Packet number in the network; `None` for a packet that did not enter it.
@@ -42,9 +42,9 @@ pub struct Note {
 /// Packets with the door and the instant at which they crossed it.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Capture {
-    doors: Vec<Spot>,
+    doors: Vec<CapturedPort>,
     /// Door, metadata, and offset of the packet in `bytes`.
-    packets: Vec<(u32, Note, usize)>,
+    packets: Vec<(u32, PacketMeta, usize)>,
     bytes: Vec<u8>,
     /// Number of events and sightings at the end of the run.
     ended: Option<(usize, usize)>,
@@ -60,7 +60,7 @@ pub const RECORDED: [Category; 3] = [Category::Path, Category::Transport, Catego
 
 impl Capture {
     /// An empty capture of these doors.
-    pub fn new(doors: Vec<Spot>) -> Capture {
+    pub fn new(doors: Vec<CapturedPort>) -> Capture {
         let (packets, bytes) = (Vec::with_capacity(ROOM / 512), Vec::with_capacity(ROOM));
         Capture { doors, packets, bytes, ended: None }
     }
@@ -69,7 +69,7 @@ impl Capture {
         network.tracer().reserve(EVENTS);
     }
     /// Adds a packet that crossed a door.
-    pub fn add(&mut self, door: usize, note: Note, packet: &[u8]) {
+    pub fn add(&mut self, door: usize, note: PacketMeta, packet: &[u8]) {
         self.packets.push((door as u32, note, self.bytes.len()));
         // Readers of captures expect no FCS (link type PPP).
         let framing = self.doors.get(door).and_then(|spot| spot.framing);
@@ -95,8 +95,8 @@ impl Capture {
 
     /// Capture at every tap of the path, from the crossings and the events of `world` ([`RECORDED`]).
     pub fn at_all_taps(&self, model: &Model, world: &World) -> super::Capture<'_> {
-        let crossing = |(i, (door, note, from)): (usize, &(u32, Note, usize))| {
-            let Note { t, number: packet, after, late } = *note;
+        let crossing = |(i, (door, note, from)): (usize, &(u32, PacketMeta, usize))| {
+            let PacketMeta { t, number: packet, after, late } = *note;
             let door = self.doors.get(*door as usize)?.element;
             Some(Crossing { door, t, after, packet, bytes: self.bytes_of(i, *from), late })
         };
@@ -125,7 +125,7 @@ impl Capture {
     /// # Errors
     /// Errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let tap = |spot: &Spot| Tap { link: super::link(spot.framing), ..Tap::ip(&spot.name) };
+        let tap = |spot: &CapturedPort| Tap { link: super::link(spot.framing), ..Tap::ip(&spot.name) };
         let taps = self.doors.iter().map(tap).collect();
         let mut writer = PcapngWriter::new(out, taps, concat!("williwaw ", env!("CARGO_PKG_VERSION")))?;
         // Doors are polled in turn, so that packets of several doors are not in time order.
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn packets_stand_in_the_order_of_time() {
-        let spot = |name: &str| Spot { name: name.into(), element: ElementId(0), framing: None };
-        let note = |ns| Note { t: Time::from_nanos(ns), number: None, after: 0, late: None };
+        let spot = |name: &str| CapturedPort { name: name.into(), element: ElementId(0), framing: None };
+        let note = |ns| PacketMeta { t: Time::from_nanos(ns), number: None, after: 0, late: None };
         let mut capture = Capture::new(vec![spot("a"), spot("bcdef")]);
         capture.add(1, note(5_000_000_001), &[1, 2, 3]);
         capture.add(0, note(7), &[4, 5, 6, 7, 8]);

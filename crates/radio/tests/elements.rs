@@ -1,0 +1,136 @@
+//! The elements and interfaces of a GPRS bearer, each by what it adds to a packet's way or takes from its rate.
+
+mod common;
+
+use base::{Rate, Span};
+use common::{Bench, permanent};
+use radio::cell::config::{CellConfig, UserConfig};
+use radio::cell::element;
+use radio::coding::Scheme;
+use radio::mac::tbf::{Durations, Setup};
+use radio::quality::{Profile, Source, Steps};
+
+fn one(user: UserConfig) -> CellConfig {
+    CellConfig::of(vec![user])
+}
+
+/// GP-01, GP-02: GGSN, Gn with GTP, SGSN, Gb with BSSGP, PCU, Abis, Um and terminal: a packet's way down and up is the
+/// sum of all of them, and each protocol adds its headers on its interface alone.
+#[test]
+fn gp_01_gp_02_a_packet_passes_every_element() {
+    let mut user = permanent(1);
+    user.llc.n201 = 1520;
+    let rate = Rate::from_bps(64_000);
+    (user.delays.gn_rate, user.delays.gn_overhead) = (Some(rate), 36);
+    (user.sgsn.gb_rate, user.sgsn.gb_overhead) = (Some(rate), 57);
+    (user.delays.core, user.sgsn.gb_delay) = (Span::from_millis(30), Span::from_millis(10));
+    (user.delays.abis, user.delays.terminal) = (Span::from_millis(20), Span::from_millis(10));
+    user.delays.cable = Some(Rate::from_bps(115_200));
+    let mut b = Bench::new(&one(user));
+    b.down(0.0, 489);
+    b.run(5.0);
+    b.up(5.0, 489);
+    b.run(10.0);
+    let octets = |n: u32| f64::from(8 * n) / 64_000.0;
+    let (gn, gb) = (octets(489 + 36) + 0.030, octets(489 + 11 + 57) + 0.010);
+    // 500 octets and a length indicator are 17 blocks of CS-2, from the next block period on.
+    let (periods, air) = (16.0 * 0.02, radio::tdma::AIR.as_secs_f64());
+    let first = libm::ceil((gn + gb) / 0.02) * 0.02;
+    let down = first + periods + air + 0.020 + 0.010 + 8.0 * 489.0 / 115_200.0;
+    let [(at, 1)] = b.got(element::down(0))[..] else { panic!("{:?}", b.got(element::down(0))) };
+    assert!((at - down).abs() < 1e-6, "{at} {down}");
+    // Up, Gb carries the packet itself (its LLC frame ends at the SGSN model's boundary of packets).
+    let up = periods + air + 0.020 + octets(489 + 57) + 0.010 + gn;
+    let [(at, 2)] = b.got(element::up(0))[..] else { panic!("{:?}", b.got(element::up(0))) };
+    assert!((at - 5.0 - up).abs() < 1e-6, "{} {up}", at - 5.0);
+}
+
+/// Blocks of new data in 20 s of a backlogged downlink on four timeslots.
+fn blocks(scheme: Scheme, abis: Option<u64>) -> f64 {
+    let mut user = permanent(4);
+    user.down.scheme = scheme;
+    let mut config = one(user);
+    config.abis = abis.map(Rate::from_bps);
+    let mut b = Bench::new(&config);
+    (0..400).for_each(|_| b.down(0.0, 1000));
+    b.run(20.0);
+    assert!(b.conserved());
+    b.cell().counts(0).unwrap().down.new as f64
+}
+
+/// GP-46: with 16 kbit/s of Abis for each of four timeslots CS-2 is what it is without a limit, and CS-4, which would
+/// carry 67 % more, sends 136 blocks a second in place of 200.
+#[test]
+fn gp_46_abis_is_a_limit_of_its_own() {
+    let full = blocks(Scheme::Cs2, None);
+    assert!((full - 4000.0).abs() < 20.0, "{full}");
+    assert_eq!(blocks(Scheme::Cs2, Some(64_000)), full);
+    assert_eq!(blocks(Scheme::Cs4, None), full);
+    let short = blocks(Scheme::Cs4, Some(64_000));
+    assert!((short / (20.0 * 8000.0 / 59.0) - 1.0).abs() < 0.02, "{short}");
+    // 128 kbit/s are enough for CS-4 again.
+    assert_eq!(blocks(Scheme::Cs4, Some(128_000)), full);
+}
+
+/// GP-46: mobiles on different timeslots share a short Abis evenly.
+#[test]
+fn gp_46_timeslots_share_a_short_abis() {
+    let user = |name: &str| {
+        let mut user = permanent(1);
+        (user.name, user.down.scheme) = (name.into(), Scheme::Cs4);
+        user
+    };
+    let mut config = CellConfig::of(vec![user("a"), user("b"), user("c")]);
+    (config.slots, config.abis) = (3, Some(Rate::from_bps(32_000)));
+    let mut b = Bench::new(&config);
+    for _ in 0..200 {
+        (0..3).for_each(|m| b.down_of(m, 0.0, 1000));
+    }
+    b.run(30.0);
+    let sent = [0, 1, 2].map(|m| b.cell().counts(m).unwrap().down.new as f64);
+    let each = 30.0 * 4000.0 / 59.0 / 3.0;
+    assert!(sent.iter().all(|n| (n / each - 1.0).abs() < 0.03), "{sent:?}, {each} each");
+}
+
+/// GP-06: without link adaptation the scheme stays whatever C/I: a packet takes the same blocks at 25 and at 7 dB, only
+/// more of them again.
+#[test]
+fn gp_06_the_scheme_stays_at_any_quality() {
+    let sent = |db: f64| {
+        let mut user = permanent(1);
+        user.llc.n201 = 1520;
+        let c_over_i = Steps(vec![(0, db)]);
+        user.down.quality =
+            Source::Interference { c_over_i, profile: Profile::Hopping, gain: 0.0, correlation: 0.0 };
+        let mut b = Bench::new(&one(user));
+        (0..20).for_each(|_| b.down(0.0, 1489));
+        b.run(200.0);
+        assert_eq!(b.got(element::down(0)).len(), 20);
+        let down = b.cell().counts(0).unwrap().down;
+        (down.new, down.missing + down.idle)
+    };
+    let (good, poor) = (sent(25.0), sent(7.0));
+    assert_eq!(good.0, poor.0, "{good:?} {poor:?}");
+    assert!(good.1 < 60 && poor.1 > 600, "{good:?} {poor:?}");
+}
+
+/// GP-47: a TBF that is kept for two seconds costs the mobile a hundred block periods of decoding for nothing.
+#[test]
+fn gp_47_blocks_decoded_for_nothing() {
+    let spent = |hold: u64| {
+        let mut user = permanent(1);
+        (user.tbf.permanent, user.llc.n201) = (false, 1520);
+        user.tbf.hold_down = Span::from_millis(hold);
+        let constant = base::dist::Dist::Constant(200e6);
+        user.tbf.setup = Durations::none().with(Setup::DownlinkOnAgch, constant);
+        let mut b = Bench::new(&one(user));
+        b.down(0.0, 1489);
+        b.run(20.0);
+        assert_eq!(b.got(element::down(0)).len(), 1);
+        let counts = b.cell().counts(0).unwrap();
+        assert!(counts.decoded >= 50 + counts.decoded_for_nothing);
+        counts.decoded_for_nothing as f64
+    };
+    let (kept, released) = (spent(2000), spent(0));
+    assert!((kept - released - 100.0).abs() < 6.0, "{kept} {released}");
+}
