@@ -1363,6 +1363,15 @@ CongestionManager = TypedDict(
     total=False,
 )
 
+# The TCP connections of models that send from the node to one other node share a congestion window (RFC 3124). They r
+SenderCongestionManager = TypedDict(
+    "SenderCongestionManager",
+    {
+        'scheduler': Literal['weighted', 'round-robin'],
+    },
+    total=False,
+)
+
 # An end or a router. The ends of hops need not be declared.
 Node = TypedDict(
     "Node",
@@ -1371,6 +1380,7 @@ Node = TypedDict(
         'linux': Linux,
         'wire': Union[Wire, NodeWire, TablesNodeWire, Literal['pty']],
         'congestion-manager': CongestionManager,
+        'sender-congestion-manager': SenderCongestionManager,
     },
     total=False,
 )
@@ -1505,13 +1515,15 @@ StateMachine = TypedDict(
     total=False,
 )
 
-# Puts a machine of states into a state, whatever it would have done: what follows is drawn from there on.
+# Puts a machine of states into a state, whatever it would have done (what follows is drawn from there on), or changes
 Trigger = TypedDict(
     "Trigger",
     {
         'name': str,
         'at': str,
         'state': str,
+        'flow': str,
+        'priority': int,
         'file': str,
     },
     total=False,

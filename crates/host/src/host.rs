@@ -3,6 +3,7 @@
 
 use crate::codec::{Codec, CodecConfig, WireCodec};
 use crate::dispatch::Dispatch;
+use crate::macroflow::{GRANTS, Membership};
 use base::Time;
 use base::body::Body;
 use base::event::Source;
@@ -10,11 +11,12 @@ use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::truth::{CONNECTION, Cause};
 use path::fragment::{HOST_ERRORS, TooBig};
-use path::{Cx, Element, Port};
+use path::{Cx, Element, Port, Signal};
 use std::sync::Arc;
 use transport::app::App;
 use transport::app::seen::Seen;
 use transport::endpoint::{Endpoint, Expiring, Role};
+use transport::macroflow::Macroflow;
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::receiver::WindowManager;
 use transport::tcp::{Config, Connection};
@@ -70,6 +72,8 @@ pub struct Host<E: Endpoint = Connection> {
     expirations: u64,
     /// Bytes outstanding at the first expiry of the timer.
     first_timeout_flight: Option<u64>,
+    /// Macroflow of the connection.
+    macroflow: Option<Macroflow>,
 }
 
 impl Host {
@@ -93,10 +97,18 @@ impl Host {
         self.connection.share(cache);
         self
     }
-    /// Puts the receive window under the congestion manager of its host.
+    /// Puts the receive window under the congestion manager of its host, as a connection of `flow` there.
     #[must_use]
-    pub fn managed(mut self, manager: &WindowManager, priority: u32) -> Self {
-        self.connection.manage(manager, priority);
+    pub fn managed(mut self, manager: &WindowManager, flow: usize) -> Self {
+        self.connection.manage(manager, flow);
+        self
+    }
+    /// Shares the congestion window with the other streams of a macroflow.
+    #[must_use]
+    pub fn sending_in(mut self, member: &Membership) -> Self {
+        let mss = self.connection.config().mss;
+        self.connection.join(member.macroflow.open(member.owner, member.weight, mss));
+        self.macroflow = Some(member.macroflow.clone());
         self
     }
     /// Sends an RST for this connection.
@@ -105,6 +117,7 @@ impl Host {
     }
     /// Sends an RST with sequence number `seq`.
     pub(crate) fn reset_at(&mut self, cx: &mut Cx<'_>, seq: u64) {
+        self.connection.leave_macroflow();
         let ack = self.connection.receiver.next();
         let segment = Segment { seq, ack, has_ack: true, rst: true, ..Segment::default() };
         let size = self.connection.sender.config().wire.header;
@@ -126,6 +139,7 @@ impl<E: Endpoint> Host<E> {
             progress: (0, 0),
             expirations: 0,
             first_timeout_flight: None,
+            macroflow: None,
         }
     }
 
@@ -207,6 +221,14 @@ impl<E: Endpoint> Host<E> {
     /// Gaps of more than a second between two data segments sent.
     pub fn silences(&self) -> &[(Time, Time)] {
         &self.dispatch.silences
+    }
+
+    /// Signals the congestion manager if this call has left grants.
+    #[cold]
+    fn pass_grants(&self, cx: &mut Cx<'_>) {
+        if self.macroflow.as_ref().is_some_and(|macroflow| !macroflow.granted().is_empty()) {
+            cx.signal(GRANTS, Signal::Grant);
+        }
     }
 
     #[cold]
@@ -363,6 +385,9 @@ impl<E: Endpoint> Element for Host<E> {
             cx.sight(packet, None::<&E::Body>);
             self.take(cx, packet, &body);
         }
+        if self.macroflow.is_some() {
+            self.pass_grants(cx);
+        }
         self.next_wake()
     }
 
@@ -385,6 +410,16 @@ impl<E: Endpoint> Element for Host<E> {
                 }
             }
             self.run(cx, |connection, io| connection.handle_timeout(io));
+        }
+        if self.macroflow.is_some() {
+            self.pass_grants(cx);
+        }
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if signal == Signal::Grant {
+            self.push(cx);
+            self.pass_grants(cx);
         }
     }
 

@@ -5,12 +5,13 @@
 
 use crate::codec::{CodecConfig, FIRST_PORT};
 use crate::host::{Host, HostConfig, HostCounters};
+use crate::macroflow::{GRANTS, Membership};
 use base::packet::{FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::truth::CONNECTION;
 use base::{Flags, Time};
 use path::fragment::{HOST_ERRORS, TooBig};
-use path::{Cx, Element, Port};
+use path::{Cx, Element, Port, Signal};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use transport::app::lines::{Lines, Workload};
@@ -48,8 +49,10 @@ struct Template {
     keeps: bool,
     /// TCB cache shared with other connections to the same destination.
     cache: Option<TcbCache>,
-    /// Window manager of the host, and the priority of the connections.
-    manager: Option<(WindowManager, u32)>,
+    /// Window manager of the host, and the number of the flow there.
+    manager: Option<(WindowManager, usize)>,
+    /// Place of the host in a macroflow.
+    macroflow: Option<Membership>,
 }
 
 struct Line {
@@ -115,8 +118,11 @@ impl Template {
         if let Some(cache) = &self.cache {
             host = host.sharing(cache.clone());
         }
-        if let Some((manager, priority)) = &self.manager {
-            host = host.managed(manager, *priority);
+        if let Some((manager, flow)) = &self.manager {
+            host = host.managed(manager, *flow);
+        }
+        if let Some(member) = &self.macroflow {
+            host = host.sending_in(member);
         }
         if let Some(codec) = &self.codec {
             host = host.coded(codec, number);
@@ -170,6 +176,7 @@ impl Party {
                 keeps: false,
                 cache: None,
                 manager: None,
+                macroflow: None,
             },
             start: if role == Role::Active { start } else { Time::NEVER },
             lines: Vec::new(),
@@ -192,10 +199,16 @@ impl Party {
         self.template.cache = Some(cache);
         self
     }
-    /// Puts the receive windows under the congestion manager of the host.
+    /// Puts the receive windows under the congestion manager of the host, as connections of `flow` there.
     #[must_use]
-    pub fn managed(mut self, manager: WindowManager, priority: u32) -> Self {
-        self.template.manager = Some((manager, priority));
+    pub fn managed(mut self, manager: WindowManager, flow: usize) -> Self {
+        self.template.manager = Some((manager, flow));
+        self
+    }
+    /// Lets all connections share the congestion window of a macroflow.
+    #[must_use]
+    pub fn sending_in(mut self, member: Membership) -> Self {
+        self.template.macroflow = Some(member);
         self
     }
     /// Keeps the packets that pass, if they are packets of bytes.
@@ -319,6 +332,7 @@ impl Party {
     fn broken(&mut self, now: Time, number: usize) {
         if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
             line.dead = true;
+            line.host.socket().leave_macroflow();
             self.workload.broken(now, number);
             self.note(number);
         }
@@ -335,8 +349,20 @@ impl Party {
                     self.with(cx, number, |host, cx| host.push(cx));
                 }
             } else {
-                return;
+                break;
             }
+        }
+        if self.template.macroflow.is_some() {
+            self.pass_grants(cx);
+        }
+    }
+
+    /// Signals the congestion manager if grants are left.
+    #[cold]
+    fn pass_grants(&self, cx: &mut Cx<'_>) {
+        let member = self.template.macroflow.as_ref();
+        if member.is_some_and(|member| !member.macroflow.granted().is_empty()) {
+            cx.signal(GRANTS, Signal::Grant);
         }
     }
 }
@@ -393,6 +419,17 @@ impl Element for Party {
         let due: Vec<usize> = self.awake.iter().copied().filter(due).collect();
         for number in due {
             self.with(cx, number, |host, cx| host.on_wake(cx));
+            self.see_to(cx);
+        }
+    }
+
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        if signal == Signal::Grant {
+            for number in 0..self.lines.len() {
+                if self.lines[number].host.connection().is_granted() {
+                    self.with(cx, number, |host, cx| host.push(cx));
+                }
+            }
             self.see_to(cx);
         }
     }

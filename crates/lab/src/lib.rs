@@ -10,6 +10,7 @@ pub mod measure;
 pub mod once;
 pub mod part;
 pub mod picture;
+pub mod priorities;
 pub mod probe;
 mod radio;
 pub mod reproduce;

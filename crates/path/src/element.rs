@@ -40,6 +40,17 @@ pub enum Signal {
     },
     /// Ends background load: the workloads are done.
     Cease,
+    /// Sets a number of an element.
+    Set {
+        /// Which of the element's numbers.
+        number: u16,
+        /// Its value.
+        value: u32,
+    },
+    /// Sets the fraction of the access link that a throttle leaves to its flow.
+    Share(f64),
+    /// A stream of the element may send: its congestion manager has granted it.
+    Grant,
     /// Credit-based flow control: the next stage has taken a packet out of its queue.
     Credit,
     /// Drops the waiting packets of one connection in one direction of a flow.

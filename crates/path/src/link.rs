@@ -557,7 +557,7 @@ impl Element for Link {
                 self.closed_by_hand = false;
                 self.reschedule(now, None);
             }
-            Signal::State { .. } | Signal::Cease | Signal::Credit | Signal::Flush { .. } => {}
+            _ => {}
         }
     }
 

@@ -197,16 +197,27 @@ impl Network {
         self.triggers.lend(name, to, signal);
     }
 
+    /// Registers `signal` to an element for trigger `name`, with a value that the call gives: `NAME=VALUE`.
+    pub fn lend_value(
+        &mut self,
+        name: &str,
+        values: std::ops::RangeInclusive<u32>,
+        to: ElementId,
+        signal: Signal,
+    ) {
+        self.triggers.lend_value(name, values, to, signal);
+    }
+
     /// Calls a trigger at `at`, or now if that is later. Everything due before is executed first; then every
     /// registered element receives its signal, all at the same time. The call is logged. False, without an
     /// effect, if the name is unknown.
     pub fn trigger(&mut self, at: Time, name: &str) -> bool {
-        let Some(number) = self.triggers.find(name) else { return false };
+        let Some(call) = self.triggers.find(name) else { return false };
         self.run_until(at);
         let now = self.now;
-        self.triggers.note(now, number);
-        for hearer in 0..self.triggers.hearers(number) {
-            if let Some((to, signal)) = self.triggers.said(number, hearer) {
+        self.triggers.note(now, call);
+        for hearer in 0..self.triggers.hearers(call) {
+            if let Some((to, signal)) = self.triggers.said(call, hearer) {
                 self.signal(now, to, signal);
             }
         }

@@ -1,61 +1,130 @@
 //! External triggers: named signals into a running network.
 //!
 //! Elements register their signals under names while the network is built ("mobility.tunnel" puts four links
-//! into a state). A trigger advances the network to the present, sends every registered signal, and is logged
-//! for replay (catalogue SW-43).
+//! into a state, "video.priority=3" gives a flow a weight). A trigger advances the network to the present, sends
+//! every registered signal, and is logged for replay (catalogue SW-43, CM-07).
 
 use crate::element::{ElementId, Signal};
 use base::Time;
+use std::ops::RangeInclusive;
 
 /// Registered names, their signals, and a log of the calls.
 #[derive(Debug, Default)]
 pub struct Triggers {
     names: Vec<Trigger>,
-    done: Vec<(Time, usize)>,
+    done: Vec<(Time, String)>,
 }
 
 #[derive(Debug)]
 struct Trigger {
+    /// Ends with `=` if a call has a value.
     name: String,
+    /// Values that a call may have.
+    values: Option<RangeInclusive<u32>>,
     to: Vec<(ElementId, Signal)>,
+}
+
+/// A registered trigger with the value of its call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Called {
+    number: usize,
+    value: Option<u32>,
 }
 
 impl Triggers {
     /// Registers a signal to an element under `name`.
     pub(crate) fn lend(&mut self, name: &str, to: ElementId, signal: Signal) {
-        match self.find(name) {
+        self.register(name, None, to, signal);
+    }
+
+    /// Registers a signal whose value a call gives, one of `values`: `NAME=VALUE`.
+    pub(crate) fn lend_value(
+        &mut self,
+        name: &str,
+        values: RangeInclusive<u32>,
+        to: ElementId,
+        signal: Signal,
+    ) {
+        self.register(&format!("{name}="), Some(values), to, signal);
+    }
+
+    fn register(&mut self, name: &str, values: Option<RangeInclusive<u32>>, to: ElementId, signal: Signal) {
+        match self.names.iter().position(|trigger| trigger.name == name) {
             Some(known) => self.names[known].to.push((to, signal)),
-            None => self.names.push(Trigger { name: name.to_owned(), to: vec![(to, signal)] }),
+            None => self.names.push(Trigger { name: name.to_owned(), values, to: vec![(to, signal)] }),
         }
     }
 
-    /// Number of a name.
-    pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|trigger| trigger.name == name)
+    /// Registered trigger of a call: its name, or `NAME=VALUE` with a value within its range.
+    pub(crate) fn find(&self, call: &str) -> Option<Called> {
+        let split = call.find('=').map_or((call, None), |at| (&call[..=at], Some(&call[at + 1..])));
+        let number = self.names.iter().position(|trigger| trigger.name == split.0)?;
+        let value = match (&self.names[number].values, split.1) {
+            (None, None) => None,
+            (Some(values), Some(text)) if text.bytes().all(|b| b.is_ascii_digit()) => {
+                Some(text.parse().ok().filter(|value| values.contains(value))?)
+            }
+            _ => return None,
+        };
+        Some(Called { number, value })
     }
 
-    /// Number of signals registered under a name.
-    pub(crate) fn hearers(&self, number: usize) -> usize {
-        self.names.get(number).map_or(0, |trigger| trigger.to.len())
+    /// Number of signals registered for a call.
+    pub(crate) fn hearers(&self, call: Called) -> usize {
+        self.names.get(call.number).map_or(0, |trigger| trigger.to.len())
     }
 
-    /// One of the registered signals.
-    pub(crate) fn said(&self, number: usize, hearer: usize) -> Option<(ElementId, Signal)> {
-        self.names.get(number)?.to.get(hearer).copied()
+    /// One of the registered signals, with the value of the call.
+    pub(crate) fn said(&self, call: Called, hearer: usize) -> Option<(ElementId, Signal)> {
+        let (to, signal) = self.names.get(call.number)?.to.get(hearer).copied()?;
+        let signal = match (signal, call.value) {
+            (Signal::Set { number, .. }, Some(value)) => Signal::Set { number, value },
+            (signal, _) => signal,
+        };
+        Some((to, signal))
     }
 
-    /// Logs the call of a name.
-    pub(crate) fn note(&mut self, at: Time, number: usize) {
-        self.done.push((at, number));
+    /// Logs a call.
+    pub(crate) fn note(&mut self, at: Time, call: Called) {
+        let mut name = self.names[call.number].name.clone();
+        if let Some(value) = call.value {
+            name.push_str(&value.to_string());
+        }
+        self.done.push((at, name));
     }
 
-    /// All names in order of registration.
+    /// All names in order of registration; a name that ends with `=` takes a value.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|trigger| trigger.name.as_str())
     }
 
     /// Log of the calls, in order.
     pub fn done(&self) -> impl Iterator<Item = (Time, &str)> {
-        self.done.iter().map(|&(at, number)| (at, self.names[number].name.as_str()))
+        self.done.iter().map(|(at, call)| (*at, call.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CM-07: a call with a value is known by its name and its range, and is logged as it was made.
+    #[test]
+    fn a_value_within_its_range_is_passed_on() {
+        let mut triggers = Triggers::default();
+        triggers.lend("radio.far", ElementId(1), Signal::Close);
+        triggers.lend_value("video.priority", 1..=1000, ElementId(2), Signal::Set { number: 7, value: 0 });
+        assert_eq!(triggers.names().collect::<Vec<_>>(), ["radio.far", "video.priority="]);
+        let call = triggers.find("video.priority=12").unwrap();
+        assert_eq!(triggers.said(call, 0), Some((ElementId(2), Signal::Set { number: 7, value: 12 })));
+        triggers.note(Time::ZERO, call);
+        assert_eq!(triggers.done().next().unwrap().1, "video.priority=12");
+        let wrong = ["video.priority", "video.priority=", "video.priority=0", "video.priority=1001", "x"];
+        let more = ["video.priority=+1", "video.priority=1=1", "radio.far=1", "radio.far=", "=", ""];
+        assert!(wrong.iter().chain(&more).all(|call| triggers.find(call).is_none()));
+        assert_eq!(
+            triggers.find("radio.far").and_then(|call| triggers.said(call, 0)).unwrap().1,
+            Signal::Close
+        );
     }
 }

@@ -217,9 +217,9 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
     let reader = Reader::new(root, &ROOT);
     let mut graph = topology::read(reader, cx);
     let machines = machine::read(reader, &mut graph, cx);
-    let triggers = trigger::read(reader, &machines, cx);
     let mut flows = flow::read(reader, &graph, cx);
     let systems = system::read(reader, &mut graph, &mut flows, cx);
+    let triggers = trigger::read(reader, &machines, &flows, &graph.nodes, cx);
     if cx.errors() == before {
         credit::check(&mut graph.links, &graph.places, &graph.gates, &flows, cx);
     }

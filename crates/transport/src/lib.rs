@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod endpoint;
+pub mod macroflow;
 pub mod recovery;
 pub mod tcp;
 

@@ -104,16 +104,31 @@ static void answer(struct caller *c, uint64_t at)
     hang_up(c);
 }
 
+/* The value of a call: what follows a name that ends with `=`, a whole number of digits alone. */
+static int value_of(const char *text, uint64_t *value)
+{
+    size_t n = strspn(text, "0123456789");
+    if (n == 0 || n > 9 || text[n])
+        return 0;
+    *value = strtoull(text, NULL, 10);
+    return 1;
+}
+
 static void ask(struct caller *c)
 {
-    for (size_t i = 0; i < n_names; i++)
-        if (!strcmp(c->line, names[i])) {
+    for (size_t i = 0; i < n_names; i++) {
+        size_t n = strlen(names[i]);
+        uint64_t value = 0;
+        int named = n > 0 && names[i][n - 1] == '=' ? !strncmp(c->line, names[i], n) && value_of(c->line + n, &value)
+                                                    : !strcmp(c->line, names[i]);
+        if (named) {
             c->number = ++calls;
             epoll_ctl(queue, EPOLL_CTL_DEL, c->fd, NULL);
-            struct word word = {.what = CALL, .line = c->number, .first = i};
+            struct word word = {.what = CALL, .line = c->number, .first = i, .second = value};
             tell_driver(driver, &word, sizeof word);
             return;
         }
+    }
     answer(c, UINT64_MAX);
 }
 
@@ -178,8 +193,8 @@ void end_calls(void)
 
 static const char HELP[] =
     "Change the network by a name that the scenario gives, such as a state of a link\n\n"
-    "Usage: williwaw trigger [--run NAME] [--json] [NAME]\n\n"
-    "Without a name it lists the triggers. In a kernel of virtual time there is one run, `" RUN "`, and\n"
+    "Usage: williwaw trigger [--run NAME] [--json] [NAME[=VALUE]]\n\n"
+    "Without a name it lists the triggers; a name that ends with `=` takes a value. In a kernel of virtual time there is one run, `" RUN "`, and\n"
     "no other verb.\n";
 
 static int refuse(const char *message, const char *what, const char *help)

@@ -26,9 +26,13 @@ fn through<R>(
     }
 }
 
-/// Fires the trigger with index `place`; returns the time, or None if there is no such trigger.
-fn trigger(network: &mut Network, at: Time, place: u64) -> Option<Time> {
-    let name = network.triggers().names().nth(usize::try_from(place).ok()?)?.to_owned();
+/// Fires the trigger with index `place`, with `value` if it takes one; returns the time, or None if there is
+/// no such trigger.
+fn trigger(network: &mut Network, at: Time, place: u64, value: u64) -> Option<Time> {
+    let mut name = network.triggers().names().nth(usize::try_from(place).ok()?)?.to_owned();
+    if name.ends_with('=') {
+        name.push_str(&value.to_string());
+    }
     network.trigger(at, &name).then(|| network.now())
 }
 
@@ -172,8 +176,9 @@ impl Driver {
         let Driver { network, posts, capture, .. } = self;
         let at = of_guest(posts[i].guest.now());
         for word in posts[i].guest.words() {
-            if let Some((number, name)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine) {
-                let done = trigger(network, at, name).map(Time::as_nanos);
+            if let Some((number, name, value)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine)
+            {
+                let done = trigger(network, at, name, value).map(Time::as_nanos);
                 posts[i].guest.tell_init(words::called(number, done));
                 continue;
             }

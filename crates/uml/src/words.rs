@@ -64,14 +64,15 @@ pub fn heard(word: &[u8]) -> Option<u32> {
     (u32::from_ne_bytes(*what) == HEARD && word.len() >= SIZE).then_some(number)
 }
 
-/// Trigger fired by a program: number of the call, and index of the trigger; None if the message is of
-/// another kind.
-pub fn call(word: &[u8]) -> Option<(u32, u64)> {
+/// Trigger fired by a program: number of the call, index of the trigger, and its value, 0 if it takes none;
+/// None if the message is of another kind.
+pub fn call(word: &[u8]) -> Option<(u32, u64, u64)> {
     let (what, rest) = word.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
     let (name, rest) = rest.split_first_chunk()?;
-    let whole = rest.len() >= 8 && u32::from_ne_bytes(*what) == CALL;
-    whole.then(|| (u32::from_ne_bytes(*number), u64::from_ne_bytes(*name)))
+    let (value, _) = rest.split_first_chunk()?;
+    let called = u32::from_ne_bytes(*what) == CALL;
+    called.then(|| (u32::from_ne_bytes(*number), u64::from_ne_bytes(*name), u64::from_ne_bytes(*value)))
 }
 
 /// Response to a trigger: its time, ns of the network; none: unknown trigger.
@@ -150,7 +151,7 @@ mod tests {
         let mut told = called(7, Some(3));
         assert_eq!((told.len(), call(&told), standing(&told)), (SIZE, None, None));
         told[..4].copy_from_slice(&CALL.to_ne_bytes());
-        assert_eq!((call(&told), standing(&told), heard(&told)), (Some((7, 3)), None, None));
+        assert_eq!((call(&told), standing(&told), heard(&told)), (Some((7, 3, 0)), None, None));
         assert_eq!(call(&told[..SIZE - 1]), None);
         assert_eq!(called(7, None)[8..16], u64::MAX.to_ne_bytes());
     }

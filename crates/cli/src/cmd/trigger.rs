@@ -2,24 +2,32 @@
 
 use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
-use emulate::driver::trigger_socket::{self, Running};
+use emulate::driver::trigger_socket::{self, Answer, Running};
 use serde_json::json;
+use std::time::Duration;
 
-/// Trigger a named change in a running emulation, such as a state of a link
+/// Interval between two lists of `--watch`.
+const EACH: Duration = Duration::from_secs(1);
+
+/// Trigger a named change in a running emulation, such as a state of a link or the priority of a flow
 ///
-/// Without a name it lists the running emulations and their triggers, and the serving cell of each mobile on a GPRS
-/// bearer. `HOP.reselect` sends a mobile to another cell, `HOP.reselect.routing-area` to a neighbour in another routing area. It works outside and inside a `williwaw
-/// shell`.
+/// Without a name it lists the running emulations, their triggers, the flows under a congestion manager with their
+/// priorities, and the serving cell of each mobile on a GPRS bearer. A name that ends with `=` takes a value:
+/// `FLOW.priority=WEIGHT`. `HOP.reselect` sends a mobile to another cell, `HOP.reselect.routing-area` to a neighbour in
+/// another routing area. It works outside and inside a `williwaw shell`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  williwaw trigger\n  williwaw trigger mobility.tunnel\n  williwaw trigger radio.reselect.routing-area\n  williwaw trigger --run lte mobility.tunnel"
+    after_help = "Examples:\n  williwaw trigger\n  williwaw trigger --watch\n  williwaw trigger mobility.tunnel\n  williwaw trigger video.priority=4\n  williwaw trigger radio.reselect.routing-area\n  williwaw trigger --run lte mobility.tunnel"
 )]
 pub(crate) struct Args {
-    /// Name of the trigger
+    /// Name of the trigger, with `=VALUE` if it takes one
     name: Option<String>,
     /// The emulation, by name or process id; required if several run
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
+    /// Print the list again each second, until the emulations end or an interrupt
+    #[arg(long, conflicts_with = "name")]
+    watch: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -29,11 +37,24 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let refused =
         |error: std::io::Error| Failure::machine(format!("cannot reach a running emulation: {error}"), "");
-    let mut all = trigger_socket::running().map_err(refused)?;
-    if let Some(name) = &args.run {
-        all.retain(|one| one.name == *name || one.process.to_string() == *name);
-    }
-    let Some(name) = &args.name else { return list(&all, args.json, talk) };
+    let found = || {
+        let mut all = trigger_socket::running().map_err(refused)?;
+        if let Some(name) = &args.run {
+            all.retain(|one| one.name == *name || one.process.to_string() == *name);
+        }
+        Ok(all)
+    };
+    let all = found()?;
+    let Some(name) = &args.name else {
+        list(&all, args.json, talk)?;
+        let mut all = all;
+        while args.watch && !all.is_empty() {
+            std::thread::sleep(EACH);
+            all = found()?;
+            list(&all, args.json, talk)?;
+        }
+        return Ok(End::Good);
+    };
     let one = match &all[..] {
         [one] => one,
         [] => {
@@ -53,9 +74,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let answer = trigger_socket::call(one, name).map_err(refused)?;
     let Some(at) = answer.at_s else {
         let known = if answer.names.is_empty() { "nothing".into() } else { answer.names.join(", ") };
+        let values = if answer.names.iter().any(|name| name.ends_with('=')) {
+            "; a priority is a whole number from 1 to 1000"
+        } else {
+            ""
+        };
         return Err(Failure::usage(
             format!("`{}` has no trigger `{name}`", one.name),
-            format!("its triggers: {known}"),
+            format!("its triggers: {known}{values}"),
         ));
     };
     if args.json {
@@ -66,27 +92,24 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Ok(End::Good)
 }
 
-fn list(all: &[Running], json: bool, talk: &Talk) -> Result<End, Failure> {
-    let answer = |one: &Running| trigger_socket::call(one, "").ok();
+fn list(all: &[Running], json: bool, talk: &Talk) -> Result<(), Failure> {
+    let answers = all.iter().map(|one| (one, trigger_socket::call(one, "").ok()));
     if json {
-        let runs: Vec<_> = all
-            .iter()
-            .map(|one| {
-                let (names, cells) = answer(one).map(|a| (a.names, a.cells)).unwrap_or_default();
-                json!({ "run": one.name, "process": one.process, "names": names, "cells": cells })
-            })
-            .collect();
-        talk.document(&json!({ "schema": "williwaw-trigger/1", "running": runs }))?;
-        return Ok(End::Good);
+        let run = |(one, answer): (&Running, Option<Answer>)| {
+            let (names, cells, flows) = answer.map(|a| (a.names, a.cells, a.flows)).unwrap_or_default();
+            json!({ "run": one.name, "process": one.process, "names": names, "cells": cells, "flows": flows })
+        };
+        let runs: Vec<_> = answers.map(run).collect();
+        return talk.document(&json!({ "schema": "williwaw-trigger/1", "running": runs }));
     }
     if all.is_empty() {
         talk.note("no emulation is running here");
     }
-    let lines = |one: &Running| {
-        let (names, cells) = answer(one).map(|a| (a.names, a.cells)).unwrap_or_default();
-        let cells: String = cells.iter().map(|cell| format!("  {cell}\n")).collect();
-        format!("{} ({}): {}\n{cells}", one.name, one.process, names.join(", "))
+    let lines = |(one, answer): (&Running, Option<Answer>)| {
+        let (names, cells, flows) = answer.map(|a| (a.names, a.cells, a.flows)).unwrap_or_default();
+        let flows = flows.iter().map(|flow| format!("  {flow}\n"));
+        let shown: String = flows.chain(cells.iter().map(|cell| format!("  {cell}\n"))).collect();
+        format!("{} ({}): {}\n{shown}", one.name, one.process, names.join(", "))
     };
-    talk.data(&all.iter().map(lines).collect::<String>())?;
-    Ok(End::Good)
+    talk.data(&answers.map(lines).collect::<String>())
 }

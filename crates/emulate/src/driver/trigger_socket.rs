@@ -5,6 +5,7 @@
 
 use crate::Error;
 use base::Time;
+use lab::priorities::{Flow, Managers};
 use lab::serving::{Mobiles, Serving};
 use netns::namespace::Namespace;
 use netns::sys;
@@ -40,6 +41,9 @@ pub struct Answer {
     /// Serving cells of mobiles on GPRS bearers.
     #[serde(default)]
     pub cells: Vec<Serving>,
+    /// Flows under congestion managers.
+    #[serde(default)]
+    pub flows: Vec<Flow>,
 }
 
 /// Trigger request with its response channel. An empty name only asks for the list of names.
@@ -54,6 +58,7 @@ pub struct Ear {
     calls: Receiver<Call>,
     bell: OwnedFd,
     mobiles: Mobiles,
+    managers: Managers,
 }
 
 /// Listening sockets; closed on drop.
@@ -88,7 +93,10 @@ impl TriggerSocket {
                 Err(e) => return Err(Error::of("listening for triggers")(e)),
             }
         }
-        Ok((line, Ear { calls: receiver, bell: ear, mobiles: Mobiles::default() }))
+        Ok((
+            line,
+            Ear { calls: receiver, bell: ear, mobiles: Mobiles::default(), managers: Managers::default() },
+        ))
     }
 
     fn listener(&self) -> io::Result<UnixListener> {
@@ -143,9 +151,9 @@ impl TriggerSocket {
 }
 
 impl Ear {
-    /// Tells the serving cells of these mobiles with each answer.
-    pub(crate) fn tell_of(&mut self, mobiles: Mobiles) {
-        self.mobiles = mobiles;
+    /// Reports the serving cells of these mobiles, and the flows of these managers, in each answer.
+    pub(crate) fn tell_of(&mut self, mobiles: Mobiles, managers: Managers) {
+        (self.mobiles, self.managers) = (mobiles, managers);
     }
 
     /// File descriptor that wakes the driver.
@@ -161,7 +169,8 @@ impl Ear {
             let at_s = done.then(|| network.now().as_secs_f64());
             let names = network.triggers().names().map(str::to_owned).collect();
             let cells = self.mobiles.display(network, now);
-            let _ = call.answer.send(Answer { at_s, names, cells });
+            let flows = self.managers.list(network, now);
+            let _ = call.answer.send(Answer { at_s, names, cells, flows });
         }
     }
 }
@@ -258,7 +267,10 @@ mod tests {
             });
             let heard = ear.calls.recv_timeout(PATIENCE).unwrap();
             assert_eq!(heard.name, "x");
-            heard.answer.send(Answer { at_s: Some(1.0), names: Vec::new(), cells: Vec::new() }).unwrap();
+            heard
+                .answer
+                .send(Answer { at_s: Some(1.0), names: Vec::new(), cells: Vec::new(), flows: Vec::new() })
+                .unwrap();
             let answer = called.join().unwrap();
             over.store(true, Ordering::Relaxed);
             assert_eq!(answer.unwrap().at_s, Some(1.0));

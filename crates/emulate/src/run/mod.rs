@@ -23,6 +23,7 @@ use base::trace::Tracer;
 use base::{Span, Time};
 use host::Door;
 use lab::capture::ports::{self, Capture, CapturedPort};
+use lab::priorities::Managers;
 use lab::run::{self, End, Pending, Run};
 use lab::serving::Mobiles;
 use netns::clock::Clock;
@@ -206,7 +207,8 @@ impl run::Clock for RealTime<'_> {
         let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
         ordered.start(clock)?;
         self.begin(&mut driver, clock, (doors, wired));
-        let trigger_socket = self.triggers(&mut driver, &stage, Mobiles::of(model, &run.world))?;
+        let shown = (Mobiles::of(model, &run.world), Managers::of(model, &run.world));
+        let trigger_socket = self.triggers(&mut driver, &stage, shown)?;
         let threads = Threads {
             clock,
             limit: run.limit,
@@ -262,11 +264,11 @@ impl RealTime<'_> {
         &self,
         driver: &mut Driver,
         stage: &CommandNodes,
-        mobiles: Mobiles,
+        (mobiles, managers): (Mobiles, Managers),
     ) -> Result<Option<TriggerSocket>, Error> {
         let Some(name) = &self.around.called else { return Ok(None) };
         let (mut line, mut ear) = TriggerSocket::new(name)?;
-        ear.tell_of(mobiles);
+        ear.tell_of(mobiles, managers);
         for machine in &stage.machines {
             line.listen_at(&machine.space)?;
         }

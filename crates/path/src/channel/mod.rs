@@ -533,7 +533,6 @@ impl Element for Channel {
             Signal::Rate(rate) => {
                 self.with_service_kept(cx, |channel, _| channel.capacity = Capacity::Fixed(rate));
             }
-            Signal::Cease => {}
             Signal::Close => self.closed_by_hand = true,
             Signal::Open => self.closed_by_hand = false,
             Signal::Credit => {
@@ -545,6 +544,7 @@ impl Element for Channel {
                 let same = |cx: &Cx<'_>, p: &Packet| p.ledger() == ledger && cx.connection(p) == connection;
                 self.granting(cx, 0, |queues, cx| queues.flush(cx, &same));
             }
+            _ => {}
         }
         self.serve(cx);
         self.look_ahead();

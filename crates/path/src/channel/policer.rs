@@ -21,6 +21,11 @@ impl Policer {
         Policer { rate, depth: rate.span_of(burst), full_at: Time::ZERO }
     }
 
+    /// This bucket, full again no earlier than `other` would have been.
+    pub(crate) fn as_full_as(self, other: Option<&Policer>) -> Policer {
+        Policer { full_at: other.map_or(self.full_at, |other| other.full_at.max(self.full_at)), ..self }
+    }
+
     /// Whether a packet of `size` bytes conforms; if so it takes its tokens.
     pub(crate) fn conforms(&mut self, now: Time, size: u32) -> bool {
         let full_at = self.full_at.max(now) + self.rate.span_of(u64::from(size));

@@ -466,7 +466,7 @@ impl Element for DeadlineLink {
             Signal::Rate(rate) => self.change_rate(cx.now(), rate),
             Signal::Close => self.closed_by_hand = true,
             Signal::Open => self.closed_by_hand = false,
-            Signal::State { .. } | Signal::Cease | Signal::Credit | Signal::Flush { .. } => return,
+            _ => return,
         }
         if self.service.is_none() {
             self.serve(cx);

@@ -1,7 +1,7 @@
 //! Builder of channels and of the followers of state machines.
 
 use super::{Builder, draw_time, gate_of_closures};
-use crate::model::channel::{self, ErrorKind, ErrorMode, When};
+use crate::model::channel::{self, Change, ErrorKind, ErrorMode, When};
 use crate::model::share;
 use crate::model::{Link, Model};
 use base::Span;
@@ -29,11 +29,16 @@ pub(super) fn plans(model: &Model, seed: Seed) -> Vec<Arc<Plan>> {
     let mut scripts = vec![Vec::new(); model.machines.len()];
     for trigger in &model.triggers {
         match &trigger.when {
-            When::Once { at, machine, state } => {
+            When::Once { at, change: Change::State { machine, state } } => {
                 scripts[*machine].push((draw_time(at, seed, &trigger.name, "at"), *state));
             }
+            When::Once { change: Change::Priority { .. }, .. } => {}
             When::Recorded(all) => {
-                all.iter().for_each(|&(t, machine, state)| scripts[machine].push((t, state)))
+                for &(t, change) in all {
+                    if let Change::State { machine, state } = change {
+                        scripts[machine].push((t, state));
+                    }
+                }
             }
         }
     }

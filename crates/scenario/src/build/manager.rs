@@ -1,72 +1,161 @@
 //! Receiver congestion manager of a node: aggregate window over time from rate and delay of the access link,
 //! and throttles of datagrams.
 
-use super::Builder;
-use crate::model::{Datagrams, Delay, Flow, Link, LinkRate, Manager, Transport};
+use super::{Builder, draw_time};
+use crate::model::channel::{Change, When};
+use crate::model::{App, Datagrams, Delay, Flow, Link, LinkRate, Manager, PRIORITIES, Transport};
 use base::{Rate, Span, Time};
+use host::{Managed, ManagedFlow};
 use path::states::Machine;
-use path::throttle::{Share, Throttle};
-use path::{ElementId, Port};
+use path::throttle::{Access, Throttle};
+use path::{ElementId, Port, Signal};
 use transport::tcp::Role;
 use transport::tcp::receiver::{Aggregate, WindowManager};
 
 /// Size of a full packet, whose transmission time adds to the round trip, bytes.
 const PACKET: u64 = 1500;
 
+/// Congestion manager of a node under construction.
+pub(super) struct Managing {
+    pub(super) windows: WindowManager,
+    /// Flows that data reach at the node, by index in the model.
+    pub(super) flows: Vec<(usize, ManagedFlow)>,
+    /// Throttles of flows, by index in the model.
+    throttles: Vec<(usize, ElementId)>,
+}
+
+impl Managing {
+    /// Number of a flow in the window manager; none if no data reach it here.
+    pub(super) fn number(&self, flow: usize) -> Option<usize> {
+        let of = self.flows.iter().find(|(index, _)| *index == flow)?;
+        if let Managed::Windows(number) = of.1.managed { Some(number) } else { None }
+    }
+}
+
 impl Builder<'_> {
+    /// Window manager of a node, and the number of a flow there; none if nothing manages the flow.
+    pub(super) fn manager(&mut self, node: usize, flow: usize) -> Option<(WindowManager, usize)> {
+        let managing = self.managing(node)?;
+        managing.number(flow).map(|number| (managing.windows.clone(), number))
+    }
+
     /// Congestion manager of a node, if it has one.
-    pub(super) fn manager(&mut self, node: usize) -> Option<WindowManager> {
+    fn managing(&mut self, node: usize) -> Option<&mut Managing> {
         let of = self.model.nodes[node].manager.as_ref()?;
         if !self.managers.contains_key(&node) {
             let aggregate = match of.estimate {
                 Some(initial) => Aggregate::Estimated(initial),
                 None => {
-                    let share = self.share_of_connections(node, of);
-                    let window = |(at, hint): (Time, Hint)| (at, (hint.window(of) as f64 * share) as u64);
+                    let window = |(at, hint): (Time, Hint)| (at, hint.window(of));
                     Aggregate::Known(self.hints(of).into_iter().map(window).collect())
                 }
             };
-            self.managers.insert(node, WindowManager::new(aggregate));
+            let windows = WindowManager::new(aggregate);
+            let flows = self.managed_flows(node, of, &windows);
+            let all: Vec<ManagedFlow> = flows.iter().map(|(_, flow)| flow.clone()).collect();
+            windows.set_part(host::Manager::part_of_connections(&all));
+            self.managers.insert(node, Managing { windows, flows, throttles: Vec::new() });
         }
-        self.managers.get(&node).cloned()
+        self.managers.get_mut(&node)
     }
 
-    /// Share of the aggregate window for connections: 1, unless datagrams are throttled to their share.
-    fn share_of_connections(&self, node: usize, of: &Manager) -> f64 {
-        if of.datagrams == Datagrams::Free {
-            return 1.0;
-        }
-        let sum = |which: &dyn Fn(&&Flow) -> bool| -> u32 {
-            self.model
-                .flows
-                .iter()
-                .filter(|flow| flow.to == node)
-                .filter(which)
-                .map(|flow| flow.priority)
-                .sum()
+    /// Flows that data reach at `node`: downloads, and replies to requests.
+    fn managed_flows(&self, node: usize, of: &Manager, windows: &WindowManager) -> Vec<(usize, ManagedFlow)> {
+        let reached =
+            |flow: &&Flow| flow.to == node || (flow.from == node && matches!(flow.app, App::Ask(_)));
+        let mut port = 0;
+        let mut one = |flow: &Flow| {
+            let role = if flow.to == node { Role::Passive } else { Role::Active };
+            let managed = if !is_of_datagrams(flow, role) {
+                Managed::Windows(windows.add_flow(flow.priority))
+            } else if of.datagrams == Datagrams::Free {
+                Managed::Free
+            } else {
+                port += 1;
+                Managed::Throttle(port - 1)
+            };
+            ManagedFlow { name: flow.name.clone(), priority: flow.priority, managed }
         };
-        f64::from(sum(&|flow| !is_of_datagrams(flow))) / f64::from(sum(&|_| true).max(1))
+        let flows = self.model.flows.iter().enumerate().filter(|(_, flow)| reached(flow));
+        flows.map(|(index, flow)| (index, one(flow))).collect()
     }
 
     /// Entry element of a datagram receiver under a congestion manager: its throttle, or `first` without
     /// throttling.
-    pub(super) fn throttle(&mut self, first: ElementId, host: ElementId, flow: &Flow) -> ElementId {
-        let Some(of) = self.model.nodes[flow.to].manager.clone() else { return first };
-        if of.datagrams == Datagrams::Free || !is_of_datagrams(flow) {
+    pub(super) fn throttle(
+        &mut self,
+        first: ElementId,
+        host: ElementId,
+        index: usize,
+        node: usize,
+    ) -> ElementId {
+        let Some(managing) = self.managing(node) else { return first };
+        let Some((_, flow)) = managing.flows.iter().find(|(flow, _)| *flow == index) else { return first };
+        if !matches!(flow.managed, Managed::Throttle(_)) {
             return first;
         }
-        let all: u32 = self.model.flows.iter().filter(|f| f.to == flow.to).map(|f| f.priority).sum();
-        let part = f64::from(flow.priority) / f64::from(all.max(1));
-        let share = |(from, hint): (Time, Hint)| {
-            let rate = Rate::from_bps((hint.rate?.bps() as f64 * part) as u64);
-            let burst = ((hint.window(&of) as f64 * part) as u64).max(2 * PACKET);
-            Some(Share { from, rate, burst })
+        let all: Vec<ManagedFlow> = managing.flows.iter().map(|(_, flow)| flow.clone()).collect();
+        let share = host::Manager::fraction(&all, |other| other.name == flow.name);
+        let Some(of) = self.model.nodes[node].manager.clone() else { return first };
+        let access = |(from, hint): (Time, Hint)| {
+            Some(Access { from, rate: hint.rate.filter(|rate| rate.bps() > 0)?, window: hint.window(&of) })
         };
-        let shares = self.hints(&of).into_iter().filter_map(share).filter(|s| s.rate.bps() > 0).collect();
+        let access = self.hints(&of).into_iter().filter_map(access).collect();
         let name = format!("{}.throttle", self.names[host.0 as usize]);
-        let id = self.add(name, Throttle::new(shares, of.datagrams == Datagrams::Mark));
+        let throttle = Throttle::new(access, share, 2 * PACKET, of.datagrams == Datagrams::Mark);
+        let id = self.add(name, throttle);
         self.network.wire(id, Port(0), first, Port(0));
+        if let Some(managing) = self.managers.get_mut(&node) {
+            managing.throttles.push((index, id));
+        }
         id
+    }
+
+    /// Controls of the congestion managers, with triggers for the priorities of their flows.
+    pub(super) fn place_managers(&mut self) -> Vec<(usize, ElementId)> {
+        let mut placed = Vec::new();
+        for (node, Managing { windows, flows, throttles }) in std::mem::take(&mut self.managers) {
+            let script = self.priorities(&flows);
+            let names: Vec<String> = flows.iter().map(|(_, flow)| flow.name.clone()).collect();
+            let wires: Vec<(u16, ElementId)> = flows
+                .iter()
+                .filter_map(|(index, flow)| {
+                    let Managed::Throttle(port) = flow.managed else { return None };
+                    Some((port, throttles.iter().find(|(of, _)| of == index)?.1))
+                })
+                .collect();
+            let flows = flows.into_iter().map(|(_, flow)| flow).collect();
+            let name = format!("{}.congestion-manager", self.model.nodes[node].name);
+            let id = self.add(name, host::Manager::new(flows, windows, script));
+            for (port, throttle) in wires {
+                self.network.wire(id, Port(port), throttle, Port(1));
+            }
+            for (number, name) in names.iter().enumerate() {
+                let signal = Signal::Set { number: number as u16, value: 0 };
+                self.network.lend_value(&format!("{name}.priority"), PRIORITIES, id, signal);
+            }
+            placed.push((node, id));
+        }
+        placed
+    }
+
+    /// Changes of priorities that the scenario makes: time, position of the flow in `flows`, priority.
+    fn priorities(&self, flows: &[(usize, ManagedFlow)]) -> Vec<(Time, usize, u32)> {
+        let mut script = Vec::new();
+        let mut note = |at: Time, change: Change| {
+            if let Change::Priority { flow, priority } = change
+                && let Some(position) = flows.iter().position(|(index, _)| *index == flow)
+            {
+                script.push((at, position, priority));
+            }
+        };
+        for trigger in &self.model.triggers {
+            match &trigger.when {
+                When::Once { at, change } => note(draw_time(at, self.seed, &trigger.name, "at"), *change),
+                When::Recorded(all) => all.iter().for_each(|&(at, change)| note(at, change)),
+            }
+        }
+        script
     }
 
     /// Hints of the link layer, each earlier than the change by the configured lead time.
@@ -143,9 +232,9 @@ impl Hint {
     }
 }
 
-/// Whether the flow's sender obeys no receive window.
-fn is_of_datagrams(flow: &Flow) -> bool {
-    !matches!(flow.transport.at(Role::Passive), Transport::Tcp { .. } | Transport::Linux(_))
+/// Whether the peer of this end obeys no receive window.
+fn is_of_datagrams(flow: &Flow, role: Role) -> bool {
+    !matches!(flow.transport.at(role), Transport::Tcp { .. } | Transport::Linux(_))
 }
 
 /// Upper bound of schedule steps that hints look ahead.

@@ -16,6 +16,7 @@ mod load;
 mod manager;
 mod mtu;
 pub mod radio;
+mod sending;
 mod service;
 mod system;
 mod wiring;
@@ -42,7 +43,6 @@ use transport::app::lines::Letters;
 use transport::app::tell::{Pace, Useful};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
-use transport::tcp::receiver::WindowManager;
 
 /// Network of one repetition, with the index of its elements.
 pub struct World {
@@ -66,6 +66,10 @@ pub struct World {
     pub links: Vec<Vec<ElementId>>,
     /// Links that a program serves, and their elements.
     pub outsides: Vec<(usize, ElementId)>,
+    /// Nodes with a congestion manager, and the elements that control them.
+    pub managers: Vec<(usize, ElementId)>,
+    /// Macroflows: sending node, receiving node, and the element that passes grants.
+    pub macroflows: Vec<(usize, usize, ElementId)>,
 }
 
 /// Hosts of a flow.
@@ -119,9 +123,11 @@ struct Builder<'a> {
     /// Links that programs serve, and their elements.
     outsides: Vec<(usize, ElementId)>,
     /// Congestion managers, by node.
-    managers: BTreeMap<usize, WindowManager>,
+    managers: BTreeMap<usize, manager::Managing>,
     /// Shared congestion window between two nodes, for flows that share one.
     windows: BTreeMap<(usize, usize), atp::SharedWindow>,
+    /// Macroflow from one node to another, for nodes with a sender-side congestion manager.
+    macroflows: BTreeMap<(usize, usize), sending::Sending>,
 }
 
 /// Number of flow identities: flows, travelling loads, pairs of stations, other network paths.
@@ -155,6 +161,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         outsides: Vec::new(),
         managers: BTreeMap::new(),
         windows: BTreeMap::new(),
+        macroflows: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
     let mut told = Vec::with_capacity(model.flows.len());
@@ -184,6 +191,8 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
     b.wire_flush();
     let systems = b.systems(&ends);
     let bearers = b.placed_bearers();
+    let managers = b.place_managers();
+    let macroflows = b.place_granters();
     World {
         network: b.network,
         flows: ends,
@@ -195,6 +204,8 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         letters: told,
         links: b.links,
         outsides: b.outsides,
+        managers,
+        macroflows,
     }
 }
 
@@ -310,16 +321,22 @@ impl Builder<'_> {
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
-            if let Some(manager) = self.manager(here) {
-                party = party.managed(manager, flow.priority);
+            if let Some((manager, number)) = self.manager(here, index) {
+                party = party.managed(manager, number);
             }
-            return match codec {
+            let member = self.membership(here, there, flow, config);
+            if let Some(member) = member.clone() {
+                party = party.sending_in(member);
+            }
+            let id = match codec {
                 Some(codec) => self.add(name, party.coded(codec)),
                 None => self.add(name, party),
             };
+            self.enrol(here, there, member, id);
+            return id;
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
-        let manager = self.manager(here);
+        let manager = self.manager(here, index);
         let app: Box<dyn transport::app::App> = match role {
             Role::Active => Box::new(Bulk::new(bytes, lasts)),
             Role::Passive => Box::new(sink(flow)),
@@ -328,13 +345,19 @@ impl Builder<'_> {
         if let Some(cache) = cache {
             host = host.sharing(cache);
         }
-        if let Some(manager) = manager {
-            host = host.managed(&manager, flow.priority);
+        if let Some((manager, number)) = manager {
+            host = host.managed(&manager, number);
         }
-        match codec {
+        let member = self.membership(here, there, flow, config);
+        if let Some(member) = &member {
+            host = host.sending_in(member);
+        }
+        let id = match codec {
             Some(codec) => self.add(name, host.coded(&codec, 0)),
             None => self.add(name, host),
-        }
+        };
+        self.enrol(here, there, member, id);
+        id
     }
 
     /// Addresses and initial sequence numbers of a model's end opposite a kernel. The numbers depend on the

@@ -45,7 +45,8 @@ impl Builder<'_> {
                         .any(|[a, b]| self.may_be_corrupt(a) || self.may_be_corrupt(b));
                     let first =
                         if !real && (others || self.may_be_corrupt(route)) { self.checksum(to) } else { to };
-                    let first = if role == Role::Passive { self.throttle(first, to, flow) } else { first };
+                    let first =
+                        if role == Role::Passive { self.throttle(first, to, i, flow.to) } else { first };
                     let cut = !real && self.may_be_cut(flow);
                     if cut { self.reassembly(first, to, flow, role) } else { first }
                 };

@@ -2,8 +2,8 @@
 
 use super::{dist, loss_share};
 use crate::model::channel::{
-    Allocation, Arq, Chance, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine, Service,
-    Setting, State, Trigger, When,
+    Allocation, Arq, Chance, Change, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine,
+    Service, Setting, State, Trigger, When,
 };
 use crate::model::{Link, Model};
 use base::Rate;
@@ -186,9 +186,13 @@ fn setting(setting: &Setting) -> String {
 /// Trigger in one line.
 pub fn trigger(trigger: &Trigger, model: &Model) -> String {
     match &trigger.when {
-        When::Once { at, machine, state } => {
+        When::Once { at, change: Change::State { machine, state } } => {
             let machine = &model.machines[*machine];
             format!("{}: {} into {} at {}", trigger.name, machine.name, machine.states[*state].name, dist(at))
+        }
+        When::Once { at, change: Change::Priority { flow, priority } } => {
+            let flow = &model.flows[*flow].name;
+            format!("{}: {flow} gets priority {priority} at {}", trigger.name, dist(at))
         }
         When::Recorded(all) => format!("{}: {} triggers as written down", trigger.name, all.len()),
     }

@@ -212,7 +212,7 @@ pub struct Setting {
     pub service: Service,
 }
 
-/// A trigger, which puts a state machine into a state.
+/// A trigger, which changes something at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trigger {
     /// Name, the key of its random stream.
@@ -221,18 +221,35 @@ pub struct Trigger {
     pub when: When,
 }
 
-/// Time, state machine and state of a trigger.
+/// Time and change of a trigger.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
     /// Once in every repetition.
     Once {
         /// Time from the start of the run, nanoseconds.
         at: Dist,
+        /// What it changes.
+        change: Change,
+    },
+    /// From a recording: times and changes.
+    Recorded(Vec<(Time, Change)>),
+}
+
+/// What a trigger changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Puts a state machine into a state.
+    State {
         /// Index of the state machine.
         machine: usize,
         /// Index of the state.
         state: usize,
     },
-    /// From a recording: time, state machine, state.
-    Recorded(Vec<(Time, usize, usize)>),
+    /// Sets the priority of a flow in the congestion managers of its ends.
+    Priority {
+        /// Index of the flow.
+        flow: usize,
+        /// Weight.
+        priority: u32,
+    },
 }

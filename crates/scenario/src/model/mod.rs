@@ -56,7 +56,7 @@ pub struct Model {
     pub errors: Vec<channel::Error>,
     /// State machines.
     pub machines: Vec<channel::Machine>,
-    /// Triggers of the state machines, in the order of the file.
+    /// Triggers of state machines and priorities, in the order of the file.
     pub triggers: Vec<channel::Trigger>,
     /// Flows and their workloads.
     pub flows: Vec<Flow>,
@@ -86,6 +86,8 @@ pub struct Node {
     pub wire: Option<Wire>,
     /// Receiver congestion manager, which shares one window between the node's connections.
     pub manager: Option<Manager>,
+    /// Sender-side congestion manager: its scheduler.
+    pub sending: Option<Scheduler>,
 }
 
 /// A receiver congestion manager.
@@ -104,6 +106,16 @@ pub struct Manager {
     pub datagrams: Datagrams,
     /// Initial window in bytes, if the access rate is unknown and estimated.
     pub estimate: Option<u64>,
+}
+
+base::named! {
+    /// Order in which the streams of a macroflow send (RFC 3124 section 4.2).
+    pub enum Scheduler {
+        /// Round robin with the weights of [`Flow::priority`].
+        Weighted = "weighted",
+        /// Round robin.
+        RoundRobin = "round-robin",
+    }
 }
 
 base::named! {
@@ -477,6 +489,11 @@ pub struct Background {
     /// For each of its links, the further links that the load crosses.
     pub beyond: Vec<Vec<usize>>,
 }
+
+/// Largest [`Flow::priority`]; the smallest is 1.
+pub const MOST_PRIORITY: u32 = 1000;
+/// Values of [`Flow::priority`].
+pub const PRIORITIES: std::ops::RangeInclusive<u32> = 1..=MOST_PRIORITY;
 
 /// A flow and its workload.
 #[derive(Clone, Debug, PartialEq)]

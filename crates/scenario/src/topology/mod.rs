@@ -15,7 +15,7 @@ use crate::grammar::spelling::{alternatives, nearest};
 use crate::model::channel::Error;
 use crate::model::{
     Background, ChangedRate, Datagrams, Direction, Gate, Link, LinkRate, Linux, Loss, Manager, Node,
-    RateChange,
+    RateChange, Scheduler,
 };
 use crate::tables::flow::FLOW;
 use crate::tables::flow::linux;
@@ -59,7 +59,13 @@ impl Graph {
         if let Some(index) = self.index.get(name) {
             return *index;
         }
-        self.nodes.push(Node { name: name.to_owned(), linux: Linux::default(), wire: None, manager: None });
+        self.nodes.push(Node {
+            name: name.to_owned(),
+            linux: Linux::default(),
+            wire: None,
+            manager: None,
+            sending: None,
+        });
         self.index.insert(name.to_owned(), self.nodes.len() - 1);
         self.nodes.len() - 1
     }
@@ -195,8 +201,18 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
     background::routes(root, &mut graph, cx);
     for node in root.tables("node", &NODE) {
         manager(node, &mut graph, cx);
+        sending(node, &mut graph);
     }
     graph
+}
+
+/// Reads the sender-side congestion manager of a node.
+fn sending(node: Reader<'_>, graph: &mut Graph) -> Option<()> {
+    let tree = node.get("sender-congestion-manager")?;
+    let at = *graph.index.get(&node.name()?)?;
+    let reader = Reader::new(tree, &link::SENDING);
+    graph.nodes[at].sending = Some(Scheduler::from_name(reader.word("scheduler")?)?);
+    Some(())
 }
 
 /// Reads the congestion manager of a node, once all hops and links are known.

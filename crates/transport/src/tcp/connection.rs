@@ -12,6 +12,7 @@ use super::receiver::{Answer, Receiver, WindowManager};
 use super::sender::Sender;
 use crate::app::Socket;
 use crate::endpoint::Io;
+use crate::macroflow::Stream;
 use crate::recovery::tcb_cache::TcbCache;
 use base::event::Event;
 use base::packet::Packet;
@@ -82,9 +83,24 @@ impl Connection {
         }
     }
 
-    /// Limits the offered window to a share of the host's window.
-    pub fn manage(&mut self, manager: &WindowManager, priority: u32) {
-        self.receiver.manage(manager.join(priority, self.config.mss));
+    /// Limits the offered window to the share of `flow` in the host's window.
+    pub fn manage(&mut self, manager: &WindowManager, flow: usize) {
+        self.receiver.manage(manager.join(flow, self.config.mss));
+    }
+
+    /// Shares the congestion window with the other streams of a macroflow.
+    pub fn join(&mut self, stream: Stream) {
+        self.sender.join(stream);
+    }
+
+    /// Whether the macroflow has granted this connection a segment.
+    pub fn is_granted(&self) -> bool {
+        self.sender.is_granted()
+    }
+
+    /// Leaves the macroflow: the connection was aborted.
+    pub fn leave_macroflow(&mut self) {
+        self.sender.leave_macroflow();
     }
 
     /// Sends as far as the windows allow, after the application wrote or closed.

@@ -17,7 +17,7 @@ use base::{Span, Time};
 use buffer::Kept;
 use linux::{Came, Linux};
 use shared_window::Shared;
-pub use shared_window::{Aggregate, WindowManager, WindowShare};
+pub use shared_window::{Aggregate, FlowState, WindowManager, WindowShare};
 
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]

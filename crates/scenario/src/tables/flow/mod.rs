@@ -17,13 +17,16 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::grammar::validate::parted;
-use crate::model::{Flow, Transport};
+use crate::model::{Flow, MOST_PRIORITY, Transport};
 use crate::protocol::{self, Spec};
 use crate::topology::Graph;
 use crate::topology::route;
 use crate::workload;
 
-use transport::tcp::config::{Adapt, DuplicateRestart, RecoveryDuplicates, Response, Sack, Spurious};
+use transport::tcp::Role;
+use transport::tcp::cc::CongestionControl;
+use transport::tcp::config::{Adapt, DuplicateRestart, Pacing, RecoveryDuplicates, Response, Sack, Spurious};
+use transport::tcp::recovery::Recovery;
 
 /// `[[flow]]`.
 pub(crate) static FLOW: TableShape = table(
@@ -76,7 +79,7 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "priority",
-            Shape::One(Kind::Count(1, 1000)),
+            Shape::One(Kind::Count(1, MOST_PRIORITY as i64)),
             Need::Default("1"),
             "Its weight in the congestion manager of a node (`node.congestion-manager`).",
         ),
@@ -152,7 +155,30 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
         priority: u32::try_from(reader.count("priority")?).ok()?,
     };
     takes_time(&flow, graph, reader.tree.place, cx);
+    suits_macroflow(&flow, graph, reader.tree.place, cx);
     Some(flow)
+}
+
+/// Checks that the senders of a flow can share the congestion window of their node.
+fn suits_macroflow(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
+    for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
+        if graph.nodes[node].sending.is_none() {
+            continue;
+        }
+        let Transport::Tcp { config, .. } = flow.transport.at(role) else { continue };
+        let duplicates = matches!(config.recovery, Recovery::Reno | Recovery::NewReno)
+            || !config.uses_sack() && config.recovery.needs_sack();
+        let plain = config.cc == CongestionControl::Reno
+            && config.spurious == Spurious::None
+            && config.pacing != Pacing::On;
+        if !duplicates || !plain {
+            let name = &graph.nodes[node].name;
+            let message = format!("`{}` cannot share the congestion window of `{name}`", flow.name);
+            cx.push(Diagnostic::error("impossible", place, message).help(
+                "write transport = { tcp = { recovery = \"newreno\", cc = \"reno\", spurious = \"none\" } }, without pacing",
+            ));
+        }
+    }
 }
 
 /// Routes of further network paths, for transports that use several.

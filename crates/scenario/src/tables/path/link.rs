@@ -276,6 +276,18 @@ pub(crate) static MANAGER: TableShape = table(
     ],
 );
 
+/// `node.sender-congestion-manager`.
+pub(crate) static SENDING: TableShape = table(
+    "sender-congestion-manager",
+    "One congestion window for all TCP connections from a node to the same node, present and later ones (RFC 3124).",
+    &[field(
+        "scheduler",
+        Shape::One(Kind::Word(&["weighted", "round-robin"])),
+        Need::Default("\"weighted\""),
+        "Which connection sends next: in turn by `flow.priority` as weight, or all equally.",
+    )],
+);
+
 /// `[[node]]`.
 pub(crate) static NODE: TableShape = table(
     "node",
@@ -299,6 +311,13 @@ pub(crate) static NODE: TableShape = table(
             Shape::Table(&MANAGER),
             Need::Optional,
             "The node shares one receive window among its TCP connections, by `flow.priority`.",
+        ),
+        field(
+            "sender-congestion-manager",
+            Shape::Table(&SENDING),
+            Need::Optional,
+            "The TCP connections of models that send from the node to one other node share a congestion window (RFC 3124). \
+             They recover by `reno` or `newreno`, or without `sack`, with `cc = \"reno\"`, `spurious = \"none\"` and no pacing.",
         ),
     ],
 );

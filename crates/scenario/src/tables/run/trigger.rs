@@ -1,6 +1,6 @@
 //! Grammar of triggers (`[[trigger]]`).
 //!
-//! `[[trigger]]`: a state change at a time, or a file of state changes recorded during manual control.
+//! `[[trigger]]`: a change of a state or a priority at a time, or a file of changes recorded during manual control.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::Place;
@@ -8,13 +8,15 @@ use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field};
 use crate::grammar::spelling::{alternatives, nearest};
-use crate::model::channel::{Machine, Trigger, When};
+use crate::model::channel::{Change, Machine, Trigger, When};
+use crate::model::{App, Flow, MOST_PRIORITY, Node, PRIORITIES};
 use base::Time;
 
 /// `[[trigger]]`.
 pub(crate) static TRIGGER: TableShape = TableShape {
     name: "trigger",
-    doc: "Puts a machine of states into a state, whatever it would have done: what follows is drawn from there on.",
+    doc: "Puts a machine of states into a state, whatever it would have done (what follows is drawn from there on), or changes \
+          the priority of a flow in a congestion manager.",
     fields: &[
         field("name", Shape::One(Kind::Name), Need::Required("\"tunnel\""), "How grids call it."),
         field(
@@ -25,29 +27,64 @@ pub(crate) static TRIGGER: TableShape = TableShape {
         ),
         field("state", Shape::One(Kind::Text), Need::Optional, "Into which state: \"MACHINE.STATE\"."),
         field(
+            "flow",
+            Shape::One(Kind::Name),
+            Need::Optional,
+            "Whose priority it sets. A congestion manager must be at an end that data of this flow reach.",
+        ),
+        field(
+            "priority",
+            Shape::One(Kind::Count(1, MOST_PRIORITY as i64)),
+            Need::Optional,
+            "The flow's weight in the congestion manager from then on.",
+        ),
+        field(
             "file",
             Shape::One(Kind::File),
             Need::Optional,
-            "As written down: a file of t_s,MACHINE.STATE, the same in every repetition.",
+            "As written down: a file of t_s,MACHINE.STATE or t_s,FLOW.priority=WEIGHT, the same in every repetition.",
         ),
     ],
-    one_of: &[&["at", "file"]],
-    needs: &[("at", &["state"]), ("state", &["at"])],
+    one_of: &[&["at", "file"], &["state", "flow", "file"]],
+    needs: &[("state", &["at"]), ("flow", &["at", "priority"]), ("priority", &["flow"])],
 };
 
-/// Reads all triggers.
-pub(crate) fn read(root: Reader<'_>, machines: &[Machine], cx: &Cx<'_>) -> Vec<Trigger> {
-    let whole =
-        root.get("state-machine").map_or(0, |t| t.list().map_or(usize::MAX, <[_]>::len)) == machines.len();
-    root.tables("trigger", &TRIGGER).filter_map(|r| one(r, machines, whole, cx)).collect()
+/// What triggers can change.
+#[derive(Clone, Copy)]
+pub(crate) struct Targets<'a> {
+    /// Machines of states, in the order of the file.
+    pub(crate) machines: &'a [Machine],
+    /// Flows.
+    pub(crate) flows: &'a [Flow],
+    /// Nodes.
+    pub(crate) nodes: &'a [Node],
+    /// All machines could be read; otherwise unknown names are not reported.
+    whole: bool,
+    /// All flows could be read.
+    all_flows: bool,
 }
 
-fn one(r: Reader<'_>, machines: &[Machine], whole: bool, cx: &Cx<'_>) -> Option<Trigger> {
+/// Reads all triggers.
+pub(crate) fn read(
+    root: Reader<'_>,
+    machines: &[Machine],
+    flows: &[Flow],
+    nodes: &[Node],
+    cx: &Cx<'_>,
+) -> Vec<Trigger> {
+    let count = |key| root.get(key).map_or(0, |t| t.list().map_or(usize::MAX, <[_]>::len));
+    let whole = count("state-machine") == machines.len();
+    let all_flows = count("flow") <= flows.len();
+    let targets = Targets { machines, flows, nodes, whole, all_flows };
+    root.tables("trigger", &TRIGGER).filter_map(|r| one(r, targets, cx)).collect()
+}
+
+fn one(r: Reader<'_>, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Trigger> {
     let name = r.name()?;
     if let Some(tree) = r.get("file") {
         let path = tree.text()?;
         let when = match cx.text(path) {
-            Ok(source) => recorded(source, tree.place, machines, whole, cx)?,
+            Ok(source) => recorded(source, tree.place, targets, cx)?,
             Err(message) => {
                 cx.push(Diagnostic::error("no-file", tree.place, message).help(BESIDE));
                 return None;
@@ -56,10 +93,47 @@ fn one(r: Reader<'_>, machines: &[Machine], whole: bool, cx: &Cx<'_>) -> Option<
         return Some(Trigger { name, when: When::Recorded(when) });
     }
     let at = r.dist("at", cx);
-    let state = r.get("state")?;
-    let found = find(state.text()?, state.place, machines, whole, cx);
-    let (machine, state) = found?;
-    Some(Trigger { name, when: When::Once { at: at?, machine, state } })
+    let change = if let Some(flow) = r.get("flow") {
+        let index = managed(flow.text()?, flow.place, targets, cx)?;
+        Change::Priority { flow: index, priority: u32::try_from(r.count("priority")?).ok()? }
+    } else {
+        let state = r.get("state")?;
+        let (machine, state) = find(state.text()?, state.place, targets.machines, targets.whole, cx)?;
+        Change::State { machine, state }
+    };
+    Some(Trigger { name, when: When::Once { at: at?, change } })
+}
+
+/// Index of a flow that a congestion manager manages.
+fn managed(name: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<usize> {
+    let Targets { flows, nodes, all_flows, .. } = targets;
+    let Some(index) = flows.iter().position(|flow| flow.name == name) else {
+        if all_flows {
+            let shown: String = name.chars().take(60).collect();
+            let d = Diagnostic::error("no-flow", place, format!("there is no flow `{shown}`"));
+            let known = || flows.iter().map(|flow| flow.name.as_str());
+            cx.push(match nearest(name, known()) {
+                Some(meant) => d.label(format!("did you mean `{meant}`?")),
+                None => d.help(format!(
+                    "the flows are {}",
+                    alternatives(known().take(40)).replace(" or ", " and ")
+                )),
+            });
+        }
+        return None;
+    };
+    let flow = &flows[index];
+    let reached = |node: usize| node == flow.to || (node == flow.from && matches!(flow.app, App::Ask(_)));
+    let manages = |node: usize| reached(node) && nodes.get(node).is_some_and(|node| node.manager.is_some());
+    if !manages(flow.from) && !manages(flow.to) {
+        let message = format!("no congestion manager knows the flow `{}`", flow.name);
+        cx.push(
+            Diagnostic::error("no-manager", place, message)
+                .help("add `congestion-manager = { hop = \"HOP\" }` to the [[node]] that its data reach"),
+        );
+        return None;
+    }
+    Some(index)
 }
 
 /// Indexes of `MACHINE.STATE`. An unknown name is not reported if a state machine could not be read (`whole`
@@ -84,38 +158,44 @@ fn find(text: &str, place: Place, machines: &[Machine], whole: bool, cx: &Cx<'_>
     found
 }
 
-fn recorded(
-    source: u32,
-    named_at: Place,
-    machines: &[Machine],
-    whole: bool,
-    cx: &Cx<'_>,
-) -> Option<Vec<(Time, usize, usize)>> {
+/// Change of a line: `MACHINE.STATE` or `FLOW.priority=WEIGHT`.
+fn change(text: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Change> {
+    let Some((name, value)) = text.split_once('=') else {
+        let (machine, state) = find(text, place, targets.machines, targets.whole, cx)?;
+        return Some(Change::State { machine, state });
+    };
+    let priority = value.parse().ok().filter(|priority| PRIORITIES.contains(priority));
+    let (Some(flow), Some(priority)) = (name.strip_suffix(".priority"), priority) else {
+        cx.push(Diagnostic::error("bad-file", place, "this is not a priority").help(
+            "a line is t_s,FLOW.priority=WEIGHT with a weight from 1 to 1000, as 12.5,video.priority=4",
+        ));
+        return None;
+    };
+    Some(Change::Priority { flow: managed(flow, place, targets, cx)?, priority })
+}
+
+fn recorded(source: u32, named_at: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Vec<(Time, Change)>> {
+    const FORM: &str = "a line is t_s,MACHINE.STATE, as 12.5,mobility.tunnel, or t_s,FLOW.priority=WEIGHT";
     let before = cx.errors();
-    let mut all: Vec<(Time, usize, usize)> = Vec::new();
+    let mut all: Vec<(Time, Change)> = Vec::new();
     for (place, line) in cx.lines(source) {
         if line.is_empty() || line.starts_with('#') || line == "t_s,name" {
             continue;
         }
+        let wrong = |message: &str| {
+            cx.push(Diagnostic::error("bad-file", place, message).also(named_at, "named here").help(FORM));
+        };
         let Some((at, name)) = line.split_once(',') else {
-            cx.push(
-                Diagnostic::error("bad-file", place, "this is not a trigger")
-                    .also(named_at, "named here")
-                    .help("a line is t_s,MACHINE.STATE, as 12.5,mobility.tunnel"),
-            );
+            wrong("this is not a trigger");
             continue;
         };
         match seconds(at.trim()) {
             Ok(at) => {
-                if let Some((machine, state)) = find(name.trim(), place, machines, whole, cx) {
-                    all.push((Time::ZERO + at, machine, state));
+                if let Some(change) = change(name.trim(), place, targets, cx) {
+                    all.push((Time::ZERO + at, change));
                 }
             }
-            Err(message) => cx.push(
-                Diagnostic::error("bad-file", place, message)
-                    .also(named_at, "named here")
-                    .help("a line is t_s,MACHINE.STATE, as 12.5,mobility.tunnel"),
-            ),
+            Err(message) => wrong(&message),
         }
     }
     all.sort_by_key(|t| t.0);

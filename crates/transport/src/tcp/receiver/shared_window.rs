@@ -1,5 +1,5 @@
 //! Receiver congestion manager: one receive window for all connections of a host, split by priority (Gurtov, overview,
-//! section 5.5; catalogue CM-01, CM-02, CM-05, CM-06, CM-08).
+//! section 5.5; catalogue CM-01, CM-02, CM-05, CM-06, CM-07, CM-08).
 //!
 //! The aggregate is slightly above the bandwidth-delay product of the access link. Where the host knows the
 //! link's rate, link-layer hints give it over time, and a handover to a fast link opens the windows at once.
@@ -30,13 +30,34 @@ struct Inner {
     received: u64,
     /// No further decrease before this many bytes are received.
     decrease_after: u64,
+    /// Fraction of the aggregate for connections; the rest is for datagrams.
+    part: f64,
+    /// Priority of each flow.
+    flows: Vec<u32>,
     members: Vec<Member>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    priority: u32,
+    flow: usize,
     active: bool,
+    /// Bytes received in order.
+    received: u64,
+    /// Smallest share, bytes.
+    least: u64,
+}
+
+/// State of a flow under the manager.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlowState {
+    /// Weight.
+    pub priority: u32,
+    /// Connections that receive data.
+    pub connections: usize,
+    /// Sum of their shares, bytes.
+    pub window: u64,
+    /// Bytes received in order by all its connections.
+    pub received: u64,
 }
 
 /// Window manager of a host, shared by its connections.
@@ -52,6 +73,8 @@ impl WindowManager {
             estimate,
             received: 0,
             decrease_after: 0,
+            part: 1.0,
+            flows: Vec::new(),
             members: Vec::new(),
         })))
     }
@@ -60,11 +83,66 @@ impl WindowManager {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a connection with segments of `mss` bytes; it counts from its first data on.
-    pub fn join(&self, priority: u32, mss: u32) -> WindowShare {
+    /// Adds a flow and returns its number.
+    pub fn add_flow(&self, priority: u32) -> usize {
         let mut inner = self.inner();
-        inner.members.push(Member { priority: priority.max(1), active: false });
-        WindowShare { manager: self.clone(), member: inner.members.len() - 1, mss: u64::from(mss.max(1)) }
+        inner.flows.push(priority.max(1));
+        inner.flows.len() - 1
+    }
+
+    /// Sets the priority of a flow, for its present and later connections.
+    pub fn set_priority(&self, flow: usize, priority: u32) {
+        if let Some(known) = self.inner().flows.get_mut(flow) {
+            *known = priority.max(1);
+        }
+    }
+
+    /// Sets the fraction of the aggregate window that connections share.
+    pub fn set_part(&self, part: f64) {
+        self.inner().part = part;
+    }
+
+    /// State of a flow at `now`; none if there is no such flow.
+    pub fn state(&self, flow: usize, now: Time) -> Option<FlowState> {
+        let inner = self.inner();
+        let priority = *inner.flows.get(flow)?;
+        let mut state = FlowState { priority, ..FlowState::default() };
+        for (i, member) in inner.members.iter().enumerate().filter(|(_, m)| m.flow == flow) {
+            state.received += member.received;
+            if member.active {
+                state.connections += 1;
+                state.window = state.window.saturating_add(inner.window(i, now));
+            }
+        }
+        Some(state)
+    }
+
+    /// Adds a connection of a flow, with segments of `mss` bytes; it counts from its first data on.
+    pub fn join(&self, flow: usize, mss: u32) -> WindowShare {
+        let (mut inner, mss) = (self.inner(), u64::from(mss.max(1)));
+        inner.members.push(Member { flow, active: false, received: 0, least: LEAST_SEGMENTS * mss });
+        WindowShare { manager: self.clone(), member: inner.members.len() - 1, mss }
+    }
+}
+
+impl Inner {
+    /// Bytes that a connection may offer.
+    fn window(&self, member: usize, now: Time) -> u64 {
+        let all = match &self.aggregate {
+            Aggregate::Known(steps) => {
+                let next = steps.partition_point(|(from, _)| *from <= now);
+                steps.get(next.saturating_sub(1)).map_or(u64::MAX, |(_, bytes)| *bytes)
+            }
+            Aggregate::Estimated(_) => self.estimate as u64,
+        };
+        let known = matches!(self.aggregate, Aggregate::Known(_));
+        let all = if known { (all as f64 * self.part) as u64 } else { all };
+        let priority = |m: &Member| u64::from(self.flows.get(m.flow).copied().unwrap_or(1));
+        let mine = priority(&self.members[member]);
+        let others = self.members.iter().enumerate().filter(|(i, m)| m.active && *i != member);
+        let sum = mine + others.map(|(_, m)| priority(m)).sum::<u64>();
+        let share = u128::from(all) * u128::from(mine) / u128::from(sum);
+        u64::try_from(share).unwrap_or(u64::MAX).max(self.members[member].least)
     }
 }
 
@@ -81,9 +159,10 @@ const LEAST_SEGMENTS: u64 = 2;
 
 impl WindowShare {
     /// Data arrived: `bytes` of them in order; `gap`: data before them are missing.
-    pub(super) fn arrived(&self, bytes: u64, gap: bool) {
+    pub fn arrived(&self, bytes: u64, gap: bool) {
         let mut inner = self.manager.inner();
         inner.members[self.member].active = true;
+        inner.members[self.member].received += bytes;
         inner.received += bytes;
         if !matches!(inner.aggregate, Aggregate::Estimated(_)) {
             return;
@@ -97,25 +176,13 @@ impl WindowShare {
     }
 
     /// The connection has ended: its share goes to the others.
-    pub(super) fn leave(&self) {
+    pub fn leave(&self) {
         self.manager.inner().members[self.member].active = false;
     }
 
     /// Bytes that the connection may offer now.
     pub fn window(&self, now: Time) -> u64 {
-        let inner = self.manager.inner();
-        let all = match &inner.aggregate {
-            Aggregate::Known(steps) => {
-                let next = steps.partition_point(|(from, _)| *from <= now);
-                steps.get(next.saturating_sub(1)).map_or(u64::MAX, |(_, bytes)| *bytes)
-            }
-            Aggregate::Estimated(_) => inner.estimate as u64,
-        };
-        let mine = u64::from(inner.members[self.member].priority);
-        let others = inner.members.iter().enumerate().filter(|(i, m)| m.active && *i != self.member);
-        let sum = mine + others.map(|(_, m)| u64::from(m.priority)).sum::<u64>();
-        let share = u128::from(all) * u128::from(mine) / u128::from(sum);
-        u64::try_from(share).unwrap_or(u64::MAX).max(LEAST_SEGMENTS * self.mss)
+        self.manager.inner().window(self.member, now)
     }
 }
 
@@ -165,7 +232,8 @@ mod tests {
     #[test]
     fn shares_follow_priorities_and_hints() {
         let manager = WindowManager::new(Aggregate::Known(vec![(s(0), 9_000), (s(10), 90_000)]));
-        let (high, low) = (manager.join(2, 500), manager.join(1, 500));
+        let (two, one) = (manager.add_flow(2), manager.add_flow(1));
+        let (high, low) = (manager.join(two, 500), manager.join(one, 500));
         assert_eq!((high.window(s(1)), low.window(s(1))), (9_000, 9_000));
         high.arrived(1, false);
         low.arrived(1, false);
@@ -173,13 +241,35 @@ mod tests {
         assert_eq!((high.window(s(10)), low.window(s(10))), (60_000, 30_000));
         high.leave();
         assert_eq!(low.window(s(1)), 9_000);
-        assert_eq!(WindowManager::new(Aggregate::Known(vec![(s(0), 10)])).join(1, 500).window(s(0)), 1000);
+        let narrow = WindowManager::new(Aggregate::Known(vec![(s(0), 10)]));
+        assert_eq!(narrow.join(narrow.add_flow(1), 500).window(s(0)), 1000);
+    }
+
+    /// CM-07: a priority holds for all connections of its flow, present and later, from the change on.
+    #[test]
+    fn priorities_change_at_any_time() {
+        let manager = WindowManager::new(Aggregate::Known(vec![(s(0), 12_000)]));
+        let (pages, film) = (manager.add_flow(1), manager.add_flow(1));
+        let shares = [manager.join(pages, 500), manager.join(film, 500)];
+        shares.iter().for_each(|share| share.arrived(100, false));
+        assert_eq!((shares[0].window(s(1)), shares[1].window(s(1))), (6_000, 6_000));
+        manager.set_priority(film, 3);
+        assert_eq!((shares[0].window(s(1)), shares[1].window(s(1))), (3_000, 9_000));
+        let later = manager.join(film, 500);
+        later.arrived(50, false);
+        let state = manager.state(film, s(1)).unwrap();
+        assert_eq!(state, FlowState { priority: 3, connections: 2, window: 10_284, received: 150 });
+        manager.set_part(0.5);
+        assert_eq!(manager.state(pages, s(1)).unwrap().window, 1_000);
+        manager.set_priority(7, 1);
+        assert_eq!(manager.state(7, s(1)), None);
     }
 
     /// A segment more for each window received, half of it for a gap, once a window (CM-06).
     #[test]
     fn an_unknown_rate_is_estimated() {
-        let share = WindowManager::new(Aggregate::Estimated(8_000)).join(1, 1000);
+        let manager = WindowManager::new(Aggregate::Estimated(8_000));
+        let share = manager.join(manager.add_flow(1), 1000);
         (0..8).for_each(|_| share.arrived(1000, false));
         let grown = share.window(s(0));
         assert!((8_900..9_000).contains(&grown), "{grown}");

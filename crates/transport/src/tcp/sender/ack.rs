@@ -120,6 +120,9 @@ impl Sender {
         let sample =
             sample.filter(|_| self.tcb.status.established || self.tcb.config.rto.seed == RtoSeed::Syn);
         if let Some(rtt) = sample {
+            if self.tcb.macroflow.is_some() {
+                self.tcb.pass_sample(rtt);
+            }
             let round = Round {
                 acked_to: ack.ack,
                 next: self.tcb.seq.max,

@@ -71,7 +71,7 @@ impl Tcb {
             }
             return;
         }
-        if self.judging.opened {
+        if self.judging.opened || self.macroflow.is_some() {
             return;
         }
         let mut bytes = ack.newly_acked;
@@ -128,6 +128,9 @@ impl Tcb {
         if !self.halved_for_mark() {
             self.ecn.reduced(self.seq.max);
         }
+        if self.macroflow.is_some() {
+            self.report_congestion(io.now, Reason::Loss);
+        }
         self.watch_fast_retransmit(began);
         self.count_lost_volume();
         self.seq.recover = self.seq.max;
@@ -170,6 +173,9 @@ impl Tcb {
     /// Sets ssthresh to the value of the congestion control, at least two segments. Returns that value before
     /// the minimum is applied.
     pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
+        if self.macroflow.is_some() {
+            return self.window.ssthresh; // the macroflow was told, and sets it
+        }
         let reduction = self.reduction(reason);
         let said = self.control.on_reduction(&self.window, &reduction);
         self.window.ssthresh = said.max(2.0 * self.window.mss);

@@ -16,6 +16,7 @@ mod facts;
 mod feedback;
 mod heuristic;
 mod judge;
+mod macroflow;
 mod pacing;
 mod path_mtu;
 mod persist;

@@ -6,6 +6,7 @@
 use super::duplicates::Duplicates;
 use super::feedback::Feedback;
 use super::judge::Judging;
+use super::macroflow::Member;
 use super::pacing::Pacer;
 use super::path_mtu::Search;
 use super::persist::Probing;
@@ -84,6 +85,8 @@ pub struct Tcb {
     pub(super) queue: Option<Box<Queue>>,
     /// Path MTU search after a black hole.
     pub(super) search: Option<Search>,
+    /// Stream of a congestion manager that shares the window among connections.
+    pub(super) macroflow: Option<Box<Member>>,
 }
 
 impl Tcb {
@@ -124,6 +127,7 @@ impl Tcb {
             sharing: None,
             queue: config.defer.then(|| Box::new(Queue::new(config.send_buffer, config.mss))),
             search: None,
+            macroflow: None,
             config,
         }
     }
@@ -139,6 +143,7 @@ impl Tcb {
         self.judging.go_on_from(&old.judging);
         self.duplicates.expired_at = old.duplicates.expired_at;
         self.sharing = old.sharing;
+        self.macroflow = old.macroflow;
         if self.sent.is_some() && old.sent.is_some() {
             self.sent = old.sent;
         }

@@ -73,7 +73,10 @@ impl Tcb {
                 self.judging.losses += 1;
             }
         }
-        if self.status.established {
+        if self.macroflow.is_some() {
+            self.report_timeout(now);
+            self.status.syn_expired |= !self.status.established;
+        } else if self.status.established {
             let repeated = self.duplicates.expired_at == Some(self.seq.una);
             if !(repeated && self.config.repeated_timeout == RepeatedTimeout::Hold) {
                 self.reduce(Reason::Timeout);
@@ -98,7 +101,9 @@ impl Tcb {
         self.duplicates.expired_at = Some(self.seq.una);
         self.duplicates.threshold = self.config.dupthresh;
         let restart = self.config.loss_window.bytes(self.config.mss, self.peer.window) as f64;
-        self.window.cwnd = restart.max(self.window.mss);
+        if self.macroflow.is_none() {
+            self.window.cwnd = restart.max(self.window.mss);
+        }
         self.window.after_timeout = true;
         self.ecn.reduced(self.seq.max);
         self.seq.recover = self.seq.max;
@@ -119,5 +124,8 @@ impl Tcb {
         (self.status.gave_up, self.status.established) = (true, false);
         self.rto.stop();
         self.timers = Timers::default();
+        if self.macroflow.is_some() {
+            self.send_granted(io);
+        }
     }
 }

@@ -18,6 +18,9 @@ const SOON: Span = Span::from_millis(1);
 impl Tcb {
     /// Sends what the windows allow, at most `burst` segments (0: any number).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
+        if self.macroflow.is_some() && self.status.established {
+            return self.send_granted(io);
+        }
         if self.ecn.holds {
             if self.seq.una < self.fin_end() {
                 self.rto.ensure(io.now);
@@ -228,7 +231,7 @@ impl Tcb {
 
     /// RFC 3042: on the `duplicates`-th duplicate, one new segment beyond the congestion window.
     pub(in crate::tcp) fn limited_transmit(&mut self, io: &mut Io<'_>, duplicates: u32) {
-        if !self.config.limited_transmit || self.seq.nxt < self.seq.max {
+        if !self.config.limited_transmit || self.seq.nxt < self.seq.max || self.macroflow.is_some() {
             return;
         }
         let extra = u64::from(duplicates) * u64::from(self.config.mss);
