@@ -1937,12 +1937,14 @@ SystemUsersTransport = TypedDict(
 Atp = TypedDict(
     "Atp",
     {
-        'carrier': Literal['udp', 'rtp', 'dccp', 'rtp-dccp'],
+        'carrier': Literal['udp', 'dccp', 'rtp-dccp', 'rtp', 'tcp'],
         'payload': str,
         'lifetime': str,
         'fragment-lifetime': Literal['rto', 'rto-and-rtt', 'adu', 'always'],
         'retransmit': bool,
         'control': Literal['aimd', 'tfrc', 'shared', 'none'],
+        'weight': int,
+        'bandwidth': str,
         'ack-every': int,
         'ack-delay': str,
         'ack-lifetime': str,
@@ -2018,6 +2020,29 @@ TablesSystemUsersTransport3 = TypedDict(
     total=False,
 )
 
+# RTP between two models. A message of the workload is a frame: its packets have one timestamp.
+Rtp = TypedDict(
+    "Rtp",
+    {
+        'format': Literal['pcmu', 'gsm', 'g723', 'pcma', 'g722', 'l16-stereo', 'l16-mono', 'mpa', 'g728', 'g729', 'jpeg', 'h261', 'mpv', 'mp2t', 'h263', 'dynamic'],
+        'clock': int,
+        'payload': str,
+        'bandwidth': str,
+        'lifetime': str,
+        'on-congestion': Literal['keep', 'slow-down'],
+    },
+    total=False,
+)
+
+# Frames over RTP and UDP with RTCP reports (RFC 3550), without retransmission; for that see atp with carrier = "rtp".
+TablesSystemUsersTransport4 = TypedDict(
+    "TablesSystemUsersTransport4",
+    {
+        'rtp': Rtp,
+    },
+    total=False,
+)
+
 # The model of SCTP. An option that is left out is the profile's.
 Sctp = TypedDict(
     "Sctp",
@@ -2077,8 +2102,8 @@ Sctp = TypedDict(
 )
 
 # A model of SCTP (RFC 9260): a profile, and any option over it.
-TablesSystemUsersTransport4 = TypedDict(
-    "TablesSystemUsersTransport4",
+TablesSystemUsersTransport5 = TypedDict(
+    "TablesSystemUsersTransport5",
     {
         'sctp': Sctp,
     },
@@ -2104,19 +2129,19 @@ Tfrc = TypedDict(
 )
 
 # Unreliable bulk data at TCP-friendly rate (RFC 5348), without a connection: a TFRC agent.
-TablesSystemUsersTransport5 = TypedDict(
-    "TablesSystemUsersTransport5",
+TablesSystemUsersTransport6 = TypedDict(
+    "TablesSystemUsersTransport6",
     {
         'tfrc': Tfrc,
     },
     total=False,
 )
 
-TablesSystemUsersTransport6 = TypedDict(
-    "TablesSystemUsersTransport6",
+TablesSystemUsersTransport7 = TypedDict(
+    "TablesSystemUsersTransport7",
     {
-        'from': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']],
-        'to': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']],
+        'from': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, TablesSystemUsersTransport6, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'rtp', 'sctp', 'tfrc']],
+        'to': Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, TablesSystemUsersTransport6, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'rtp', 'sctp', 'tfrc']],
     },
     total=False,
 )
@@ -2279,7 +2304,7 @@ Users = TypedDict(
         'within': float,
         'speed': float,
         'start': str,
-        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']], TablesSystemUsersTransport6],
+        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, TablesSystemUsersTransport6, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'rtp', 'sctp', 'tfrc']], TablesSystemUsersTransport7],
         'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, Literal['bulk', 'web']],
     },
     total=False,
@@ -2307,7 +2332,7 @@ Flow = TypedDict(
         'route': list[str],
         'way-back': list[str],
         'other-routes': list[list[str]],
-        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'sctp', 'tfrc']], TablesSystemUsersTransport6],
+        'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, TablesSystemUsersTransport6, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'rtp', 'sctp', 'tfrc']], TablesSystemUsersTransport7],
         'priority': int,
         'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, Literal['bulk', 'web']],
     },

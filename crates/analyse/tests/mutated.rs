@@ -149,7 +149,7 @@ fn contradicted(all: &[Observation], changed: &[Changed]) -> Vec<(usize, Need)> 
 }
 
 /// What stands in the file a little late, or has times that are a little wrong, was not sent again. At most four of 18 000
-/// segments are wrong, where up to 5 900 were.
+/// segments are wrong, where up to 6 195 were.
 #[test]
 fn packets_out_of_order_were_not_sent_again() {
     for name in ["tcptrace_zwnd.pcap", "mlab_large-ndt.pcap", "zeek_timestamp.pcap", "tcpdump_mptcp-v0.pcap"]

@@ -229,7 +229,11 @@ const GROUPS: &[Group] = &[
         scope: "flows of the protocol that is named",
         empty: "other protocols",
         entries: &[
-            (M::PacketsReportedLost, "DCCP, TFRC, RTP: data packets that acknowledgements or reports call lost", ""),
+            (
+                M::PacketsReportedLost,
+                "DCCP, TFRC, RTP: data packets that acknowledgements or reports call lost",
+                "",
+            ),
             (M::LossEvents, "TFRC: loss events at the receiver (RFC 5348 section 5)", ""),
             (
                 M::CongestionEvents,
