@@ -41,6 +41,7 @@ pub enum Message {
     /// Agent: a part of a command's output: its index, and 0 for standard output or 1 for standard error.
     Output(usize, u8),
     /// Agent: results, after all lists and outputs.
+    #[serde(rename = "returned")]
     RemoteResults(RemoteResults, TunnelStats),
     /// Agent: the run failed.
     Failed(String),

@@ -67,7 +67,9 @@ fn tshark(model: &Model, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String
     command.args(["-Y", filter, "-T", "fields"]);
     fields.iter().for_each(|field| _ = command.args(["-e", field]));
     let out = command.output().unwrap();
-    [&file, &own].map(|path| std::fs::remove_file(path).unwrap());
+    for path in [&file, &own] {
+        std::fs::remove_file(path).unwrap();
+    }
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())

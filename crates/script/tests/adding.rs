@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What is copied: who is changed, who plays, what both need.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "base",
     "transport",
     "path",
     "host",
+    "rtp",
     "sctp",
     "script",
     "dccp",

@@ -33,11 +33,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
+/// Lists the triggers of running emulations, or calls one.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let refused =
         |error: std::io::Error| Failure::machine(format!("cannot reach a running emulation: {error}"), "");
-    let found = || {
+    let found = || -> Result<Vec<_>, Failure> {
         let mut all = trigger_socket::running().map_err(refused)?;
         if let Some(name) = &args.run {
             all.retain(|one| one.name == *name || one.process.to_string() == *name);
