@@ -10,7 +10,6 @@ use crate::{AtpEnd, Config};
 use base::Time;
 use base::body::{Body, Channel, Range};
 use base::packet::{Flags, Packet};
-use base::rng::Stream;
 use base::truth::Cause;
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Connection, Dccp};
@@ -73,8 +72,9 @@ pub struct OverDccp {
 }
 
 impl OverDccp {
-    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number, `chance` is for RTCP.
-    pub fn new(config: Config, ccid: Ccid, isn: u64, role: Role, chance: Stream) -> Self {
+    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number. No RTCP reports, which
+    /// starve the fragments under CCID 3 (ADR 0141).
+    pub fn new(config: Config, ccid: Ccid, isn: u64, role: Role) -> Self {
         let dccp = dccp::Config {
             ccids: vec![ccid],
             payload: config.payload + crate::packet::HEADER + config.carrier.header(),
@@ -83,8 +83,7 @@ impl OverDccp {
             isn,
             ..dccp::Config::default()
         };
-        let atp = AtpEnd::new(Config { option: 0, ..config }, role, SharedWindow::default());
-        let mut atp = atp.reporting(chance);
+        let mut atp = AtpEnd::new(Config { option: 0, ..config }, role, SharedWindow::default());
         atp.set_control(Control::Carrier { open: false });
         OverDccp {
             atp,

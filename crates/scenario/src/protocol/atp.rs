@@ -323,11 +323,11 @@ impl Spec for Choice {
         if config.carrier == Carrier::Tcp {
             return self.over_tcp(site);
         }
-        let chance = site.seed.stream(&format!("{}@{role:?}", site.flow.name), "rtp");
         if config.carrier.is_dccp() {
             let ccid = if config.control == Method::Tfrc { Ccid::Tfrc } else { Ccid::Tcplike };
-            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role, chance), manner);
+            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role), manner);
         }
+        let chance = site.seed.stream(&format!("{}@{role:?}", site.flow.name), "rtp");
         site.holding(AtpEnd::new(config, role, site.window.clone()).reporting(chance), manner)
     }
     fn same(&self, other: &dyn Spec) -> bool {

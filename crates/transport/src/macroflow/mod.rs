@@ -387,7 +387,7 @@ mod tests {
         let taken = streams
             .each_ref()
             .map(|stream| std::iter::repeat_with(|| stream.take_grant()).take_while(|has| *has).count());
-        assert_eq!(taken, [1, 3], "the second one has been without");
+        assert_eq!(taken, [3, 1], "by weight; the one that asked later gains nothing");
     }
 
     /// Section 5.2: a loss halves, a timeout leaves one packet, both once for a round trip; unused grants and
