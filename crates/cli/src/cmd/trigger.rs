@@ -49,6 +49,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         list(&all, args.json, talk)?;
         let mut all = all;
         while args.watch && !all.is_empty() {
+            #[allow(clippy::disallowed_methods, reason = "a list for a person, once a second")]
             std::thread::sleep(EACH);
             all = found()?;
             list(&all, args.json, talk)?;
