@@ -1,7 +1,8 @@
-//! What do verdicts and headlines become when a capture is not whole? Transfers of the simulator, whose truth is known, and the
-//! captures given as files, each changed in some forty ways:
-//! `cargo run --release -p williwaw-analyse --example mutate -- [SCENARIOS] [FIRST] [FILE...]`; with `--odd` what contradicts, with
-//! `--only WORD` the changes whose name holds it, with `--at sender` or `--at receiver` one side of the simulator.
+//! Robustness of verdicts and headlines against incomplete captures: transfers of the simulator, whose truth is known, and
+//! capture files, each changed in 56 ways.
+//!
+//! `cargo run --release -p williwaw-analyse --example mutate -- [SCENARIOS] [FIRST] [FILE...]`; `--odd` prints contradictions only,
+//! `--only WORD` selects changes by name, `--at sender` or `--at receiver` one side of the simulator.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
 

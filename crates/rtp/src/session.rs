@@ -1,5 +1,5 @@
-//! One end of an RTP session over UDP: frames cut into packets, marker and timestamp by the payload format, RTCP beside
-//! them. There is no congestion control and no repair; a report of heavy loss is told to the application.
+//! RTP session over UDP, one end (RFC 3550): frames cut into packets, marker and timestamp by the payload format, RTCP.
+//! It has no congestion control and no repair; the application receives an event at each report of heavy loss.
 
 use crate::format::{Format, Properties};
 use crate::packet::{Block, Compound, Content, Rtp};
@@ -63,7 +63,7 @@ impl Config {
     }
 }
 
-/// Fraction lost, in 1/256, above which the application is told of congestion: 4 %, the threshold of Busse, Deffner and
+/// Fraction lost, in 1/256, above which the application receives a congestion event: 4 %, the threshold of Busse, Deffner and
 /// Schulzrinne (1996).
 const CONGESTED: u8 = 10;
 /// Frames in assembly; older ones are given up.

@@ -179,7 +179,7 @@ fn reports_tell_what_the_path_did() {
     let about = source.statistics.about.unwrap();
     let reception = sink.reception().unwrap();
     println!("{about:?}, dropped {dropped}, {:?}", source.statistics);
-    // Sender reports may be lost too, and what is lost behind the last packet that arrived nobody sees.
+    // Sender reports may be lost too, and no receiver can count losses after its last arrival.
     let reports_lost = source.statistics.sent - sink.statistics.received;
     let unseen = 6000 - reception.received() - u64::try_from(reception.lost()).unwrap();
     assert_eq!(u64::try_from(about.lost).unwrap(), dropped - reports_lost - unseen, "of 6000 packets");

@@ -82,7 +82,7 @@ pub(crate) struct Direction {
     reacts: ReactionTime,
     /// The segment with the highest bytes.
     newest: Option<Copy>,
-    /// Retransmissions that filled a gap, of which nothing tells that they were sent after what came before them.
+    /// Retransmissions that filled a gap without evidence that they were sent after the preceding arrivals.
     unordered: Vec<usize>,
     /// SYN and FIN.
     pub(crate) control: ControlSegments,

@@ -182,7 +182,7 @@ fn rounded(all: &[Observation], to: u64) -> Vec<Changed> {
     each(all, |o| o.t = Time::from_nanos(o.t.as_nanos() / to * to))
 }
 
-/// What is captured of each packet ends after so many bytes of the TCP options.
+/// Snap length that cuts each packet a given number of bytes into its TCP options.
 fn cut_options(all: &[Observation], syn_only: bool) -> Vec<Changed> {
     each(all, |o| {
         if syn_only && !o.head.has(flag::SYN) {

@@ -1,5 +1,5 @@
-//! How do the analyser's verdicts and the simulator's truth meet? Each retransmission of the truth is looked for among
-//! those of the analyser by its instant and its first byte.
+//! Comparison of the analyser's verdicts with the simulator's truth. A retransmission of the truth corresponds to that of
+//! the analyser with its instant and its first byte.
 
 use super::observed::{self, observed};
 use super::scenarios::Case;
