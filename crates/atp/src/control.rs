@@ -83,18 +83,21 @@ struct Held {
 }
 
 impl Held {
-    /// Fragments that a member may have on their way while others wait: its weight among the flows that send.
-    fn share(&self, index: usize) -> f64 {
-        let active = |(i, m): (usize, &Member)| (i == index || m.waits || m.pipe > 0).then_some(m.weight);
-        let all: f64 = self.members.iter().enumerate().filter_map(active).sum();
-        let own = self.members.get(index).map_or(0.0, |m| m.weight);
-        if all > 0.0 { libm::floor(self.window.size).max(1.0) * own / all } else { 0.0 }
-    }
-    /// A flow within its share goes first; beyond it a flow takes what no other flow waits for.
+    /// A flow within its share goes first; beyond it a flow takes what no other flow waits for. The share of a flow is
+    /// its weight among the flows that send. Weights are whole numbers, so their sum is exact in any order.
     fn is_open(&self, index: usize) -> bool {
-        let below = |i: usize| self.members.get(i).is_some_and(|m| f64::from(m.pipe) < self.share(i));
-        let others = || (0..self.members.len()).any(|i| i != index && self.members[i].waits && below(i));
-        self.window.is_open() && (below(index) || !others())
+        if !self.window.is_open() {
+            return false;
+        }
+        let sends = |m: &Member| m.waits || m.pipe > 0;
+        let all: f64 = self.members.iter().filter(|m| sends(m)).map(|m| m.weight).sum();
+        let size = libm::floor(self.window.size).max(1.0);
+        let below = |m: &Member| {
+            let all = if sends(m) { all } else { all + m.weight };
+            f64::from(m.pipe) < size * m.weight / all
+        };
+        let others = || self.members.iter().enumerate().any(|(i, m)| i != index && m.waits && below(m));
+        self.members.get(index).is_some_and(below) || !others()
     }
 }
 
