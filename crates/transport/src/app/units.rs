@@ -24,7 +24,8 @@ pub struct UnitSource {
     lifetime: Option<Span>,
     start: Time,
     next: Option<(Span, u64)>,
-    /// Units neither acknowledged nor abandoned, by connection.
+    /// Units neither acknowledged nor abandoned, by connection. Connections are numbered in order of their units and all
+    /// lifetimes are equal, so the first one has the earliest kill timer.
     open: BTreeMap<usize, Unit>,
     finished: Option<Time>,
     seen: Seen,
@@ -84,9 +85,7 @@ impl Workload for UnitSource {
 
     fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
         // Paper III.E: a kill timer at the end of the unit's lifetime.
-        let dead: Vec<usize> =
-            self.open.iter().filter(|(_, u)| u.dies <= now).map(|(line, _)| *line).collect();
-        for line in dead {
+        while let Some((&line, _)) = self.open.first_key_value().filter(|(_, unit)| unit.dies <= now) {
             lines.abort(line);
             self.give_up(line);
         }
@@ -110,7 +109,7 @@ impl Workload for UnitSource {
             return Time::NEVER;
         }
         let next = self.next.map_or(Time::NEVER, |(at, _)| self.start + at);
-        self.open.values().map(|unit| unit.dies).fold(next, Time::min)
+        self.open.first_key_value().map_or(next, |(_, unit)| unit.dies.min(next))
     }
     fn finished(&self) -> Option<Time> {
         self.finished

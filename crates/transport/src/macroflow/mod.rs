@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `cm_open`, `cm_close` | [`Macroflow::open`], [`Stream::close`] |
 //! | `cm_mtu` | [`Stream::mtu`] |
-//! | `cm_request`, `cmapp_send` | [`Stream::request`], [`Stream::take_grant`]; [`Macroflow::granted`] names who is to be called |
+//! | `cm_request`, `cmapp_send` | [`Stream::request`], [`Stream::take_grant`]; [`Macroflow::granted`] returns the owners of streams with grants |
 //! | `cm_notify` | [`Stream::notify`] |
 //! | `cm_update` | [`Stream::update`] |
 //! | `cm_query` | [`Stream::query`] |
@@ -13,8 +13,8 @@
 //! | `cm_getmacroflow`, `cm_setmacroflow` | [`Stream::macroflow`], [`Stream::move_to`] |
 //! | weights (section 3.5) | [`Stream::set_weight`] |
 //!
-//! There are no callbacks: a stream asks for its grants, and whoever holds the streams wakes those that
-//! [`Macroflow::granted`] names. Bytes are those of the transport's payload. Departures from the example module
+//! There are no callbacks: a stream asks for its grants, and the element that holds the streams wakes the owners that
+//! [`Macroflow::granted`] returns. Bytes are those of the transport's payload. Departures from the example module
 //! of section 5.2: losses reported within a round trip of a reduction are of the same congestion and reduce
 //! nothing, and a macroflow that was idle restarts from its initial window (RFC 5681 section 4.1).
 
@@ -129,7 +129,7 @@ impl Macroflow {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a stream with packets of `mtu` bytes of payload. `owner`: who holds it, for [`Self::granted`].
+    /// Adds a stream with packets of `mtu` bytes of payload. `owner`: number of the element that holds it, returned by [`Self::granted`].
     pub fn open(&self, owner: u16, weight: u32, mtu: u32) -> Stream {
         let mut inner = self.inner();
         let mtu = u64::from(mtu.max(1));

@@ -21,7 +21,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    fn tell(&mut self, now: Time, received: u64, lost: u64, mode: LossMode) {
+    fn report(&mut self, now: Time, received: u64, lost: u64, mode: LossMode) {
         let rtt = self.sample.take();
         self.outstanding -= received + lost;
         self.stream.update(now, &Feedback { received, lost, mode, rtt });
@@ -68,7 +68,7 @@ impl Tcb {
             member.stream.notify(now, inside - member.outstanding);
             member.outstanding = inside;
         } else if inside < member.outstanding {
-            member.tell(now, member.outstanding - inside, 0, LossMode::NoCongestion);
+            member.report(now, member.outstanding - inside, 0, LossMode::NoCongestion);
         }
         self.show_window();
     }
@@ -90,7 +90,7 @@ impl Tcb {
             Reason::Mark => (0, LossMode::ExplicitCongestion),
             Reason::Loss | Reason::Timeout => (mss.min(member.outstanding), LossMode::LossFeedback),
         };
-        member.tell(now, 0, lost, mode);
+        member.report(now, 0, lost, mode);
         self.show_window();
     }
 
@@ -99,7 +99,7 @@ impl Tcb {
     pub(super) fn report_timeout(&mut self, now: Time) {
         let Some(member) = &mut self.macroflow else { return };
         let lost = member.outstanding;
-        member.tell(now, 0, lost, LossMode::NoFeedback);
+        member.report(now, 0, lost, LossMode::NoFeedback);
         self.show_window();
     }
 
