@@ -118,7 +118,11 @@ mod tests {
         assert_eq!(best(Some(true), 100_000.0, 40.0), Some(Protocol::Reno));
         assert_eq!(best(None, 20_000.0, 60.0), None);
         for (rate, lossy) in [(5_000.0, true), (5_000.0, false), (20e6, true), (20e6, false)] {
-            assert_eq!(best(Some(lossy), rate, 20.0), None, "{rate} bit/s is outside of the rates of the study");
+            assert_eq!(
+                best(Some(lossy), rate, 20.0),
+                None,
+                "{rate} bit/s is outside of the rates of the study"
+            );
         }
         let unknown = Conditions { lossy: Some(true), rate_bps: None, window_segments: None };
         assert_eq!(unknown.recommended(), None);

@@ -519,7 +519,10 @@ mod tests {
         assert!(macroflow.has_grants() && macroflow.calls_others(1) && !macroflow.calls_others(7));
         let third = macroflow.open_line((7, 3), 1, 1000);
         third.request(at(1000), 1);
-        assert_eq!([0, 1, 3, 4].map(|line| macroflow.next_granted(7, line)), [Some(0), Some(3), Some(3), None]);
+        assert_eq!(
+            [0, 1, 3, 4].map(|line| macroflow.next_granted(7, line)),
+            [Some(0), Some(3), Some(3), None]
+        );
         assert_eq!((macroflow.granted(), macroflow.next_granted(6, 0)), (vec![7], None));
     }
 }
