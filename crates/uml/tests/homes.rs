@@ -34,6 +34,7 @@ const SCENARIO: &str = r#"
     from = "server"
     to = "phone"
     route = ["cellular"]
+    way-back = ["cellular"]
     other-routes = [["wifi"]]
     transport = { linux = { protocol = "sctp" } }
     app = { bulk = { bytes = "1 MB" } }
