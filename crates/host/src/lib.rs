@@ -18,7 +18,7 @@ mod remote;
 mod said;
 mod wire;
 
-pub use self::codec::{ADDRESSES, CodecConfig, WireCodec};
+pub use self::codec::{ADDRESSES, CodecConfig, WireCodec, path_address};
 pub use self::datagram::{DatagramConfig, Hearer, Speaker};
 pub use self::deadlines::Deadlines;
 pub use self::door::{Door, DoorConfig, Gate, Told};

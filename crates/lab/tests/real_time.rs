@@ -346,3 +346,45 @@ fn rt_06_under_red_the_share_lies_between_half_and_twice_too() {
     println!("beside RFC 6675: window of 2000 segments {wide:.2}, of 80 {narrow:.2}");
     assert!(wide < 0.4 && (0.5..=2.0).contains(&narrow), "{wide} {narrow}");
 }
+
+/// List A, item 3: with lifetimes off the scenario of the study of lifetimes is that of the GPRS study: all 36 cells of its table of times, to
+/// the nanosecond. `reproduce gprs-eifel/table2` judges them.
+#[test]
+fn without_lifetimes_the_times_are_those_of_the_gprs_study() {
+    let lifetimes = include_str!("../../../experiments/lifetime/bulk.scenario.toml");
+    let gprs = include_str!("../../../experiments/gprs-eifel/reselections.scenario.toml");
+    let time = |text: &str, set: &[String]| -> [f64; 2] {
+        let model = testkit::model(text, set);
+        [0, 1].map(|repetition| {
+            let outcome = run_once(&model, repetition, Options::default());
+            get(&outcome, Metric::CompletionTime)
+        })
+    };
+    let mut cells = 0;
+    for every in ["uniform(80 s, 140 s)", "uniform(40 s, 80 s)", "uniform(20 s, 40 s)"] {
+        for limit in ["9 packets", "100 packets"] {
+            for recovery in ["reno", "newreno", "sack"] {
+                for spurious in ["none", "eifel"] {
+                    let tcp = "flow.download.transport.tcp";
+                    let both = [
+                        format!("hop.radio.gate.reselection.every={every}"),
+                        format!("{tcp}.recovery={recovery}"),
+                        format!("{tcp}.spurious={spurious}"),
+                    ];
+                    let with = |own: [String; 2]| [&both[..], &own[..]].concat();
+                    let here = with([
+                        format!("hop.radio.queue.deadline.limit={limit}"),
+                        format!("{tcp}.handshake=one-way"),
+                    ]);
+                    let there =
+                        with([format!("hop.radio.queue.drop-tail.limit={limit}"), "run.seed=1".to_owned()]);
+                    let (here, there) = (time(lifetimes, &here), time(gprs, &there));
+                    assert!(here.iter().all(|t| *t > 80.0), "{here:?}");
+                    assert_eq!(here, there, "{every} {limit} {recovery} {spurious}");
+                    cells += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(cells, 36);
+}
