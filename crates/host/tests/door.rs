@@ -3,7 +3,7 @@
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::{Deadlines, Door, DoorConfig, Gate as _};
+use host::{Deadlines, FlowPort, FlowPortConfig, PacketPort as _};
 use path::{Cx, Element, Network, Port};
 use transport::tcp::Role;
 
@@ -43,7 +43,7 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
     for corrupt in [false, true] {
         let mut network = Network::new(1, Tracer::off());
         let door = |node, role| {
-            Door::new(DoorConfig {
+            FlowPort::new(FlowPortConfig {
                 flow: FlowId(0),
                 node: NodeId(node),
                 peer: NodeId(1 - node),
@@ -61,8 +61,8 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
         for i in 0..50u64 {
             let at = Time::ZERO + Span::from_millis(i);
             let bytes = datagram(100);
-            network.enter(at, from, |door: &mut Door, cx| door.take_in(cx, &bytes)).unwrap().unwrap();
-            let out = network.enter(at, to, |door: &mut Door, _| door.next_out()).unwrap().unwrap();
+            network.enter(at, from, |door: &mut FlowPort, cx| door.inject(cx, &bytes)).unwrap().unwrap();
+            let out = network.enter(at, to, |door: &mut FlowPort, _| door.next_departure()).unwrap().unwrap();
             let wrong = bytes.iter().zip(&out.bytes).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
             assert_eq!((out.bytes.len(), wrong), (bytes.len(), u32::from(corrupt)));
             places.extend(bytes.iter().zip(&out.bytes).position(|(a, b)| a != b));

@@ -9,7 +9,7 @@ use base::event::{Event, Record};
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
-use host::Door;
+use host::FlowPort;
 use path::ElementId;
 use report::{
     Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
@@ -59,9 +59,9 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         // `Transport::Ends` is never nested.
         Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {
-            let door = outcome.world.network.element::<Door>(from);
+            let door = outcome.world.network.element::<FlowPort>(from);
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));
-            (door.map_or(0, Door::largest_segment), format!("the kernel's TCP{cc}"))
+            (door.map_or(0, FlowPort::largest_segment), format!("the kernel's TCP{cc}"))
         }
     };
     let verdicts = outcome.world.network.ledgers()[2 * flow + usize::from(replies)].verdicts();

@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 use transport::app::Socket as _;
 use transport::tcp::config::Halving;
-use transport::tcp::{Config, Kind};
+use transport::tcp::{Config, OptionKind};
 
 /// One hop of a random chain. Times and rates have odd digits, so that nothing coincides by accident.
 #[derive(Clone, Debug)]
@@ -103,17 +103,17 @@ fn plan() -> impl Strategy<Value = Plan> {
 }
 
 /// A value for an option, as the scenario file writes it.
-fn value(kind: Kind, key: &str, number: u32) -> String {
+fn value(kind: OptionKind, key: &str, number: u32) -> String {
     match kind {
-        Kind::Bool => number.is_multiple_of(2).to_string(),
-        Kind::Count => (1 + number % 4).to_string(),
-        Kind::Span if key == "rto.max" => format!("\"{} ms\"", 5_003 + number % 60_000),
-        Kind::Span => format!("\"{} us\"", 1_007 + number % 1_500_000),
-        Kind::Bytes if key == "mss" => format!("\"{} B\"", 200 + number % 1300),
-        Kind::Bytes => format!("\"{} B\"", number % 60),
-        Kind::Window if number.is_multiple_of(3) => "\"rfc6928\"".into(),
-        Kind::Window => format!("\"{} segments\"", 1 + number % 50),
-        Kind::Word(words) => format!("{:?}", words[number as usize % words.len()]),
+        OptionKind::Bool => number.is_multiple_of(2).to_string(),
+        OptionKind::Count => (1 + number % 4).to_string(),
+        OptionKind::Span if key == "rto.max" => format!("\"{} ms\"", 5_003 + number % 60_000),
+        OptionKind::Span => format!("\"{} us\"", 1_007 + number % 1_500_000),
+        OptionKind::Bytes if key == "mss" => format!("\"{} B\"", 200 + number % 1300),
+        OptionKind::Bytes => format!("\"{} B\"", number % 60),
+        OptionKind::Window if number.is_multiple_of(3) => "\"rfc6928\"".into(),
+        OptionKind::Window => format!("\"{} segments\"", 1 + number % 50),
+        OptionKind::Word(words) => format!("{:?}", words[number as usize % words.len()]),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
 use crate::{Error, Kernels, Options, Outcome, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
-use host::{ADDRESSES, Door, Remote, Said};
+use host::{ADDRESSES, ExternalSockets, ExternalUdp, FlowPort};
 use lab::capture::ports::{Capture, CapturedPort};
 use lab::run::{self, End, Pending, Run};
 use netns::facts::FlowFacts;
@@ -23,8 +23,8 @@ use scenario::build::{Ends, World, sink, workload};
 use scenario::model::{App, Flow, Ip, Linux, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::app::datagrams::{Hearing, Speaking};
-use transport::app::tell::Pace;
+use transport::app::datagrams::{DatagramSink, DatagramSource};
+use transport::app::message_stream::MessageSchedule;
 use transport::tcp::Role;
 
 /// Time after the limit within which a guest reports.
@@ -254,33 +254,33 @@ fn settle(
         note(facts[owner].get_or_insert_default(), post, side, &told)?;
         let report = report(&run.world.network, post, side, &told);
         let now = run.world.network.now();
-        run.world.network.enter(now, post.door, |door: &mut Door, _| door.tell(report));
+        run.world.network.enter(now, post.door, |door: &mut FlowPort, _| door.set_external_report(report));
     }
     Ok((facts, complete))
 }
 
 /// Report of one end: from the workload that uses its connections, or from the kernel's own transfer.
-fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::Told {
-    let remote = post.remote.and_then(|remote| network.element::<Remote>(remote));
-    let said = post.remote.and_then(|said| network.element::<Said>(said));
+fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::ExternalReport {
+    let remote = post.remote.and_then(|remote| network.element::<ExternalSockets>(remote));
+    let said = post.remote.and_then(|said| network.element::<ExternalUdp>(said));
     match (remote, said) {
-        (Some(remote), _) => host::Told {
+        (Some(remote), _) => host::ExternalReport {
             finished: remote.workload().finished(),
             received: remote.received(),
             connections: remote.connections() as u64,
-            seen: remote.workload().seen().clone(),
+            stats: remote.workload().stats().clone(),
         },
-        (_, Some(said)) => host::Told {
+        (_, Some(said)) => host::ExternalReport {
             finished: said.finished(),
-            received: if side == 1 { said.seen().bytes } else { 0 },
+            received: if side == 1 { said.stats().bytes } else { 0 },
             connections: 0,
-            seen: said.seen().clone(),
+            stats: said.stats().clone(),
         },
-        (None, None) => host::Told {
+        (None, None) => host::ExternalReport {
             finished: told.finished,
             received: told.bytes,
             connections: 1,
-            ..host::Told::default()
+            ..host::ExternalReport::default()
         },
     }
 }
@@ -335,26 +335,26 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
 fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
-        let (start, letters) = (world.flows[i].start, world.letters[i].clone());
+        let (start, log) = (world.flows[i].start, world.logs[i].clone());
         let mut remote = |role: Role| {
             let (side, end) = if role == Role::Active { (0, flow.from) } else { (1, flow.to) };
             let linux = flow.transport.kernels()[side]?;
             let name = format!("{}@{}.app", flow.name, model.nodes[end].name);
             let id = match (linux.protocol.payload(), &flow.app) {
                 (Some(payload), App::Tell(plan)) => {
-                    let letters = letters.clone();
+                    let log = log.clone();
                     world.network.add(match role {
                         Role::Active => {
-                            let pace = Pace::new(plan, &flow.name, seed);
-                            Said::speaking(Speaking::new(payload, start, pace, letters))
+                            let schedule = MessageSchedule::new(plan, &flow.name, seed);
+                            ExternalUdp::source(DatagramSource::new(payload, start, schedule, log))
                         }
-                        Role::Passive => Said::hearing(Hearing::new(letters, plan.useful)),
+                        Role::Passive => ExternalUdp::sink(DatagramSink::new(log, plan.useful)),
                     })
                 }
                 _ if role == Role::Passive && flow.reads.is_some() => {
-                    world.network.add(Remote::reading(start, sink(flow)))
+                    world.network.add(ExternalSockets::reading(start, sink(flow)))
                 }
-                _ => world.network.add(Remote::new(role, start, workload(flow, role, &letters, seed)?)),
+                _ => world.network.add(ExternalSockets::new(role, start, workload(flow, role, &log, seed)?)),
             };
             world.names.push(name);
             Some(id)
@@ -387,7 +387,7 @@ fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Ve
 /// Whether all data sent on these flows have arrived or are lost. Datagrams are not acknowledged, so the
 /// workload does not wait for the last ones.
 fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
-    let counters = |id| network.element::<Door>(id).map(Door::counters).unwrap_or_default();
+    let counters = |id| network.element::<FlowPort>(id).map(FlowPort::counters).unwrap_or_default();
     flows.iter().all(|(ledger, ends)| {
         let lost = network.ledgers().get(*ledger).map_or(0, |l| l.queue_drops + l.other_drops);
         counters(ends.from).data_sent <= counters(ends.to).data_received + lost

@@ -15,7 +15,7 @@ use base::tcp::Segment;
 use base::trace::Tracer;
 use base::wire::Malformed;
 use base::{Span, Time};
-use host::{Gate, Host, HostConfig, Leaving};
+use host::{Departure, Host, HostConfig, PacketPort};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::namespace::Namespace;
@@ -60,7 +60,7 @@ type InTransit = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
 /// Door of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
 pub struct ModelPort {
     letters: InTransit,
-    leaving: VecDeque<Leaving>,
+    leaving: VecDeque<Departure>,
 }
 
 /// Position of the segment number behind an IPv4 header.
@@ -70,8 +70,8 @@ const PROTOCOL: u8 = 253;
 /// Unassigned addresses: no kernel answers.
 const UNASSIGNED: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
 
-impl Gate for ModelPort {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
+impl PacketPort for ModelPort {
+    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let number = bytes.get(NUMBER).and_then(|b| b.try_into().ok()).map(u64::from_be_bytes);
         let number = number.filter(|_| bytes[9] == PROTOCOL).ok_or(Malformed::Short)?;
         let found = self.letters.lock().ok().and_then(|mut letters| letters.1.remove(&number));
@@ -80,10 +80,10 @@ impl Gate for ModelPort {
         cx.forward(Port(0), Packet { id, body, ecn: bytes[1] & 3, ..head });
         Ok(Some(id))
     }
-    fn next_out(&mut self) -> Option<Leaving> {
+    fn next_departure(&mut self) -> Option<Departure> {
         self.leaving.pop_front()
     }
-    fn give_back(&mut self, _buffer: Vec<u8>) {}
+    fn recycle(&mut self, _buffer: Vec<u8>) {}
 }
 
 impl Element for ModelPort {
@@ -102,7 +102,7 @@ impl Element for ModelPort {
         bytes[12..16].copy_from_slice(&UNASSIGNED[0].octets());
         bytes[16..20].copy_from_slice(&UNASSIGNED[1].octets());
         bytes[NUMBER].copy_from_slice(&number.to_be_bytes());
-        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+        self.leaving.push_back(Departure { due: cx.now(), id: packet.id, bytes });
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

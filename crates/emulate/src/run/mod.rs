@@ -21,7 +21,7 @@ use crate::wire::Ends as Wires;
 use crate::{Error, Options, Outcome, Surroundings, link_process};
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::Door;
+use host::FlowPort;
 use lab::capture::ports::{self, Capture, CapturedPort};
 use lab::priorities::Managers;
 use lab::run::{self, End, Pending, Run};
@@ -300,7 +300,7 @@ fn settle(
         complete &= real.complete(&told);
         for (door, report) in [(real.ends.from, &told[0]), (real.ends.to, &told[1])] {
             let at: Time = network.now();
-            network.enter(at, door, |door: &mut Door, _| door.tell(report.told.clone()));
+            network.enter(at, door, |door: &mut FlowPort, _| door.set_external_report(report.told.clone()));
         }
         facts[real.flow] = Some(real.facts(&told, ordered)?);
     }

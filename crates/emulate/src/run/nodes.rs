@@ -7,7 +7,7 @@ use crate::driver::{Gateway, Kind};
 use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
-use host::Machine as Gate;
+use host::NodePort as Gate;
 use lab::machines::{addresses, hosts};
 use netns::device::Device;
 use netns::namespace::Namespace;
@@ -64,10 +64,10 @@ impl CommandNodes {
             network.enter(now, door, |gate: &mut Gate, _| {
                 for &other in &model.stations {
                     let (four, six) = addresses(other, around.level);
-                    gate.knows(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
+                    gate.set_addresses(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
                 }
                 if let Some(at) = beyond {
-                    gate.leads_beyond(NodeId(at as u16));
+                    gate.set_default_route(NodeId(at as u16));
                 }
             });
         }

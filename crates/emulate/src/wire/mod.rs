@@ -10,7 +10,7 @@ use crate::Error;
 use crate::driver::{Gateway, Kind};
 use base::wire::frame::Framing;
 use base::wire::hdlc::Wrong;
-use host::{Wire as End, WireCounters};
+use host::{FramePort as End, FramePortCounters};
 use netns::device::{Device, Tunnel};
 use path::{ElementId, Network};
 use scenario::Model;
@@ -63,7 +63,7 @@ pub struct WireFacts {
     /// Name of the interface, or path of the line.
     pub name: String,
     /// Traffic over the path.
-    pub counters: WireCounters,
+    pub counters: FramePortCounters,
     /// Frames bridged directly, beside the path.
     pub beside: u64,
     /// Large frames dropped because they could not be segmented.

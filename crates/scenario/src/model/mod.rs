@@ -28,8 +28,8 @@ pub use path::qdisc::{QueueSpec as Queue, Room as Capacity};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-pub use transport::app::ask::{Asking, Keep};
-pub use transport::app::tell::{Telling, Useful};
+pub use transport::app::message_stream::{MessagePlan, UsefulLife};
+pub use transport::app::request::{ConnectionLifetime, RequestPlan};
 
 /// One cell of a scenario: complete input for building and running it.
 #[derive(Clone, Debug, PartialEq)]
@@ -544,9 +544,9 @@ pub enum App {
         lasts: Option<Span>,
     },
     /// Request and reply, or pages: `from` is the client, `to` the server.
-    Ask(Box<Asking>),
+    Ask(Box<RequestPlan>),
     /// Messages on a schedule: `from` is the source, `to` the sink.
-    Tell(Box<Telling>),
+    Tell(Box<MessagePlan>),
 }
 
 impl App {

@@ -7,14 +7,14 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use crate::model::{App, Useful};
+use crate::model::{App, UsefulLife};
 use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, OverDccp};
 use ::dccp::Ccid;
-use host::{FlowEnd, Party};
+use host::{FlowEnd, MultiConnectionHost};
 use std::sync::Arc;
-use transport::app::lines::Workload;
+use transport::app::connections::Workload;
 use transport::app::messages::Manner;
-use transport::app::tell::Pace;
+use transport::app::message_stream::MessageSchedule;
 use transport::app::units::{UnitSink, UnitSource};
 use transport::tcp::Role;
 use transport::tcp::config::Lifetime;
@@ -267,16 +267,16 @@ impl Choice {
                 Manner::default(),
             );
         };
-        let letters = site.letters.clone();
-        let useful = if let Useful::For(span) = plan.useful { Some(span) } else { None };
+        let log = site.log.clone();
+        let useful = if let UsefulLife::For(span) = plan.useful { Some(span) } else { None };
         let workload: Box<dyn Workload> = match site.host.role {
             Role::Active => {
-                let pace = Pace::new(plan, &site.flow.name, site.seed);
-                Box::new(UnitSource::new(pace, self.config.lifetime.or(useful), letters))
+                let schedule = MessageSchedule::new(plan, &site.flow.name, site.seed);
+                Box::new(UnitSource::new(schedule, self.config.lifetime.or(useful), log))
             }
-            Role::Passive => Box::new(UnitSink::new(letters, plan.useful)),
+            Role::Passive => Box::new(UnitSink::new(log, plan.useful)),
         };
-        Box::new(Party::new(site.host, Arc::new(self.tcp()), workload))
+        Box::new(MultiConnectionHost::new(site.host, Arc::new(self.tcp()), workload))
     }
 }
 

@@ -4,7 +4,7 @@ use super::{BYTES, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
-use crate::model::{App, Asking};
+use crate::model::{App, RequestPlan};
 
 /// Variant `web` of `app`.
 pub(super) const VARIANT: Variant = Variant {
@@ -77,7 +77,7 @@ static TABLE: TableShape = table(
 
 /// Reads the table `web`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
-    Some(App::Ask(Box::new(Asking {
+    Some(App::Ask(Box::new(RequestPlan {
         pages: count(r, "pages")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         request: r.dist("request", cx)?,

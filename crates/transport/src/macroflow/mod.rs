@@ -23,7 +23,7 @@ mod scheduler;
 
 use base::{Span, Time};
 use controller::Controller;
-pub use controller::{Query, State};
+pub use controller::{MacroflowState, Query};
 use scheduler::Scheduler;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -153,7 +153,7 @@ impl Macroflow {
     }
 
     /// Congestion state.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> MacroflowState {
         self.inner().controller.state()
     }
 }

@@ -8,7 +8,7 @@ use base::tcp::{Segment, Timestamps};
 use base::trace::Tracer;
 use base::{Span, Time};
 use transport::app::Socket as _;
-use transport::tcp::{Config, Connection, Kind, Role};
+use transport::tcp::{Config, Connection, OptionKind, Role};
 use transport::{Io, Outgoing};
 
 /// Bytes, read until there are none; then zeros.
@@ -36,13 +36,13 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         let spec = Config::OPTIONS[bytes.byte() as usize % Config::OPTIONS.len()];
         let n = bytes.number();
         let text = match spec.kind {
-            Kind::Bool => n.is_multiple_of(2).to_string(),
-            Kind::Count => (1 + n % 5).to_string(),
-            Kind::Span => format!("{} ms", 1 + n % 3000),
-            Kind::Bytes => format!("{} B", n % 1500),
-            Kind::Window if n.is_multiple_of(4) => "rfc6928".into(),
-            Kind::Window => format!("{} B", 1 + n),
-            Kind::Word(words) => words[n as usize % words.len()].into(),
+            OptionKind::Bool => n.is_multiple_of(2).to_string(),
+            OptionKind::Count => (1 + n % 5).to_string(),
+            OptionKind::Span => format!("{} ms", 1 + n % 3000),
+            OptionKind::Bytes => format!("{} B", n % 1500),
+            OptionKind::Window if n.is_multiple_of(4) => "rfc6928".into(),
+            OptionKind::Window => format!("{} B", 1 + n),
+            OptionKind::Word(words) => words[n as usize % words.len()].into(),
         };
         let _ = config.set(spec.key, &text);
     }

@@ -90,7 +90,7 @@ pub fn kernel(mut bytes: &[u8]) {
                 for frame in nic.sent(&memory).unwrap_or_default() {
                     let (Frame::Packet(inner) | Frame::Word(inner)) = frame;
                     assert!((1..=65_535).contains(&inner.len()));
-                    let _ = uml::words::standing(&inner);
+                    let _ = uml::words::socket_state(&inner);
                     let _ = uml::words::call(&inner);
                 }
                 let _ = nic.release(&memory);

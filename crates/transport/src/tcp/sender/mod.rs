@@ -8,28 +8,28 @@
 //! are 64 bits: the SYN is 0, data start at 1, a FIN follows the data.
 
 mod ack;
-mod act;
-mod consequence;
+mod ack_digest;
+mod dupack_hint;
 mod duplicates;
-mod echo;
-mod facts;
+mod ecn_echo;
 mod feedback;
-mod heuristic;
-mod judge;
 mod macroflow;
 mod pacing;
 mod path_mtu;
 mod persist;
-mod queue;
+mod recovery_actions;
+mod rtt_probe;
 mod sequence;
-mod share;
+mod spurious_judgement;
+mod spurious_response;
 mod tcb;
-mod timed;
+mod tcb_sharing;
 mod timeout;
 mod timers;
 mod trace;
 mod transmit;
 mod validation;
+mod write_queue;
 
 use super::config::Config;
 use super::recovery::Strategy;
