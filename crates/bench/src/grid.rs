@@ -37,7 +37,7 @@ limit = "1 h"
 "flow.download.transport.tcp.spurious" = ["none", "eifel"]
 "#;
 
-/// The grid with so many repetitions.
+/// The grid with this number of repetitions.
 pub(crate) fn measure() {
     let scenario = match read("grid", SCENARIO.as_bytes(), &NoFiles) {
         Ok(scenario) => scenario,

@@ -51,7 +51,7 @@ enum Request {
 
 /// Handles one request, a JSON document. Returns a JSON document, and the bytes of `flows.parquet` for a run.
 ///
-/// The document of schema, beginnings, edit and look is that of `williwaw serve`; the one of check and run says `good`.
+/// The document of schema, beginnings, edit and look is that of `williwaw serve`; that of check and run has `good`.
 /// Where that is false, `diagnostics` lists the errors of the scenario with their places, or `error` holds one sentence
 /// and `help` its remedy.
 pub fn answer(request: &[u8], page: Page<'_>) -> (Value, Vec<u8>) {

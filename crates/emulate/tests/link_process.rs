@@ -72,7 +72,7 @@ fn really(model: &Model, stop: &AtomicBool) -> Result<Outcome, String> {
     emulate::once(model, 0, &options, stop).map(|real| real.ran).map_err(|error| error.to_string())
 }
 
-/// What does not hang on what a link tells of its queue.
+/// Values that do not depend on the link's report of its queue.
 fn numbers(outcome: &Outcome) -> Vec<(Metric, Option<f64>)> {
     let told = |metric: &Metric| *metric != Metric::QueueDelay;
     Metric::ALL.iter().copied().filter(told).map(|m| (m, outcome.flows[0].get(m))).collect()

@@ -1,5 +1,5 @@
 //! The claim: a model of TCP at one end speaks with the kernel of this machine at the other, in real time, whichever sends
-//! (SW-18). Where the process may not make namespaces, it says so and is skipped.
+//! (SW-18). Where the process may not make namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;

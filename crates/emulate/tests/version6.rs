@@ -1,6 +1,6 @@
 //! The claim: a flow of the kernel goes over version 6 of IP as over version 4: its packets are such and nothing else is
 //! said, the truth about what was lost and sent again is known, and what a workload does is the same. Where the process may
-//! not make namespaces it says so and is skipped.
+//! not make namespaces the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::wire;

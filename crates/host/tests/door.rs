@@ -7,7 +7,7 @@ use host::{Deadlines, FlowPort, FlowPortConfig, PacketPort as _};
 use path::{Cx, Element, Network, Port};
 use transport::tcp::Role;
 
-/// Makes every packet corrupt that it is told to.
+/// Corrupts the selected packets.
 struct Air(bool);
 
 impl Element for Air {
@@ -24,7 +24,7 @@ impl Element for Air {
     }
 }
 
-/// An IPv4 datagram of so many bytes of UDP.
+/// An IPv4 datagram with this number of UDP bytes.
 fn datagram(payload: usize) -> Vec<u8> {
     let total = (28 + payload) as u16;
     let mut bytes = vec![0x45, 0];

@@ -104,7 +104,7 @@ pub(crate) struct Running<'m> {
 }
 
 impl<'m> Running<'m> {
-    /// Builds the network and asks every element for its first wake-up.
+    /// Builds the network and queries every element for its first wake-up.
     pub(crate) fn new(model: &'m Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Self {
         let mut run = Run::new(model, repetition, tracer);
         run.world.network.start(shuffle_ties);

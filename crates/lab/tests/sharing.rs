@@ -53,7 +53,7 @@ fn close(measured: f64, expected: f64) {
     assert!((measured - expected).abs() < 1e-8, "measured {measured}, expected {expected}");
 }
 
-/// Seconds that so many bytes take on the link, and the way.
+/// Seconds for this number of bytes on the link, propagation included.
 fn wire(bytes: u32) -> f64 {
     f64::from(bytes) / 1e7
 }

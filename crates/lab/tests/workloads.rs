@@ -46,7 +46,7 @@ fn get(outcome: &Outcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// Seconds that so many bytes take on the link.
+/// Seconds for this number of bytes on the link.
 fn wire(bytes: u32) -> f64 {
     f64::from(bytes) / 100_000.0
 }

@@ -373,7 +373,7 @@ mod tests {
             (transfer(4, 4, OPTION_SACK), transfer(4, 2, OPTION_SACK), transfer(4, 0, OPTION_SACK));
         assert_eq!(paused(&[&clean, &open, &lossy]).unwrap().lossy, Some(true));
         assert_eq!(paused(&[&clean, &open]).unwrap().lossy, None);
-        // Behind a hole data wait while the link goes on: the transfer with the shorter pause tells the rate.
+        // Behind a hole data wait while the link goes on: the transfer with the shorter pause gives the rate.
         let mut hole = transfer(4, 0, OPTION_SACK);
         (hole.seconds, hole.pauses[0].until) = (Some(26.0), 15.0);
         let long = transfer(4, 0, OPTION_SACK);

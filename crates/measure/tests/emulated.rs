@@ -1,4 +1,4 @@
-//! The claim: between two namespaces with the emulator between them, what is measured is what the path is, and what
+//! The claim: between two namespaces with the emulator between them, measurements equal the path's properties, and what
 //! the kernels report. Each test makes namespaces of its own, which vanish with it; where the process may not, it
 //! says so and is skipped.
 #![cfg(target_os = "linux")]
@@ -58,7 +58,7 @@ struct Measured {
     entries: Vec<Entry>,
     there: Counts,
     closed: Vec<Counts>,
-    /// Why the path was not what its scenario says, if this machine was too busy for it.
+    /// Reason for a path that differs from its scenario, if this machine was too busy for it.
     late: Option<String>,
 }
 
@@ -71,7 +71,7 @@ fn over(hop: &str, change: impl FnOnce(&mut Plan), steps: Vec<(Test, u32)>) -> O
     over_with(hop, &[], |config| change(&mut config.plan), steps)
 }
 
-/// The TCP of both ends without any option beside the MSS, as the kernel is told.
+/// The TCP of both ends without any option but the MSS, as set in the kernel.
 const NO_OPTIONS: &[(&str, &str)] =
     &[("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_timestamps", "0"), ("net.ipv4.tcp_window_scaling", "0")];
 
@@ -302,7 +302,7 @@ fn agree(measured: &Measured, runs: &[Run]) {
     }
 }
 
-/// Rate, round trip and buffer of a path are what the scenario says (WL-04, WL-11).
+/// Rate, round trip and buffer of a path equal those of the scenario (WL-04, WL-11).
 #[test]
 fn a_path_is_measured_as_it_is() {
     let hop = r#"
@@ -373,7 +373,7 @@ fn sc_08_a_path_with_a_pause_tells_its_conditions() {
     }
 }
 
-/// A path that stands still is a pause, told with its time; the connection lives on (WL-03).
+/// An interruption of the path is a pause, reported with its time; the connection survives (WL-03).
 #[test]
 fn a_path_that_stands_still_is_a_pause() {
     let hop = r#"

@@ -1,4 +1,4 @@
-//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is told and made again,
+//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is reported and made again,
 //! and whatever is wrong is one clear error.
 
 #[allow(dead_code, reason = "each test uses some of it")]
@@ -103,7 +103,7 @@ fn the_shortest_transfer_counts() {
     assert!(outcome.tests.iter().all(|test| test.done == 3 && test.metrics[0].summary.n == 3));
 }
 
-/// A relay that cuts every connection after so many bytes towards the client, and lets through the first few only
+/// A relay that cuts every connection after this number of bytes towards the client, and passes the first few only
 /// greetings' worth.
 fn relay(to: SocketAddr, cut: &[Option<usize>], over: &AtomicBool, listener: &TcpListener) {
     listener.set_nonblocking(true).unwrap();
@@ -194,7 +194,7 @@ fn what_is_wrong_is_one_clear_error() {
         Error::Connect { source, .. } => assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused),
         other => panic!("{other}"),
     }
-    // Somebody who takes connections and says nothing; then somebody who says something else.
+    // A server that accepts connections and is silent; then one with another protocol.
     let silent = TcpListener::bind(HERE).unwrap();
     assert!(matches!(fails(&silent.local_addr().unwrap().to_string(), ""), Error::Silent { .. }));
     let stranger = TcpListener::bind(HERE).unwrap();
@@ -217,7 +217,7 @@ fn what_is_wrong_is_one_clear_error() {
             }
         }
     });
-    // What anybody could reach asks for a token before it listens.
+    // A server with a public address needs a token before it listens.
     let open = Server::bind(serving((Ipv4Addr::UNSPECIFIED, 0).into(), None));
     assert!(matches!(open, Err(Error::Open(_))));
 }
@@ -249,7 +249,7 @@ fn what_was_measured_survives_a_kill() {
     assert!(Journal::create(&path).is_err(), "older results are not written over");
     let whole = std::fs::read(&path).unwrap();
     assert_eq!(entry::read(&path).unwrap(), entries);
-    // Cut anywhere behind the first line: what is read is a beginning of what was written.
+    // Cut anywhere behind the first line: the entries read are a prefix of those written.
     let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
     for end in (first..whole.len()).step_by(97) {
         std::fs::write(&path, &whole[..end]).unwrap();
@@ -257,7 +257,7 @@ fn what_was_measured_survives_a_kill() {
         assert!(entries.starts_with(&read));
         assert!(Outcome::of(&read).is_some_and(|outcome| !outcome.complete));
     }
-    // Changed in the middle: told with its line.
+    // Changed in the middle: reported with its line.
     let mut torn = whole.clone();
     torn[first + 3] = b'!';
     std::fs::write(&path, &torn).unwrap();

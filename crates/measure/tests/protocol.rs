@@ -27,7 +27,7 @@ fn server(rules: ServerLimits) -> ServerProtocol {
     ServerProtocol::new(rules, Identity { key: 5, port: 9, name: "test".into() }, Span::from_secs(1))
 }
 
-/// The bytes of what is to be sent; measured ones are zeros.
+/// The bytes to be sent; measured ones are zeros.
 fn bytes(out: Output) -> Vec<u8> {
     match out {
         Output::Bytes(bytes) => bytes,

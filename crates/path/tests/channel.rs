@@ -1,4 +1,4 @@
-//! Does a channel buffer, cut, allocate, err, repeat and deliver as its arithmetic says? Driven from outside, packet
+//! Channel stages against arithmetic: buffer, framing, allocation, errors, repeats, delivery. Driven from outside, packet
 //! by packet.
 
 mod common;
@@ -158,7 +158,7 @@ fn sw_25_a_lost_frame_loses_the_packet() {
     assert!(b.is_conserved());
 }
 
-/// SW-37: what is corrupt is marked and goes on.
+/// SW-37: corrupt frames are marked and forwarded.
 #[test]
 fn sw_37_corrupt_packets_go_on() {
     let config = ChannelConfig { errors: vec![errors(Chance::Bit(1e-4), Mode::Corrupt)], ..plain(8_000) };
@@ -171,7 +171,7 @@ fn sw_37_corrupt_packets_go_on() {
     assert!(seen.contains(&true) && seen.contains(&false));
 }
 
-/// SW-39: what is delayed holds up what is behind it where order is kept, and is overtaken where it is not.
+/// SW-39: delayed frames hold up later ones where order is kept, and are overtaken where it is not.
 #[test]
 fn sw_39_errors_delay() {
     let late = wrong(30, 0.2);
@@ -221,7 +221,7 @@ fn sw_28_a_full_receive_buffer_loses() {
     assert!(b.is_conserved());
 }
 
-/// SW-28, SW-29: a frame is repeated after the far end has told, before new ones, and order is kept.
+/// SW-28, SW-29: a frame is repeated after the far end's report, before new ones, and order is kept.
 #[test]
 fn sw_28_a_link_repeats_what_came_wrong() {
     let first = wrong(40, 0.3);
@@ -236,7 +236,7 @@ fn sw_28_a_link_repeats_what_came_wrong() {
         for i in 1..=12 {
             b.send(0.0, i, 1000);
         }
-        // By hand: one frame a second; what came wrong at t is there again from t + 1.5 on, and goes first.
+        // By hand: one frame a second; a frame with errors at t is available again from t + 1.5 on, and is sent first.
         let (mut repeats, mut next, mut now, mut draw) = (Vec::<(f64, u32)>::new(), 1, 0.0, 0);
         let mut arrived: Vec<(f64, u32)> = Vec::new();
         while arrived.len() < 12 {

@@ -232,7 +232,7 @@ fn sw_42_errors_follow_the_state() {
 }
 
 /// SW-42, SW-43: two stages follow one machine; a trigger reaches both at once, and everything due before it is done
-/// before. Played again from what was written down, it gives the same.
+/// before. Replayed from the record, it gives equal results.
 #[test]
 fn sw_43_a_trigger_changes_all_stages_at_once() {
     let states = || vec![state("good", None, 0, None), state("poor", Some(3.0), 0, None)];

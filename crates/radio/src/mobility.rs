@@ -495,7 +495,7 @@ mod tests {
         }
     }
 
-    /// GP-45: each kind of neighbour changes what its extent says.
+    /// GP-45: each kind of neighbour causes its specified changes.
     #[test]
     fn gp_45_places() {
         let of = |extent| {

@@ -266,7 +266,7 @@ fn gp_24_mobiles_share_the_flow_control_of_the_cell() {
     assert!((shared[0] - shared[1]).abs() < 1.2, "{shared:?}");
 }
 
-/// GP-21: a TBF is kept as long as the class of its frames asks.
+/// GP-21: a TBF is kept as long as the class of its frames requires.
 #[test]
 fn gp_21_release_by_traffic_class() {
     let run = |held: bool| {

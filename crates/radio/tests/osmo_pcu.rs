@@ -1,6 +1,6 @@
 //! Our RLC beside a real PCU, block by block: Debian's osmo-pcu 1.1.0 sends and receives what our sender, receiver,
 //! and formats send and receive, over the same lost blocks. The first difference of each scenario has a known cause
-//! (docs/pcu-agreement.md). Without the program the test says so.
+//! (docs/pcu-agreement.md). Without the program the test reports this and is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
@@ -57,7 +57,7 @@ struct Found {
     difference: Option<(&'static str, String)>,
     /// Downlink blocks compared with repeats among them.
     repeats: u32,
-    /// The first downlink block for which only one of both polls, and who.
+    /// The first downlink block that only one of both polls, and which one.
     poll: Option<(u32, &'static str)>,
     /// Polls of the PCU without an answer in a row at the end.
     unanswered: u32,

@@ -1,6 +1,6 @@
 //! Our EGPRS downlink beside a real PCU, block by block: Debian's osmo-pcu 1.1.0 and our sender with our formats, the same
 //! LLC frames, the same lost blocks, the same reports. The first difference has a known cause (docs/pcu-agreement.md).
-//! Without the program the test says so.
+//! Without the program the test reports this and is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
@@ -179,7 +179,7 @@ fn found(case: &Case) -> Option<Found> {
             match ours.as_ref().filter(|_| found.difference.is_none()) {
                 Some(block) => {
                     let mut bytes = line.octets(block, &header);
-                    // ES/P: how the PCU asks for a report is its own choice.
+                    // ES/P: the form of the PCU's polls is its own choice.
                     bytes[0] = bytes[0] & !0x18 | octets[0] & 0x18;
                     if bytes == octets {
                         found.equal += 1;
@@ -284,7 +284,7 @@ fn egprs_blocks_beside_a_real_pcu() {
             "{name}: {} blocks equal ({} repeats), then {difference:?}; {} reports",
             found.equal, found.repeats, found.reports
         );
-        // A report that is late on the real clock moves the end of what is kept by some blocks.
+        // A report that is late on the real clock moves the end of the kept range by some blocks.
         assert!(found.equal + 3 >= *equal && found.reports > 10, "{name}: {found:?}");
         assert_eq!(difference, Some(*cause), "{name}: {found:?}");
     }

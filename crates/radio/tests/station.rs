@@ -1,5 +1,5 @@
 //! The cell before a real PCU: packets through Debian's osmo-pcu 1.1.0, whose RLC/MAC is the network's. Its timers run
-//! on the real clock here, far behind its blocks. Without the program the test says so.
+//! on the real clock here, far behind its blocks. Without the program the test reports this and is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
@@ -144,7 +144,7 @@ fn packets_pass_a_real_pcu() {
     for _ in 0..3 {
         trial.send(40, element::up(0));
     }
-    // A mobile that asks for the channel while it is paged makes this PCU forget the downlink TBF.
+    // A mobile that requests the channel while it is paged makes this PCU discard the downlink TBF.
     trial.pass(5);
     for _ in 0..20 {
         trial.send(576, element::down(0));

@@ -172,7 +172,7 @@ fn stream(format: Format, loss: f64, lasts: f64) -> (Reporter, Reporter, u64) {
     (reporter(from), reporter(to), network.counters().dropped)
 }
 
-/// RT-03: what the last report says is what the path did: packets lost, highest number; the round trip is 200 ms and the times of
+/// RT-03: the last report equals the path's behaviour: packets lost, highest number; the round trip is 200 ms and the times of
 /// transmission (a sender report of 28 + 20 + 32 octets or more, at 256 kbit/s), and the jitter of a queue that is empty is nothing.
 #[test]
 fn reports_tell_what_the_path_did() {
@@ -228,7 +228,7 @@ fn compounds() -> impl Strategy<Value = Compound> {
 }
 
 proptest! {
-    /// RT-03: a compound packet is read as it was written, and has the length that it says.
+    /// RT-03: a compound packet is read as it was written, and its length field is right.
     #[test]
     fn compound_packets_are_read_as_written(compound in compounds()) {
         let mut bytes = Vec::new();

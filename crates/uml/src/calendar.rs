@@ -1,6 +1,6 @@
 //! Time-travel protocol of User-Mode Linux: time requests and grants.
 //!
-//! With `time-travel=ext`, a User-Mode Linux kernel owns no clock. It asks a calendar for the time, requests
+//! With `time-travel=ext`, a User-Mode Linux kernel owns no clock. It requests the time from a calendar, requests
 //! its next wake-up, and waits. This is the calendar's side of the protocol for one kernel
 //! (`include/uapi/linux/um_timetravel.h`), without I/O.
 
@@ -23,7 +23,7 @@ pub enum Op {
     Request = 2,
     /// The kernel waits until it may run.
     Wait = 3,
-    /// The kernel asks for the time.
+    /// The kernel requests the time.
     Get = 4,
     /// The kernel has advanced to this time.
     Update = 5,
@@ -31,7 +31,7 @@ pub enum Op {
     Run = 6,
     /// The kernel may advance up to this time without asking.
     FreeUntil = 7,
-    /// The kernel asks for the time of day at the calendar's origin.
+    /// The kernel requests the time of day at the calendar's origin.
     GetTimeOfDay = 8,
     /// Message to all participants.
     Broadcast = 9,

@@ -1,6 +1,6 @@
 //! The real Linux kernel as an endpoint, in virtual time.
 //!
-//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but asks a
+//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but queries a
 //! calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`], over
 //! [`vhost`] messages and [`ring`] queues). Both are free of I/O; [`guest`] owns the process and its sockets.
 //! [`drive`] alternates between network and kernels, [`once`] plays a repetition of a scenario.

@@ -1,5 +1,5 @@
 //! The claim: messages go in datagrams over the sockets of real kernels as over the model's, at the same pace, with the same
-//! sizes, and meet the same losses. Needs a kernel built for that; without one each test says so and is skipped.
+//! sizes, and meet the same losses. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

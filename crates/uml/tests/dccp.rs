@@ -1,5 +1,5 @@
 //! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and the rate of CCID 3 here lies beside the
-//! kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test says so and is skipped.
+//! kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! The claim: packets of kernels in virtual time are as large as their `mtu` says, up to the largest that IP has, whatever
-//! sends and takes them. Needs a kernel built for that; without one each test says so and is skipped.
+//! sends and takes them. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

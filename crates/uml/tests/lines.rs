@@ -1,5 +1,5 @@
 //! The claim: requests, pages and messages run over the sockets of real kernels as over the model's connections, and are
-//! measured in the same table. Needs a kernel built for that; without one each test says so and is skipped.
+//! measured in the same table. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

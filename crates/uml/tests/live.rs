@@ -1,5 +1,5 @@
 //! The claim: two real kernels, in virtual time, do what they do in real time, and do it the same way every time. Needs a
-//! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test says so and is skipped.
+//! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! The claim: a model at one end of a flow and a real kernel at the other speak with each other in bytes, agree on what both
-//! offer, and each does what it does with its own kind. Needs a kernel built for that; without one each test says
+//! offer, and each does what it does with its own kind. Needs a kernel built for that; without one each test reports
 //! so and is skipped.
 #![cfg(target_os = "linux")]
 

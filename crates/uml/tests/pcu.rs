@@ -1,5 +1,5 @@
 //! The claim: a TCP download passes Debian's osmo-pcu inside a kernel in virtual time, and does the same every time.
-//! Needs a kernel for virtual time and the package osmo-pcu; without one each test says so and is skipped.
+//! Needs a kernel for virtual time and the package osmo-pcu; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test that says what it costs")]
 

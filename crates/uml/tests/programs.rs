@@ -1,5 +1,5 @@
 //! The claim: programs that know nothing of it run in virtual time, at machines behind the links of a scenario, and do the
-//! same every time. Needs a kernel built for that; without one each test says so and is skipped.
+//! same every time. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,6 +1,6 @@
 //! The claim: a kernel's connection is read as slowly as the scenario says: what waits fills the kernel's buffer, its window
 //! closes, the sender waits and goes on when it opens, whoever sends, and as the same kernel does in real time. Needs a
-//! kernel built for that; without one each test says so and is skipped.
+//! kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! The claim: kernels in virtual time speak version 6 of IP as they speak version 4, with 20 B more of header, to each other and to
-//! models. Needs a kernel built for that; without one each test says so and is skipped.
+//! models. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

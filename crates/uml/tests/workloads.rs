@@ -1,5 +1,5 @@
 //! The claim: every workload that the grammar lets a kernel's connections carry runs between two kernels and with a model at either
-//! end, and is measured as between models. Needs a kernel built for that; without one each test says so and is skipped.
+//! end, and is measured as between models. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

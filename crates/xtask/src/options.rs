@@ -50,7 +50,7 @@ fn takes(kind: OptionKind) -> String {
     }
 }
 
-/// The text that says what `config` has already.
+/// The text of a value that `config` already has.
 fn value(config: &Config, spec: &OptionSpec) -> Option<String> {
     written(spec.key).chain(candidates(spec.kind)).find(|text| {
         let mut changed = *config;

@@ -6,7 +6,7 @@ use crate::console::talk::Talk;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Check what emulation needs on this machine, and say how to install what is missing
+/// Check the requirements of emulation on this machine, and print how to install missing parts
 ///
 /// Virtual time (`run`, `compare`, `reproduce`) needs none of this. Exit code 3 if a requirement of `emulate`
 /// or `shell` is missing. Requirements of single features are listed and do not count.

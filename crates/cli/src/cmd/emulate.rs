@@ -1,4 +1,4 @@
-//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
+//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP, and with programs where the scenario has them.
 
 use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};
@@ -38,7 +38,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// Run a scenario in real time, with real stacks and programs where it asks for them
+/// Run a scenario in real time, with its real stacks and programs
 ///
 /// A flow with `transport = "linux"` uses this machine's kernel TCP at both ends, in network namespaces of its
 /// own. A [[command]] runs a program at a node. Namespaces and programs end with the process. The path is that
@@ -373,7 +373,7 @@ impl Args {
         self.svg.is_some() || self.report
     }
 
-    /// Writes what was wanted of the first repetition.
+    /// Writes the requested outputs of the first repetition.
     fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {

@@ -7,7 +7,7 @@ use crate::console::talk::Talk;
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub(crate) struct Args {
-    /// The descriptor by which it is told what to do
+    /// Descriptor of its command channel
     control: i32,
     /// The descriptor of the network
     network: i32,

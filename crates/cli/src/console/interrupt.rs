@@ -17,7 +17,7 @@ pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
 /// The same, with other words at the first one.
 pub(crate) fn watch_saying(talk: &Talk, words: &'static str) -> &'static AtomicBool {
     let talk = talk.clone();
-    // Without a handler Ctrl-C just kills, and the journal still holds what was done.
+    // Without a handler Ctrl-C just kills, and the journal still holds finished work.
     let _ = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(End::Interrupted.code()));

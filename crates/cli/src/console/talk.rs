@@ -117,7 +117,7 @@ impl Talk {
         failure.end
     }
 
-    /// Prints a text and asks whether to continue; no if the user cannot be asked.
+    /// Prints a text and requests confirmation; no without a terminal.
     pub(crate) fn ask(&self, what: &Diagnostics, question: &str) -> bool {
         self.stderr(&what.render(self.style()));
         if !environment::can_ask() {

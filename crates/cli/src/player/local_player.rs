@@ -78,7 +78,7 @@ impl LocalPlayer<'_> {
                 }
                 _ => written.get(i).map_or_else(Vec::new, |[out, _]| out.clone()),
             });
-        // Also what is empty: it was looked for.
+        // An empty list counts too: the search took place.
         if matches!(around.outputs, Outputs::Memory) {
             for (i, outputs) in written.into_iter().enumerate() {
                 brought.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));

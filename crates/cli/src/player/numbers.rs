@@ -173,7 +173,7 @@ pub(crate) fn kept(folder: &Path, sweep: &Sweep, of: &[(u32, u64)]) -> Vec<Repor
     all
 }
 
-/// Adds their columns to what is shown, and keeps them as a table in the folder of a complete run.
+/// Adds their columns to the output, and keeps them as a table in the folder of a complete run.
 pub(crate) fn put_beside(
     header: &mut Header,
     rows: &mut Vec<Row>,

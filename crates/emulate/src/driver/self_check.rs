@@ -229,7 +229,7 @@ pub enum ScenarioError {
 /// takes, or one made up here.
 ///
 /// # Errors
-/// A text that is no scenario, with what is wrong in it.
+/// A text that is no scenario, with its error.
 pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, ScenarioError> {
     let table: toml::Table = toml::from_str(include_str!("../../twins.toml"))?;
     let load = |path: &str| match path {

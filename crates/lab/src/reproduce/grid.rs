@@ -1,5 +1,5 @@
 //! Measured values of an experiment by cell and flow. The labels of a cell are those of its case, then those
-//! of its position in the scenario's grid. Probes are measured when a claim asks for one.
+//! of its position in the scenario's grid. Probes are measured when a claim needs one.
 
 use super::ReproduceError;
 use super::claim::Cells;

@@ -8,7 +8,7 @@ use radio::rlc::send::{Rules, Sender};
 use radio::rlc::{Mode, Numbering};
 
 /// Options, then steps: a PDU, a block that arrives or is lost, a report, old, cut or forged. No panic; V(A) and V(S)
-/// keep their order within the window; nothing counts as acknowledged beyond what was sent.
+/// keep their order within the window; nothing counts as acknowledged beyond the data sent.
 pub(crate) fn blocks(bytes: &[u8]) {
     let Some(([options, window], mut steps)) = bytes.split_first_chunk::<2>() else { return };
     let egprs = options & 1 != 0;

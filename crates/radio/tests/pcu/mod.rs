@@ -98,7 +98,7 @@ impl Pcu {
         std::thread::sleep(Duration::from_millis(1));
     }
 
-    /// An LLC frame for a mobile of which the PCU is told what it can.
+    /// An LLC frame for a mobile with its radio access capability.
     pub(crate) fn down_known(&self, mobile: &gb::Mobile, frame: &[u8]) {
         self.tell(&gb::down_known(BVCI, mobile, None, frame));
         std::thread::sleep(Duration::from_millis(1));
@@ -113,7 +113,7 @@ impl Pcu {
         let _ = self.program.sgsn.send(datagram);
     }
 
-    /// Answers what has come over Gb.
+    /// Answers the messages received over Gb.
     pub(crate) fn listen(&mut self) {
         let mut buffer = [0; 2048];
         while let Ok((n, from)) = self.program.sgsn.recv_from(&mut buffer) {

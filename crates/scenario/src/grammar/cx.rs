@@ -315,7 +315,9 @@ impl<'a> Cx<'a> {
                     }
                     all[rep].push((Time::from_nanos(start.as_nanos()), length));
                 }
-                (Ok(_), Ok(_), Ok(_)) => problem(format!("repetition {rep} is beyond {MOST_REPETITIONS}")),
+                (Ok(_), Ok(_), Ok(_)) => {
+                    problem(format!("repetition {rep} exceeds the maximum of {MOST_REPETITIONS}"))
+                }
                 (Err(_), _, _) => problem(format!("`{rep}` is not the number of a repetition")),
                 (_, Err(message), _) | (_, _, Err(message)) => problem(message),
             }

@@ -207,7 +207,7 @@ fn tables(tree: &Tree, inner: &'static TableShape, key: &str, cx: &Cx<'_>) {
                 )
                 .label("here again")
                 .also(first, "first here")
-                .help("names are how flows, grids and results refer to things: give each its own"),
+                .help("flows, grids and results refer to names: give each table its own"),
             );
         }
     }
@@ -302,9 +302,13 @@ fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
                 }
                 [_] => {}
                 [first, second, ..] => cx.push(
-                    Diagnostic::error("conflict", second.key_place, format!("`{key}` can be one thing only"))
-                        .also(first.key_place, "this is one already")
-                        .help(format!("keep one of {}", alternatives(names()))),
+                    Diagnostic::error(
+                        "conflict",
+                        second.key_place,
+                        format!("`{key}` takes one variant only"),
+                    )
+                    .also(first.key_place, "this is one already")
+                    .help(format!("keep one of {}", alternatives(names()))),
                 ),
             }
         }

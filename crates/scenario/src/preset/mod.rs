@@ -67,7 +67,7 @@ pub(crate) const PRESET: Field = field(
     "preset",
     Shape::One(Kind::Word(NAMES)),
     Need::Optional,
-    "A link with a name, as `williwaw presets` lists them. What else the hop says goes before it.",
+    "A named link from `williwaw presets`. Other keys of the hop override its values.",
 );
 
 /// Expands the presets of all hops.

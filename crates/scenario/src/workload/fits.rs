@@ -41,7 +41,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
             "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Ask(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
-            "DCCP does not send again what is lost; requests and answers need that",
+            "DCCP does not retransmit losses; requests and replies need a reliable transport",
             "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Ask(_), Transport::Tcp { config, .. })

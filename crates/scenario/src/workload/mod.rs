@@ -61,22 +61,22 @@ const LASTS: Field = field(
     "lasts",
     Shape::One(Kind::Span),
     Need::Optional,
-    "For how long. Without it, until everything is done or the run ends.",
+    "Duration. Without it, until all work is done or the run ends.",
 );
 const SERVE: Field = field(
     "serve",
     SPAN,
     Need::Default("\"0 s\""),
-    "How long the server takes for each answer, from the last byte of the request.",
+    "Processing time of the server for each reply, from the last byte of the request.",
 );
 const PATIENCE: Field = field(
     "patience",
     SPAN,
     Need::Optional,
-    "What takes longer is given up: its connections are reset, and the next request follows at once. Without it, nothing is.",
+    "Time after which a page or request is aborted: its connections are reset, and the next request follows at once. Without it, unlimited.",
 );
 const COUNT: Field =
-    field("count", Shape::One(Kind::Count(1, 1 << 40)), Need::Optional, "How many. Without it, without end.");
+    field("count", Shape::One(Kind::Count(1, 1 << 40)), Need::Optional, "Number. Without it, unlimited.");
 const PLAYOUT: Field = field(
     "playout",
     Shape::One(Kind::Span),

@@ -17,7 +17,7 @@ pub(super) const VARIANT: Variant = Variant {
 
 static TABLE: TableShape = table(
     "request-reply",
-    "One request after the other: `from` asks, `to` answers.",
+    "Sequential requests: `from` sends each request, `to` replies.",
     &[
         field("request", BYTES, Need::Required("\"280 B\""), "Size of a request."),
         field("reply", BYTES, Need::Required("\"499 B\""), "Size of its reply."),

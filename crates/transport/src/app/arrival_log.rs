@@ -223,13 +223,10 @@ mod tests {
     #[test]
     fn arrivals_imply_earlier_transmissions() {
         let sent = [MessageMark { end: 10, created: at(5), reply: 10, service_time: Span::ZERO }];
-        let stats = replay_stream(&sent_messages, &[(at(4), 10)], UsefulLife::Always);
+        let stats = replay_stream(&sent, &[(at(4), 10)], UsefulLife::Always);
         assert_eq!((stats.delays, stats.bytes), (vec![Span::ZERO], 10));
-        let (stats, _) = replay_datagrams(
-            &sent_messages,
-            &[(at(4), 3), (at(4), 11), (at(9), u64::MAX)],
-            UsefulLife::Always,
-        );
+        let (stats, _) =
+            replay_datagrams(&sent, &[(at(4), 3), (at(4), 11), (at(9), u64::MAX)], UsefulLife::Always);
         assert_eq!((stats.bytes, stats.late), (0, 0));
     }
 }

@@ -62,7 +62,7 @@ impl Controller {
         self.state.outstanding
     }
 
-    /// A stream asks to send; `reserved` bytes are granted.
+    /// A stream requests to send; `reserved` bytes are granted.
     pub(super) fn wake(&mut self, now: Time, reserved: u64) {
         let Some((srtt, dev)) = self.rtt else { return };
         let rto = (srtt + dev.times(4)).max(LEAST_IDLE);

@@ -1,4 +1,4 @@
-//! What a fuzzer does to a connection: arbitrary bytes become a peer that says anything at any time. The
+//! Fuzz target of a connection: arbitrary bytes become a peer that sends anything at any time. The
 //! fuzzer's targets and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, dead_code, reason = "targets and tests include this file, each for its part")]
@@ -91,7 +91,7 @@ impl Attacked {
         self.allowed = self.allowed.max(sender.una() + sender.peer_window());
         // A window of nothing may be probed with one segment.
         let probe = u64::from(config.mss) + 1;
-        // Probes of the path MTU (RFC 4821) are larger than what is known to pass.
+        // Probes of the path MTU (RFC 4821) exceed the known MTU.
         let probes = config.path_mtu == transport::tcp::config::PathMtu::Probe;
         let largest = if probes { self.mss } else { config.mss };
         for sent in self.out.drain(..) {

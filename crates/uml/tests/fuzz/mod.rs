@@ -1,4 +1,4 @@
-//! What a fuzzer does to the calendar and the network card of a kernel: arbitrary bytes are what the kernel says to both
+//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both
 //! and what stands in its memory. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
@@ -34,7 +34,7 @@ impl Memory for Plain {
     }
 }
 
-/// The next so many bytes; fewer at the end.
+/// Takes this number of bytes; fewer at the end.
 fn next<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
     let (part, rest) = bytes.split_at(n.min(bytes.len()));
     *bytes = rest;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Ok(End::Good)
 }
 
-/// Seconds that a packet takes where a real kernel sends or hears it, and a repetition until its kernels are up,
+/// Seconds per packet that a real kernel sends or receives, and a repetition until its kernels are up,
 /// roughly, in virtual time.
 const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 

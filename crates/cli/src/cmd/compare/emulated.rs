@@ -86,7 +86,7 @@ impl Emulator {
         })
     }
 
-    /// Plays what is missing up to the repetitions of `terms`. False if it was stopped.
+    /// Runs the missing repetitions up to those of `terms`. False if it was stopped.
     fn play(
         &mut self,
         sweeps: [&Sweep; 2],
@@ -166,7 +166,7 @@ impl Emulator {
         Ok(true)
     }
 
-    /// Plays what is missing, and gives both sides as they are then.
+    /// Runs the missing repetitions, and returns both sides.
     pub(crate) fn look(
         &mut self,
         sweeps: [Sweep; 2],
@@ -179,7 +179,7 @@ impl Emulator {
         self.sides(sweeps, labels, complete)
     }
 
-    /// For programs: what was played again, and what is left out.
+    /// For programs: repetitions run again, and repetitions left out.
     pub(crate) fn document(&self) -> serde_json::Value {
         let left: BTreeSet<&(u32, u64)> = self.sides.iter().flat_map(|side| &side.unfaithful).collect();
         let left: Vec<_> =

@@ -108,7 +108,7 @@ pub(crate) struct Args {
     /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     pub(crate) linux: Option<String>,
-    /// Real time after which a silent kernel is given up
+    /// Real time after which a silent kernel is abandoned
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
 }
@@ -195,7 +195,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
 }
 
-/// Both sides as they were named, if what is asked of them can be.
+/// Both sides as named, if they can be compared as requested.
 fn wanted(args: &Args) -> Result<[SideSource; 2], Failure> {
     for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
         crate::output::atomic_write::possible(file)?;

@@ -187,7 +187,7 @@ impl PreparedSide {
         if self.named.made() { 0 } else { self.sweep.total() }
     }
 
-    /// Runs it, or reads what was run.
+    /// Runs it, or reads the results of an earlier run.
     pub(crate) fn side(
         self,
         terms: &RunSettings<'_>,

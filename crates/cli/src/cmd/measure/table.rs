@@ -146,7 +146,7 @@ mod tests {
     use super::{choice, digits};
     use measure::summary::Paused;
 
-    /// SC-08: what is recommended to whom has measured a path with delay spikes.
+    /// SC-08: recommendation for a measured path with delay spikes.
     #[test]
     fn sc_08_a_measured_path_gets_its_recommendation() {
         let paused = |lossy, rate, window| {

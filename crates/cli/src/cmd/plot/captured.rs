@@ -22,13 +22,13 @@ use view::lines::Line;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Of a capture")]
 pub(super) struct Captured {
-    /// A second capture of the same connection, taken at the receiver: arrivals are drawn too
+    /// Second capture of this connection, taken at the receiver; its arrivals are drawn too
     #[arg(long, value_name = "CAPTURE")]
     receiver: Option<PathBuf>,
-    /// Begin here, in seconds from the first packet
+    /// Start of the picture, in seconds from the first packet
     #[arg(long, value_name = "S")]
     from: Option<f64>,
-    /// End here
+    /// End of the picture, in seconds from the first packet
     #[arg(long, value_name = "S")]
     until: Option<f64>,
     /// Draw the direction with less data

@@ -67,13 +67,13 @@ pub(crate) struct Args {
 enum Kind {
     /// Segments, ACKs and verdicts over time.
     TimeSequence,
-    /// Round trips.
+    /// Round-trip times.
     Rtt,
     /// Bits a second, sent and acknowledged.
     Throughput,
     /// Bytes sent and not acknowledged.
     Outstanding,
-    /// What the receiver allows, and what is made of it.
+    /// Advertised window, and the part of it in use.
     Window,
 }
 

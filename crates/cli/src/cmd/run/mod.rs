@@ -113,7 +113,7 @@ pub(crate) struct Args {
     /// Read the kernels' TCP_INFO at this interval of virtual time; without it, only at the end
     #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     pub(crate) look: Option<base::Span>,
-    /// Real time after which a silent kernel is given up
+    /// Real time after which a silent kernel is abandoned
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
     /// Break ties between simultaneous events at random, to test that results do not depend on their order

@@ -43,7 +43,7 @@ pub(crate) static FLOW: TableShape = table(
             "from",
             Shape::One(Kind::Name),
             Need::Required("\"server\""),
-            "The node whose application writes.",
+            "Node of the sending application.",
         ),
         field("to", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node that reads."),
         field(
@@ -68,7 +68,7 @@ pub(crate) static FLOW: TableShape = table(
             "other-routes",
             Shape::List(&Shape::List(&Shape::One(Kind::Text))),
             Need::Optional,
-            "Other network paths, for a transport that uses several: of each the hops from `from` to `to`, in order. Packets come back by the same hops.",
+            "Further network paths, for a transport that uses several: the hops of each from `from` to `to`, in order. Packets in the reverse direction use these hops too.",
         ),
         field(
             "transport",
@@ -304,7 +304,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
         );
     }
     if config.spurious == Spurious::Eifel && !config.timestamps {
-        let message = "spurious = \"eifel\" tells copies apart by timestamps, and `timestamps` is off";
+        let message = "spurious = \"eifel\" needs timestamps, and `timestamps` is off";
         cx.push(
             with(
                 Diagnostic::error("impossible", at("spurious"), message),
@@ -316,7 +316,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
     }
     if config.spurious == Spurious::Dsack && !(config.uses_sack() && config.receiver.dsack) {
         let (key, missing) = if config.uses_sack() { ("dsack", "`dsack`") } else { ("sack", "`sack`") };
-        let message = format!("spurious = \"dsack\" waits for reports of duplicates, and {missing} is off");
+        let message = format!("spurious = \"dsack\" needs DSACK reports, and {missing} is off");
         cx.push(
             with(Diagnostic::error("impossible", at("spurious"), message), tcp.place(key), "off here")
                 .help(format!("add {key} = true")),
@@ -345,7 +345,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
     {
         cx.push(
             Diagnostic::warning("no-effect", place, "a response that never happens: `spurious` is \"none\"")
-                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+                .help("choose a detector, such as spurious = \"eifel\""),
         );
     }
     let of_responses = [
@@ -369,10 +369,11 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
         && config.rto.adapt != Adapt::None
         && let Some(place) = tcp.place("rto.adapt")
     {
-        let message = "the timer adapts to spurious timeouts, and nobody finds any: `spurious` is \"none\"";
+        let message =
+            "the timer adapts to spurious timeouts, and no detector finds them: `spurious` is \"none\"";
         cx.push(
             Diagnostic::warning("no-effect", place, message)
-                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+                .help("choose a detector, such as spurious = \"eifel\""),
         );
     }
     sharing(tcp, cx);
@@ -393,13 +394,13 @@ fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
         (
             "share.min-rtt",
             share.min_rtt && config.spurious != Spurious::MinRtt,
-            "shares the least round trip, and nobody goes by it",
+            "shares the minimum RTT, and no option uses it",
             "add spurious = \"min-rtt\", or remove it",
         ),
         (
             "share.age",
             !share.any(),
-            "says how old it may be, and nothing is shared",
+            "limits the age of shared values, and no value is shared",
             "add share.rtt = true or another of `share`",
         ),
     ];

@@ -45,10 +45,7 @@ fn one(
         match (way.get(at + 1), next) {
             (None, _) => {
                 return say(
-                    format!(
-                        "behind `{name}` flow `{}` is at its end, and nobody gives credit there",
-                        flow.name
-                    ),
+                    format!("behind `{name}` flow `{}` ends, and no element there grants credit", flow.name),
                     "flow control acts between two links: remove it here, or add the hop behind".into(),
                 );
             }

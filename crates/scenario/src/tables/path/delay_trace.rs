@@ -17,9 +17,9 @@ static FIELDS: &[Field] = &[
         "trace",
         Shape::One(Kind::File),
         Need::Required("\"gprs-delay.csv\""),
-        "The file, beside the scenario: `t_s,delay_s` a line, times that go forward; before the first one its delay holds.",
+        "The file, beside the scenario: `t_s,delay_s` per line, in increasing order of time; before the first time its delay holds.",
     ),
-    field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+    field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
 ];
 
 /// Table of a delay from a file.

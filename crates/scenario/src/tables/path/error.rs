@@ -81,20 +81,19 @@ const MODE: Field = field(
     "mode",
     Shape::One(Kind::Word(&["drop", "corrupt", "delay"])),
     Need::Default("\"drop\""),
-    "What becomes of a frame that is wrong: the link discards it (and repeats it, if it has `arq`), passes it on with \
-     wrong bits, or it comes later.",
+    "Treatment of a frame with errors: the link discards it (and repeats it with `arq`), passes it on with wrong bits, or delays it.",
 );
 const DELAY: Field = field(
     "delay",
     Shape::One(Kind::Dist(Quantity::Span)),
     Need::Optional,
-    "With mode = \"delay\": by how much.",
+    "With mode = \"delay\": the delay.",
 );
 const ONE_OF: &[&[&str]] = &[&["probability", "bit-probability", "two-state"]];
 
 static ERROR: TableShape = TableShape {
     name: "error",
-    doc: "Frames that come wrong. Without `framing` a packet is one frame.",
+    doc: "Frame errors. Without `framing` a packet is one frame.",
     fields: &[
         field("name", Shape::One(Kind::Name), Need::Required("\"noise\""), "How grids and results call it."),
         DIRECTIONS,
@@ -111,15 +110,14 @@ static ERROR: TableShape = TableShape {
 /// Error of a state, which has no name.
 pub(crate) static OF_STATE: TableShape = TableShape {
     name: "error",
-    doc: "Frames that come wrong in this state, beside those that do anyway.",
+    doc: "Frame errors in this state, in addition to the others.",
     fields: &[PROBABILITY_OF_STATE, BIT, TWO_STATE, MODE, DELAY],
     one_of: ONE_OF,
     needs: &[],
 };
 
 /// `[[hop.error]]`, `[[link.error]]`.
-pub(crate) const ERRORS: Field =
-    field("error", Shape::Tables(&ERROR), Need::Optional, "Frames that come wrong.");
+pub(crate) const ERRORS: Field = field("error", Shape::Tables(&ERROR), Need::Optional, "Frame errors.");
 
 /// Reads the errors of a hop or link.
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Error> {

@@ -32,7 +32,7 @@ static ON: TableShape = table(
             "rate",
             Shape::PerDirection(&RATE),
             Need::Optional,
-            "How fast it serves; 0 freezes service in the middle of a frame. A distribution is drawn each time the state is \
+            "Service rate; 0 freezes service in the middle of a frame. A distribution is drawn each time the state is \
              entered.",
         ),
         field(
@@ -45,7 +45,7 @@ static ON: TableShape = table(
             "error",
             Shape::PerDirection(&ERROR),
             Need::Optional,
-            "Frames that come wrong, beside those that do anyway.",
+            "Frame errors, in addition to the others.",
         ),
         field(
             "service",
@@ -66,7 +66,7 @@ static STATE: TableShape = table(
             "lasts",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Optional,
-            "How long it lasts. Without it, until a trigger.",
+            "Duration. Without it, until a trigger.",
         ),
         field(
             "next",
@@ -79,7 +79,7 @@ static STATE: TableShape = table(
             "pause",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Optional,
-            "For how long nothing is sent on its links when it is entered: the silence of a handover.",
+            "Interruption of its links on entry: the silence of a handover.",
         ),
         field(
             "flush",
@@ -87,7 +87,7 @@ static STATE: TableShape = table(
             Need::Default("\"nothing\""),
             "Which packets on its links are lost when it is entered: none, those not yet begun, or those on their way too.",
         ),
-        field("on", Shape::Tables(&ON), Need::Optional, "What it sets on which hop or link."),
+        field("on", Shape::Tables(&ON), Need::Optional, "Values that it sets, by hop or link."),
     ],
 );
 

@@ -15,8 +15,7 @@ use base::Time;
 /// `[[trigger]]`.
 pub(crate) static TRIGGER: TableShape = TableShape {
     name: "trigger",
-    doc: "Puts a machine of states into a state, whatever it would have done (what follows is drawn from there on), or changes \
-          the priority of a flow in a congestion manager.",
+    doc: "Sets the state of a Markov chain, or the priority of a flow in a congestion manager. The later states of the chain are drawn from there.",
     fields: &[
         field("name", Shape::One(Kind::Name), Need::Required("\"tunnel\""), "How grids call it."),
         field(
@@ -30,7 +29,7 @@ pub(crate) static TRIGGER: TableShape = TableShape {
             "flow",
             Shape::One(Kind::Name),
             Need::Optional,
-            "Whose priority it sets. A congestion manager must be at an end that data of this flow reach.",
+            "Flow whose priority it sets. The receiving node of its data needs a congestion manager.",
         ),
         field(
             "priority",
@@ -42,7 +41,7 @@ pub(crate) static TRIGGER: TableShape = TableShape {
             "file",
             Shape::One(Kind::File),
             Need::Optional,
-            "As written down: a file of t_s,MACHINE.STATE or t_s,FLOW.priority=WEIGHT, the same in every repetition.",
+            "A file with lines t_s,MACHINE.STATE or t_s,FLOW.priority=WEIGHT, used in every repetition.",
         ),
     ],
     one_of: &[&["at", "file"], &["state", "flow", "file"]],

@@ -213,7 +213,7 @@ impl LossRecovery for Box<Rack> {
             sent.none_lost();
         }
         (tcb.recovery.phase, self.prr) = (Phase::Open, Proportional::default());
-        // The apparent ACK of the retransmission acknowledged the original: it says nothing about the order.
+        // The apparent ACK of the retransmission acknowledged the original: it is no evidence of reordering.
         (self.newest, self.newest_resent) = ((Time::ZERO, 0), false);
         refresh(tcb);
     }

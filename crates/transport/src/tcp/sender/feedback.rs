@@ -1,4 +1,4 @@
-//! Delivery rate samples and losses that a congestion control asks for.
+//! Delivery rate samples and losses for the congestion control.
 //!
 //! BBR sets its window from them. For a control that needs neither, nothing is computed.
 

@@ -45,7 +45,7 @@ pub use crate::endpoint::Verdicts;
 
 /// Congestion state saved at a timeout, restored if the timeout was spurious. Not saved: the scoreboard and
 /// the recovery counters (the timeout ended that recovery), the back-off (the timer has its own rules), and
-/// the RTT estimate except as the floor that RFC 4015 asks for.
+/// the RTT estimate except as the floor that RFC 4015 requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
     /// Congestion window, bytes.

@@ -16,7 +16,7 @@ use base::event::Event;
 pub(super) struct SpuriousJudgement {
     /// Whether the detector processes ACKs.
     pub(super) detecting: bool,
-    /// The detector asks for new data only on this ACK; nothing is resent.
+    /// The detector permits only new data on this ACK; nothing is resent.
     pub(super) only_new: bool,
     /// The response has already opened the window for this ACK.
     pub(super) opened: bool,

@@ -1,4 +1,4 @@
-//! Response to a verdict of the spurious detector: restored congestion state, RTO adaptation, what is sent next.
+//! Response to a verdict of the spurious detector: restored congestion state, RTO adaptation, next transmission.
 
 use super::Sender;
 use crate::endpoint::Io;
@@ -15,7 +15,7 @@ impl Sender {
     }
 
     /// Passes an ACK to the detector and carries out its verdict. `unreported`: the scoreboard was empty
-    /// before this ACK. Returns the order of transmission that the detector asks for.
+    /// before this ACK. Returns the transmission that the detector requires.
     pub(super) fn run_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Transmit {
         let view = SenderView { scoreboard_empty: unreported, ..self.tcb.sender_view(io.now, ack.ack) };
         let decision = self.tcb.judging.detector.on_ack(ack, &view);
