@@ -3,8 +3,8 @@
 
 mod fuzz;
 
-use agent::control_connection::{self, Fault};
-use agent::message::{Fault as Unread, MOST, Message, PIECE, Reassembly, write};
+use agent::control_connection::{self, ConnectionFault};
+use agent::message::{MOST, Message, MessageFault as Unread, PIECE, Reassembly, write};
 use agent::token::Token;
 use base::Span;
 use base::dist::Dist;
@@ -62,7 +62,7 @@ fn any_stranger_is_refused() {
     let mut newer = TcpStream::connect(at).unwrap();
     newer.write_all(b"williwaw-agent\0\x09").unwrap();
     let refused = control_connection::accept(listener.accept().unwrap().0, &token);
-    assert!(matches!(refused, Err(Fault::Version(9))));
+    assert!(matches!(refused, Err(ConnectionFault::Version(9))));
 }
 
 /// Every word comes through, the long ones in pieces.

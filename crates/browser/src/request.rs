@@ -3,7 +3,7 @@
 use base::Span;
 use editor::{Change, Step, Which};
 use lab::forecast::{Forecast, Meters};
-use lab::sweep::{Control, Progress, Sweep, SweepError};
+use lab::sweep::{Progress, Sweep, SweepControl, SweepError};
 use results::{csv, json, parquet};
 use scenario::{Cost, Diagnostics, Scenario};
 use serde::Deserialize;
@@ -127,8 +127,13 @@ fn run(
     }
     let sweep = Sweep::new(scenario, repetitions, seed, VERSION).map_err(refused)?;
     let tell = |now: Progress| progress(now.done, now.total);
-    let control =
-        Control { progress: &tell, stop: &AtomicBool::new(false), jobs: 1, shuffle_ties: None, player: None };
+    let control = SweepControl {
+        progress: &tell,
+        stop: &AtomicBool::new(false),
+        jobs: 1,
+        shuffle_ties: None,
+        player: None,
+    };
     let (rows, _) = sweep.run(None, &control).map_err(refused)?;
     let broken = |error: results::Error| sorry(error.to_string());
     let mut document = json::run_document(NAME, &sweep.header, &rows).map_err(broken)?;

@@ -4,7 +4,7 @@
 
 use base::Span;
 use base::event::Event;
-use emulate::{Error, Options, Outcome};
+use emulate::{EmulationOutcome, Error, Options};
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles};
 use std::sync::atomic::AtomicBool;
@@ -27,7 +27,7 @@ fn options() -> Options {
 }
 
 /// Plays it; none where the process lacks rights, which is said.
-fn play(set: &[&str]) -> Option<Outcome> {
+fn play(set: &[&str]) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -38,7 +38,7 @@ fn play(set: &[&str]) -> Option<Outcome> {
     }
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &EmulationOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use base::Span;
-use emulate::{Options, Outcome};
+use emulate::{EmulationOutcome, Options};
 use lab::measure::FlowMeasures;
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles};
@@ -38,7 +38,7 @@ fn model(flow: &str, transport: &str) -> Model {
 }
 
 /// What the model measured, and what the kernel did; none where the process lacks rights, which is said.
-fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, Outcome)> {
+fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, EmulationOutcome)> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -61,7 +61,7 @@ fn get(measures: &FlowMeasures, metric: Metric) -> f64 {
 
 /// These are the same to the last one.
 #[track_caller]
-fn equal(model: &FlowMeasures, real: &Outcome, metrics: &[Metric]) {
+fn equal(model: &FlowMeasures, real: &EmulationOutcome, metrics: &[Metric]) {
     for metric in metrics {
         let (model, real) = (get(model, *metric), get(&real.ran.flows[0], *metric));
         assert!(model == real, "{metric:?}: {model} of the model, {real} of the kernel");
@@ -77,7 +77,7 @@ const HEADERS: f64 = 0.001;
 /// This time is never shorter, and longer by no more than lateness explains, if `exchanges` follow one after the other:
 /// each crosses the doors twice and wakes a thread at each end.
 #[track_caller]
-fn explained(model: &FlowMeasures, real: &Outcome, metric: Metric, exchanges: f64) {
+fn explained(model: &FlowMeasures, real: &EmulationOutcome, metric: Metric, exchanges: f64) {
     let (model, measured) = (get(model, metric), get(&real.ran.flows[0], metric));
     if !real.timing.realtime {
         return eprintln!(

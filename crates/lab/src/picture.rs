@@ -4,7 +4,7 @@ mod radio;
 pub(crate) mod states;
 pub mod systems;
 
-use crate::once::{Options, Outcome, run_once};
+use crate::once::{Options, RunOutcome, run_once};
 use base::event::{Event, Record};
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
@@ -34,7 +34,13 @@ pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
 }
 
 /// Draws one flow of a repetition that was run with its trace, under any clock.
-pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
+pub fn draw(
+    model: &Model,
+    repetition: u64,
+    flow: usize,
+    outcome: &RunOutcome,
+    records: &[Record],
+) -> Picture {
     // For request and reply the direction of the replies is drawn.
     let replies = matches!(model.flows[flow].app, App::Ask(_));
     let Ends { mut from, mut to, .. } = outcome.world.flows[flow];
@@ -217,7 +223,7 @@ fn note_cause(p: &mut Picture, t: f64, seq: u64, v: &Retransmission, pending: &m
     }
 }
 
-fn subtitle(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, sender: &str) -> String {
+fn subtitle(model: &Model, repetition: u64, flow: usize, outcome: &RunOutcome, sender: &str) -> String {
     let f = &model.flows[flow];
     let time = match outcome.flows[flow].get(Metric::DownloadTime) {
         Some(t) => format!("done in {t:.1} s"),

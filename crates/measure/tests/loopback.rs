@@ -7,11 +7,11 @@ mod common;
 use common::{Memory, asking, beside, serving};
 use measure::cause::Cause;
 use measure::client::measure;
-use measure::client_protocol::Fault;
+use measure::client_protocol::ClientFault;
 use measure::entry::{self, Entry, Journal, Run};
 use measure::plan::Test;
 use measure::server::Server;
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 use measure::{Error, client};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -78,7 +78,7 @@ fn all_is_measured_to_the_byte() {
         }
         assert_eq!((runs[8].probes, runs[8].rtt_s.len()), (5, 5));
         assert_eq!((runs[9].probes, runs[9].rtt_s.len()), (5, 5));
-        let outcome = Outcome::of(&entries).unwrap();
+        let outcome = TestOutcome::of(&entries).unwrap();
         let document = outcome.document();
         assert_eq!(document["schema"], "williwaw-measure/1");
         assert_eq!(document["tests"][4]["metrics"]["response_time_s"]["n"], 240);
@@ -99,7 +99,7 @@ fn the_shortest_transfer_counts() {
     assert!(beside(&server, || measure(&config, &never(), &memory)).unwrap());
     let entries = memory.0.into_inner().unwrap();
     assert!(runs(&entries).iter().all(|run| run.complete && run.bytes > 0 && run.seconds.is_some()));
-    let outcome = Outcome::of(&entries).unwrap();
+    let outcome = TestOutcome::of(&entries).unwrap();
     assert!(outcome.tests.iter().all(|test| test.done == 3 && test.metrics[0].summary.n == 3));
 }
 
@@ -166,7 +166,7 @@ fn a_lost_connection_is_told_and_made_again() {
     assert_eq!(state, [(0, 0, false), (0, 1, true), (1, 0, false), (1, 0, true)]);
     assert!((30_000..100_000).contains(&runs[0].bytes), "{} bytes before the cut", runs[0].bytes);
     assert_eq!(runs[2].response_s.len() + runs[3].response_s.len(), 30, "no transaction is lost or doubled");
-    let outcome = Outcome::of(&entries).unwrap();
+    let outcome = TestOutcome::of(&entries).unwrap();
     assert_eq!(outcome.disconnections.len(), 2);
     for lost in &outcome.disconnections {
         assert_eq!((lost.kind.as_str(), lost.attempts), ("lost", 1));
@@ -205,14 +205,16 @@ fn what_is_wrong_is_one_clear_error() {
             let _ = stream.write_all(b"SSH-2.0-nobody\r\n");
             let _ = stream.read(&mut [0; 64]);
         });
-        assert!(matches!(fails(&at, ""), Error::Fault { fault: Fault::Stranger(_), .. }));
+        assert!(matches!(fails(&at, ""), Error::Fault { fault: ClientFault::Stranger(_), .. }));
     });
     let server = Server::bind(serving(HERE.into(), Some("word"))).unwrap();
     let at = server.addresses()[0].to_string();
     beside(&server, || {
         for token in ["", "sword"] {
             match fails(&at, token) {
-                Error::Fault { fault: Fault::Refused { text, .. }, .. } => assert!(text.contains("token")),
+                Error::Fault { fault: ClientFault::Refused { text, .. }, .. } => {
+                    assert!(text.contains("token"))
+                }
                 other => panic!("{other}"),
             }
         }
@@ -255,7 +257,7 @@ fn what_was_measured_survives_a_kill() {
         std::fs::write(&path, &whole[..end]).unwrap();
         let read = entry::read(&path).unwrap();
         assert!(entries.starts_with(&read));
-        assert!(Outcome::of(&read).is_some_and(|outcome| !outcome.complete));
+        assert!(TestOutcome::of(&read).is_some_and(|outcome| !outcome.complete));
     }
     // Changed in the middle: reported with its line.
     let mut torn = whole.clone();

@@ -14,7 +14,7 @@ use radio::mac::countdown;
 use radio::rlc::feed::Cut;
 use radio::rlc::poll::{Policy, Poller};
 use radio::rlc::receive::{Part, Receiver, Report};
-use radio::rlc::send::{Rules, Sender};
+use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
 use radio::wire::llc::{self, Numbers};
@@ -84,7 +84,7 @@ struct Line {
 
 impl Line {
     fn new() -> Line {
-        let sender = Sender::new(Numbering::GPRS, Mode::Acknowledged, Rules::default()).keeping_cuts();
+        let sender = Sender::new(Numbering::GPRS, Mode::Acknowledged, SendOptions::default()).keeping_cuts();
         Line { sender, pdus: Vec::new() }
     }
     fn push(&mut self, frame: Vec<u8>) {

@@ -11,7 +11,7 @@ use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::rlc::receive::{Part, Receiver, Report};
-use radio::rlc::send::{RadioBlock, Reason, Rules, Sender, Unit as Sent};
+use radio::rlc::send::{RadioBlock, Reason, SendOptions, Sender, Unit as Sent};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
 use radio::wire::gb::Mobile;
@@ -148,7 +148,7 @@ fn found(case: &Case) -> Option<Found> {
     let mut pcu = Pcu::start(&Setup { lines: &lines, slots: 0x80, egprs: true })?;
     let numbering = Numbering::egprs(WINDOW);
     let mut line = Line {
-        sender: Sender::new(numbering, Mode::Acknowledged, Rules::default()).keeping_cuts(),
+        sender: Sender::new(numbering, Mode::Acknowledged, SendOptions::default()).keeping_cuts(),
         frames: Vec::new(),
     };
     let mobile = Mobile { tlli: TLLI, digits: 1, class: 1, egprs: Some(1) };

@@ -130,7 +130,7 @@ pub fn once(
     _kernels: &Kernels,
     _options: &Options,
     _stop: &std::sync::atomic::AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<KernelOutcome, Error> {
     Err(Error::Asked { what: "kernels in virtual time need Linux".into(), mend: String::new() })
 }
 
@@ -199,9 +199,9 @@ pub struct Command {
 }
 
 /// Result of a repetition.
-pub struct Outcome {
+pub struct KernelOutcome {
     /// Measurements, as of models.
-    pub ran: lab::once::Outcome,
+    pub ran: lab::once::RunOutcome,
     /// Kernel facts of real flows, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
     /// Results of commands, by index in the model.

@@ -4,7 +4,7 @@
 //! Its root is a folder of the host, and its commands start on schedule.
 
 use crate::post::Post;
-use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
+use crate::task::{Card, Program, Programs, Ran, Task, TaskResult, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;
 use base::packet::NodeId;
@@ -120,7 +120,7 @@ pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
 }
 
 /// Results of all commands, in the order of the model.
-pub(crate) fn commands(model: &Model, told: &[(&Post, Told)]) -> Result<Vec<Command>, Error> {
+pub(crate) fn commands(model: &Model, told: &[(&Post, TaskResult)]) -> Result<Vec<Command>, Error> {
     let mut all = Vec::new();
     for command in &model.commands {
         let station = model.stations.iter().position(|node| *node == command.node);

@@ -8,13 +8,13 @@ use crate::drive::{Driver, Next};
 use crate::guest::{Guest, Setup};
 use crate::machines::{self, file, settings};
 use crate::post::{Kind, Post, speaks};
-use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
-use crate::{Error, Kernels, Options, Outcome, pcu};
+use crate::task::{Bulk, Card, ConnectionTask, Datagrams, Task, TaskResult, Work};
+use crate::{Error, KernelOutcome, Kernels, Options, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
 use host::{ADDRESSES, ExternalSockets, ExternalUdp, FlowPort};
 use lab::capture::ports::{Capture, CapturedPort};
-use lab::run::{self, End, Pending, Run};
+use lab::run::{self, Pending, Run, RunEnd};
 use netns::facts::FlowFacts;
 use netns::proc;
 use path::{ElementId, Network};
@@ -44,13 +44,13 @@ pub fn once(
     kernels: &Kernels,
     options: &Options,
     stop: &AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<KernelOutcome, Error> {
     let (remotes, wired) = (Vec::new(), Vec::new());
     let mut clock = Turns { kernels, options, stop, remotes, wired, played: Played::default() };
     let ran = run::run(model, repetition, run::tracer(options.trace), &mut clock)?;
     let ran = ran.unwrap_or_else(|| unreachable!("an interrupted run has numbers"));
     let Played { facts, commands, capture } = clock.played;
-    Ok(Outcome { ran, facts, commands, capture })
+    Ok(KernelOutcome { ran, facts, commands, capture })
 }
 
 /// Virtual time in turns: the network and the kernels, whichever has the next event.
@@ -92,7 +92,7 @@ impl run::Clock for Turns<'_> {
         Ok(())
     }
 
-    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<RunEnd, Error> {
         let mut all = Posts::default();
         self.start_flows(run, &mut all)?;
         self.start_machines(run, &mut all)?;
@@ -120,7 +120,7 @@ impl run::Clock for Turns<'_> {
         let commands = machines::commands(run.model, &told)?;
         self.played = Played { facts, commands, capture };
         let complete = ending.pending.is_empty() && flows_complete && commands_complete;
-        Ok(if complete { End::Complete } else { End::Incomplete })
+        Ok(if complete { RunEnd::Complete } else { RunEnd::Incomplete })
     }
 }
 
@@ -260,7 +260,7 @@ fn settle(
 }
 
 /// Report of one end: from the workload that uses its connections, or from the kernel's own transfer.
-fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::ExternalReport {
+fn report(network: &Network, post: &Post, side: usize, told: &TaskResult) -> host::ExternalReport {
     let remote = post.remote.and_then(|remote| network.element::<ExternalSockets>(remote));
     let said = post.remote.and_then(|said| network.element::<ExternalUdp>(said));
     match (remote, said) {
@@ -318,7 +318,7 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
             Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
         _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer, protocol }),
-        App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
+        App::Ask(_) | App::Tell(_) => Work::Lines(ConnectionTask { opens: sends, peer, protocol, cc }),
     };
     let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
     let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
@@ -399,12 +399,12 @@ fn text(post: &Post, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
 }
 
-fn told(post: &Post) -> Result<Told, Error> {
-    Ok(Told::read(&text(post, "told")?))
+fn told(post: &Post) -> Result<TaskResult, Error> {
+    Ok(TaskResult::read(&text(post, "told")?))
 }
 
 /// Adds the facts of one flow end; `TCP_INFO` is that of the sender.
-fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<(), Error> {
+fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &TaskResult) -> Result<(), Error> {
     let mut counters = proc::counters(&text(post, "netstat")?);
     counters.extend(proc::counters(&text(post, "snmp")?));
     counters.extend(proc::counters_6(&text(post, "snmp6")?));

@@ -5,7 +5,7 @@
 //! side; messages of `guest/pcu.c` have variable length.
 
 use host::{SocketOrder, SocketState};
-use radio::pcu::{Link, Message};
+use radio::pcu::{Message, PcuInterface};
 use transport::app::datagrams::Datagram;
 
 /// Bytes of a message: operation, connection and two numbers.
@@ -29,8 +29,8 @@ const GB: u32 = 14;
 /// Message to the PCU program of a guest.
 pub fn message(message: &Message) -> Vec<u8> {
     let what = match message.link {
-        Link::Station => STATION,
-        Link::Gb => GB,
+        PcuInterface::Station => STATION,
+        PcuInterface::Gb => GB,
     };
     let mut word = Vec::with_capacity(8 + message.octets.len());
     word.extend(what.to_ne_bytes());
@@ -44,8 +44,8 @@ pub fn said(word: &[u8]) -> Option<Message> {
     let (what, rest) = word.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
     let link = match u32::from_ne_bytes(*what) {
-        STATION => Link::Station,
-        GB => Link::Gb,
+        STATION => PcuInterface::Station,
+        GB => PcuInterface::Gb,
         _ => return None,
     };
     let octets = rest.get(..u32::from_ne_bytes(*length) as usize)?.to_vec();

@@ -6,7 +6,7 @@
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -59,7 +59,7 @@ struct Folder {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;
@@ -219,7 +219,7 @@ fn beside<'a>(shards: &[Folder], sweep: &Sweep, known: &'a Tables) -> Result<Vec
                     again,
                 ));
             }
-            let (part, cells) = (lab::part::Part::from(shard.shard), sweep.cells.len() as u64);
+            let (part, cells) = (lab::part::ShardPart::from(shard.shard), sweep.cells.len() as u64);
             rows.extend(more.into_iter().filter(|row| {
                 row.repetition < u64::from(sweep.repetitions) && part.holds(row.cell, row.repetition, cells)
             }));
@@ -258,6 +258,6 @@ fn rows(shards: &[Folder], sweep: &Sweep) -> Result<Vec<Row>, Failure> {
     Ok(all)
 }
 
-fn share(sweep: &Sweep, part: lab::part::Part) -> u64 {
+fn share(sweep: &Sweep, part: lab::part::ShardPart) -> u64 {
     part.count(sweep.cells.len() as u64 * u64::from(sweep.repetitions))
 }

@@ -28,7 +28,7 @@ pub(crate) mod shell;
 pub(crate) mod trigger;
 pub(crate) mod wire;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use clap::Subcommand;
 

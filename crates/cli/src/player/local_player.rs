@@ -84,7 +84,7 @@ impl LocalPlayer<'_> {
                 brought.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));
             }
         }
-        let mut told = played.told(self.sweep, self.options);
+        let mut told = played.report(self.sweep, self.options);
         numbers::tell(&mut told, model, &reported);
         Ok((told, brought))
     }

@@ -36,12 +36,12 @@ pub struct Gateway {
     /// Non-blocking device.
     pub device: Device,
     /// Kind of door.
-    pub kind: Kind,
+    pub kind: PortOwner,
 }
 
 /// Owner of a door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PortOwner {
     /// Flow end: a [`host::FlowPort`].
     Flow,
     /// Node: a [`host::NodePort`].
@@ -61,10 +61,10 @@ impl Gateway {
         act: impl FnOnce(&mut dyn PacketPort, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         match self.kind {
-            Kind::Flow => network.enter(at, self.door, |door: &mut FlowPort, cx| act(door, cx)),
-            Kind::ModelPort => network.enter(at, self.door, |door: &mut ModelPort, cx| act(door, cx)),
-            Kind::Wire => network.enter(at, self.door, |door: &mut FramePort, cx| act(door, cx)),
-            Kind::Machine => network.enter(at, self.door, |door: &mut NodePort, cx| act(door, cx)),
+            PortOwner::Flow => network.enter(at, self.door, |door: &mut FlowPort, cx| act(door, cx)),
+            PortOwner::ModelPort => network.enter(at, self.door, |door: &mut ModelPort, cx| act(door, cx)),
+            PortOwner::Wire => network.enter(at, self.door, |door: &mut FramePort, cx| act(door, cx)),
+            PortOwner::Machine => network.enter(at, self.door, |door: &mut NodePort, cx| act(door, cx)),
         }
     }
 
@@ -76,10 +76,10 @@ impl Gateway {
             }
         }
         match self.kind {
-            Kind::Flow => of::<FlowPort>(network, self.door, day),
-            Kind::ModelPort => of::<ModelPort>(network, self.door, day),
-            Kind::Wire => of::<FramePort>(network, self.door, day),
-            Kind::Machine => of::<NodePort>(network, self.door, day),
+            PortOwner::Flow => of::<FlowPort>(network, self.door, day),
+            PortOwner::ModelPort => of::<ModelPort>(network, self.door, day),
+            PortOwner::Wire => of::<FramePort>(network, self.door, day),
+            PortOwner::Machine => of::<NodePort>(network, self.door, day),
         }
     }
 }

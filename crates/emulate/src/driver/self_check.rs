@@ -7,7 +7,7 @@
 //! in memory.
 
 use crate::accuracy::lateness::Timing;
-use crate::driver::{Driver, Gateway, Kind};
+use crate::driver::{Driver, Gateway, PortOwner};
 use crate::{Error, Options};
 use base::packet::{FlowId, NodeId, Packet};
 use base::rng::Seed;
@@ -144,7 +144,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     let spaces = [Namespace::new()?, Namespace::new()?];
     let mut gateways = Vec::new();
     for (space, door) in spaces.iter().zip([ends.from, ends.to]) {
-        gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: Kind::Flow });
+        gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: PortOwner::Flow });
     }
     let letters = InTransit::default();
     let clock = Clock::starting_in(LEAD);
@@ -167,7 +167,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
                 .map_err(netns::Error::right("opening a socket for packets"))
         };
         let device = Device::tun(space.inside(frames)?);
-        let gateway = Gateway { door: plug, device, kind: Kind::ModelPort };
+        let gateway = Gateway { door: plug, device, kind: PortOwner::ModelPort };
         let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
         hosts.push((host, driver));
     }

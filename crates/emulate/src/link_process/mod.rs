@@ -7,7 +7,7 @@ pub mod response;
 
 use self::response::{LONGEST, Response, Responses, answer};
 use base::rng::Seed;
-use path::outside::{Arriving, Fate, Outside, Server};
+use path::outside::{ExternalLink, FateServer, PacketArrival, PacketFate};
 use scenario::Model;
 use scenario::build::World;
 use std::io::Write as _;
@@ -37,7 +37,7 @@ pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<Stri
         for (direction, index) in ["down", "up"].into_iter().zip(process.links) {
             let of = world.outsides.iter().filter(|(link, _)| *link == index);
             for (_, id) in of {
-                if let Some(link) = world.network.element_mut::<Outside>(*id) {
+                if let Some(link) = world.network.element_mut::<ExternalLink>(*id) {
                     link.serve(Some(Box::new(HopDirection { line: line.clone(), direction })));
                 }
             }
@@ -49,7 +49,7 @@ pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<Stri
 /// Lets the programs go.
 pub fn detach(world: &mut World) {
     for (_, id) in &world.outsides {
-        if let Some(link) = world.network.element_mut::<Outside>(*id) {
+        if let Some(link) = world.network.element_mut::<ExternalLink>(*id) {
             link.serve(None);
         }
     }
@@ -61,9 +61,9 @@ struct HopDirection {
     direction: &'static str,
 }
 
-impl Server for HopDirection {
-    fn fate(&mut self, packet: &Arriving) -> Fate {
-        self.line.lock().map_or(Fate::Lost, |mut line| line.fate(self.direction, packet))
+impl FateServer for HopDirection {
+    fn fate(&mut self, packet: &PacketArrival) -> PacketFate {
+        self.line.lock().map_or(PacketFate::Lost, |mut line| line.fate(self.direction, packet))
     }
 }
 
@@ -106,20 +106,20 @@ impl ProcessPipe {
         self.questions.as_mut().is_some_and(|questions| questions.write_all(text.as_bytes()).is_ok())
     }
 
-    fn fate(&mut self, direction: &str, packet: &Arriving) -> Fate {
+    fn fate(&mut self, direction: &str, packet: &PacketArrival) -> PacketFate {
         if self.questions.is_none() {
-            return Fate::Lost;
+            return PacketFate::Lost;
         }
         self.ask(direction, packet).unwrap_or_else(|why| {
             // The receiver may be gone: then the run has ended.
             let _told = self.faults.send(format!("the program of hop `{}` {why}", self.name));
             self.questions = None;
-            Fate::Lost
+            PacketFate::Lost
         })
     }
 
-    fn ask(&mut self, direction: &str, packet: &Arriving) -> Result<Fate, String> {
-        let Arriving { at, number, size, flow } = *packet;
+    fn ask(&mut self, direction: &str, packet: &PacketArrival) -> Result<PacketFate, String> {
+        let PacketArrival { at, number, size, flow } = *packet;
         let at = at.as_nanos();
         // One that does not listen may have answered before, wrongly.
         let _said = self.say(&format!("packet {direction} {number} {at} {size} {flow}\n"));

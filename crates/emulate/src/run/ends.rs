@@ -2,7 +2,7 @@
 //!
 //! Each local end runs its half of the workload in a thread. The opposite end may be a model in the network.
 
-use crate::driver::{Gateway, Kind};
+use crate::driver::{Gateway, PortOwner};
 use crate::remote::session::RemoteSession;
 use crate::sockets::bulk::PORT;
 use crate::sockets::endpoint::{self, Part, Report};
@@ -99,7 +99,7 @@ impl RealFlow {
                 None => here(linux, address(opens, linux.ip, mixed))
                     .map(|(space, device)| (EndPlace::Space(space), device))?,
             };
-            gateways.push(Gateway { door, device, kind: Kind::Flow });
+            gateways.push(Gateway { door, device, kind: PortOwner::Flow });
             Ok::<_, Error>(place)
         };
         let places = [place(Role::Active, ends.from)?, place(Role::Passive, ends.to)?];

@@ -3,7 +3,7 @@
 //! Each node with commands gets a network namespace with a device, addresses known to all machines, and the
 //! host names of all of them.
 
-use crate::driver::{Gateway, Kind};
+use crate::driver::{Gateway, PortOwner};
 use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
@@ -59,7 +59,7 @@ impl CommandNodes {
                     device
                 }
             };
-            gateways.push(Gateway { door, device, kind: Kind::Machine });
+            gateways.push(Gateway { door, device, kind: PortOwner::Machine });
             let now = network.now();
             network.enter(now, door, |gate: &mut Gate, _| {
                 for &other in &model.stations {

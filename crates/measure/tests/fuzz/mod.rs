@@ -9,7 +9,7 @@ use measure::flow::Output;
 use measure::message::{Amount, Direction, Job};
 use measure::probe;
 use measure::server_protocol::{Identity, ServerLimits, ServerProtocol};
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 
 /// The first byte selects the receiver of the rest and its pieces; the others are a peer's input.
 pub(crate) fn measure(bytes: &[u8]) {
@@ -94,7 +94,7 @@ fn client(job: Job, said: &[u8], cut: usize) {
 /// A file of results: read or refused, and entries read can be summed up.
 pub(crate) fn results(bytes: &[u8]) {
     let Ok(entries) = measure::entry::parse(std::path::Path::new("fuzz.jsonl"), bytes) else { return };
-    let Some(outcome) = Outcome::of(&entries) else { return };
+    let Some(outcome) = TestOutcome::of(&entries) else { return };
     let document = outcome.document();
     assert_eq!(document["tests"].as_array().map(Vec::len), Some(outcome.tests.len()));
 }

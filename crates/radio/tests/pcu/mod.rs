@@ -7,7 +7,7 @@ mod program;
 
 use program::Program;
 use radio::wire::gb::{self, element, kind};
-use radio::wire::pcuif::{self, BVCI, Info, Said};
+use radio::wire::pcuif::{self, BVCI, Info, PcuMessage};
 use std::time::{Duration, Instant};
 
 /// Options of a scenario that the PCU's own configuration sets.
@@ -73,8 +73,10 @@ impl Pcu {
         loop {
             let message = self.program.receive()?;
             match pcuif::read(&message) {
-                Some(Said::Block { octets, .. }) => return Some(octets.to_vec()),
-                Some(Said::Grant(octets) | Said::Paged(octets)) => self.common.push(octets.to_vec()),
+                Some(PcuMessage::Block { octets, .. }) => return Some(octets.to_vec()),
+                Some(PcuMessage::Grant(octets) | PcuMessage::Paged(octets)) => {
+                    self.common.push(octets.to_vec())
+                }
                 _ => {}
             }
         }

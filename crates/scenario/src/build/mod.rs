@@ -234,12 +234,12 @@ fn gate_of(timing: &Timing, name: &str, seed: Seed) -> Gate {
         Timing::Every { every, from, first, lasts } => Closures::Process {
             every: every.clone(),
             from: match from {
-                CountedFrom::Start => gate::From::Start,
-                CountedFrom::End => gate::From::End,
+                CountedFrom::Start => gate::IntervalReference::Start,
+                CountedFrom::End => gate::IntervalReference::End,
             },
             first: match first {
-                First::Stationary => gate::First::Stationary,
-                First::After(dist) => gate::First::Drawn(dist.clone()),
+                First::Stationary => gate::FirstInterval::Stationary,
+                First::After(dist) => gate::FirstInterval::Drawn(dist.clone()),
             },
             lasts: lasts.clone(),
         },

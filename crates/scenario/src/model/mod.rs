@@ -20,7 +20,7 @@ pub use command::{Command, Reports};
 pub use linux::{Ip, Linux, Protocol};
 pub use radio::Bearer;
 pub use run::{Comparison, Expectation, Run};
-pub use wire::Wire;
+pub use wire::WireEnd;
 
 use base::dist::Dist;
 use base::{Rate, Span, Time};
@@ -55,7 +55,7 @@ pub struct Model {
     /// Frame error processes.
     pub errors: Vec<channel::Error>,
     /// State machines.
-    pub machines: Vec<channel::Machine>,
+    pub machines: Vec<channel::StateMachine>,
     /// Triggers of state machines and priorities, in the order of the file.
     pub triggers: Vec<channel::Trigger>,
     /// Flows and their workloads.
@@ -83,7 +83,7 @@ pub struct Node {
     /// Kernel settings for commands at the node.
     pub linux: Linux,
     /// Interface or device in place of a host, if the node is the end of a wire.
-    pub wire: Option<Wire>,
+    pub wire: Option<WireEnd>,
     /// Receiver congestion manager, which shares one window between the node's connections.
     pub manager: Option<Manager>,
     /// Sender-side congestion manager: its scheduler.

@@ -40,7 +40,7 @@ pub trait Spec: Any + Debug + Send + Sync {
         "segment"
     }
     /// Kernel protocol with which the model interoperates packet by packet, if any.
-    fn speaks(&self) -> Option<Protocol> {
+    fn kernel_protocol(&self) -> Option<Protocol> {
         None
     }
     /// Whether its packets are datagrams without acknowledgement or retransmission.

@@ -354,7 +354,7 @@ impl Spec for Sctp {
         self.config.path_mtu != PathMtu::Off
     }
 
-    fn speaks(&self) -> Option<Protocol> {
+    fn kernel_protocol(&self) -> Option<Protocol> {
         Some(Protocol::Sctp)
     }
 

@@ -6,15 +6,15 @@
 use std::cell::RefCell;
 use uml::calendar::{Calendar, Message, Op};
 use uml::nic::{Frame, Nic};
-use uml::ring::{Fault, Memory};
+use uml::ring::{Memory, RingFault};
 use uml::vhost;
 
 /// The guest's memory, from address 0.
 struct Plain(RefCell<Vec<u8>>);
 
 impl Plain {
-    fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, Fault> {
-        let outside = Fault::Outside(at, n as u64);
+    fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, RingFault> {
+        let outside = RingFault::Outside(at, n as u64);
         let from = usize::try_from(at).map_err(|_| outside)?;
         let until = from.checked_add(n).filter(|end| *end <= self.0.borrow().len()).ok_or(outside)?;
         Ok(from..until)
@@ -22,12 +22,12 @@ impl Plain {
 }
 
 impl Memory for Plain {
-    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault> {
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault> {
         let range = self.range(at, to.len())?;
         to.copy_from_slice(&self.0.borrow()[range]);
         Ok(())
     }
-    fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault> {
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), RingFault> {
         let range = self.range(at, from.len())?;
         self.0.borrow_mut()[range].copy_from_slice(from);
         Ok(())

@@ -12,7 +12,7 @@ use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::numbers;
-use lab::sweep::{Control, Counters, Player, Progress, Sweep};
+use lab::sweep::{Counters, Progress, RepetitionPlayer, Sweep, SweepControl};
 use results::folder::{self, RunFolder};
 use results::row::finished;
 use results::{Column, Combine, Header, Row};
@@ -218,12 +218,12 @@ impl PreparedSide {
             });
         }
         let watch = Stopwatch::start();
-        let control = Control {
+        let control = SweepControl {
             progress: tell,
             stop: terms.stop,
             jobs: terms.jobs,
             shuffle_ties: None,
-            player: stage.as_ref().map(|stage| stage as &dyn Player),
+            player: stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer),
         };
         let (mut rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
         if let Some(kept) = &mut kept {

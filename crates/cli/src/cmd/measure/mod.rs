@@ -3,7 +3,7 @@
 mod failure;
 mod table;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::console::{clock, interrupt, progress};
 use crate::output::terminal;
@@ -13,7 +13,7 @@ use measure::entry::{self, Entry, Journal, LinkCommand};
 use measure::plan::{self, Plan, Step, Test};
 use measure::server::{self, Config, Event, EventKind, Server};
 use measure::server_protocol::ServerLimits;
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 use measure::{Error, PORT, Socket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -261,7 +261,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     match args.what {
         Part::Server(args) => serve(args, talk),
         Part::Client(args) => ask(*args, talk),
@@ -289,7 +289,7 @@ impl Token {
     }
 }
 
-fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
+fn serve(args: ServerArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
     let local = args.bind.is_empty();
     let config = |addresses| -> Result<Config, Failure> {
         Ok(Config {
@@ -326,7 +326,7 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
         );
     }
     server.serve(stop, &|event| said(&event).into_iter().for_each(|line| talk.note(&line)))?;
-    Ok(End::Interrupted)
+    Ok(ExitStatus::Interrupted)
 }
 
 fn said(event: &Event) -> Option<String> {
@@ -460,7 +460,7 @@ impl Observer for Keeper<'_> {
     }
 }
 
-fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
+fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
     let plan = planned(&args)?;
     let config = client::Config {
         server: args.server.clone(),
@@ -516,7 +516,7 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
     if let Some(path) = &out {
         talk.note(&format!("kept in {}", path.display()));
     }
-    Ok(if result? { End::Good } else { End::Interrupted })
+    Ok(if result? { ExitStatus::Good } else { ExitStatus::Interrupted })
 }
 
 /// Path of results: the given one, or the first `measure-N.jsonl` that is free.
@@ -537,8 +537,8 @@ fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
-    let Some(outcome) = Outcome::of(entries) else {
+fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let Some(outcome) = TestOutcome::of(entries) else {
         return Err(Failure::usage(
             "the file has no begin record",
             "the file was not written by `measure client`",
@@ -549,5 +549,5 @@ fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
     } else {
         talk.data(&terminal::text(&table::board(&outcome), talk.width, talk.colour))?;
     }
-    Ok(if outcome.complete { End::Good } else { End::Interrupted })
+    Ok(if outcome.complete { ExitStatus::Good } else { ExitStatus::Interrupted })
 }

@@ -5,7 +5,7 @@ mod datagrams;
 mod output;
 mod simulated;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use output::Format;
 use std::io::Read as _;
@@ -109,7 +109,7 @@ impl Offset {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     for path in &args.out {
         Format::of(path)?;
     }

@@ -1,7 +1,7 @@
 //! A repetition of a scenario, run again with its trace.
 
 use super::output::Drawn;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
@@ -104,7 +104,7 @@ impl Simulated {
 }
 
 /// Does it.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let args = &all.simulated;
     let (input, seed) = source(all)?;
     let scenario = &input.scenario;
@@ -176,7 +176,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     for (path, format) in all.places() {
         drawn.write(&path, format, all.size, &title, &provenance, talk)?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// Events of the path: shaded intervals, and losses by element.

@@ -2,7 +2,7 @@
 
 use super::{DIST, SPAN};
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
-use radio::mobility::Control;
+use radio::mobility::ReselectionControl;
 
 const fn share(key: &'static str, default: &'static str, doc: &'static str) -> Field {
     field(key, Shape::One(Kind::Number(0.0, 1.0)), Need::Default(default), doc)
@@ -47,7 +47,7 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
         ),
         field(
             "control",
-            Shape::One(Kind::Word(Control::NAMES)),
+            Shape::One(Kind::Word(ReselectionControl::NAMES)),
             Need::Default("\"autonomous\""),
             "Control of cell changes, and network assistance (NC0, NC2, NACC).",
         ),

@@ -113,7 +113,7 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
         let (Some(spec), Transport::Linux(linux)) = (ends[end].model(), &ends[1 - end]) else {
             return Err(Apart::NotTcp(end));
         };
-        return match spec.speaks() {
+        return match spec.kernel_protocol() {
             None => Err(Apart::NotTcp(end)),
             Some(protocol) if protocol != linux.protocol => Err(Apart::Protocols),
             Some(_) if linux.ip != Ip::V4 => Err(Apart::Version(1 - end)),

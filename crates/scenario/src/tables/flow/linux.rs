@@ -270,7 +270,7 @@ fn datagram(reader: Reader<'_>, asked: Option<u64>, usual: u32, most: u32, cx: &
 }
 
 /// Reads the kernel settings of a node.
-pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
+pub(crate) fn node_kernel(tree: &Tree, cx: &Cx<'_>) -> Linux {
     let reader = Reader::new(tree, &MACHINE);
     let root = reader.get("root").and_then(|tree| leaf::text(tree).ok());
     Linux { root, ..settings(reader, cx) }

@@ -10,7 +10,7 @@ pub(crate) mod udp;
 
 use self::tcp_options::Tcp;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
@@ -160,7 +160,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
 }
 
 /// Checks that the senders of a flow can share the congestion window of their node.
-fn suits_macroflow(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
+fn suits_macroflow(flow: &Flow, graph: &Graph, place: SourceSpan, cx: &Cx<'_>) {
     for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
         if graph.nodes[node].sending.is_none() {
             continue;
@@ -212,7 +212,7 @@ fn other_paths(
 
 /// Rejects a round trip of zero time, in which windows would be sent and acknowledged for ever at one
 /// instant.
-fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
+fn takes_time(flow: &Flow, graph: &Graph, place: SourceSpan, cx: &Cx<'_>) {
     let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
     // A program's deliveries take time.
     let served = |l: &usize| graph.processes.iter().any(|process| process.links.contains(l));
@@ -292,7 +292,7 @@ fn carrier(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
 
 /// Rejects conflicting options. An option of the profile yields silently to a written one that conflicts
 /// (`sack = "auto"`); a written option is never changed.
-fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
+fn combinations(tcp: &Tcp<'_>, place: SourceSpan, cx: &Cx<'_>) {
     let config = &tcp.config;
     let at = |key: &str| tcp.place(key).unwrap_or(place);
     if config.recovery_wants_sack() && config.sack == Sack::Off {
@@ -411,7 +411,7 @@ fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
     }
 }
 
-fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic {
+fn with(diagnostic: Diagnostic, place: Option<SourceSpan>, label: &str) -> Diagnostic {
     match place {
         Some(place) => diagnostic.also(place, label),
         None => diagnostic,

@@ -4,7 +4,7 @@
 //! keys: `rto = { min = "1 s" }` is `rto.min`.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::{Table, Tree, Value};
@@ -45,7 +45,7 @@ pub(crate) struct Tcp<'t> {
 
 impl<'t> Tcp<'t> {
     /// Span of an option, if written.
-    pub(crate) fn place(&self, key: &str) -> Option<Place> {
+    pub(crate) fn place(&self, key: &str) -> Option<SourceSpan> {
         self.written.iter().find(|w| w.key == key).map(|w| w.tree.place)
     }
 }
@@ -142,7 +142,7 @@ fn flatten<'t>(
     prefix: &str,
     depth: usize,
     out: &mut Vec<Written<'t>>,
-    unknown: &mut Vec<(String, Place)>,
+    unknown: &mut Vec<(String, SourceSpan)>,
 ) {
     for entry in &table.entries {
         let key = format!("{prefix}{}", entry.key);
@@ -159,7 +159,7 @@ fn flatten<'t>(
     }
 }
 
-fn unknown(key: &str, place: Place) -> Diagnostic {
+fn unknown(key: &str, place: SourceSpan) -> Diagnostic {
     let shown: String = key.chars().take(60).collect();
     let inside = |k: &'static str| k.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
     if is_group(key) {

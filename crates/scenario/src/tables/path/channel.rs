@@ -5,7 +5,7 @@
 
 use super::queue::capacity;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
@@ -305,7 +305,7 @@ fn arq(r: Reader<'_>, cx: &Cx<'_>) -> Option<Arq> {
 
 /// Seawind's rule for buffer sizes: the window must hold all frames sent before the first acknowledgement, or
 /// the link idles.
-fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: Place, cx: &Cx<'_>) {
+fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: SourceSpan, cx: &Cx<'_>) {
     let (Some(arq), Some(payload)) = (&channel.arq, channel.framing.payload) else { return };
     let Some(LinkRate::Constant(rate)) = rate else { return };
     let (Some(window), true) = (arq.window, arq.feedback.mean().is_finite()) else { return };

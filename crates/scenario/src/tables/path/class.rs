@@ -10,7 +10,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
-use crate::model::channel::{Class, Kind as Carries, Shaping};
+use crate::model::channel::{Class, PacketKind as Carries, Shaping};
 
 const NAME_LIST: Shape = Shape::One(Kind::Name);
 

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
-use crate::model::channel::{Chance, Error, ErrorKind, ErrorMode};
+use crate::model::channel::{Error, ErrorKind, ErrorMode, ErrorRate};
 use crate::model::share::Part;
 use base::dist::Dist;
 
@@ -135,7 +135,7 @@ pub(crate) fn of_state(reader: Reader<'_>, cx: &Cx<'_>) -> Option<(ErrorKind, Er
     let mode = mode(reader, cx);
     let kind = match reader.get("probability") {
         Some(_) => match reader.dist("probability", cx)? {
-            Dist::Constant(p) => ErrorKind::Steady(Chance::Frame(p)),
+            Dist::Constant(p) => ErrorKind::Steady(ErrorRate::Frame(p)),
             drawn => ErrorKind::Drawn(drawn),
         },
         None => kind(reader, cx)?,
@@ -180,16 +180,16 @@ fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
 fn with_shares(reader: Reader<'_>, drawing: &mut Drawing<'_, '_>) -> Option<ErrorKind> {
     if reader.get("probability").is_some() {
         let p = drawing.read(reader, "probability", Part::Probability)?;
-        return Some(ErrorKind::Steady(Chance::Frame(p)));
+        return Some(ErrorKind::Steady(ErrorRate::Frame(p)));
     }
     if reader.get("bit-probability").is_some() {
         let p = drawing.read(reader, "bit-probability", Part::Probability)?;
-        return Some(ErrorKind::Steady(Chance::Bit(p)));
+        return Some(ErrorKind::Steady(ErrorRate::Bit(p)));
     }
     let [entry] = reader.get("two-state")?.table()?.entries.as_slice() else { return None };
     let chance = |drawing: &mut Drawing<'_, '_>, r: Reader<'_>, key: &str, part: Part| {
         let p = drawing.read(r, key, part)?;
-        Some(if r.word("of")? == "bit" { Chance::Bit(p) } else { Chance::Frame(p) })
+        Some(if r.word("of")? == "bit" { ErrorRate::Bit(p) } else { ErrorRate::Frame(p) })
     };
     if entry.key == "per-frame" {
         let r = Reader::new(&entry.tree, &PER_FRAME);
