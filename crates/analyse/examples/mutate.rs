@@ -10,6 +10,7 @@
 mod common;
 
 use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, story};
+use base::Span;
 use base::truth::Cause;
 use common::changes::{CHANGES, Changed, headline};
 use common::meeting::{Truths, truths};
@@ -145,7 +146,10 @@ fn facts(flows: &[Flow], packets: &[Changed]) -> BTreeMap<usize, (Need, Reason)>
             for r in &way.retransmissions {
                 let wire = way.origin.wrapping_add(r.seq as u32);
                 let same = |c: &&Changed| {
-                    c.1.t == r.t && c.1.from() == from && c.1.payload > 0 && c.1.head.seq == wire
+                    c.1.t == r.t
+                        && c.1.from() == from
+                        && c.1.payload > 0
+                        && wire.wrapping_sub(c.1.head.seq) < c.1.payload
                 };
                 if let Some((at, _)) = packets.iter().find(same) {
                     out.insert(*at, (r.need, r.reason));
@@ -180,13 +184,17 @@ fn meet(
             for r in &way.retransmissions {
                 let wire = way.origin.wrapping_add(r.seq as u32);
                 let same = |c: &&Changed| {
-                    c.1.t == r.t && c.1.payload > 0 && c.1.source == of.sender && c.1.head.seq == wire
+                    let within = wire.wrapping_sub(c.1.head.seq) < c.1.payload;
+                    c.1.t == r.t && c.1.payload > 0 && c.1.source == of.sender && within
                 };
                 let Some((at, _)) = changed.iter().find(same) else { continue };
                 let packet = &seen[*at];
                 let Some(sent) = here.get(&(packet.id, packet.head.seq)) else { continue };
-                let seq = u64::from(packet.head.seq.wrapping_sub(of.first));
-                let truth = of.truths.iter().find(|t| t.t == sent.t && t.seq == seq);
+                let seq = u64::from(wire.wrapping_sub(of.first));
+                // Segments of a merged frame were sent up to 5 ms after its first.
+                let merged = if wire == packet.head.seq { Span::ZERO } else { Span::from_millis(6) };
+                let truth =
+                    of.truths.iter().find(|t| t.seq == seq && t.t >= sent.t && t.t.since(sent.t) <= merged);
                 out.seen += 1;
                 let told = r.need != Need::Unknown;
                 out.judged += u64::from(told);

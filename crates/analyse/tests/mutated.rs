@@ -134,7 +134,8 @@ fn contradicted(all: &[Observation], changed: &[Changed]) -> Vec<(usize, Need)> 
                 for r in &way.retransmissions {
                     let wire = way.origin.wrapping_add(r.seq as u32);
                     let same = |o: &Observation| {
-                        o.t == r.t && o.from() == from && o.payload > 0 && o.head.seq == wire
+                        let within = wire.wrapping_sub(o.head.seq) < o.payload;
+                        o.t == r.t && o.from() == from && o.payload > 0 && within
                     };
                     let at = packets.iter().find(|c| same(&c.1)).expect("it was captured").0;
                     out.insert(at, r.need);

@@ -156,3 +156,32 @@ fn what_was_reported_was_answered() {
     let flow = trace.analysed();
     assert_eq!(kinds(&flow)[0], Kind::Genuine, "{:?}", flow.ways[0].timeouts);
 }
+
+/// A frame that the sender's card divides: one of its four segments is lost, and SACK blocks report the others. The
+/// retransmission of that segment is needed; those of both segments of a frame are judged one by one.
+#[test]
+fn segments_of_a_merged_frame_are_judged_one_by_one() {
+    let (mut trace, t) = Trace::opened(10);
+    trace.arrive(t, 10, 4, 100);
+    trace.arrive(t, 14, 4, 104);
+    // Segments 11, 14 and 15 are lost.
+    trace.answer(t + TRIP, 11, &[]);
+    trace.answer(t + TRIP + 1, 11, &[(12, 13)]);
+    trace.answer(t + TRIP + 2, 11, &[(12, 14)]);
+    trace.answer(t + TRIP + 3, 11, &[(16, 17), (12, 14)]);
+    trace.answer(t + TRIP + 4, 11, &[(16, 18), (12, 14)]);
+    trace.send(t + TRIP + 4, 11);
+    // Both holes in one frame.
+    trace.arrive(t + TRIP + 5, 14, 2, 109);
+    trace.answer(t + 2 * TRIP + 4, 14, &[(16, 18)]);
+    trace.answer(t + 2 * TRIP + 5, 15, &[(16, 18)]);
+    trace.answer(t + 2 * TRIP + 6, 18, &[]);
+    trace.send(t + 2 * TRIP + 7, 18);
+    trace.answer(t + 3 * TRIP + 7, 19, &[]);
+    let flow = trace.analysed();
+    let way = &flow.ways[0];
+    assert_eq!((way.data_packets, way.data_segments), (10 + 2 + 1 + 1 + 1, 10 + 8 + 1 + 2 + 1));
+    assert_eq!(way.options.longest, SEGMENT);
+    let found: Vec<_> = way.retransmissions.iter().map(|r| (r.seq / u64::from(SEGMENT), r.need)).collect();
+    assert_eq!(found, [(11, Need::Needed), (14, Need::Needed), (15, Need::Needed)]);
+}

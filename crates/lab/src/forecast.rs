@@ -13,6 +13,7 @@ use path::Network;
 use scenario::build::World;
 use scenario::model::{App, Model};
 use scenario::{Cost, Scenario};
+use std::cell::Cell;
 
 /// Wake-ups of all pilots together; they take some tenths of a second in a release build.
 const BUDGET: u64 = 1_500_000;
@@ -130,9 +131,33 @@ struct Reading {
     resident: f64,
 }
 
+/// Meters of one pilot, and the processor time from which it counts: that before its cell was built, and the cost of
+/// the readings themselves (a read of resident memory costs as much as hundreds of wake-ups).
+struct Gauge<'a> {
+    model: &'a Model,
+    meters: Meters<'a>,
+    began: Cell<Span>,
+}
+
+impl Gauge<'_> {
+    /// Processor time of the pilot so far, seconds.
+    fn processor(&self) -> f64 {
+        (self.meters.processor)().as_secs_f64() - self.began.get().as_secs_f64()
+    }
+
+    /// Resident memory, bytes; its reading is not charged to the pilot.
+    fn resident(&self) -> f64 {
+        let before = (self.meters.processor)();
+        let bytes = (self.meters.resident)();
+        let cost = (self.meters.processor)() - before;
+        self.began.set(self.began.get() + cost);
+        bytes
+    }
+}
+
 impl Reading {
-    fn of(pilot: (&Model, Meters<'_>, Span), network: &Network) -> Reading {
-        let (model, meters, began) = pilot;
+    fn of(gauge: &Gauge<'_>, network: &Network) -> Reading {
+        let model = gauge.model;
         let counters = network.counters();
         let bulk =
             |(i, _): (usize, _)| network.ledgers().get(2 * i).map_or(0, |ledger| ledger.acknowledged());
@@ -145,8 +170,8 @@ impl Reading {
             wakes: counters.wakes as f64,
             inside: network.packets_inside() as f64,
             progress: flows.map(bulk).sum::<u64>() as f64,
-            processor: since(meters, began),
-            resident: (meters.resident)(),
+            processor: gauge.processor(),
+            resident: gauge.resident(),
         }
     }
 
@@ -170,15 +195,11 @@ impl Reading {
     }
 }
 
-fn since(meters: Meters<'_>, began: Span) -> f64 {
-    (meters.processor)().as_secs_f64() - began.as_secs_f64()
-}
-
 /// Forecast from the first `budget` wake-ups of a repetition, and the wake-ups it took. `began` is the
 /// processor time before its cell was built.
 fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began: Span) -> (Forecast, u64) {
     let mut running = Running::new(model, repetition, Tracer::off(), None);
-    let of = (model, meters, began);
+    let gauge = Gauge { model, meters, began: Cell::new(began) };
     let mut half = None;
     let mut peak = 0;
     let mut spent = |network: &Network| {
@@ -187,19 +208,19 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
             peak = peak.max(network.packets_inside());
         }
         if half.is_none() && wakes >= budget / 2 {
-            half = Some(Reading::of(of, network));
+            half = Some(Reading::of(&gauge, network));
         }
         wakes >= budget
     };
     let worked = running.work(&mut spent);
-    let worked_at = Reading::of(of, &running.world().network);
+    let worked_at = Reading::of(&gauge, &running.world().network);
     let drained = worked && running.drain(&mut spent);
-    let now = Reading::of(of, &running.world().network);
+    let now = Reading::of(&gauge, &running.world().network);
     let half = half.unwrap_or_default();
     let (exact, peak) = (f64::from(u8::from(drained)), peak as f64);
     let (end, then) = if drained {
         drop(running.judge());
-        (worked_at.at, Reading { processor: since(meters, began), ..now })
+        (worked_at.at, Reading { processor: gauge.processor(), ..now })
     } else if worked {
         (worked_at.at, drained_on(worked_at, now))
     } else {

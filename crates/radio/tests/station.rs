@@ -65,7 +65,7 @@ impl Trial {
 
     fn hears(&mut self, link: PcuInterface, octets: Vec<u8>) {
         let (now, message) = (self.network.now(), Message { link, octets });
-        self.network.enter(now, self.station, |station: &mut Station, cx| station.receive(cx, &message));
+        self.network.enter(now, self.station, |station: &mut Station, cx| station.on_message(cx, &message));
     }
 
     /// Lets a block period pass, and hands over what both sides say.

@@ -342,6 +342,14 @@ fn merged(folder: &Path, name: &str) -> Result<Option<Merged>> {
     Merged::new(header, journal, table.into_iter().collect()).map(Some)
 }
 
+/// Repetitions of the table `name` in a run's folder, finished or not, in the memory of some repetitions.
+///
+/// # Errors
+/// [`Error::Empty`] without such a table; other errors of [`read`].
+pub fn repetitions(path: &Path, name: &str) -> Result<Merged> {
+    merged(path, name)?.ok_or_else(|| Error::Empty { path: path.to_owned() })
+}
+
 /// File name of the journal of a table.
 fn journal_of(name: &str) -> String {
     format!("{name}.journal")

@@ -45,6 +45,7 @@ pub use self::error::{Error, Result};
 pub use self::folder::RunFolder;
 pub use self::grid::Grid;
 pub use self::journal::Journal;
+pub use self::merged::Merged;
 pub use self::parquet::Table;
 pub use self::row::{Cell, Column, Combine, Header, Row};
 pub use self::stats::Summary;

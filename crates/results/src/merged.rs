@@ -25,8 +25,10 @@ struct Stretch {
     end: u64,
 }
 
-/// Merged rows of several sources, by repetition.
-pub(crate) struct Merged {
+/// Rows of a run's journal and table by repetition, in the table's order.
+///
+/// [`folder::repetitions`](crate::folder::repetitions) opens one.
+pub struct Merged {
     header: Header,
     journal: Option<Reader<BufReader<File>>>,
     /// Runs not yet open; the next one is last.
@@ -74,15 +76,16 @@ impl Merged {
     }
 
     /// The run's header.
-    pub(crate) fn header(&self) -> &Header {
+    pub fn header(&self) -> &Header {
         &self.header
     }
 
     /// Appends the rows of the next repetition to `rows`, each key once; false at the end.
     ///
+    /// # Errors
     /// [`Conflict`](crate::Error::Conflict) if sources disagree about a repetition,
     /// [`Row`](crate::Error::Row) for a row that does not fit the header, and errors of reading.
-    pub(crate) fn next(&mut self, rows: &mut Vec<Row>) -> Result<bool> {
+    pub fn next(&mut self, rows: &mut Vec<Row>) -> Result<bool> {
         while let Some(&stretch) = self.waiting.last()
             && self.next.peek().is_none_or(|Reverse((key, _))| stretch.first <= *key)
         {

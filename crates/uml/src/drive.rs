@@ -186,7 +186,7 @@ impl Driver {
                 if let Some(message) = words::said(&word) {
                     pcu::keep(capture, i, at, &message);
                     let station = posts[i].door;
-                    network.enter(at, station, |station: &mut Station, cx| station.receive(cx, &message));
+                    network.enter(at, station, |station: &mut Station, cx| station.on_message(cx, &message));
                 }
                 continue;
             }

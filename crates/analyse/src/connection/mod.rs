@@ -171,6 +171,8 @@ impl Connection {
                 .iter_mut()
                 .for_each(|way| (way.judge.may_report, way.judge.without_sack) = (sack, !sack));
         }
+        let mss = self.opening.iter().flatten().filter_map(|opening| opening.mss).min();
+        self.ways.iter_mut().for_each(|way| way.mss = mss);
         // The first data find the path empty.
         self.ways.iter_mut().for_each(|way| way.rtt.empty_path = true);
         if !again {

@@ -9,16 +9,18 @@ mod outcome;
 pub(crate) mod parts;
 mod paws;
 mod reconcile;
+mod segments;
 
 use self::baseline::Baseline;
 use self::parts::{AckArrivals, ControlSegments, Dupacks, Expiry, OfferedWindow, Peer};
 use self::paws::PawsSuspects;
+use self::segments::{SHORT, WHOLE, segments};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
 use crate::facts::ip_id::IpIdSequence;
 use crate::facts::ranges::Ranges;
 use crate::facts::reason::{AwayFromSender, Phase, ReactionTime, Reason, ResendContext};
 use crate::facts::rtt::{self, Rtt};
-use crate::findings::flow::{FlowDirection, Retransmission, Transmission};
+use crate::findings::flow::{FlowDirection, Retransmission};
 use crate::findings::join::Sighting;
 use crate::findings::profile::ProfileFacts;
 use crate::hypotheses::hmm::SentPacket;
@@ -63,6 +65,10 @@ pub(crate) struct Direction {
     own: IpIdSequence,
     /// Further identifications that belong to the last packet, if offload merged several segments into it.
     together: u64,
+    /// Smaller MSS of the handshake's two, bytes.
+    pub(crate) mss: Option<u16>,
+    /// Longest payload of one Ethernet frame.
+    ordinary: u32,
     /// Retransmission timer.
     pub(crate) timer: Expiry,
     /// Duplicate acknowledgements.
@@ -97,9 +103,6 @@ const UNSEEN: u64 = 1 << 20;
 const SIGNS_LAST: Span = Span::from_secs(1);
 /// Sequence numbers further than this from the expected one are not part of the connection.
 const FAR: u64 = 1 << 30;
-/// A payload above `WHOLE` was merged by offload from segments of at least about `SHORT` bytes.
-const WHOLE: u32 = 1500;
-const SHORT: u32 = 500;
 
 /// Whether `a` was sent before `b`, by identifications if the sender `counts`, or by timestamps.
 fn sent_before(a: &Copy, b: &Copy, counts: bool) -> Option<bool> {
@@ -257,7 +260,9 @@ impl Direction {
         }
         self.way.data_packets += 1;
         self.way.data_bytes += u64::from(o.payload);
-        self.way.options.longest = self.way.options.longest.max(o.payload);
+        let size = self.wire_segment(o);
+        self.way.data_segments += size.map_or(1, |size| u64::from(o.payload.div_ceil(size)));
+        self.way.options.longest = self.way.options.longest.max(size.unwrap_or(o.payload));
         self.way.data_span = Some((self.way.data_span.map_or(t, |s| s.0), t));
         self.judge.stamped |= o.head.timestamps.is_some();
         if seq <= self.base {
@@ -272,7 +277,6 @@ impl Direction {
         }
         self.overruns(t, end);
         self.gap_of_capture(t, seq, behind);
-        let flight = self.max.max(end) - self.una.min(self.max);
         let copy = Copy {
             serial: 0,
             seq,
@@ -280,44 +284,32 @@ impl Direction {
             t,
             stamp: o.head.timestamps.map(|ts| ts.0),
             id: o.id,
-            flight,
+            flight: 0,
             fate: Fate::Open,
         };
-        let seen = self.note_age(&copy);
-        let again = if seq >= self.max || behind {
+        if seq >= self.max || behind {
             if seq > self.max {
                 let gap = (self.max, seq);
                 self.missing.add(gap.0, gap.1);
                 self.way.missing_bytes += gap.1 - gap.0;
             }
+            self.note_age(&copy);
             self.paused(t, None, lost || seq > self.max);
-            self.copies.push(copy, false);
             self.limited_transmit();
             self.reacts.see(rtt::age(t, self.acks.heard));
             if let Some((let_out, apart)) = self.acks.lets_out.take() {
                 self.place.reaction(t.since(let_out), apart);
             }
-            None
-        } else {
-            self.trouble(self.peer.numbers.place());
-            self.resent(copy, seen)
-        };
-        if end >= self.max {
-            self.newest = Some(copy);
         }
-        self.max = self.max.max(end);
-        let result = again.map(|at| (at as usize, self.una));
-        self.replay.sent(SentPacket { seq, end, t, stamp: copy.stamp, result }, self.max);
+        for segment in segments(copy, size) {
+            self.on_segment(segment, behind);
+        }
         if self.first_flight_open {
             self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
         }
         self.window.full =
             self.window.edge.is_some_and(|edge| edge < self.max + u64::from(self.way.options.longest));
         self.last_sent = Some(t);
-        if self.keep.is_some_and(|k| k.points) {
-            let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
-            self.way.transmissions.push(point);
-        }
     }
 
     /// Detects packets missing from the capture: near the sender a sequence gap, or data that were
@@ -354,7 +346,9 @@ impl Direction {
     /// A segment first captured shortly after its ACK.
     fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
         let upto = end.min(self.max);
-        if self.acks.unseen.is_empty()
+        // After a second host answered the SYN, acknowledged bytes may lie beyond the data.
+        if seq >= upto
+            || self.acks.unseen.is_empty()
             || rtt::age(t, self.acks.ahead) > BEHIND
             || !self.acks.unseen.holds(seq, upto)
         {

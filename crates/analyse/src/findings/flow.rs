@@ -74,6 +74,8 @@ pub struct FlowDirection {
     pub bytes: u64,
     /// Packets with data.
     pub data_packets: u64,
+    /// Wire segments of these packets: more, where offload merged several into one captured frame.
+    pub data_segments: u64,
     /// Payload bytes, retransmissions included.
     pub data_bytes: u64,
     /// Payload bytes acknowledged; without ACKs in the capture, distinct bytes sent.

@@ -22,6 +22,10 @@ pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<O
     let mut segments: BTreeMap<u64, (Segment, u16)> = BTreeMap::new();
     let largest = sightings.iter().filter_map(|s| s.sent).map(|s| s.window).max().unwrap_or(0);
     let shift = (0..14).find(|s| largest >> s <= 0xffff).unwrap_or(14);
+    // The option offers what a segment holds without options (RFC 6691).
+    let sent = || sightings.iter().filter(|s| s.packet.flow == FlowId(flow)).filter_map(|s| s.sent);
+    let options = if sent().any(|s| s.timestamps.is_some()) { 12 } else { 0 };
+    let mss = sent().map(|s| s.len).max().unwrap_or(0).max(64) + options;
     let mut out = Vec::new();
     // Each end numbers its packets, as the captures of a run do and as Linux does for each socket.
     let mut numbers = [0u16; 2];
@@ -34,13 +38,13 @@ pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<O
         if s.source.0 == at
             && let Some((segment, number)) = segments.get(&s.packet.id)
         {
-            out.push(Observation { id: Some(*number), ..observation(s, segment, shift, sack) });
+            out.push(Observation { id: Some(*number), ..observation(s, segment, (mss as u16, shift), sack) });
         }
     }
     out
 }
 
-fn observation(s: &Sighting, segment: &Segment, shift: u8, sack: bool) -> Observation {
+fn observation(s: &Sighting, segment: &Segment, (mss, shift): (u16, u8), sack: bool) -> Observation {
     let from = usize::from(s.packet.flags.has(Flags::REPLY));
     let to = 1 - from;
     let seq = |side: usize, offset: u64| FIRST[side].wrapping_add(offset as u32);
@@ -67,7 +71,7 @@ fn observation(s: &Sighting, segment: &Segment, shift: u8, sack: bool) -> Observ
         ..TcpHead::default()
     };
     if segment.syn {
-        (head.mss, head.scale, head.permits_sack) = (Some(1448), Some(shift), sack);
+        (head.mss, head.scale, head.permits_sack) = (Some(mss), Some(shift), sack);
     }
     for block in segment.sack.as_slice() {
         head.sack[usize::from(head.sacks)] = (seq(to, block.left), seq(to, block.right));

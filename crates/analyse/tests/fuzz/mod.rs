@@ -102,7 +102,7 @@ pub fn observations(input: &[u8]) {
     for flow in &flows {
         for way in &flow.ways {
             assert!(way.retransmissions.len() <= 64 && way.faults.len() <= 64 && way.idles.len() <= 64);
-            assert!(way.data_packets <= way.packets);
+            assert!(way.data_packets <= way.packets && way.data_packets <= way.data_segments);
             let judged = [Need::Needed, Need::Unneeded, Need::Unknown].map(|n| way.count(n));
             assert_eq!(judged.iter().sum::<u64>(), way.retransmissions.len() as u64);
             assert!(way.retransmissions.iter().all(|r| r.seq < r.end));

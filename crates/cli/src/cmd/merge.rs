@@ -1,23 +1,24 @@
 //! `williwaw merge`: shards of a sweep become the run folder of the whole.
 //!
+//! Shards are read by repetition, so that memory does not grow with them, except by the tables that summaries need.
 //! The tables of the merged folder (flows; users, cells, timeslots, seconds and radio blocks of networks) have the bytes
 //! of those that one unsharded run writes.
 
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{ExitStatus, Failure};
+use crate::console::exit::{End, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
 use crate::player::captures::Wanted;
-use lab::part::Shard;
+use lab::part::{Part, Shard};
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
 use results::source::Source;
-use results::{Header, Row, folder};
+use results::{Header, Merged, Row, folder};
 use scenario::metric::Metric;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ struct Folder {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;
@@ -69,8 +70,15 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let input = record.input(&first.path, &[])?;
     let given = (record.seed != input.scenario.first().run.seed).then_some(record.seed);
     let sweep = Sweep::of(&input.scenario, Some(record.repetitions), given, VERSION)?;
-    let rows = rows(&shards, &sweep)?;
-    let beside = sweep.tables.as_ref().map(|tables| beside(&shards, &sweep, tables)).transpose()?;
+    for shard in &shards {
+        complete(shard, &sweep)?;
+    }
+    let tables = sweep.tables.as_ref().map_or_else(Vec::new, wanted);
+    for shard in &shards {
+        for (name, header) in &tables {
+            table_of(shard, name, header)?;
+        }
+    }
     let plan = Plan {
         repetitions: record.repetitions,
         seed: record.seed,
@@ -86,22 +94,31 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         choice,
         input,
     };
-    let kept = RunStore::open(&plan)?;
-    let path = kept.as_ref().map(|kept| kept.folder.path().to_owned());
-    if let Some(mut kept) = kept {
-        kept.record.started.clone_from(&record.started);
-        kept.folder.start(&sweep.header)?;
-        for (name, header, rows) in beside.iter().flatten() {
-            kept.folder.append_table(name, header, rows)?;
+    let Some(mut kept) = RunStore::open(&plan)? else {
+        return Err(Failure::usage("the merged results have no folder", "give one with --out"));
+    };
+    let path = kept.folder.path().to_owned();
+    kept.record.started.clone_from(&record.started);
+    kept.folder.start(&sweep.header)?;
+    for shard in &shards {
+        for (name, header) in &tables {
+            let found = table_of(shard, name, header)?;
+            each_repetition(found, shard, &sweep, &mut |rows| {
+                if let Some(tables) = &sweep.tables {
+                    tables.keep(name, rows);
+                }
+                Ok(kept.folder.append_table(name, header, rows)?)
+            })?;
         }
-        kept.folder.append(&rows)?;
-        kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
+        let found = folder::repetitions(&shard.path, "flows")?;
+        each_repetition(found, shard, &sweep, &mut |rows| Ok(kept.folder.append(rows)?))?;
     }
+    let table = kept.close(true, shards.iter().map(|shard| shard.record.seconds).sum())?;
     let found = RunResults {
         sweep: &sweep,
-        source: Source::Rows(&sweep.header, &rows),
+        source: Source::Table(&table),
         complete: true,
-        path: path.as_deref(),
+        path: Some(&path),
         plan: &plan,
         verb: "run",
         more: Vec::new(),
@@ -109,14 +126,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         drawn: None,
     };
     let end = found.show(talk)?;
-    if let Some(path) = &path {
-        let seconds = watch.seconds();
-        talk.note(&format!(
-            "{} shards merged in {seconds:.2} s; results in {}",
-            shards.len(),
-            path.display()
-        ));
-    }
+    let seconds = watch.seconds();
+    talk.note(&format!("{} shards merged in {seconds:.2} s; results in {}", shards.len(), path.display()));
     Ok(end)
 }
 
@@ -191,73 +202,81 @@ fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
     ))
 }
 
-/// A table of the whole sweep: its name, header and rows.
-type Whole<'a> = (&'static str, &'a Header, Vec<Row>);
-
-/// The tables of networks of cells of all shards. Those that summaries need are kept in the sweep.
-fn beside<'a>(shards: &[Folder], sweep: &Sweep, known: &'a Tables) -> Result<Vec<Whole<'a>>, Failure> {
-    let mut all = Vec::new();
-    let all_known = tables::all().into_iter().zip(&known.headers).zip(&known.wanted);
-    for ((table, header), _) in all_known.filter(|(_, wanted)| **wanted) {
-        let mut rows = Vec::new();
-        for shard in shards {
-            let name = shard.path.display();
-            let again = "run the shard again into a new folder";
-            let (found, more) = match folder::read_named(&shard.path, table.name) {
-                Err(results::Error::Empty { .. }) => {
-                    let message = format!("`{name}` has no table `{}.parquet`", table.name);
-                    return Err(Failure::usage(message, again));
-                }
-                other => other?,
-            };
-            if let Some((what, there, here)) = found.difference(header) {
-                let file = format!("{}.parquet", table.name);
-                return Err(Failure::usage(
-                    format!(
-                        "`{file}` in `{name}` is of another run: {what} is {there}, and {here} by its run.json"
-                    ),
-                    again,
-                ));
-            }
-            let (part, cells) = (lab::part::ShardPart::from(shard.shard), sweep.cells.len() as u64);
-            rows.extend(more.into_iter().filter(|row| {
-                row.repetition < u64::from(sweep.repetitions) && part.holds(row.cell, row.repetition, cells)
-            }));
-        }
-        known.keep(table.name, &rows);
-        all.push((table.name, header, rows));
-    }
-    Ok(all)
+/// Names and headers of the tables of networks of cells that the sweep fills.
+fn wanted(known: &Tables) -> Vec<(&'static str, &Header)> {
+    let all = tables::all().into_iter().zip(&known.headers).zip(&known.wanted);
+    all.filter(|(_, wanted)| **wanted).map(|((table, header), _)| (table.name, header)).collect()
 }
 
-/// The rows of all shards, each with every repetition it should hold.
-fn rows(shards: &[Folder], sweep: &Sweep) -> Result<Vec<Row>, Failure> {
-    let mut all = Vec::new();
-    for shard in shards {
-        let (header, mut rows): (Header, Vec<Row>) = folder::read(&shard.path)?;
-        let name = shard.path.display();
-        if let Some((what, there, here)) = header.difference(&sweep.header) {
-            return Err(Failure::usage(
-                format!(
-                    "the results in `{name}` are of another run: {what} is {there}, and {here} by its run.json"
-                ),
-                "run the shard again into a new folder",
-            ));
+/// A table of networks of cells of a shard, which must have this header.
+fn table_of(shard: &Folder, table: &str, header: &Header) -> Result<Merged, Failure> {
+    let name = shard.path.display();
+    let again = "run the shard again into a new folder";
+    let found = match folder::repetitions(&shard.path, table) {
+        Err(results::Error::Empty { .. }) => {
+            return Err(Failure::usage(format!("`{name}` has no table `{table}.parquet`"), again));
         }
-        let part = shard.shard.into();
-        rows.retain(|row| row.repetition < u64::from(sweep.repetitions));
-        let (done, due) = (results::row::finished(&rows).len() as u64, share(sweep, part));
-        if done != due {
-            return Err(Failure::usage(
-                format!("`{name}` holds {done} of the {due} repetitions of shard {}", shard.shard),
-                format!("continue it: williwaw run --resume {name}"),
-            ));
-        }
-        all.append(&mut rows);
+        other => other?,
+    };
+    match found.header().difference(header) {
+        None => Ok(found),
+        Some((what, there, here)) => Err(Failure::usage(
+            format!(
+                "`{table}.parquet` in `{name}` is of another run: {what} is {there}, and {here} by its run.json"
+            ),
+            again,
+        )),
     }
-    Ok(all)
 }
 
-fn share(sweep: &Sweep, part: lab::part::ShardPart) -> u64 {
+/// Checks that a shard is of the sweep and holds every repetition that it should hold.
+fn complete(shard: &Folder, sweep: &Sweep) -> Result<(), Failure> {
+    let name = shard.path.display();
+    let found = folder::repetitions(&shard.path, "flows")?;
+    if let Some((what, there, here)) = found.header().difference(&sweep.header) {
+        return Err(Failure::usage(
+            format!(
+                "the results in `{name}` are of another run: {what} is {there}, and {here} by its run.json"
+            ),
+            "run the shard again into a new folder",
+        ));
+    }
+    let mut done = 0;
+    each_repetition(found, shard, sweep, &mut |_| {
+        done += 1;
+        Ok(())
+    })?;
+    let due = share(sweep, shard.shard.into());
+    if done == due {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("`{name}` holds {done} of the {due} repetitions of shard {}", shard.shard),
+        format!("continue it: williwaw run --resume {name}"),
+    ))
+}
+
+/// Passes the rows of each repetition of a shard's own share to `each`.
+fn each_repetition(
+    mut found: Merged,
+    shard: &Folder,
+    sweep: &Sweep,
+    each: &mut dyn FnMut(&[Row]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (part, cells) = (ShardPart::from(shard.shard), sweep.cells.len() as u64);
+    let mut rows: Vec<Row> = Vec::new();
+    while found.next(&mut rows)? {
+        let own = rows.first().is_some_and(|row| {
+            row.repetition < u64::from(sweep.repetitions) && part.holds(row.cell, row.repetition, cells)
+        });
+        if own {
+            each(&rows)?;
+        }
+        rows.clear();
+    }
+    Ok(())
+}
+
+fn share(sweep: &Sweep, part: ShardPart) -> u64 {
     part.count(sweep.cells.len() as u64 * u64::from(sweep.repetitions))
 }

@@ -12,7 +12,7 @@ const AFTER: Span = Span::from_nanos(1);
 
 impl Station {
     /// Handles a message of the PCU.
-    pub fn receive(&mut self, cx: &mut Cx<'_>, message: &Message) {
+    pub fn on_message(&mut self, cx: &mut Cx<'_>, message: &Message) {
         self.receive(message, cx.now());
         self.settle(cx);
     }

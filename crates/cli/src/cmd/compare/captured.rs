@@ -224,7 +224,7 @@ fn values(flow: &Flow) -> Values {
     let timeouts = |kind: Kind| way.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64;
     let fast = |kind: Kind| way.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64;
     let unknown_timeouts = timeouts(Kind::Unknown) > 0;
-    let sent = way.data_packets as f64;
+    let sent = way.data_segments as f64;
     let unit = f64::from(way.options.longest.max(1));
     let delivered = (way.delivered_bytes as f64 / unit).ceil();
     let value = |metric: Metric| match metric {
