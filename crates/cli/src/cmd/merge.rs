@@ -7,14 +7,14 @@
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
 use crate::player::captures::Wanted;
-use lab::part::{Part, Shard};
+use lab::part::{Shard, ShardPart};
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
 use results::source::Source;
@@ -60,7 +60,7 @@ struct Folder {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;
