@@ -169,7 +169,7 @@ fn mistakes_in_commands_are_said() {
     let command = |more: &str| format!("{hop}[[command]]\nname = \"c\"\nat = \"b\"\nrun = \"true\"\n{more}");
     assert_eq!(check(&command("")).0, Some(0));
     let (code, text) = check(&command("serves = true\n"));
-    assert!(code == Some(2) && text.contains("nothing ends this run"), "{text}");
+    assert!(code == Some(2) && text.contains("so this run never ends"), "{text}");
     let flow = "[[flow]]\nname = \"c\"\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
     let (code, text) = check(&command(flow));
     assert!(code == Some(2) && text.contains("both called `c`"), "{text}");

@@ -103,7 +103,7 @@ fn what_no_kernel_takes_is_refused() {
         ("{ from = \"linux\", to = \"udp\" }", "datagrams of the model have one configuration for both ends"),
         (
             "{ from = \"tcp\", to = { linux = { protocol = \"sctp\" } } }",
-            "a model at the other end speaks TCP",
+            "the model at the other end uses TCP",
         ),
         ("{ from = { linux = { protocol = \"mptcp\" } }, to = \"linux\" }", "speak different protocols"),
         ("{ from = { linux = { ip = 6 } }, to = \"linux\" }", "use different versions of IP"),

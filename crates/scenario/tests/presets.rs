@@ -155,9 +155,9 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     let model = model(&gprs(own), &[]);
     assert!(matches!(&model.bearers[0].kind, BearerKind::Gprs(of) if of.pcu.is_some()));
     for (keys, word) in [
-        ("tbf = { t3192 = \"1 s\" }", "`tbf` beside `pcu`"),
-        ("llc = { mode = \"acknowledged\" }", "`llc.mode` beside `pcu`"),
-        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` beside `pcu`"),
+        ("tbf = { t3192 = \"1 s\" }", "`tbf` has no effect beside `pcu`"),
+        ("llc = { mode = \"acknowledged\" }", "`llc.mode` has no effect beside `pcu`"),
+        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect beside `pcu`"),
         ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "a scheme of EGPRS"),
     ] {
         let error = read(&gprs(keys), &[]).expect_err(keys);
