@@ -116,7 +116,7 @@ fn what_no_kernel_takes_is_refused() {
             "without a place in the header",
         ),
         ("{ from = \"linux\", to = { tcp = { mss = \"1 B\" } } }", "must be from 64 to 65000 bytes"),
-        ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
+        ("{ linux = { mtu = \"10 B\" } }", "an MTU of 10 B is out of range"),
         ("{ linux = { modem = \"0 bit/s\" } }", "a network card cannot have rate 0"),
         ("{ linux = { protocol = \"dccp\", cc = \"bbr\" } }", "DCCP has `ccid` in place of `cc`"),
         ("{ linux = { protocol = \"dccp\", ccid = 4 } }", "4 is too large"),
