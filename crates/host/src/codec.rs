@@ -79,6 +79,19 @@ pub const ADDRESSES: [[IpAddr; 2]; 2] = [
     ],
 ];
 
+/// IPv4 address of an end on another network path, counted from 1: the path is the third byte.
+pub const fn path_address(active: bool, path: u8) -> Ipv4Addr {
+    Ipv4Addr::new(198, 18, path, if active { 1 } else { 2 })
+}
+
+/// Network path of a packet to such an address; 0 for any other packet.
+pub(crate) fn path_of(bytes: &[u8]) -> u8 {
+    match bytes.get(16..20) {
+        Some([198, 18, path, _]) if bytes[0] >> 4 == 4 => *path,
+        _ => 0,
+    }
+}
+
 /// Addresses and initial numbers of a model's end on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodecConfig {

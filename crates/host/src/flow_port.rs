@@ -5,6 +5,7 @@
 //! to record in the ledger the data sent, retransmitted and received on each connection. Between two doors,
 //! packets pass the same elements as in virtual time.
 
+use crate::codec::path_of;
 use crate::deadlines::Deadlines;
 use crate::departures::{Departure, DepartureQueue};
 use crate::host::HostCounters;
@@ -82,6 +83,8 @@ struct TrackedConnection {
 /// Element through which packets of a real stack enter and leave.
 pub struct FlowPort {
     config: FlowPortConfig,
+    /// First flow number of packets on other network paths, and the number of such paths.
+    other_paths: (FlowId, u8),
     ordinals: [u32; 2],
     counters: HostCounters,
     /// In order of first appearance.
@@ -107,6 +110,7 @@ impl FlowPort {
     pub fn new(config: FlowPortConfig) -> Self {
         FlowPort {
             config,
+            other_paths: (config.flow, 0),
             ordinals: [0; 2],
             counters: HostCounters::default(),
             tracked: Vec::new(),
@@ -118,6 +122,14 @@ impl FlowPort {
             departures: DepartureQueue::default(),
             external: ExternalReport::default(),
         }
+    }
+
+    /// Sends packets to addresses of other network paths ([`path_address`](crate::path_address)) by these: `paths` of them,
+    /// with flow numbers from `first` on, by the ports from 1 on.
+    #[must_use]
+    pub fn with_paths(mut self, first: FlowId, paths: u8) -> Self {
+        self.other_paths = (first, paths);
+        self
     }
 
     /// Counters. `expirations` stays 0: timers are not visible from outside.
@@ -346,12 +358,14 @@ impl PacketPort for FlowPort {
         } else if digest.protocol == wire::SCTP {
             self.record_sent_chunks(cx, bytes, ordinal, id);
         }
+        let (first, others) = self.other_paths;
+        let path = path_of(bytes).min(others);
         let packet = Packet {
             id,
             born: cx.now(),
             lives,
             body,
-            flow: self.config.flow,
+            flow: if path == 0 { self.config.flow } else { FlowId(first.0 + u32::from(path) - 1) },
             size: digest.size,
             ordinal,
             source: self.config.node,
@@ -362,7 +376,7 @@ impl PacketPort for FlowPort {
             ecn: digest.ecn,
             unit: 0,
         };
-        cx.forward(Port(0), packet);
+        cx.forward(Port(u16::from(path)), packet);
         Ok(Some(id))
     }
 
@@ -400,7 +414,8 @@ impl Element for FlowPort {
         let corrupt = packet.flags.has(Flags::CORRUPT);
         let data = packet.flags.has(Flags::DATA);
         self.counters.data_received += u64::from(data && !corrupt);
-        if let Some(ledger) = cx.ledger(&packet) {
+        // What came by another network path counts for the flow.
+        if let Some(ledger) = cx.ledger_at(self.ledger() ^ 1) {
             match (data, corrupt) {
                 (true, false) => ledger.received(packet.ordinal),
                 (true, true) => ledger.other_drops += 1,

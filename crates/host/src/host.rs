@@ -105,9 +105,14 @@ impl Host {
     }
     /// Shares the congestion window with the other streams of a macroflow.
     #[must_use]
-    pub fn sending_in(mut self, member: &Membership) -> Self {
+    pub fn sending_in(self, member: &Membership) -> Self {
+        self.sending_in_line(member, 0)
+    }
+    /// Shares it as connection `line` of its owner.
+    pub(crate) fn sending_in_line(mut self, member: &Membership, line: usize) -> Self {
         let mss = self.connection.config().mss;
-        self.connection.join(member.macroflow.open(member.owner, member.weight, mss));
+        let place = (member.owner, u32::try_from(line).unwrap_or(u32::MAX));
+        self.connection.join(member.macroflow.open_line(place, member.weight, mss));
         self.macroflow = Some(member.macroflow.clone());
         self
     }
@@ -226,7 +231,7 @@ impl<E: Endpoint> Host<E> {
     /// Signals the congestion manager if this call has left grants.
     #[cold]
     fn pass_grants(&self, cx: &mut Cx<'_>) {
-        if self.macroflow.as_ref().is_some_and(|macroflow| !macroflow.granted().is_empty()) {
+        if self.macroflow.as_ref().is_some_and(Macroflow::has_grants) {
             cx.signal(GRANTS, Signal::Grant);
         }
     }

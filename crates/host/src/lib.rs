@@ -18,7 +18,7 @@ mod multi_connection;
 mod node_port;
 mod udp;
 
-pub use self::codec::{ADDRESSES, CodecConfig, WireCodec};
+pub use self::codec::{ADDRESSES, CodecConfig, WireCodec, path_address};
 pub use self::deadlines::Deadlines;
 pub use self::departures::Departure;
 pub use self::echo::{EchoClient, EchoServer};

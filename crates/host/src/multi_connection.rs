@@ -122,7 +122,7 @@ impl Template {
             host = host.managed(manager, *flow);
         }
         if let Some(member) = &self.macroflow {
-            host = host.sending_in(member);
+            host = host.sending_in_line(member, number);
         }
         if let Some(codec) = &self.codec {
             host = host.coded(codec, number);
@@ -361,7 +361,7 @@ impl MultiConnectionHost {
     #[cold]
     fn pass_grants(&self, cx: &mut Cx<'_>) {
         let member = self.template.macroflow.as_ref();
-        if member.is_some_and(|member| !member.macroflow.granted().is_empty()) {
+        if member.is_some_and(|member| member.macroflow.has_grants()) {
             cx.signal(GRANTS, Signal::Grant);
         }
     }
@@ -425,9 +425,11 @@ impl Element for MultiConnectionHost {
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if signal == Signal::Grant {
-            for number in 0..self.connections.len() {
-                if self.connections[number].host.connection().is_granted() {
-                    self.with(cx, number, |host, cx| host.push(cx));
+            if let Some(member) = self.template.macroflow.clone() {
+                let mut from = 0;
+                while let Some(number) = member.macroflow.next_granted(member.owner, from) {
+                    self.with(cx, number as usize, |host, cx| host.push(cx));
+                    from = number.saturating_add(1);
                 }
             }
             self.see_to(cx);

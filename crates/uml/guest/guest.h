@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024 };
+enum { CHUNK = 65536, PORT = 9, COMMANDS = 1024, OTHERS = 7 };
 /* The first seconds of every kernel are its boot's: t = 0 of the network is then. */
 #define ORIGIN 2000000000u
 /* How often a full queue of DCCP is looked at, nanoseconds: 5 packets in 2 ms are 20 Mbit/s of 1000 B. */
@@ -36,6 +36,8 @@ struct task {
     char work[16]; /* bulk, lines, datagrams, commands, or pcu */
     int sends, slowly; /* slowly: what comes is read when that is ordered */
     char address[48], address6[48], peer[48], cc[32];
+    char others[OTHERS][48]; /* addresses on other network paths */
+    int n_others;
     int width, mtu, protocol;
     int ccid, payload; /* of DCCP */
     uint64_t start, until, look;

@@ -151,6 +151,8 @@ static void read_task(void)
             task.bytes = strtoll(text, NULL, 10);
         else if (!strcmp(line, "variable") && task.n_variables + 1 < sizeof task.variables / sizeof *task.variables)
             task.variables[task.n_variables++] = strdup(text);
+        else if (!strcmp(line, "other") && task.n_others < OTHERS)
+            text_of(task.others[task.n_others++], sizeof *task.others, text);
         else if (!strcmp(line, "command") && task.n_commands < COMMANDS) {
             struct command *c = &task.commands[task.n_commands++];
             c->start = strtoull(text, &text, 10);
@@ -190,6 +192,19 @@ static void address6(void)
     close(fd);
 }
 
+/* An address of version 4 at a label of the interface, and the width of its network. */
+static void address4(int fd, struct ifreq *r, const char *name, const char *address)
+{
+    struct sockaddr_in *at = (struct sockaddr_in *)&r->ifr_addr;
+    snprintf(r->ifr_name, sizeof r->ifr_name, "%s", name);
+    memset(at, 0, sizeof *at);
+    at->sin_family = AF_INET;
+    inet_pton(AF_INET, address, &at->sin_addr);
+    configure(fd, SIOCSIFADDR, r, "setting the address");
+    at->sin_addr.s_addr = htonl(~0u << (32 - task.width));
+    configure(fd, SIOCSIFNETMASK, r, "setting the width of the network");
+}
+
 static void interface_up(void)
 {
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -202,15 +217,14 @@ static void interface_up(void)
     strcpy(r.ifr_name, "eth0");
     r.ifr_mtu = task.mtu;
     configure(fd, SIOCSIFMTU, &r, "setting the largest packet");
-    struct sockaddr_in *at = (struct sockaddr_in *)&r.ifr_addr;
-    memset(at, 0, sizeof *at);
-    at->sin_family = AF_INET;
-    inet_pton(AF_INET, task.address, &at->sin_addr);
-    configure(fd, SIOCSIFADDR, &r, "setting the address");
-    at->sin_addr.s_addr = htonl(~0u << (32 - task.width));
-    configure(fd, SIOCSIFNETMASK, &r, "setting the width of the network");
+    address4(fd, &r, "eth0", task.address);
     r.ifr_flags = IFF_UP | IFF_NOARP;
     configure(fd, SIOCSIFFLAGS, &r, "bringing eth0 up");
+    for (int i = 0; i < task.n_others; i++) {
+        char label[IFNAMSIZ];
+        snprintf(label, sizeof label, "eth0:%d", i + 1);
+        address4(fd, &r, label, task.others[i]);
+    }
     close(fd);
     if (task.address6[0])
         address6();

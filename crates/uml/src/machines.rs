@@ -78,7 +78,7 @@ pub(crate) fn task(
     let (four, six) = addresses(node, 0);
     let cc = linux.cc.iter().map(|cc| ("net.ipv4.tcp_congestion_control".to_owned(), cc.clone()));
     Ok(Task {
-        card: Card { address: four, width: WIDTH, six: Some(six), mtu: linux.mtu },
+        card: Card { address: four, width: WIDTH, six: Some(six), others: Vec::new(), mtu: linux.mtu },
         sysctl: cc.chain(settings(linux)).collect(),
         until: limit,
         work: Work::Programs(Programs {

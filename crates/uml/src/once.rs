@@ -12,7 +12,7 @@ use crate::task::{Bulk, Card, ConnectionTask, Datagrams, Task, TaskResult, Work}
 use crate::{Error, KernelOutcome, Kernels, Options, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
-use host::{ADDRESSES, ExternalSockets, ExternalUdp, FlowPort};
+use host::{ADDRESSES, ExternalSockets, ExternalUdp, FlowPort, path_address};
 use lab::capture::ports::{Capture, CapturedPort};
 use lab::run::{self, Pending, Run, RunEnd};
 use netns::facts::FlowFacts;
@@ -322,8 +322,9 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     };
     let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
     let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
+    let others = (1..=flow.other_paths.len() as u8).map(|path| path_address(sends, path)).collect();
     Task {
-        card: Card { address, width: 30, six, mtu: linux.mtu },
+        card: Card { address, width: 30, six, others, mtu: linux.mtu },
         sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
         work,

@@ -69,7 +69,7 @@ impl Cell {
             machines::alone("pcu", Program { run: text, start: Time::ZERO, serves: true }, kernels);
         let address = Ipv4Addr::new(198, 18, 0, 1);
         Ok(Task {
-            card: Card { address, width: 30, six: None, mtu: 1500 },
+            card: Card { address, width: 30, six: None, others: Vec::new(), mtu: 1500 },
             sysctl: Vec::new(),
             until: limit,
             work: Work::Pcu(programs),

@@ -33,6 +33,8 @@ pub struct Card {
     pub width: u8,
     /// IPv6 address, prefix length 64; none: IPv4 only.
     pub six: Option<Ipv6Addr>,
+    /// IPv4 addresses on other network paths, with the same prefix length.
+    pub others: Vec<Ipv4Addr>,
     /// MTU, bytes.
     pub mtu: u32,
 }
@@ -159,6 +161,9 @@ impl Task {
         line("width", &self.card.width);
         if let Some(six) = &self.card.six {
             line("address6", six);
+        }
+        for other in &self.card.others {
+            line("other", other);
         }
         line("mtu", &self.card.mtu);
         line("until", &at(self.until));
@@ -325,7 +330,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn task(work: Work) -> Task {
-        let card = Card { address: Ipv4Addr::new(198, 18, 0, 1), width: 30, six: None, mtu: 576 };
+        let card = Card {
+            address: Ipv4Addr::new(198, 18, 0, 1),
+            width: 30,
+            six: None,
+            others: Vec::new(),
+            mtu: 576,
+        };
         let sysctl = vec![("net.ipv4.tcp_rmem".into(), "4096 16384 16384".into())];
         Task { card, sysctl, until: Time::NEVER, work }
     }

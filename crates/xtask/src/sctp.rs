@@ -157,8 +157,8 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<bool, String> {
         [verb, name] if verb == "diff" => {
             let case = all.cases.iter().find(|case| case.name == *name).ok_or("there is no such case")?;
             let kernel = recorded(root, name)?;
-            let model = played(&tree, &all, case, &kernel)?;
-            say(&beside(&kernel, &model));
+            let (model, _) = without_heartbeats(played(&tree, &all, case, &kernel)?);
+            say(&beside(&without_heartbeats(kernel).0, &model));
             Ok(true)
         }
         [verb, rest @ ..] if verb == "record" => {
@@ -225,6 +225,15 @@ fn at_sender(model: &Model) -> Result<Vec<Line>, String> {
     lines(&bytes[..], "server", Some(lab::capture::EPOCH_S as i64 * 1_000_000_000))
 }
 
+/// The lines without heartbeats and their answers, and the number of those: each end draws the times of its heartbeats, by
+/// half of an RTO to either side (RFC 9260 section 8.3), so their place among the packets means nothing.
+fn without_heartbeats(lines: Vec<Line>) -> (Vec<Line>, usize) {
+    let all = lines.len();
+    let rest: Vec<Line> = lines.into_iter().filter(|line| !line.words.starts_with("HEARTBEAT")).collect();
+    let beats = all - rest.len();
+    (rest, beats)
+}
+
 /// Where the packets of a side begin to be compared: its first data.
 fn start(lines: &[Line]) -> usize {
     lines.iter().position(|line| line.words.starts_with("DATA")).unwrap_or(0)
@@ -271,7 +280,12 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
     let (mut whole, mut parted) = (0, String::new());
     for case in &all.cases {
         let kernel = recorded(root, &case.name)?;
-        let model = played(tree, &all, case, &kernel)?;
+        let (model, model_beats) = without_heartbeats(played(tree, &all, case, &kernel)?);
+        let (kernel, kernel_beats) = without_heartbeats(kernel);
+        if kernel_beats != model_beats {
+            let counts = format!("{kernel_beats} of the kernel, {model_beats} of the model");
+            findings.push(format!("{FOLDER}: {}: heartbeats and answers: {counts}", case.name));
+        }
         let counts =
             [&kernel, &model].map(|lines| lines.iter().filter(|l| l.out && l.words.contains("DATA")).count());
         let (at, apart) = first_difference(&kernel, &model);
@@ -326,7 +340,8 @@ model at both, in the same weather. The path has 200 kbit/s and 100 ms each way;
 on over `crates/sctp/agreement/scenario.toml` is in `cases.toml` beside it, with the kernel's packets.
 
 Compared are the packets at the sender's door from the first data on, in both directions and in their order: chunks, transmission
-sequence numbers, gap and duplicate reports, I bits. The table has the largest difference in time up to the first packet that
+sequence numbers, gap and duplicate reports, I bits. Heartbeats and their answers are as many on both sides; their place is not
+compared, because each end draws their times (RFC 9260 section 8.3). The table has the largest difference in time up to the first packet that
 differs. Advertised windows are not compared: the kernel's application writes messages of 64 KiB, which fill its buffer until they
 are whole. Packets of the set-up differ in size, by parameters that the model has not and a larger cookie; so the model starts
 later by what they take. The kernel's receive buffer is large enough, and it does not call a path potentially failed (RFC 7829,
@@ -334,7 +349,7 @@ later by what they take. The kernel's receive buffer is large enough, and it doe
 Its timers count in ticks of 4 ms, and the timer wheel rounds a timeout of up to two seconds up by as much as 32 ms, a longer
 one by as much as 256 ms; such delays add up.
 
-In {whole} of the {count} cases every packet is the same.
+In {whole} of the {count} cases every packet is the same. `cargo run -p xtask -- sctp record` plays the kernels again.
 
 | case | what happens | data: Linux | model | apart | first difference |
 |---|---|---:|---:|---:|---|
@@ -358,5 +373,8 @@ mod tests {
         let more = [line(0.4, true, "DATA 0"), line(0.6, false, "SACK 0"), line(0.6, true, "DATA 1")];
         assert_eq!(first_difference(&kernel, &more).0, Some([3, 2]));
         assert_eq!(read(&text_of(&kernel)).as_deref(), Some(&kernel[..]));
+        let beats = [line(0.5, false, "HEARTBEAT"), line(0.5, true, "HEARTBEAT-ACK")];
+        let late = [&kernel[..], &beats[..]].concat();
+        assert_eq!(without_heartbeats(late), (kernel.to_vec(), 2));
     }
 }

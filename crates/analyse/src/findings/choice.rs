@@ -3,7 +3,8 @@
 //! The rule is section IV of Fu, Atiquzzaman and Ivancic, "Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless
 //! Mobile Environment": Eifel without losses; with losses SCTP where the rate is low and the window large, else Reno with the
 //! bug fix against spurious fast retransmits. The study looked at rates up to 42.8 kbit/s and from 46.8 kbit/s on, and at
-//! windows of 20 and 60 segments; between these nothing is recommended where it matters.
+//! windows of 20 and 60 segments; between these nothing is recommended where it matters, nor outside of its rates, 9.05 kbit/s to
+//! 1.5 Mbit/s.
 
 use super::flow::FlowDirection;
 use crate::verdict::Need;
@@ -11,6 +12,8 @@ use crate::verdict::Need;
 /// Rates up to `LOW_UP_TO` are low, those from `HIGH_FROM` on high, bit/s.
 const LOW_UP_TO: f64 = 42_800.0;
 const HIGH_FROM: f64 = 46_800.0;
+/// Rates of the study, bit/s. A link of 9.05 kbit/s carries 8.4 kbit/s of data in its packets of 576 B.
+const STUDIED: std::ops::RangeInclusive<f64> = 8_400.0..=1_500_000.0;
 /// Windows up to `SMALL_UP_TO` are small, those from `LARGE_FROM` on large, segments.
 const SMALL_UP_TO: f64 = 20.0;
 const LARGE_FROM: f64 = 60.0;
@@ -67,7 +70,11 @@ impl Conditions {
 
     /// Recommended protocol; None outside of the conditions studied, or if the conditions are unknown.
     pub fn recommended(&self) -> Option<Protocol> {
-        if !self.lossy? {
+        let lossy = self.lossy?;
+        if self.rate_bps.is_some_and(|rate| !STUDIED.contains(&rate)) {
+            return None;
+        }
+        if !lossy {
             return Some(Protocol::Eifel);
         }
         let (rate, window) = (self.rate_bps, self.window_segments);
@@ -102,14 +109,21 @@ mod tests {
         }
     }
 
-    /// Between the conditions studied there is no recommendation, unless the other condition decides.
+    /// Between the conditions studied there is no recommendation, unless the other condition decides, and none outside of its rates.
     #[test]
-    fn sc_08_nothing_is_recommended_between_what_was_studied() {
+    fn sc_08_nothing_is_recommended_beside_what_was_studied() {
         assert_eq!(best(Some(true), 44_000.0, 60.0), None);
         assert_eq!(best(Some(true), 20_000.0, 40.0), None);
         assert_eq!(best(Some(true), 44_000.0, 20.0), Some(Protocol::Reno));
         assert_eq!(best(Some(true), 100_000.0, 40.0), Some(Protocol::Reno));
         assert_eq!(best(None, 20_000.0, 60.0), None);
+        for (rate, lossy) in [(5_000.0, true), (5_000.0, false), (20e6, true), (20e6, false)] {
+            assert_eq!(
+                best(Some(lossy), rate, 20.0),
+                None,
+                "{rate} bit/s is outside of the rates of the study"
+            );
+        }
         let unknown = Conditions { lossy: Some(true), rate_bps: None, window_segments: None };
         assert_eq!(unknown.recommended(), None);
     }

@@ -41,9 +41,11 @@ impl Builder<'_> {
             self.by_ledger(None, |config| (config.wire.header >= HEADERS).then(|| of(config)))
         };
         match link.compression {
-            // RFC 2507 section 7.13, 8-bit CID: CID, flags and checksum take 4 B. Segments of equal size in one
-            // direction need no more, by a special case of the flags (as `SPECIAL_D` of RFC 1144 appendix A). An
-            // ACK adds a delta of 3 B, a zero and 16 bits. Changed options are sent in full.
+            // RFC 2507 section 7 (COMPRESSED_TCP), 8-bit CID: CID, flags and checksum take 4 B. The flags I, P, S, A, W
+            // and U have the meaning of RFC 1144, its special cases included: segments of equal size in one
+            // direction need no delta (`SPECIAL_D`, RFC 1144 appendix A). A compressor that leaves the special
+            // cases out (Click's) sends 7 B for them. An ACK adds a delta of 3 B, a zero and 16 bits. Changed
+            // options are sent in full.
             Some(HeaderCompression::Rfc2507) => {
                 sizes(|_| HeaderSizes { whole: HEADERS, data: 4, ack: 7, repeats_whole: true })
             }

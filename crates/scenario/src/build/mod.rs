@@ -286,7 +286,10 @@ impl Builder<'_> {
             Transport::Linux(Linux { stamp, .. }) => {
                 let deadlines = host::Deadlines { stamp: *stamp, ..host::Deadlines::default() };
                 let door = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
-                return self.add(name, host::FlowPort::new(door));
+                let paths = path_numbers(self.model, index);
+                let others = u8::try_from(paths.len()).unwrap_or(u8::MAX);
+                let door = host::FlowPort::new(door).with_paths(FlowId(paths.start as u32), others);
+                return self.add(name, door);
             }
             Transport::Ends(_) => {
                 let deadlines = host::Deadlines::default();

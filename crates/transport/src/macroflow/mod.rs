@@ -25,6 +25,7 @@ use base::{Span, Time};
 use controller::Controller;
 pub use controller::{MacroflowState, Query};
 use scheduler::Scheduler;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a loss was detected (`lossmode`).
@@ -66,16 +67,18 @@ pub struct Thresholds {
     pub rtt_up: f64,
 }
 
+/// Number of the element that holds a stream, and of the line in that element.
+type Place = (u16, u32);
+
 #[derive(Debug)]
 struct Member {
-    /// Number of the element that holds the stream.
-    owner: u16,
+    /// Element that holds the stream, and the line in it.
+    place: Place,
     mtu: u64,
     /// Bytes outstanding.
     outstanding: u64,
     /// Grants not used yet.
     grants: u32,
-    open: bool,
     thresholds: Option<(Thresholds, Option<Query>)>,
 }
 
@@ -83,7 +86,12 @@ struct Member {
 struct Inner {
     controller: Controller,
     scheduler: Scheduler,
-    members: Vec<Member>,
+    /// Open streams by number; numbers are not used again.
+    members: BTreeMap<u64, Member>,
+    /// Number of the next stream.
+    next: u64,
+    /// Grants not used yet, by place; places without grants are not listed.
+    granted: BTreeMap<Place, u32>,
     /// Bytes granted and not sent yet.
     reserved: u64,
 }
@@ -92,21 +100,33 @@ impl Inner {
     /// Grants single packets to waiting streams while the window has room.
     fn schedule(&mut self) {
         while let Some(next) = self.scheduler.first() {
-            let mtu = self.members[next].mtu;
+            let Some(member) = self.members.get_mut(&next) else { return };
             let used = self.controller.outstanding() + self.reserved;
             // A window smaller than a packet admits one packet.
-            if used > 0 && (used + mtu) as f64 > self.controller.window() {
+            if used > 0 && (used + member.mtu) as f64 > self.controller.window() {
                 return;
             }
             self.scheduler.serve(next);
-            self.members[next].grants += 1;
-            self.reserved += mtu;
+            member.grants += 1;
+            self.reserved += member.mtu;
+            *self.granted.entry(member.place).or_default() += 1;
         }
     }
 
-    fn release(&mut self, stream: usize) {
-        let member = &mut self.members[stream];
-        self.reserved -= member.mtu * u64::from(std::mem::take(&mut member.grants));
+    /// Takes up to `most` grants from a stream; returns their number.
+    fn take_grants(&mut self, stream: u64, most: u32) -> u32 {
+        let Some(member) = self.members.get_mut(&stream) else { return 0 };
+        let taken = member.grants.min(most);
+        if taken > 0 {
+            member.grants -= taken;
+            self.reserved -= member.mtu * u64::from(taken);
+            let left = self.granted.entry(member.place).or_default();
+            *left -= taken;
+            if *left == 0 {
+                self.granted.remove(&member.place);
+            }
+        }
+        taken
     }
 }
 
@@ -120,7 +140,9 @@ impl Macroflow {
         Macroflow(Arc::new(Mutex::new(Inner {
             controller: Controller::new(initial_window),
             scheduler: Scheduler::default(),
-            members: Vec::new(),
+            members: BTreeMap::new(),
+            next: 0,
+            granted: BTreeMap::new(),
             reserved: 0,
         })))
     }
@@ -131,25 +153,43 @@ impl Macroflow {
 
     /// Adds a stream with packets of `mtu` bytes of payload. `owner`: number of the element that holds it, returned by [`Self::granted`].
     pub fn open(&self, owner: u16, weight: u32, mtu: u32) -> Stream {
+        self.open_line((owner, 0), weight, mtu)
+    }
+
+    /// Adds a stream as [`Self::open`] does. `place`: number of the element that holds it, and that of the stream in
+    /// this element, returned by [`Self::next_granted`].
+    pub fn open_line(&self, place: (u16, u32), weight: u32, mtu: u32) -> Stream {
         let mut inner = self.inner();
         let mtu = u64::from(mtu.max(1));
-        inner.members.push(Member { owner, mtu, outstanding: 0, grants: 0, open: true, thresholds: None });
-        inner.scheduler.add(weight);
-        Stream { macroflow: self.clone(), number: inner.members.len() - 1, weight }
+        let number = inner.next;
+        inner.next += 1;
+        inner.members.insert(number, Member { place, mtu, outstanding: 0, grants: 0, thresholds: None });
+        inner.scheduler.add(number, weight);
+        Stream { macroflow: self.clone(), number, place, mtu, weight }
     }
 
     /// Owners of streams with grants, ascending, each once.
     pub fn granted(&self) -> Vec<u16> {
-        let inner = self.inner();
-        let mut owners: Vec<u16> = inner.members.iter().filter(|m| m.grants > 0).map(|m| m.owner).collect();
-        owners.sort_unstable();
+        let mut owners: Vec<u16> = self.inner().granted.keys().map(|(owner, _)| *owner).collect();
         owners.dedup();
         owners
     }
 
+    /// The first line of an owner, from `line` on, that has a grant.
+    pub fn next_granted(&self, owner: u16, line: u32) -> Option<u32> {
+        self.inner().granted.range((owner, line)..=(owner, u32::MAX)).next().map(|((_, line), _)| *line)
+    }
+
+    /// Whether a stream has a grant.
+    pub fn has_grants(&self) -> bool {
+        !self.inner().granted.is_empty()
+    }
+
     /// Whether a stream of another owner has a grant.
     pub fn calls_others(&self, owner: u16) -> bool {
-        self.inner().members.iter().any(|m| m.grants > 0 && m.owner != owner)
+        let granted = &self.inner().granted;
+        let ends = [granted.first_key_value(), granted.last_key_value()];
+        ends.into_iter().flatten().any(|((of, _), _)| *of != owner)
     }
 
     /// Congestion state.
@@ -158,29 +198,30 @@ impl Macroflow {
     }
 }
 
-/// A stream of a macroflow.
+/// A stream of a macroflow. Once closed it asks for nothing, has no grants and reports nothing.
 #[derive(Clone, Debug)]
 pub struct Stream {
     macroflow: Macroflow,
-    number: usize,
+    number: u64,
+    place: Place,
+    mtu: u64,
     weight: u32,
 }
 
 impl Stream {
-    fn with<R>(&self, act: impl FnOnce(&mut Inner, usize) -> R) -> R {
+    fn with<R>(&self, act: impl FnOnce(&mut Inner, u64) -> R) -> R {
         act(&mut self.macroflow.inner(), self.number)
     }
 
     /// Payload of a full packet, bytes.
     pub fn mtu(&self) -> u64 {
-        self.with(|inner, n| inner.members[n].mtu)
+        self.mtu
     }
 
     /// Asks for the right to send `packets` packets, in place of earlier requests; 0 takes them back.
     pub fn request(&self, now: Time, packets: u32) {
         self.with(|inner, n| {
-            let member = &inner.members[n];
-            if member.open {
+            if let Some(member) = inner.members.get(&n) {
                 let more = packets.saturating_sub(member.grants);
                 inner.controller.wake(now, inner.reserved);
                 inner.scheduler.wait(n, more);
@@ -191,35 +232,29 @@ impl Stream {
 
     /// Takes a grant for one packet, if there is one.
     pub fn take_grant(&self) -> bool {
-        self.with(|inner, n| {
-            let member = &mut inner.members[n];
-            let has = member.grants > 0;
-            if has {
-                member.grants -= 1;
-                inner.reserved -= member.mtu;
-            }
-            has
-        })
+        self.with(|inner, n| inner.take_grants(n, 1) > 0)
     }
 
     /// Whether a grant waits to be taken.
     pub fn has_grant(&self) -> bool {
-        self.with(|inner, n| inner.members[n].grants > 0)
+        self.with(|inner, n| inner.members.get(&n).is_some_and(|member| member.grants > 0))
     }
 
     /// Counts `sent` bytes as outstanding; 0: a grant was not used, and another stream may have it.
     pub fn notify(&self, now: Time, sent: u64) {
         self.with(|inner, n| {
-            inner.members[n].outstanding += sent;
-            inner.controller.notify(now, sent);
-            inner.schedule();
+            if let Some(member) = inner.members.get_mut(&n) {
+                member.outstanding += sent;
+                inner.controller.notify(now, sent);
+                inner.schedule();
+            }
         });
     }
 
     /// Takes back all requests and grants, for others to send (`cm_notify` with 0 bytes).
     pub fn decline(&self, now: Time) {
         self.with(|inner, n| {
-            inner.release(n);
+            inner.take_grants(n, u32::MAX);
             inner.scheduler.wait(n, 0);
         });
         self.notify(now, 0);
@@ -228,7 +263,7 @@ impl Stream {
     /// Passes feedback to the congestion controller.
     pub fn update(&self, now: Time, feedback: &Feedback) {
         self.with(|inner, n| {
-            let member = &mut inner.members[n];
+            let Some(member) = inner.members.get_mut(&n) else { return };
             let gone = (feedback.received + feedback.lost).min(member.outstanding);
             member.outstanding -= gone;
             let received = feedback.received.min(gone);
@@ -249,14 +284,18 @@ impl Stream {
     /// Sets the changes that [`Self::take_change`] reports.
     pub fn set_thresholds(&self, thresholds: Thresholds) {
         let now = self.query();
-        self.with(|inner, n| inner.members[n].thresholds = Some((thresholds, now)));
+        self.with(|inner, n| {
+            if let Some(member) = inner.members.get_mut(&n) {
+                member.thresholds = Some((thresholds, now));
+            }
+        });
     }
 
     /// State of the path, if it has changed by a threshold since it was last taken.
     pub fn take_change(&self) -> Option<Query> {
         let now = self.query()?;
         self.with(|inner, n| {
-            let (limits, last) = inner.members[n].thresholds.as_mut()?;
+            let (limits, last) = inner.members.get_mut(&n)?.thresholds.as_mut()?;
             let beyond = last.is_none_or(|last| {
                 let (rate, rtt) = (now.rate / last.rate, now.srtt.as_secs_f64() / last.srtt.as_secs_f64());
                 rate < limits.rate_down
@@ -284,24 +323,21 @@ impl Stream {
 
     /// Moves the stream to another macroflow, where its outstanding bytes count from now on.
     pub fn move_to(&mut self, now: Time, macroflow: &Macroflow) {
-        let (owner, mtu, outstanding) = self.with(|inner, n| {
-            let member = &inner.members[n];
-            (member.owner, member.mtu, member.outstanding)
-        });
+        let outstanding = self.with(|inner, n| inner.members.get(&n).map_or(0, |member| member.outstanding));
         self.close();
-        *self = macroflow.open(owner, self.weight, mtu as u32);
+        *self = macroflow.open_line(self.place, self.weight, self.mtu as u32);
         self.notify(now, outstanding);
     }
 
     /// Ends the stream: what it had outstanding and granted no longer counts.
     pub fn close(&self) {
         self.with(|inner, n| {
-            inner.release(n);
+            inner.take_grants(n, u32::MAX);
             inner.scheduler.remove(n);
-            let member = &mut inner.members[n];
-            member.open = false;
-            inner.controller.forget(std::mem::take(&mut member.outstanding));
-            inner.schedule();
+            if let Some(member) = inner.members.remove(&n) {
+                inner.controller.forget(member.outstanding);
+                inner.schedule();
+            }
         });
     }
 }
@@ -460,5 +496,33 @@ mod tests {
         send(&stream, at(900), 32);
         stream.update(at(1000), &feedback(32 * MTU, 0, LossMode::NoCongestion));
         assert_eq!(send_all(&stream, at(9000)), 2 * MTU);
+    }
+
+    /// Streams that ended leave nothing behind, so that the cost of a grant does not grow with their number; a closed
+    /// stream has no share, and closing it again changes nothing.
+    #[test]
+    fn closed_streams_leave_nothing() {
+        let macroflow = Macroflow::new(4 * MTU);
+        let lasting = macroflow.open(7, 1, 1000);
+        for ms in 0..1000 {
+            let short = macroflow.open(ms as u16 % 3, 1, 1000);
+            assert_eq!(send_all(&short, at(ms)), 4 * MTU);
+            short.close();
+            short.close();
+            short.notify(at(ms), MTU);
+            short.update(at(ms), &feedback(0, MTU, LossMode::LossFeedback));
+            let inner = macroflow.inner();
+            assert_eq!((inner.members.len(), inner.granted.len(), inner.reserved), (1, 0, 0));
+        }
+        assert_eq!((macroflow.state().window, macroflow.state().outstanding), (4.0 * MTU as f64, 0));
+        lasting.request(at(1000), 1);
+        assert!(macroflow.has_grants() && macroflow.calls_others(1) && !macroflow.calls_others(7));
+        let third = macroflow.open_line((7, 3), 1, 1000);
+        third.request(at(1000), 1);
+        assert_eq!(
+            [0, 1, 3, 4].map(|line| macroflow.next_granted(7, line)),
+            [Some(0), Some(3), Some(3), None]
+        );
+        assert_eq!((macroflow.granted(), macroflow.next_granted(6, 0)), (vec![7], None));
     }
 }

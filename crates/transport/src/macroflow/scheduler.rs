@@ -3,6 +3,8 @@
 //! A grant costs a stream the reciprocal of its weight in virtual time; the waiting stream with the least
 //! virtual time is next. A stream that has not waited enters at the present virtual time and gains nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 /// Virtual time of one grant with weight 1.
 const UNIT: u64 = 1 << 32;
 
@@ -13,50 +15,71 @@ struct Entry {
     due: u64,
     /// Packets that it wants to send and has no grant for.
     waits: u32,
-    open: bool,
 }
 
+/// Open streams by number; all operations take logarithmic time.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
-    entries: Vec<Entry>,
+    entries: BTreeMap<u64, Entry>,
+    /// Waiting streams, the next one first: due time, then number.
+    waiting: BTreeSet<(u64, u64)>,
+    /// Sum of the weights of open streams.
+    weights: u64,
     /// Virtual time of the last grant.
     now: u64,
 }
 
 impl Scheduler {
-    pub(super) fn add(&mut self, weight: u32) {
-        self.entries.push(Entry { weight: weight.max(1), due: self.now, waits: 0, open: true });
+    pub(super) fn add(&mut self, stream: u64, weight: u32) {
+        let weight = weight.max(1);
+        self.entries.insert(stream, Entry { weight, due: self.now, waits: 0 });
+        self.weights += u64::from(weight);
     }
-    pub(super) fn set_weight(&mut self, stream: usize, weight: u32) {
-        self.entries[stream].weight = weight.max(1);
+    pub(super) fn set_weight(&mut self, stream: u64, weight: u32) {
+        if let Some(entry) = self.entries.get_mut(&stream) {
+            self.weights -= u64::from(entry.weight);
+            entry.weight = weight.max(1);
+            self.weights += u64::from(entry.weight);
+        }
     }
-    pub(super) fn remove(&mut self, stream: usize) {
-        (self.entries[stream].waits, self.entries[stream].open) = (0, false);
+    pub(super) fn remove(&mut self, stream: u64) {
+        if let Some(entry) = self.entries.remove(&stream) {
+            self.waiting.remove(&(entry.due, stream));
+            self.weights -= u64::from(entry.weight);
+        }
     }
     /// Sets the number of packets for which a stream waits.
-    pub(super) fn wait(&mut self, stream: usize, packets: u32) {
-        let entry = &mut self.entries[stream];
+    pub(super) fn wait(&mut self, stream: u64, packets: u32) {
+        let Some(entry) = self.entries.get_mut(&stream) else { return };
         if entry.waits == 0 {
             entry.due = entry.due.max(self.now);
         }
         entry.waits = packets;
+        let place = (entry.due, stream);
+        if packets > 0 {
+            self.waiting.insert(place);
+        } else {
+            self.waiting.remove(&place);
+        }
     }
     /// The waiting stream whose turn it is.
-    pub(super) fn first(&self) -> Option<usize> {
-        let waiting = self.entries.iter().enumerate().filter(|(_, entry)| entry.waits > 0);
-        waiting.min_by_key(|(_, entry)| entry.due).map(|(stream, _)| stream)
+    pub(super) fn first(&self) -> Option<u64> {
+        self.waiting.first().map(|&(_, stream)| stream)
     }
-    /// Counts a grant.
-    pub(super) fn serve(&mut self, stream: usize) {
-        let entry = &mut self.entries[stream];
+    /// Counts a grant to a waiting stream.
+    pub(super) fn serve(&mut self, stream: u64) {
+        let Some(entry) = self.entries.get_mut(&stream) else { return };
+        self.waiting.remove(&(entry.due, stream));
         self.now = self.now.max(entry.due);
         entry.due += UNIT / u64::from(entry.weight);
         entry.waits -= 1;
+        if entry.waits > 0 {
+            self.waiting.insert((entry.due, stream));
+        }
     }
-    /// Share of a stream among the open ones (`query_share`).
-    pub(super) fn share(&self, stream: usize) -> f64 {
-        let open = self.entries.iter().filter(|entry| entry.open);
-        let all = open.map(|entry| u64::from(entry.weight)).sum::<u64>().max(1);
-        f64::from(self.entries[stream].weight) / all as f64
+    /// Share of a stream among the open ones (`query_share`); 0 of a closed one.
+    pub(super) fn share(&self, stream: u64) -> f64 {
+        let weight = self.entries.get(&stream).map_or(0, |entry| entry.weight);
+        f64::from(weight) / self.weights.max(1) as f64
     }
 }

@@ -93,11 +93,6 @@ impl Connection {
         self.sender.join(stream);
     }
 
-    /// Whether the macroflow has granted this connection a segment.
-    pub fn is_granted(&self) -> bool {
-        self.sender.is_granted()
-    }
-
     /// Leaves the macroflow: the connection was aborted.
     pub fn leave_macroflow(&mut self) {
         self.sender.leave_macroflow();

@@ -17,7 +17,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::grammar::validate::parted;
-use crate::model::{Flow, MOST_PRIORITY, Transport};
+use crate::model::{Flow, Ip, Linux, MOST_PRIORITY, Protocol, Transport};
 use crate::protocol::{self, Spec};
 use crate::topology::Graph;
 use crate::topology::route;
@@ -181,6 +181,16 @@ fn suits_macroflow(flow: &Flow, graph: &Graph, place: SourceSpan, cx: &Cx<'_>) {
     }
 }
 
+/// Network paths of an association between two kernels.
+const KERNEL_PATHS: usize = 8;
+
+/// Whether both ends are kernels that speak SCTP over IPv4.
+fn is_multihomed(transport: &Transport) -> bool {
+    let speaks =
+        |linux: &Linux| linux.protocol == Protocol::Sctp && linux.ip == Ip::V4 && linux.program.is_none();
+    transport.kernels().into_iter().all(|linux| linux.is_some_and(speaks))
+}
+
 /// Routes of further network paths, for transports that use several.
 fn other_paths(
     reader: Reader<'_>,
@@ -191,7 +201,10 @@ fn other_paths(
 ) -> Option<Vec<[Vec<usize>; 2]>> {
     let Some(tree) = reader.get("other-routes") else { return Some(Vec::new()) };
     let list = tree.list()?;
-    let most = transport.and_then(Transport::model).map_or(1, Spec::paths);
+    let most = match transport {
+        Some(transport) if is_multihomed(transport) => KERNEL_PATHS,
+        transport => transport.and_then(Transport::model).map_or(1, Spec::paths),
+    };
     if transport.is_some() && list.len() >= most {
         let message = format!("this transport uses {most} network path{}", if most == 1 { "" } else { "s" });
         cx.push(

@@ -34,11 +34,6 @@ impl Sender {
         self.tcb.macroflow = Some(Box::new(Member { stream, outstanding: 0, sample: None }));
     }
 
-    /// Whether a stream of the macroflow has a grant.
-    pub(in crate::tcp) fn is_granted(&self) -> bool {
-        self.tcb.macroflow.as_ref().is_some_and(|member| member.stream.has_grant())
-    }
-
     /// Ends the stream.
     pub(in crate::tcp) fn leave_macroflow(&mut self) {
         self.tcb.close_stream();
