@@ -2,7 +2,7 @@
 
 use crate::work;
 use lab::reproduce::{Laboratory, ReproduceError, Reproduced, Settings, json, list, scenario_text};
-use lab::sweep::Control;
+use lab::sweep::SweepControl;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -40,7 +40,8 @@ pub(crate) fn reproduce(
     let settings = Settings { seed, repetitions, pictures: false, ..Settings::default() };
     let outcome = work::run(py, progress, |watch| {
         let tell = |progress| watch.tell(progress);
-        let control = Control { progress: &tell, stop: &watch.stop, jobs, shuffle_ties: None, player: None };
+        let control =
+            SweepControl { progress: &tell, stop: &watch.stop, jobs, shuffle_ties: None, player: None };
         let mut laboratory = Laboratory::new(settings, &control, env!("CARGO_PKG_VERSION"));
         ids.iter().map(|id| laboratory.reproduce(id)).collect::<Result<Vec<Reproduced>, _>>()
     })?;

@@ -2,8 +2,8 @@
 
 use crate::scene::{Scene, wrong};
 use crate::work;
-use lab::part::Part;
-use lab::sweep::{Control, Sweep, SweepError};
+use lab::part::ShardPart;
+use lab::sweep::{Sweep, SweepControl, SweepError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
@@ -170,7 +170,7 @@ pub(crate) fn run(
 ) -> PyResult<Rows> {
     let sweep =
         Sweep::new(&scene.inner, repetitions, seed, env!("CARGO_PKG_VERSION")).map_err(|e| refused(&e))?;
-    let sweep = sweep.only(part.map_or(Part::WHOLE, |(from, until)| Part::range(from..until)));
+    let sweep = sweep.only(part.map_or(ShardPart::WHOLE, |(from, until)| ShardPart::range(from..until)));
     let outcome = work::run(py, progress, |watch| -> Result<_, SweepError> {
         let mut record = json!(null);
         let mut folder = match folder {
@@ -185,7 +185,8 @@ pub(crate) fn run(
             None => None,
         };
         let tell = |progress| watch.tell(progress);
-        let control = Control { progress: &tell, stop: &watch.stop, jobs, shuffle_ties: None, player: None };
+        let control =
+            SweepControl { progress: &tell, stop: &watch.stop, jobs, shuffle_ties: None, player: None };
         let (rows, complete) = sweep.run(folder.as_mut(), &control)?;
         match &mut folder {
             Some(folder) if complete => {

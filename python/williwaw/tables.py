@@ -171,7 +171,7 @@ Errors = TypedDict(
     total=False,
 )
 
-# Each block is lost with the same probability.
+# Each block is lost with this probability.
 Constant = TypedDict(
     "Constant",
     {
@@ -450,7 +450,7 @@ Error = TypedDict(
     total=False,
 )
 
-# A state of the channel: what it carries, how often frames are lost, how long it lasts.
+# A state of the channel: rate, frame losses, duration.
 State = TypedDict(
     "State",
     {
@@ -613,7 +613,7 @@ TablesHopRadio = TypedDict(
     total=False,
 )
 
-# cdma2000 1x with RLP type 3: NAKs in rounds, nothing else reported; a high-rate channel given and taken.
+# cdma2000 1x with RLP type 3: NAKs in rounds, no other reports; a high-rate channel is assigned and released.
 Cdma2000 = TypedDict(
     "Cdma2000",
     {
@@ -1035,7 +1035,7 @@ FlowControl = TypedDict(
     total=False,
 )
 
-# What exceeds a rate is dropped before it waits.
+# Policer: packets that exceed a rate are dropped before the queue.
 Police = TypedDict(
     "Police",
     {
@@ -1045,7 +1045,7 @@ Police = TypedDict(
     total=False,
 )
 
-# What exceeds a rate waits before the link's queue until it conforms.
+# Shaper: packets that exceed a rate wait before the link's queue until they conform.
 Shape = TypedDict(
     "Shape",
     {
@@ -1122,7 +1122,7 @@ ErrorTwoState = TypedDict(
     total=False,
 )
 
-# Frames that come wrong. Without `framing` a packet is one frame.
+# Frame errors. Without `framing` a packet is one frame.
 HopError = TypedDict(
     "HopError",
     {
@@ -1244,7 +1244,7 @@ Duplication = TypedDict(
     total=False,
 )
 
-# Packets that compete for the queue and end behind the link; nobody answers them.
+# Unanswered packets that compete for the queue and end behind the link.
 Background = TypedDict(
     "Background",
     {
@@ -1298,7 +1298,7 @@ Hop = TypedDict(
     total=False,
 )
 
-# What the kernel at this node is set to when commands run there.
+# Settings of the kernel at this node when commands run there.
 Linux = TypedDict(
     "Linux",
     {
@@ -1446,7 +1446,7 @@ OnDelay = TypedDict(
     total=False,
 )
 
-# Frames that come wrong in this state, beside those that do anyway.
+# Frame errors in this state, in addition to the others.
 OnError = TypedDict(
     "OnError",
     {
@@ -1515,7 +1515,7 @@ StateMachine = TypedDict(
     total=False,
 )
 
-# Puts a machine of states into a state, whatever it would have done (what follows is drawn from there on), or changes
+# Sets the state of a Markov chain, or the priority of a flow in a congestion manager. The later states of the chain a
 Trigger = TypedDict(
     "Trigger",
     {
@@ -1913,7 +1913,7 @@ UsersTransport = TypedDict(
     total=False,
 )
 
-# Datagrams that nobody acknowledges or repeats; for messages at their own pace.
+# Datagrams without acknowledgement or retransmission, for messages on their own schedule.
 Udp = TypedDict(
     "Udp",
     {
@@ -1924,7 +1924,7 @@ Udp = TypedDict(
     total=False,
 )
 
-# Datagrams, without any control of how fast they leave.
+# Datagrams without rate control.
 SystemUsersTransport = TypedDict(
     "SystemUsersTransport",
     {
@@ -2167,7 +2167,7 @@ App = TypedDict(
     total=False,
 )
 
-# One request after the other: `from` asks, `to` answers.
+# Sequential requests: `from` sends each request, `to` replies.
 RequestReply = TypedDict(
     "RequestReply",
     {
@@ -2193,7 +2193,7 @@ UsersApp = TypedDict(
     total=False,
 )
 
-# Pages: a main object, then the objects in it, then reading time: `from` asks, `to` answers. The defaults are those o
+# Pages: a main object, then the objects in it, then reading time: `from` requests, `to` replies. The defaults are tho
 Web = TypedDict(
     "Web",
     {
@@ -2294,7 +2294,7 @@ TablesSystemUsersApp3 = TypedDict(
     total=False,
 )
 
-# A population of mobiles that behave alike. Each is a flow: the mobile asks, or the server writes.
+# A population of mobiles with one behaviour. Each is a flow: the mobile requests, or the server sends.
 Users = TypedDict(
     "Users",
     {

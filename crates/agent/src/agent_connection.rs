@@ -2,7 +2,7 @@
 //! as keep-alives.
 
 use crate::clocks::Bounds;
-use crate::control_connection::{self, BEAT, ControlReceiver, ControlSender, Fault};
+use crate::control_connection::{self, BEAT, ConnectionFault, ControlReceiver, ControlSender};
 use crate::list::Host;
 use crate::message::Message;
 use crate::token::Token;
@@ -48,12 +48,13 @@ impl Peer {
     /// # Errors
     /// [`Error::Agent`]: it is not available.
     pub(crate) fn connect(host: &Host, token: &Token) -> Result<Peer, Error> {
-        let refused = |fault: Fault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
+        let refused =
+            |fault: ConnectionFault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
         let (line, mut ear) = control_connection::connect(host.address, token).map_err(refused)?;
         match ear.hear().map_err(refused)?.0 {
             Message::Welcome(_) => {}
-            Message::Busy(with) => return Err(refused(Fault::Busy(with))),
-            _ => return Err(refused(Fault::Nonsense("no welcome".to_owned()))),
+            Message::Busy(with) => return Err(refused(ConnectionFault::Busy(with))),
+            _ => return Err(refused(ConnectionFault::Nonsense("no welcome".to_owned()))),
         }
         let (line, shared) = (Arc::new(line), Arc::new(Shared::default()));
         let (tell, inbox) = channel();

@@ -39,7 +39,7 @@ const WAYS: u32 = 1 << 24;
 
 /// Connected agents; drop releases them.
 #[derive(Debug)]
-pub struct Control {
+pub struct AgentControl {
     agents: Vec<Agent>,
     clock_limit: Span,
 }
@@ -59,14 +59,14 @@ struct RepTunnels {
     clock: Bounds,
 }
 
-impl Control {
+impl AgentControl {
     /// Connects to all agents.
     ///
     /// # Errors
     /// [`Error::Agent`] for the first that fails.
-    pub fn connect(hosts: &[(Host, Token)], clock_limit: Span) -> Result<Control, Error> {
+    pub fn connect(hosts: &[(Host, Token)], clock_limit: Span) -> Result<AgentControl, Error> {
         let connected = |(host, token): &(Host, Token)| Agent::connect(host, token);
-        Ok(Control { agents: hosts.iter().map(connected).collect::<Result<_, _>>()?, clock_limit })
+        Ok(AgentControl { agents: hosts.iter().map(connected).collect::<Result<_, _>>()?, clock_limit })
     }
 
     /// Name, address and present clock offset of each agent.
@@ -258,7 +258,7 @@ impl Tunnel for TunnelEnd {
     }
 }
 
-impl RemoteHosts for Control {
+impl RemoteHosts for AgentControl {
     fn holds(&self, node: &str) -> bool {
         self.agents.iter().any(|agent| agent.machines.iter().any(|machine| machine == node))
     }

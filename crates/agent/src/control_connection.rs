@@ -39,7 +39,7 @@ const FIRST: u64 = 1;
 /// Reason why a connection failed or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ConnectionFault {
     /// No listener, or no route.
     #[error("cannot be reached at {0}: {1}")]
     Unreachable(SocketAddr, io::Error),
@@ -130,12 +130,12 @@ enum Refusal {
 }
 
 impl Refusal {
-    fn fault(code: u8) -> Fault {
+    fn fault(code: u8) -> ConnectionFault {
         match code {
-            1 => Fault::Token,
-            2 => Fault::Crowded,
-            3 => Fault::Stopping,
-            _ => Fault::Nonsense("a refusal of the first message of the handshake".to_owned()),
+            1 => ConnectionFault::Token,
+            2 => ConnectionFault::Crowded,
+            3 => ConnectionFault::Stopping,
+            _ => ConnectionFault::Nonsense("a refusal of the first message of the handshake".to_owned()),
         }
     }
 }
@@ -164,11 +164,11 @@ impl<'a> Handshake<'a> {
         Handshake { stream, until: monotonic().saturating_add(limit), began: false }
     }
 
-    fn read(&mut self, mut into: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, mut into: &mut [u8]) -> Result<(), ConnectionFault> {
         while !into.is_empty() {
             let left = self.until.saturating_sub(monotonic());
             if left == 0 {
-                return Err(Fault::Slow);
+                return Err(ConnectionFault::Slow);
             }
             // A timeout of zero would disable it.
             self.stream.set_read_timeout(Some(Duration::from_nanos(left))).map_err(|e| lost(&e))?;
@@ -180,7 +180,7 @@ impl<'a> Handshake<'a> {
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Err(Fault::Slow);
+                    return Err(ConnectionFault::Slow);
                 }
                 Err(e) => return Err(lost(&e)),
             }
@@ -189,21 +189,21 @@ impl<'a> Handshake<'a> {
     }
 
     /// Reads the peer's greeting.
-    fn hello(&mut self, peer: SocketAddr) -> Result<(), Fault> {
+    fn hello(&mut self, peer: SocketAddr) -> Result<(), ConnectionFault> {
         let mut theirs = [0; HELLO];
         // Byte by byte, so that a differing greeting is detected early.
         for i in 0..HELLO {
             self.read(&mut theirs[i..=i])?;
             if i < GREETING.len() && theirs[i] != GREETING[i] {
-                return Err(Fault::Stranger(peer));
+                return Err(ConnectionFault::Stranger(peer));
             }
         }
         let version = u16::from_be_bytes([theirs[HELLO - 2], theirs[HELLO - 1]]);
-        if version == PROTOCOL { Ok(()) } else { Err(Fault::Version(version)) }
+        if version == PROTOCOL { Ok(()) } else { Err(ConnectionFault::Version(version)) }
     }
 
     /// Reads a frame of exactly `N` bytes, or a refusal of one byte.
-    fn frame<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    fn frame<const N: usize>(&mut self) -> Result<[u8; N], ConnectionFault> {
         let (mut length, mut frame) = ([0; 2], [0; N]);
         self.read(&mut length)?;
         match usize::from(u16::from_be_bytes(length)) {
@@ -212,7 +212,11 @@ impl<'a> Handshake<'a> {
                 self.read(&mut frame[..1])?;
                 return Err(Refusal::fault(frame[0]));
             }
-            n => return Err(Fault::Nonsense(format!("a handshake message of {n} B instead of {N} B"))),
+            n => {
+                return Err(ConnectionFault::Nonsense(format!(
+                    "a handshake message of {n} B instead of {N} B"
+                )));
+            }
         }
         Ok(frame)
     }
@@ -226,8 +230,8 @@ fn read_frame(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Translates an I/O error for the user.
-fn lost(error: &io::Error) -> Fault {
-    Fault::Lost(match error.kind() {
+fn lost(error: &io::Error) -> ConnectionFault {
+    ConnectionFault::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             format!("nothing was heard of it for {} s", SILENCE.as_secs())
         }
@@ -241,31 +245,31 @@ fn lost(error: &io::Error) -> Fault {
 /// Connects to an agent.
 ///
 /// # Errors
-/// Any [`Fault`] except a busy agent, which reports that in its first message.
-pub fn connect(to: SocketAddr, token: &Token) -> Result<(ControlSender, ControlReceiver), Fault> {
-    let unreachable = |error| Fault::Unreachable(to, error);
+/// Any [`ConnectionFault`] except a busy agent, which reports that in its first message.
+pub fn connect(to: SocketAddr, token: &Token) -> Result<(ControlSender, ControlReceiver), ConnectionFault> {
+    let unreachable = |error| ConnectionFault::Unreachable(to, error);
     let mut stream = TcpStream::connect_timeout(&to, CONNECT).map_err(unreachable)?;
     settle(&stream).map_err(unreachable)?;
     let _ = stream.write_all(&hello());
-    let mut noise = initiator(token).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    let mut noise = initiator(token).map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
     let mut shake = Handshake::new(&mut stream, HANDSHAKE);
     shake.hello(to).map_err(|fault| match fault {
         // A listener that accepts and sends nothing is another program.
-        Fault::Slow if !shake.began => Fault::Stranger(to),
+        ConnectionFault::Slow if !shake.began => ConnectionFault::Stranger(to),
         fault => fault,
     })?;
     let mut buffer = [0; NOISE];
-    noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    noise.write_message(&[], &mut buffer).map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
     // A refusing agent may have closed its side already; its reason is still readable.
     let _ = write_frame(shake.stream, &buffer);
     let answer = shake.frame::<NOISE>()?;
     if noise.read_message(&answer, &mut buffer).is_err() {
-        return Err(Fault::Token);
+        return Err(ConnectionFault::Token);
     }
     let keys = keys(noise)?;
     let mut proof = [0; TAG];
     let sealed = keys.0.write_message(tunnel::number(0, 0), &[], &mut proof);
-    sealed.map_err(|e| Fault::Nonsense(e.to_string()))?;
+    sealed.map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
     write_frame(&mut stream, &proof).map_err(|e| lost(&e))?;
     open(stream, keys)
 }
@@ -274,7 +278,7 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(ControlSender, ControlR
 ///
 /// # Errors
 /// The peer is another program, has another token or version, or exceeded the deadline.
-pub fn accept(stream: TcpStream, token: &Token) -> Result<(ControlSender, ControlReceiver), Fault> {
+pub fn accept(stream: TcpStream, token: &Token) -> Result<(ControlSender, ControlReceiver), ConnectionFault> {
     accept_within(stream, token, HANDSHAKE)
 }
 
@@ -286,29 +290,29 @@ pub fn accept_within(
     mut stream: TcpStream,
     token: &Token,
     limit: Duration,
-) -> Result<(ControlSender, ControlReceiver), Fault> {
+) -> Result<(ControlSender, ControlReceiver), ConnectionFault> {
     let peer = stream.peer_addr().map_err(|e| lost(&e))?;
     settle(&stream).map_err(|e| lost(&e))?;
     stream.write_all(&hello()).map_err(|e| lost(&e))?;
     let mut shake = Handshake::new(&mut stream, limit);
     shake.hello(peer)?;
     let first = shake.frame::<NOISE>().inspect_err(|fault| {
-        if matches!(fault, Fault::Nonsense(_)) {
+        if matches!(fault, ConnectionFault::Nonsense(_)) {
             refuse(shake.stream, Refusal::Nonsense);
         }
     })?;
-    let mut noise = responder(token).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    let mut noise = responder(token).map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
     let mut buffer = [0; NOISE];
     if noise.read_message(&first, &mut buffer).is_err() {
         refuse(shake.stream, Refusal::Token);
-        return Err(Fault::Token);
+        return Err(ConnectionFault::Token);
     }
-    noise.write_message(&[], &mut buffer).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    noise.write_message(&[], &mut buffer).map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
     write_frame(shake.stream, &buffer).map_err(|e| lost(&e))?;
     let keys = keys(noise)?;
     let proof = shake.frame::<TAG>()?;
     if keys.0.read_message(tunnel::number(0, 0), &proof, &mut []).is_err() {
-        return Err(Fault::Unproven);
+        return Err(ConnectionFault::Unproven);
     }
     open(stream, keys)
 }
@@ -319,8 +323,8 @@ fn settle(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(SILENCE))
 }
 
-fn keys(noise: snow::HandshakeState) -> Result<Keys, Fault> {
-    let keys = noise.into_stateless_transport_mode().map_err(|e| Fault::Nonsense(e.to_string()))?;
+fn keys(noise: snow::HandshakeState) -> Result<Keys, ConnectionFault> {
+    let keys = noise.into_stateless_transport_mode().map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
     Ok(Keys(Arc::new(keys)))
 }
 
@@ -332,7 +336,7 @@ fn responder(token: &Token) -> Result<snow::HandshakeState, snow::Error> {
     Builder::new(PATTERN.parse()?).psk(0, &token.0)?.prologue(&hello())?.build_responder()
 }
 
-fn open(stream: TcpStream, keys: Keys) -> Result<(ControlSender, ControlReceiver), Fault> {
+fn open(stream: TcpStream, keys: Keys) -> Result<(ControlSender, ControlReceiver), ConnectionFault> {
     stream.set_read_timeout(Some(SILENCE)).map_err(|e| lost(&e))?;
     let ours = stream.try_clone().map_err(|e| lost(&e))?;
     let line = ControlSender { keys: keys.clone(), out: Mutex::new((ours, FIRST)) };
@@ -366,7 +370,7 @@ impl ControlSender {
     ///
     /// # Errors
     /// The connection is lost.
-    pub fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), Fault> {
+    pub fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), ConnectionFault> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, next) = &mut *out;
         let mut frame = vec![0; PIECE + 16];
@@ -374,7 +378,7 @@ impl ControlSender {
             let number = tunnel::number(0, *next);
             *next += 1;
             let n = self.keys.0.write_message(number, &piece, &mut frame);
-            let n = n.map_err(|e| Fault::Nonsense(e.to_string()))?;
+            let n = n.map_err(|e| ConnectionFault::Nonsense(e.to_string()))?;
             write_frame(stream, &frame[..n]).map_err(|e| lost(&e))?;
         }
         Ok(())
@@ -401,15 +405,17 @@ impl ControlReceiver {
     ///
     /// # Errors
     /// The connection is lost, or the peer violated the protocol.
-    pub fn hear(&mut self) -> Result<(Message, Vec<u8>), Fault> {
+    pub fn hear(&mut self) -> Result<(Message, Vec<u8>), ConnectionFault> {
         loop {
             read_frame(&mut self.stream, &mut self.frame).map_err(|e| lost(&e))?;
             let number = tunnel::number(0, self.next);
             self.next += 1;
             let n = self.keys.0.read_message(number, &self.frame, &mut self.clear);
-            let n = n.map_err(|_| Fault::Nonsense("what its key does not fit".to_owned()))?;
+            let n = n.map_err(|_| ConnectionFault::Nonsense("what its key does not fit".to_owned()))?;
             let clear = self.clear.get(..n).unwrap_or_default();
-            if let Some(whole) = self.pieces.add(clear).map_err(|e| Fault::Nonsense(e.to_string()))? {
+            if let Some(whole) =
+                self.pieces.add(clear).map_err(|e| ConnectionFault::Nonsense(e.to_string()))?
+            {
                 return Ok(whole);
             }
         }
@@ -422,7 +428,10 @@ mod tests {
     use crate::tunnel::{AROUND, BUFFER, EncryptedTunnel};
     use std::net::TcpListener;
 
-    fn both(ours: [u8; 32], theirs: [u8; 32]) -> [Result<(ControlSender, ControlReceiver), Fault>; 2] {
+    fn both(
+        ours: [u8; 32],
+        theirs: [u8; 32],
+    ) -> [Result<(ControlSender, ControlReceiver), ConnectionFault>; 2] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
@@ -444,7 +453,7 @@ mod tests {
         });
         assert_eq!(heard, [(Message::Output(3, 1), bytes), (Message::Done, Vec::new())]);
         let [ours, theirs] = both([7; 32], [8; 32]);
-        assert!(matches!(ours, Err(Fault::Token)) && matches!(theirs, Err(Fault::Token)));
+        assert!(matches!(ours, Err(ConnectionFault::Token)) && matches!(theirs, Err(ConnectionFault::Token)));
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub const PIECE: usize = 65_535 - 16;
 
 /// Reason why bytes are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum MessageFault {
     /// Longer than [`MOST`].
     #[error("a message of more than {MOST} B")]
     Long,
@@ -139,22 +139,22 @@ impl Reassembly {
     /// # Errors
     /// The stream is not usable afterwards.
     #[cfg(target_os = "linux")]
-    pub fn add(&mut self, piece: &[u8]) -> Result<Option<(Message, Vec<u8>)>, Fault> {
+    pub fn add(&mut self, piece: &[u8]) -> Result<Option<(Message, Vec<u8>)>, MessageFault> {
         let Some((more, rest)) = piece.split_first().filter(|(more, _)| **more < 2) else {
-            return Err(Fault::Piece);
+            return Err(MessageFault::Piece);
         };
         if self.0.len() + rest.len() > MOST {
-            return Err(Fault::Long);
+            return Err(MessageFault::Long);
         }
         self.0.extend_from_slice(rest);
         if *more == 1 {
             return Ok(None);
         }
         let whole = std::mem::take(&mut self.0);
-        let (length, rest) = whole.split_first_chunk::<4>().ok_or(Fault::Unread)?;
+        let (length, rest) = whole.split_first_chunk::<4>().ok_or(MessageFault::Unread)?;
         let (json, bytes) =
-            rest.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(Fault::Unread)?;
-        let message = serde_json::from_slice(json).map_err(|_| Fault::Unread)?;
+            rest.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(MessageFault::Unread)?;
+        let message = serde_json::from_slice(json).map_err(|_| MessageFault::Unread)?;
         Ok(Some((message, bytes.to_vec())))
     }
 }

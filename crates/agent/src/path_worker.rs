@@ -1,7 +1,7 @@
 //! Path of an emulation at an agent: a worker thread connects to the lending hosts, plays repetitions and
 //! reports each result at once. The thread that reads the connection stays free.
 
-use crate::control::Control;
+use crate::control::AgentControl;
 use crate::control_connection::ControlSender;
 use crate::list::Host;
 use crate::message::{Message, WorkerHost};
@@ -20,7 +20,7 @@ pub trait PathPreparer: Send + Sync {
     fn begin(
         &self,
         task: &[u8],
-        elsewhere: Option<Arc<Control>>,
+        elsewhere: Option<Arc<AgentControl>>,
     ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String>;
 }
 
@@ -110,7 +110,7 @@ impl Drop for PathWorker {
     }
 }
 
-fn connect(lenders: Vec<WorkerHost>, clock_limit: Span) -> Result<Option<Arc<Control>>, String> {
+fn connect(lenders: Vec<WorkerHost>, clock_limit: Span) -> Result<Option<Arc<AgentControl>>, String> {
     let hosts: Vec<_> = lenders
         .into_iter()
         .map(|lender| {
@@ -121,7 +121,9 @@ fn connect(lenders: Vec<WorkerHost>, clock_limit: Span) -> Result<Option<Arc<Con
     if hosts.is_empty() {
         return Ok(None);
     }
-    Control::connect(&hosts, clock_limit).map(|control| Some(Arc::new(control))).map_err(|e| e.to_string())
+    AgentControl::connect(&hosts, clock_limit)
+        .map(|control| Some(Arc::new(control)))
+        .map_err(|e| e.to_string())
 }
 
 struct PathSession {

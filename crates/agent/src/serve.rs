@@ -3,7 +3,7 @@
 //! A session lends machines or carries the path. It ends with its connection, after [`SILENCE`](crate::control_connection::SILENCE)
 //! without a message, or when the agent stops. Only a controller that completed the handshake occupies the agent.
 
-use crate::control_connection::{self, ControlReceiver, ControlSender, Fault};
+use crate::control_connection::{self, ConnectionFault, ControlReceiver, ControlSender};
 use crate::message::Message;
 use crate::path_worker::{PathPreparer, PathWorker};
 use crate::rep_worker::RepWorker;
@@ -105,7 +105,7 @@ impl Agent {
             Err(_) if place.is_evicted() => {
                 return tell(&format!("{peer}: refused: newer connections took its place"));
             }
-            Err(Fault::Stranger(_)) => {
+            Err(ConnectionFault::Stranger(_)) => {
                 return tell(&format!("{peer}: refused: it is no williwaw controller"));
             }
             Err(fault) => return tell(&format!("{peer}: refused: it {fault}")),
@@ -143,14 +143,14 @@ impl Agent {
         line: &Arc<ControlSender>,
         ear: &mut ControlReceiver,
         stop: &AtomicBool,
-    ) -> (Fault, bool) {
+    ) -> (ConnectionFault, bool) {
         let mut work = AgentState::Rest;
         if let Err(fault) = line.say(&Message::Welcome(self.version.clone()), &[]) {
             return (fault, false);
         }
         loop {
             if stop.load(Ordering::Relaxed) {
-                return (Fault::Stopping, work.is_going());
+                return (ConnectionFault::Stopping, work.is_going());
             }
             let (message, bytes) = match ear.hear() {
                 Ok(heard) => heard,
@@ -193,7 +193,7 @@ impl Agent {
                     work.stop();
                     Ok(())
                 }
-                _ => Err(Fault::Nonsense("a message out of order".to_owned())),
+                _ => Err(ConnectionFault::Nonsense("a message out of order".to_owned())),
             };
             if let Err(fault) = said {
                 return (fault, work.is_going());

@@ -2,8 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
-use agent::control::Control;
-use agent::control_connection::{self, Fault, HANDSHAKE};
+use agent::control::AgentControl;
+use agent::control_connection::{self, ConnectionFault, HANDSHAKE};
 use agent::message::Message;
 use agent::path_worker::{PathPlayer, PathPreparer};
 use agent::serve::Agent;
@@ -21,7 +21,7 @@ impl PathPreparer for PacketRelay {
     fn begin(
         &self,
         _: &[u8],
-        _: Option<Arc<Control>>,
+        _: Option<Arc<AgentControl>>,
     ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String> {
         Err("this test carries no path".to_owned())
     }
@@ -114,7 +114,7 @@ fn one_deadline_covers_the_whole_handshake() {
         });
         let (stream, since) = (listener.accept().unwrap().0, Instant::now());
         let refused = control_connection::accept_within(stream, &token("5a"), limit);
-        assert!(matches!(refused, Err(Fault::Slow)), "{refused:?}");
+        assert!(matches!(refused, Err(ConnectionFault::Slow)), "{refused:?}");
         let took = since.elapsed();
         slow.join().unwrap();
         took
@@ -154,7 +154,7 @@ fn a_stop_is_obeyed_during_a_session_and_a_handshake() {
 fn a_refusal_tells_the_true_reason() {
     let (said, _) = against(|at| {
         let refused = control_connection::connect(at, &token("a5"));
-        assert!(matches!(refused, Err(Fault::Token)), "{refused:?}");
+        assert!(matches!(refused, Err(ConnectionFault::Token)), "{refused:?}");
         let mut long = TcpStream::connect(at).unwrap();
         let hello = [b"williwaw-agent".as_slice(), &agent::PROTOCOL.to_be_bytes(), &[255, 255]].concat();
         long.write_all(&hello).unwrap();

@@ -3,8 +3,8 @@
 
 mod fuzz;
 
-use agent::control_connection::{self, Fault};
-use agent::message::{Fault as Unread, MOST, Message, PIECE, Reassembly, write};
+use agent::control_connection::{self, ConnectionFault};
+use agent::message::{MOST, Message, MessageFault as Unread, PIECE, Reassembly, write};
 use agent::token::Token;
 use base::Span;
 use base::dist::Dist;
@@ -13,7 +13,7 @@ use emulate::remote::hosts::{
 };
 use emulate::remote::results::{EndResult, List};
 use emulate::remote::spec::{Draws, EndWork};
-use scenario::model::{App, Asking, Keep, Telling, Useful};
+use scenario::model::{App, ConnectionLifetime, MessagePlan, RequestPlan, UsefulLife};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn any_stranger_is_refused() {
     let mut newer = TcpStream::connect(at).unwrap();
     newer.write_all(b"williwaw-agent\0\x09").unwrap();
     let refused = control_connection::accept(listener.accept().unwrap().0, &token);
-    assert!(matches!(refused, Err(Fault::Version(9))));
+    assert!(matches!(refused, Err(ConnectionFault::Version(9))));
 }
 
 /// Every word comes through, the long ones in pieces.
@@ -71,7 +71,7 @@ fn messages_come_through() {
     let reads = Some(ReadLimit { bytes_per_second: None, pause_ns: 7 });
     let draws = || Draws { name: "pages".into(), seed: u64::MAX, repetition: 1 };
     let one = || Dist::Constant(0.1);
-    let asking = Asking {
+    let asking = RequestPlan {
         pages: None,
         lasts: Some(Span::FOREVER),
         request: Dist::Pareto(1.0, 0.74, Some(55.0)),
@@ -84,16 +84,16 @@ fn messages_come_through() {
         serve: one(),
         patience: Some(one()),
         connections: 6,
-        keep: Keep::Page,
+        keep: ConnectionLifetime::Page,
         pipelining: true,
     };
-    let telling = Telling {
+    let telling = MessagePlan {
         size: one(),
         every: Dist::Lognormal(1.0, 2.0),
         bursts: Some((one(), Dist::Cauchy(1.0, 2.0))),
         count: Some(7),
         lasts: None,
-        useful: Useful::UntilNext,
+        useful: UsefulLife::UntilNext,
     };
     let end = |app, payload| EndOrder {
         node: "server".into(),

@@ -148,7 +148,7 @@ fn one_segment(n: u64) -> Vec<Observation> {
     s.sorted()
 }
 
-/// Every so many segments one is lost and repaired by a fast retransmit.
+/// One segment in this many is lost and repaired by a fast retransmit.
 pub(crate) fn losses(n: u64, every: u64) -> Vec<Observation> {
     let mut s = Shape::new(true, true);
     let (mut at, mut k) = (200_000, 0);

@@ -1,6 +1,6 @@
 //! Captures that others made: packets, bytes and retransmissions are those that tshark and tcptrace count, or the
 //! difference is known from looking at the packets (`docs/analyser.md`). The files are not part of the project; where
-//! they are absent the test says so.
+//! they are absent the test reports this.
 
 use analyse::idle::IdleCause;
 use analyse::{Analyser, Flow, Kind, Need, Observation, Reason, story};

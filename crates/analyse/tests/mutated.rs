@@ -1,5 +1,5 @@
 //! Captures with packets left out or doubled: verdicts and headlines become unknown, never others (TA-03). The public files are not
-//! part of the project; where they are absent the test says so.
+//! part of the project; where they are absent the test reports this.
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! The claim: what misled the verdicts on timeouts once does not do so again. Each case is the smallest capture that shows
-//! it, written down by hand: what was sent, what came back, 100 ms each way and then some.
+//! it, written by hand: data sent, ACKs received, 100 ms each way and more.
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
 

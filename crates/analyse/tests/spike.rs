@@ -20,7 +20,7 @@ fn file(case: &str, end: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/spike").join(format!("{case}.{end}"))
 }
 
-/// What one end's capture says.
+/// Findings from one end's capture.
 fn side(case: &str, door: u32) -> Vec<(usize, Flow)> {
     let mut reader =
         Reader::open(Unpacked::new(File::open(file(case, "pcapng.gz")).unwrap()).unwrap()).unwrap();
@@ -33,7 +33,7 @@ fn side(case: &str, door: u32) -> Vec<(usize, Flow)> {
     analyser.finish().into_iter().enumerate().collect()
 }
 
-/// What the emulator's log says of the sender's data.
+/// The sender's data in the emulator's log.
 struct Log {
     /// First byte and instant of every retransmission, and whether an earlier copy of it was not lost.
     resent: Vec<(u64, f64, bool)>,

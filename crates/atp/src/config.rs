@@ -1,4 +1,4 @@
-//! Choices and counters of an ATP endpoint: lifetimes, congestion control, acknowledgements, who begins.
+//! Choices and counters of an ATP endpoint: lifetimes, congestion control, acknowledgements, initiating end.
 
 use crate::control::Method;
 use crate::packet::Carrier;
@@ -50,7 +50,7 @@ pub struct Config {
     pub exp_forgives: bool,
     /// Packets declare an ECN-capable transport.
     pub ecn: bool,
-    /// The receiver asks for data before any is sent.
+    /// The receiver requests data before any is sent.
     pub receiver_initiated: bool,
     /// The receiver gives a unit up after this; none: it waits until the deadline.
     pub receiver_patience: Option<Span>,
@@ -66,7 +66,7 @@ pub struct Config {
     pub processes: Option<u64>,
     /// Bytes of the payload that the checksum covers; `u32::MAX`: all.
     pub coverage: u32,
-    /// Every so many units one is important (class 0), the others are of class 1; 0: all are.
+    /// One unit in this many is important (class 0), the others are of class 1; 0: all are important.
     pub important_every: u32,
     /// Bytes of the IP option that carries the deadline.
     pub option: u32,

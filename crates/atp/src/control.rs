@@ -20,7 +20,7 @@ base::named! {
 
 /// Initial window in fragments (RFC 3390 for fragments of up to 1095 bytes).
 const INITIAL: f64 = 4.0;
-/// A flow that found the shared window full asks again after this: nothing tells it that another flow's data left.
+/// Retry interval of a flow that found the shared window full: no event reports that another flow's data left.
 pub(crate) const ASK_AGAIN: Span = Span::from_millis(20);
 
 /// A window in fragments.
@@ -282,7 +282,7 @@ impl Control {
     /// Estimate of the rate, bytes per second, of fragments of `size` bytes; none where nothing limits.
     pub fn rate(&self, rtt: Span, size: u32) -> Option<f64> {
         let rtt = rtt.as_secs_f64();
-        // In slow start the window says nothing yet about the path.
+        // In slow start the window does not yet reflect the path.
         let known = |window: &Window| rtt > 0.0 && window.size >= window.threshold;
         let of = |window: &Window| known(window).then(|| window.size.max(1.0) * f64::from(size) / rtt);
         match self {

@@ -294,7 +294,7 @@ impl AtpEnd {
         let rtt = self.rto.srtt();
         if (acked.lost > 0 && !forgiven) || *congested {
             self.control.on_congestion(io.now, rtt);
-            // Paper III.A: cng, a major loss event is told to the application
+            // Paper III.A: cng, a major loss event is reported to the application
             self.congestion += u64::from(acked.lost > 0);
             self.cng += u32::from(acked.lost > 0);
         }
@@ -374,7 +374,7 @@ impl AtpEnd {
 }
 
 impl Socket for AtpEnd {
-    /// A stream has no units: what is written at once is one.
+    /// A stream has no units: each write is one.
     fn write(&mut self, bytes: u64) {
         self.uncut = self.uncut.saturating_add(bytes);
         self.cut();

@@ -116,7 +116,7 @@ impl OverDccp {
     fn pump(&mut self, io: &mut Io<'_, Layered>) {
         loop {
             for packet in std::mem::take(&mut self.above) {
-                // A newer acknowledgement of the same unit says more than one that still waits, and takes its place.
+                // A newer ACK of a unit replaces one that still waits.
                 if let Some(older) =
                     self.waiting.values_mut().find(|older| replaces(&packet.body, &older.body))
                 {

@@ -101,16 +101,16 @@ pub enum Content {
         vector: Vector,
         /// The transmission that it answers, when that was sent, and how long the answer was held.
         echo: (u64, Time, Span),
-        /// The receiver asks to slow down: a mark of the network, or its own load.
+        /// The receiver requests a lower rate: an ECN mark, or its own load.
         congested: bool,
-        /// A router told of expired packets before the one answered.
+        /// A router reported expired packets before the one acknowledged.
         expired: bool,
         /// The report of TFRC, if it is used.
         report: Option<Feedback>,
         /// The deadline that the receiver wants for the unit.
         deadline: Option<Time>,
     },
-    /// The receiver asks for a unit and gives its lifetime.
+    /// The receiver requests a unit with its lifetime.
     Request {
         /// Lifetime of the unit, if the receiver sets it.
         lifetime: Option<Span>,

@@ -68,7 +68,7 @@ pub(crate) struct Receiver {
 const REMEMBERED: usize = 64;
 /// Units in assembly at once; the oldest are forgotten.
 const ASSEMBLING: usize = 64;
-/// Seconds of processing that may wait before the receiver asks to slow down.
+/// Backlog of processing, seconds, above which the receiver requests a lower rate.
 const BACKLOG_S: f64 = 0.5;
 
 impl Receiver {
@@ -131,7 +131,7 @@ impl Receiver {
         }
         self.process(now, bytes);
         if self.config.tfrc {
-            // What a router says to have expired is no sign of congestion: the gap before it is closed up.
+            // Packets that a router reports as expired are no sign of congestion: the gap before them is closed.
             let size = bytes + self.config.header;
             self.reports.on_arrival(now, (tx, size), sent, self.rtt, marked, expired);
             self.ack_at = if self.finished { now } else { self.reports.next_timeout() };
@@ -253,7 +253,7 @@ impl Receiver {
         Some((pending.adu, Content::Ack { vector, echo, congested, expired, report, deadline }))
     }
 
-    /// The sender's round trip, as it says.
+    /// RTT reported by the sender.
     pub(crate) fn rtt(&self) -> Span {
         self.rtt
     }

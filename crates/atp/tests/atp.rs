@@ -20,7 +20,7 @@ use transport::app::message::{Message, MessageEvent};
 use transport::app::{App, Socket};
 use transport::endpoint::Role;
 
-/// Sends units at an interval and writes down what it hears of them.
+/// Sends units at an interval and records their events.
 struct Ticker {
     units: u32,
     bytes: u64,
@@ -165,7 +165,7 @@ fn received(events: &[MessageEvent]) -> usize {
     events.iter().filter(|e| matches!(e, MessageEvent::Received { .. })).count()
 }
 
-/// AT-01, AT-02, AT-03, AT-07, AT-29, AT-34, RT-02, RT-03, RT-12: every method, over UDP and RTP, delivers whole units in time, and says so for each.
+/// AT-01, AT-02, AT-03, AT-07, AT-29, AT-34, RT-02, RT-03, RT-12: every method, over UDP and RTP, delivers whole units in time, and reports each.
 #[test]
 fn units_arrive_whole_and_the_application_hears_of_each() {
     for control in [Method::Aimd, Method::Tfrc, Method::Shared, Method::None] {
@@ -284,7 +284,7 @@ fn a_slow_receiver_halves_the_window() {
     assert!(slow.from.reductions > fast.from.reductions + 3, "{:?} {:?}", slow.from, fast.from);
 }
 
-/// AT-10, AT-11, AT-13, AT-38: figure 2's rows stand where they should, and the checksum covers what was asked.
+/// AT-10, AT-11, AT-13, AT-38: figure 2's rows stand where they should, and the checksum covers the requested part.
 #[test]
 fn the_header_is_that_of_figure_2() {
     let content = Content::Fragment {
@@ -344,7 +344,7 @@ proptest! {
         prop_assert!(received(&out.received) <= 8);
     }
 
-    /// A vector holds what was set.
+    /// A vector holds the values that were set.
     #[test]
     fn a_vector_holds_what_was_set(len in 1_u32..300, set in prop::collection::btree_set(0_u32..300, 0..100)) {
         let mut vector = Vector::new(len);

@@ -47,7 +47,7 @@ fn of(scenario: &str) -> (Duration, u64) {
         Ok(scenario) => scenario.first().clone(),
         Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
     };
-    // By the wall clock: what the system says of a thread's time moves on in its ticks of some milliseconds,
+    // By the wall clock: the system's thread time advances in ticks of some milliseconds,
     // which is as long as this takes.
     least(100, || {
         let clock = Clock::start();

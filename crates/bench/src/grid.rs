@@ -4,7 +4,7 @@
 
 use crate::clock::Clock;
 use crate::say;
-use lab::sweep::{Control, Sweep};
+use lab::sweep::{Sweep, SweepControl};
 use scenario::{NoFiles, read};
 use std::sync::atomic::AtomicBool;
 
@@ -37,7 +37,7 @@ limit = "1 h"
 "flow.download.transport.tcp.spurious" = ["none", "eifel"]
 "#;
 
-/// The grid with so many repetitions.
+/// The grid with this number of repetitions.
 pub(crate) fn measure() {
     let scenario = match read("grid", SCENARIO.as_bytes(), &NoFiles) {
         Ok(scenario) => scenario,
@@ -51,7 +51,8 @@ pub(crate) fn measure() {
         let mut rows = 0;
         for _ in 0..3 {
             let stop = AtomicBool::new(false);
-            let control = Control { progress: &|_| {}, stop: &stop, jobs, shuffle_ties: None, player: None };
+            let control =
+                SweepControl { progress: &|_| {}, stop: &stop, jobs, shuffle_ties: None, player: None };
             let clock = Clock::start();
             let Ok((done, true)) = sweep.run(None, &control) else { panic!("the grid runs") };
             least = least.min(clock.wall().as_secs_f64());

@@ -49,7 +49,7 @@ limit = "1 h"
 "#;
 const TRANSFERS: u64 = 40;
 
-/// All transfers of the study, transports included; a second is what is asked for.
+/// All transfers of the study, transports included; the target is one second.
 fn study() {
     let model = match scenario::read("study", STUDY.as_bytes(), &scenario::NoFiles) {
         Ok(scenario) => scenario.first().clone(),

@@ -3,7 +3,7 @@
 use base::Span;
 use editor::{Change, Step, Which};
 use lab::forecast::{Forecast, Meters};
-use lab::sweep::{Control, Progress, Sweep, SweepError};
+use lab::sweep::{Progress, Sweep, SweepControl, SweepError};
 use results::{csv, json, parquet};
 use scenario::{Cost, Diagnostics, Scenario};
 use serde::Deserialize;
@@ -51,7 +51,7 @@ enum Request {
 
 /// Handles one request, a JSON document. Returns a JSON document, and the bytes of `flows.parquet` for a run.
 ///
-/// The document of schema, beginnings, edit and look is that of `williwaw serve`; the one of check and run says `good`.
+/// The document of schema, beginnings, edit and look is that of `williwaw serve`; that of check and run has `good`.
 /// Where that is false, `diagnostics` lists the errors of the scenario with their places, or `error` holds one sentence
 /// and `help` its remedy.
 pub fn answer(request: &[u8], page: Page<'_>) -> (Value, Vec<u8>) {
@@ -127,8 +127,13 @@ fn run(
     }
     let sweep = Sweep::new(scenario, repetitions, seed, VERSION).map_err(refused)?;
     let tell = |now: Progress| progress(now.done, now.total);
-    let control =
-        Control { progress: &tell, stop: &AtomicBool::new(false), jobs: 1, shuffle_ties: None, player: None };
+    let control = SweepControl {
+        progress: &tell,
+        stop: &AtomicBool::new(false),
+        jobs: 1,
+        shuffle_ties: None,
+        player: None,
+    };
     let (rows, _) = sweep.run(None, &control).map_err(refused)?;
     let broken = |error: results::Error| sorry(error.to_string());
     let mut document = json::run_document(NAME, &sweep.header, &rows).map_err(broken)?;

@@ -2,7 +2,7 @@
 
 use base::Span;
 use browser::Page;
-use lab::sweep::{Control, Sweep};
+use lab::sweep::{Sweep, SweepControl};
 use results::parquet;
 use scenario::NoFiles;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn asked(request: Value) -> (Value, Vec<u8>) {
 fn by_the_command(text: &str, repetitions: u32, seed: u64) -> Vec<u8> {
     let scenario = scenario::read("other name.toml", text.as_bytes(), &NoFiles).unwrap();
     let sweep = Sweep::new(&scenario, Some(repetitions), Some(seed), env!("CARGO_PKG_VERSION")).unwrap();
-    let control = Control {
+    let control = SweepControl {
         progress: &|_| (),
         stop: &AtomicBool::new(false),
         jobs: 2,

@@ -1,6 +1,6 @@
 //! Captures that others made are counted as tshark counts them: frames, bytes, segments, bytes of payload. The
 //! figures stand here too, so that they hold where tshark is absent. The files are not part of the project; where they
-//! are absent the test says so.
+//! are absent the test reports this.
 
 use capture::{Reader, Transport};
 use std::fs::File;

@@ -1,5 +1,5 @@
 //! SW-51: the printer's lines beside those of tcpdump, on captures that others made. The files are not part of the
-//! project; where they or tcpdump are absent the test says so.
+//! project; where they or tcpdump are absent the test reports this.
 
 use capture::print::{Conversations, Inside, Printer};
 use capture::{Frame, Reader};

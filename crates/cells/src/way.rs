@@ -7,7 +7,7 @@ use base::packet::Packet;
 use radio::coding::Scheme;
 use radio::rlc::poll::{Policy, Poller};
 use radio::rlc::receive::{Receiver, Report};
-use radio::rlc::send::{Rules, Sender};
+use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::tdma::ticks;
 
@@ -63,7 +63,7 @@ impl Way {
         let numbering = Numbering::egprs(window);
         // A report covers no block sent after its poll.
         let hold_off = ticks(config.mac.report_delay) + 1;
-        let rules = Rules { preemptive: true, hold_off, resegment: config.mac.resegment };
+        let rules = SendOptions { preemptive: true, hold_off, resegment: config.mac.resegment };
         Way {
             sender: Sender::new(numbering, Mode::Acknowledged, rules),
             receiver: Receiver::new(numbering, Mode::Acknowledged, config.mac.resegment),

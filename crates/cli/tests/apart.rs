@@ -39,7 +39,7 @@ fn run(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The list of who has what; it may be nobody.
+/// List of the nodes of each host; may be empty.
 fn list(folder: &Path, agents: &[(Agent, String)], has: [&str; 3]) {
     let mut text = "token-file = \"agents.token\"\nclock-limit = \"1 s\"\n".to_owned();
     for ((name, what), (_, address)) in ["b", "c", "d"].iter().zip(has).zip(agents) {

@@ -4,7 +4,7 @@
 //! The program clamps again at each read: a kernel sets the clamp by its buffer when the buffer grows, and when packets of
 //! another size arrive (`tcp_measure_rcv_mss` of Linux 6.12). The senders are Reno: HyStart of CUBIC leaves slow start before
 //! these windows are used. In namespaces and real time, and with kernels in virtual time. Where the process may not make namespaces, or there is no
-//! python3 or no kernel, it says so and is skipped.
+//! python3 or no kernel, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -100,7 +100,7 @@ print(json.dumps(found))
     limit = "30 s"
 "#;
 
-/// What the reader has found, with windows of so many bytes; none where the clock cannot be had.
+/// What the reader has found, with windows of this size in bytes; none where the clock is not available.
 fn play(desk: &Desk, clock: &[&str], clamps: [u32; 2]) -> Option<[f64; 6]> {
     let file = format!("{}.toml", clamps[0]);
     let text = SCENARIO.replace("CLAMP0", &clamps[0].to_string()).replace("CLAMP1", &clamps[1].to_string());

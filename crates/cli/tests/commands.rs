@@ -1,5 +1,5 @@
 //! The claim: any program is a workload. What it wrote and how it ended is kept for each repetition, and a run that
-//! was killed is continued without losing one. Where the process may make no namespaces, it says so and is skipped.
+//! was killed is continued without losing one. Where the process may make no namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -169,7 +169,7 @@ fn mistakes_in_commands_are_said() {
     let command = |more: &str| format!("{hop}[[command]]\nname = \"c\"\nat = \"b\"\nrun = \"true\"\n{more}");
     assert_eq!(check(&command("")).0, Some(0));
     let (code, text) = check(&command("serves = true\n"));
-    assert!(code == Some(2) && text.contains("nothing ends this run"), "{text}");
+    assert!(code == Some(2) && text.contains("so this run never ends"), "{text}");
     let flow = "[[flow]]\nname = \"c\"\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
     let (code, text) = check(&command(flow));
     assert!(code == Some(2) && text.contains("both called `c`"), "{text}");

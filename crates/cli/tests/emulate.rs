@@ -1,5 +1,5 @@
 //! The claim: `emulate` ends as the others do, says what it cannot, and leaves nothing behind. Where the process
-//! may not make namespaces, it says so and is skipped.
+//! may not make namespaces, the test reports this and is skipped.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn emulate(folder: &tempfile::TempDir, args: &[&str]) -> Output {
     Command::new(cargo_bin("williwaw")).arg("emulate").arg(&file).args(args).output().unwrap()
 }
 
-/// Exit code 3 is how a machine says that it cannot.
+/// Exit code 3: the machine cannot run it.
 fn may_not(output: &Output) -> bool {
     let cannot = output.status.code() == Some(3);
     if cannot {

@@ -1,6 +1,6 @@
 //! RST flush with real stacks: a program that aborts its connection leaves nothing in the queue before the radio link (QM-09).
 //! In namespaces and real time, and with kernels in virtual time. Where the process may not make namespaces, or there is no
-//! python3 or no kernel, it says so and is skipped.
+//! python3 or no kernel, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

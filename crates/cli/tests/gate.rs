@@ -8,7 +8,7 @@ mod common;
 use common::{Desk, Ended};
 use std::collections::BTreeMap;
 
-/// A program that says a number, which the sides change.
+/// A program that prints a number, which the sides change.
 const SCENARIO: &str = r#"
 williwaw = 1
 [[hop]]

@@ -1,7 +1,7 @@
 //! The claim: the path of real time does what the path of virtual time does. The whole emulator, with its sockets,
 //! devices, threads and timers, runs inside one kernel whose processor takes no time (`time-travel=inf-cpu`): the clock that it
 //! reads moves on while everybody sleeps, and so nothing it does can be late. Needs a kernel for virtual time, `setarch`
-//! and a shell; without one of them it says so and is skipped. A minute passes in a few seconds.
+//! and a shell; without one of them the test reports this and is skipped. A minute passes in a few seconds.
 #![cfg(target_os = "linux")]
 
 use assert_cmd::cargo::cargo_bin;

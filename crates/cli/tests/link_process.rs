@@ -43,7 +43,7 @@ fn served(program: &str) -> Desk {
     desk(&format!("process = '''{program}'''"), "transport = { tcp = { mss = \"960 B\" } }")
 }
 
-/// The means of a document that do not hang on what a link tells of its queue.
+/// Means of a document that do not depend on the link's report of its queue.
 fn means(ended: &Ended) -> Vec<(String, Value)> {
     assert_eq!(ended.code, 0, "{}", ended.err);
     let document: Value = serde_json::from_str(&ended.out).expect("a document");
@@ -63,7 +63,7 @@ fn sw_18_both_verbs_play_a_program_as_the_link_that_it_is() {
     let real = of_program.run(&["emulate", "s.toml", "--no-out", "--json", "--lateness", "1 s"]);
     let real = means(&real);
     assert!(expected.iter().all(|mean| real.contains(mean)), "{real:?}\n{expected:?}");
-    // Each repetition of each run started it once and told it which it is.
+    // Each repetition of each run started it once with its number.
     let mut started: Vec<String> = of_program.read("started").lines().map(str::to_owned).collect();
     started.sort();
     assert_eq!(started, ["radio 5 0", "radio 5 0", "radio 5 0", "radio 5 1", "radio 5 1", "radio 5 1"]);
@@ -85,7 +85,7 @@ fn sw_18_a_kernel_meets_a_program_in_real_time() {
     let (dropped, arrived) = (mean("segments_dropped"), mean("segments_delivered"));
     assert!(dropped >= 1.0 && arrived == 14.0, "{dropped} lost, {arrived} arrived");
     assert!(mean("download_time_s") > 1.6, "{} s", mean("download_time_s"));
-    // What was captured while it played tells of the same losses.
+    // The capture of the run shows these losses too.
     let told = desk.run(&["analyse", "kept/captures/0-0.pcapng", "--json"]);
     assert_eq!(told.code, 0, "{}", told.err);
     let told: Value = serde_json::from_str(&told.out).expect("a document");

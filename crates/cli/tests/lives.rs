@@ -5,7 +5,7 @@ mod common;
 use common::Desk;
 use serde_json::Value;
 
-/// What a capture at the sender tells.
+/// Findings from a capture at the sender.
 const TOLD: [&str; 9] = [
     "completion_time_s",
     "goodput_ratio",

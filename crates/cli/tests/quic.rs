@@ -1,5 +1,5 @@
 //! UDP, QUIC and qlog from the command line: a real QUIC stack (aioquic) across an interruption, its capture and its own log
-//! beside each other. Where aioquic or namespaces are missing, it says so and is skipped.
+//! beside each other. Where aioquic or namespaces are missing, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

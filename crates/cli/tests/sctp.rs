@@ -172,8 +172,8 @@ fn sctp_of_the_kernel_is_refused_with_the_way_to_have_it() {
     let kernel = "flow.download.transport={ from = \"tcp\", to = \"linux\" }";
     for (set, said) in [
         (vec![alone], "the SCTP peer of the model"),
-        (vec![both], "the other end is a model"),
-        (vec![empty], "an empty command is no end of a flow"),
+        (vec![both], "needs a model at the other end"),
+        (vec![empty], "the command is empty"),
         (vec![program, asks], "a program at an end carries bulk data"),
         (vec![kernel, asks], "a flow between a model and a kernel must be bulk"),
     ] {

@@ -53,7 +53,7 @@ impl Peer {
         self.line.write_all(bytes).unwrap();
     }
 
-    /// The next so many bytes.
+    /// Takes this number of bytes.
     fn hear(&self, n: usize) -> Vec<u8> {
         (0..n).map(|_| self.heard.recv_timeout(PATIENCE).unwrap()).collect()
     }

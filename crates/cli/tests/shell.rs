@@ -1,5 +1,5 @@
 //! The claim: `shell` behaves as somebody expects who puts it before a command. Where the process may make no
-//! namespaces, or a program is missing, it says so and is skipped.
+//! namespaces, or a program is missing, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 

@@ -1,5 +1,5 @@
 //! The claim: a capture of a run in real time has every tap of the path, named as `run` names them, and each packet at
-//! each tap when the model says it was there. Where the process may make no namespaces, it says so and is skipped.
+//! each tap when the model says it was there. Where the process may make no namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 

@@ -20,7 +20,7 @@ fn emulate(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Exit code 3 is how a machine says that it cannot.
+/// Exit code 3: the machine cannot run it.
 fn may_not(output: &Output) -> bool {
     let cannot = output.status.code() == Some(3);
     if cannot {

@@ -15,7 +15,7 @@ use wired::Wire;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Somebody who holds a network namespace (and the first one also a user namespace) until it is dropped.
+/// Holder of a network namespace (and the first one also a user namespace) until it is dropped.
 struct Host(Child);
 
 impl Host {
@@ -139,7 +139,7 @@ for n in range(count):
     except TimeoutError: pass
     time.sleep(0.1)";
 
-/// The round trips of so many echoes in milliseconds; of those that came back.
+/// Round-trip times of this number of echoes, milliseconds; only of answered ones.
 fn ping(host: &Host, to: &str, count: usize) -> Vec<f64> {
     let done = host.command("python3").args(["-c", PING, to, &count.to_string()]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -118,7 +118,7 @@ impl Received {
                 self.newest = Some(seq);
             }
             Some(newest) if seq > newest => {
-                // A jump beyond what is kept starts anew.
+                // A jump beyond the kept range restarts the vector.
                 if seq - newest > MOST as u64 {
                     self.states.clear();
                     self.from = seq;

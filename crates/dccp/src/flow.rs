@@ -184,7 +184,7 @@ impl Socket for Flow {
         self.closed = true;
         self.written = self.sent;
     }
-    /// The stream's position: what is missing below never comes.
+    /// The stream's position: missing data below it never arrive.
     fn received(&self) -> u64 {
         self.position
     }

@@ -18,7 +18,7 @@ base::named! {
         Ack = "dccp-ack",
         /// Application data and acknowledgement.
         DataAck = "dccp-dataack",
-        /// A server asks the client to close.
+        /// A server requests the client to close.
         CloseReq = "dccp-closereq",
         /// Closes the connection.
         Close = "dccp-close",
@@ -269,7 +269,7 @@ impl Body for Dccp {
             });
         }
     }
-    /// Nothing is ever sent again: no retransmission is to be judged by what is acknowledged.
+    /// Nothing is ever sent again: no ACK concerns a retransmission.
     fn acks(&self, _each: impl FnMut(Channel, u64)) {}
     fn unit(&self) -> u16 {
         if self.is_data() { (self.message.0 % 65_535) as u16 + 1 } else { 0 }

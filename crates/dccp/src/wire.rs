@@ -77,7 +77,7 @@ pub fn write(packet: &Dccp, out: &mut Vec<u8>) {
     out.resize(start + header + packet.payload as usize, 0);
 }
 
-/// Writes the checksum over the pseudo header and what the coverage asks for (RFC 4340 section 9.1, 9.2).
+/// Writes the checksum over the pseudo header and the covered part (RFC 4340 section 9.1, 9.2).
 pub fn seal(bytes: &mut [u8], source: IpAddr, destination: IpAddr) {
     let Some(sum) = checksum(bytes, source, destination) else { return };
     if let Some(field) = bytes.get_mut(6..8) {

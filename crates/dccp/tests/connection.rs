@@ -89,7 +89,7 @@ fn both_congestion_controls_use_the_link() {
     }
 }
 
-/// A transfer of a fixed size ends: what was lost is not sent again, the close is answered, both ends are gone.
+/// A transfer of a fixed size ends: losses are not retransmitted, the close is answered, both ends are gone.
 #[test]
 fn a_transfer_ends_with_the_close_although_packets_were_lost() {
     for ccid in [Ccid::Tfrc, Ccid::Tcplike] {
@@ -123,7 +123,7 @@ fn lifetimes_are_set_from_the_timeout() {
     assert!(run.kbps(20) > 200.0);
 }
 
-/// Different services do not talk; the client is told why.
+/// Different services do not connect; the client learns the reason.
 #[test]
 fn a_wrong_service_code_is_refused() {
     let config = Config { ccids: vec![Ccid::Tfrc], ..Config::default() };

@@ -39,7 +39,7 @@ fn over(preset: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Every beginning that is offered can be run, or says what it needs.
+    /// Every template that is offered can be run, or names its requirements.
     #[test]
     fn beginnings_are_sound() {
         let all = beginnings();

@@ -26,7 +26,7 @@ pub enum Change {
     Set(Value),
     /// Adds this table to the `[[tables]]` at the path.
     Append(Value),
-    /// Removes what is at the path.
+    /// Removes the value at the path.
     Remove,
 }
 
@@ -133,7 +133,7 @@ pub fn edit(text: &str, path: &[Step], change: &Change) -> Result<String, Refusa
     match (last, change) {
         (Step::Key(key), Change::Set(value)) => {
             let value = value_of(value)?;
-            // A bare name, such as `transport = "tcp"`, gives way to the table that says more.
+            // A bare name, such as `transport = "tcp"`, is replaced by the table with more keys.
             let table = as_table(item, true).ok_or_else(absent)?;
             match table.get_mut(key).and_then(Item::as_value_mut) {
                 Some(old) => {
@@ -266,7 +266,7 @@ mod tests {
         assert!(queue.contains("queue = { drop-tail = { limit = \"10 packets\" } }"), "{queue}");
         let run = set(json!(["run", "repetitions"]), json!(20));
         assert!(run.contains("[run]\nrepetitions = 20\n"), "{run}");
-        // A bare name becomes a table that says more.
+        // A bare name becomes a table with more keys.
         let tcp = set(json!(["flow", 0, "transport", "tcp", "profile"]), json!("linux-2.4"));
         assert_eq!(tree(&tcp)["flow"][0]["transport"], json!({ "tcp": { "profile": "linux-2.4" } }));
     }

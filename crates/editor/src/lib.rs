@@ -17,7 +17,7 @@ pub use preview::{Forecaster, document};
 /// Why an edit or a picture was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The request asks for something that cannot be.
+    /// The request is invalid.
     #[error("{message}")]
     Wrong {
         /// One sentence.

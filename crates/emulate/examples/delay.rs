@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use base::rng::Seed;
     use base::trace::Tracer;
     use base::{Span, Time};
-    use emulate::driver::{Driver, Gateway, Kind};
+    use emulate::driver::{Driver, Gateway, PortOwner};
     use netns::clock::Clock;
     use netns::namespace::Namespace;
     use std::net::Ipv4Addr;
@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spaces = [Namespace::new()?, Namespace::new()?];
     let ends = world.flows[0];
     let gateways = vec![
-        Gateway { door: ends.from, device: spaces[0].device(from, 1500)?, kind: Kind::Flow },
-        Gateway { door: ends.to, device: spaces[1].device(to, 1500)?, kind: Kind::Flow },
+        Gateway { door: ends.from, device: spaces[0].device(from, 1500)?, kind: PortOwner::Flow },
+        Gateway { door: ends.to, device: spaces[1].device(to, 1500)?, kind: PortOwner::Flow },
     ];
     let clock = Clock::starting_in(Span::ZERO);
     let mut driver = Driver::new(network, gateways, clock, Span::from_nanos(spin * 1000))?;

@@ -166,9 +166,9 @@ impl Surroundings {
 }
 
 /// Result of one repetition.
-pub struct Outcome {
+pub struct EmulationOutcome {
     /// Measurements, as in virtual time.
-    pub ran: lab::once::Outcome,
+    pub ran: lab::once::RunOutcome,
     /// Kernel facts of real flows, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
     /// Results of the commands, by index in the model.
@@ -186,7 +186,7 @@ pub struct Outcome {
     pub capture: Option<Capture>,
 }
 
-impl Outcome {
+impl EmulationOutcome {
     /// Packets at every tap of the path, if captured.
     pub fn at_all_taps(&self, model: &scenario::Model) -> Option<lab::capture::Capture<'_>> {
         Some(self.capture.as_ref()?.at_all_taps(model, &self.ran.world))
@@ -208,6 +208,6 @@ pub fn once(
     _repetition: u64,
     _options: &Options,
     _stop: &std::sync::atomic::AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<EmulationOutcome, Error> {
     Err(Error::System)
 }

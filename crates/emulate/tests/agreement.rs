@@ -3,7 +3,7 @@
 
 use emulate::agreement::{self, AgreementError, CASES, SenderVerdict, SideResult};
 
-/// The model against what was recorded. A case whose options this build lacks is said, not counted.
+/// The model against the recording. A case whose options this build lacks is reported, not counted.
 #[test]
 fn the_model_does_what_linux_did() {
     let facts = agreement::facts().unwrap();

@@ -5,7 +5,7 @@ mod fuzz;
 
 use base::rng::Seed;
 use emulate::{Options, link_process};
-use lab::once::{Outcome, run_attached, run_once};
+use lab::once::{RunOutcome, run_attached, run_once};
 use proptest::prelude::*;
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles, Style, read_with};
@@ -56,7 +56,7 @@ fn served(program: &str) -> Model {
 }
 
 /// In virtual time; the fault, if the program had one.
-fn virtually(model: &Model) -> Result<Outcome, String> {
+fn virtually(model: &Model) -> Result<RunOutcome, String> {
     let (sender, faults) = link_process::faults();
     let seed = Seed { seed: model.run.seed, repetition: 0 };
     let mut attach = |world: &mut _| link_process::attach(model, seed, world, &sender);
@@ -67,13 +67,13 @@ fn virtually(model: &Model) -> Result<Outcome, String> {
     }
 }
 
-fn really(model: &Model, stop: &AtomicBool) -> Result<Outcome, String> {
+fn really(model: &Model, stop: &AtomicBool) -> Result<RunOutcome, String> {
     let options = Options { realtime: false, ..Options::default() };
     emulate::once(model, 0, &options, stop).map(|real| real.ran).map_err(|error| error.to_string())
 }
 
-/// What does not hang on what a link tells of its queue.
-fn numbers(outcome: &Outcome) -> Vec<(Metric, Option<f64>)> {
+/// Values that do not depend on the link's report of its queue.
+fn numbers(outcome: &RunOutcome) -> Vec<(Metric, Option<f64>)> {
     let told = |metric: &Metric| *metric != Metric::QueueDelay;
     Metric::ALL.iter().copied().filter(told).map(|m| (m, outcome.flows[0].get(m))).collect()
 }

@@ -1,10 +1,10 @@
 //! The claim: between two kernels stands the scenario's own path. Each test makes namespaces of its own, which
-//! vanish with it; where the process may not, it says so and is skipped.
+//! vanish with it; where the process may not, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
 use base::event::Event;
-use emulate::{Error, Options, Outcome};
+use emulate::{EmulationOutcome, Error, Options};
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles};
 use std::sync::atomic::AtomicBool;
@@ -21,13 +21,13 @@ fn model(set: &[&str]) -> Model {
     testkit::model(&scenario().text(), set)
 }
 
-/// Slow links make real stacks robust: what is asserted here does not hang on milliseconds.
+/// Slow links make real stacks robust: no assertion here depends on milliseconds.
 fn options() -> Options {
     Options { trace: true, capture: true, lateness_limit: Span::from_millis(20), ..Options::default() }
 }
 
 /// Plays it; none where the process lacks rights, which is said.
-fn play(set: &[&str]) -> Option<Outcome> {
+fn play(set: &[&str]) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -38,7 +38,7 @@ fn play(set: &[&str]) -> Option<Outcome> {
     }
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &EmulationOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -128,7 +128,7 @@ fn a_flow_has_its_own_settings() {
     let Some(outcome) = play(&[set, "flow.download.transport.linux.mtu=\"576 B\""]) else { return };
     assert_eq!(outcome.facts[0].as_ref().unwrap().info.snd_mss, 536);
     assert_eq!(std::fs::read("/proc/sys/net/ipv4/tcp_timestamps").ok(), before);
-    // What the kernel does not have is told with its name.
+    // An option that the kernel lacks is reported by name.
     let never = AtomicBool::new(false);
     let refused = emulate::once(
         &model(&["flow.download.transport.linux.sysctl.tcp_nonsense=1"]),
@@ -146,7 +146,7 @@ fn a_flow_has_its_own_settings() {
     );
 }
 
-/// A run that is told to stop ends, and a limit ends one that would not.
+/// A stopped run ends, and a limit ends an endless one.
 #[test]
 fn it_ends_when_told_and_at_its_limit() {
     let Some(outcome) = play(&["run.limit=\"400 ms\""]) else { return };

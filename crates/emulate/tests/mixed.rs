@@ -1,10 +1,10 @@
 //! The claim: a model of TCP at one end speaks with the kernel of this machine at the other, in real time, whichever sends
-//! (SW-18). Where the process may not make namespaces, it says so and is skipped.
+//! (SW-18). Where the process may not make namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
 use base::wire;
-use emulate::{Options, Outcome};
+use emulate::{EmulationOutcome, Options};
 use scenario::Model;
 use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +27,7 @@ fn model(from: &str, to: &str, set: &[&str]) -> Model {
 }
 
 /// Plays it; none where the process lacks rights, which is said.
-fn play(from: &str, to: &str, set: &[&str]) -> Option<Outcome> {
+fn play(from: &str, to: &str, set: &[&str]) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -39,7 +39,7 @@ fn play(from: &str, to: &str, set: &[&str]) -> Option<Outcome> {
     }
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &EmulationOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 

@@ -1,17 +1,17 @@
 //! The claim: a flow of the kernel goes over version 6 of IP as over version 4: its packets are such and nothing else is
 //! said, the truth about what was lost and sent again is known, and what a workload does is the same. Where the process may
-//! not make namespaces it says so and is skipped.
+//! not make namespaces the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::wire;
-use emulate::{Options, Outcome};
+use emulate::{EmulationOutcome, Options};
 use scenario::NoFiles;
 use scenario::metric::Metric;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
 /// Plays it with the kernel's flow over this version; none, which is said, where that cannot be had.
-fn played(ip: u32, linux: &str, app: &str, lost: &str) -> Option<Outcome> {
+fn played(ip: u32, linux: &str, app: &str, lost: &str) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -54,12 +54,12 @@ fn played(ip: u32, linux: &str, app: &str, lost: &str) -> Option<Outcome> {
     Some(real)
 }
 
-fn get(real: &Outcome, metric: Metric) -> f64 {
+fn get(real: &EmulationOutcome, metric: Metric) -> f64 {
     real.ran.flows[0].get(metric).unwrap_or_else(|| panic!("there is no {metric:?}"))
 }
 
 /// Every packet at the doors is of this version, of this protocol, and no larger than the MTU.
-fn nothing_else(real: &Outcome, six: bool, protocol: u8, mtu: usize) {
+fn nothing_else(real: &EmulationOutcome, six: bool, protocol: u8, mtu: usize) {
     let capture = real.capture.as_ref().unwrap();
     assert!(capture.len() > 20);
     for (_, t, bytes) in capture.packets() {

@@ -1,10 +1,10 @@
 //! The claim: a workload is the same over a kernel's sockets as over the model's: the same pages with the same objects,
 //! the same messages, in the same number of connections; and it takes the same time, but for what the lateness of the
-//! doors and of the threads at both ends explains. Where the process may not make namespaces it says so and is skipped.
+//! doors and of the threads at both ends explains. Where the process may not make namespaces the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
-use emulate::{Options, Outcome};
+use emulate::{EmulationOutcome, Options};
 use lab::measure::FlowMeasures;
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles};
@@ -38,7 +38,7 @@ fn model(flow: &str, transport: &str) -> Model {
 }
 
 /// What the model measured, and what the kernel did; none where the process lacks rights, which is said.
-fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, Outcome)> {
+fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, EmulationOutcome)> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
         return None;
@@ -61,7 +61,7 @@ fn get(measures: &FlowMeasures, metric: Metric) -> f64 {
 
 /// These are the same to the last one.
 #[track_caller]
-fn equal(model: &FlowMeasures, real: &Outcome, metrics: &[Metric]) {
+fn equal(model: &FlowMeasures, real: &EmulationOutcome, metrics: &[Metric]) {
     for metric in metrics {
         let (model, real) = (get(model, *metric), get(&real.ran.flows[0], *metric));
         assert!(model == real, "{metric:?}: {model} of the model, {real} of the kernel");
@@ -77,7 +77,7 @@ const HEADERS: f64 = 0.001;
 /// This time is never shorter, and longer by no more than lateness explains, if `exchanges` follow one after the other:
 /// each crosses the doors twice and wakes a thread at each end.
 #[track_caller]
-fn explained(model: &FlowMeasures, real: &Outcome, metric: Metric, exchanges: f64) {
+fn explained(model: &FlowMeasures, real: &EmulationOutcome, metric: Metric, exchanges: f64) {
     let (model, measured) = (get(model, metric), get(&real.ran.flows[0], metric));
     if !real.timing.realtime {
         return eprintln!(
@@ -109,7 +109,7 @@ fn requests_and_replies() {
     equal(&model, &real, &[Metric::SegmentsSent, Metric::PacketsDropped]);
 }
 
-/// Pages with objects over several connections, and a user who loses patience (WL-13, EG-18 to EG-20).
+/// Pages with objects over several connections, and an impatient user (WL-13, EG-18 to EG-20).
 #[test]
 fn pages() {
     let flow = r#"
@@ -245,7 +245,7 @@ fn a_transfer_for_some_time_is_done() {
     }
 }
 
-/// A kernel's connections have its congestion control at the end that answers too, and a name that no kernel knows is told.
+/// A kernel's connections have its congestion control at the end that answers too, and an unknown name is reported.
 #[test]
 fn both_ends_have_the_control() {
     let flow = r#"
@@ -254,7 +254,7 @@ fn both_ends_have_the_control() {
         app = { request-reply = { request = "100 B", reply = "60 kB", count = 2 } }
     "#;
     let Some((_, real)) = both(flow, MODEL, "{ linux = { cc = \"reno\" } }") else { return };
-    // The answering end wrote more: what is told is its view.
+    // The replying end wrote more: its own count is reported.
     let facts = real.facts[0].as_ref().unwrap();
     assert!(facts.info.bytes_sent >= 120_000, "{:?}", facts.info);
     let model = model(flow, "{ linux = { cc = \"nonsense\" } }");

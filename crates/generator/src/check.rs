@@ -1,7 +1,7 @@
 //! Invariants of a run: conservation of packets and bytes, monotone time, bounds, the same results on any number of threads.
 
 use lab::once::{Options, run_once};
-use lab::sweep::{Control, Sweep, SweepError};
+use lab::sweep::{Sweep, SweepControl, SweepError};
 use scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
@@ -87,7 +87,7 @@ pub fn threads(scenario: &Scenario) -> Result<(), Violation> {
     let rows = |jobs| -> Result<String, Violation> {
         let sweep = Sweep::new(scenario, None, None, "fuzz").map_err(|e| Violation(said(&e)))?;
         let stop = AtomicBool::new(false);
-        let control = Control { progress: &|_| (), stop: &stop, jobs, shuffle_ties: None, player: None };
+        let control = SweepControl { progress: &|_| (), stop: &stop, jobs, shuffle_ties: None, player: None };
         let (mut rows, complete) = sweep.run(None, &control).map_err(|e| Violation(said(&e)))?;
         rows.sort_by(|a, b| (a.cell, a.repetition, &a.flow).cmp(&(b.cell, b.repetition, &b.flow)));
         Ok(format!("{complete} {rows:?}"))

@@ -1,4 +1,4 @@
-//! Forecast of a scenario against its run: ratios of what `williwaw check` foretells to what was taken.
+//! Forecast of a scenario against its run: ratios of the forecast of `williwaw check` to the measured amounts.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub struct Comparison {
     pub pairs: [Option<(f64, f64)>; 5],
 }
 
-/// Below these amounts a factor says nothing: 20 packets, frames or events, 2 ms, 1 MB.
+/// Below these amounts a factor is meaningless: 20 packets, frames or events, 2 ms, 1 MB.
 const NEGLIGIBLE: [f64; 5] = [20.0, 20.0, 20.0, 2e-3, 1e6];
 
 /// Compares, in the order of [`QUANTITIES`].

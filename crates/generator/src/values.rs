@@ -83,7 +83,7 @@ impl Draw {
         format!("{:.2}", self.scale(0.5, 20.0))
     }
 
-    /// A value of a leaf schema; none for what has no rule here.
+    /// A value of a leaf schema; none for a leaf without a rule here.
     pub(crate) fn leaf(&mut self, schema: &Value, key: &str, names: &Names) -> Option<Value> {
         if let Some(words) = schema["enum"].as_array() {
             return self.pick(words).cloned();

@@ -1,20 +1,20 @@
-//! ICMP echo ends (RFC 792; catalogue ME-05): requests at their own pace, and a reply of the same size to each.
+//! ICMP echo ends (RFC 792; catalogue ME-05): requests at their own schedule, and a reply of the same size to each.
 //!
 //! There are no retransmissions. A request without a reply is lost after [`PATIENCE`], as `ping` gives up
 //! after the last one.
 
-use crate::datagram::DatagramConfig;
 use crate::end::{EndReport, FlowEnd};
 use crate::host::HostCounters;
+use crate::udp::DatagramConfig;
 use base::event::{Category, Event};
 use base::packet::{Flags, Packet};
 use base::truth::Cause;
 use base::{Span, Time};
 use path::{Cx, Element, Port};
-use transport::app::datagrams::{Hearing, Speaking};
-use transport::app::lines::Letters;
-use transport::app::seen::Seen;
-use transport::app::tell::{Pace, Useful};
+use transport::app::connections::MessageLog;
+use transport::app::datagrams::{DatagramSink, DatagramSource};
+use transport::app::message_stream::{MessageSchedule, UsefulLife};
+use transport::app::stats::AppStats;
 
 /// Waiting time after the last request: the default of `ping -W`.
 const PATIENCE: Span = Span::from_secs(10);
@@ -22,37 +22,37 @@ const PATIENCE: Span = Span::from_secs(10);
 /// End that sends echo requests.
 pub struct EchoClient {
     config: DatagramConfig,
-    speaking: Speaking,
+    source: DatagramSource,
     /// Transmission time of each request; none once it was answered.
     left: Vec<Option<Time>>,
     answered: usize,
-    seen: Seen,
+    stats: AppStats,
     finished: Option<Time>,
 }
 
 impl EchoClient {
     /// Sends requests with this schedule from `start` on, one datagram each.
-    pub fn new(config: DatagramConfig, start: Time, pace: Pace, letters: Letters) -> Self {
+    pub fn new(config: DatagramConfig, start: Time, schedule: MessageSchedule, log: MessageLog) -> Self {
         EchoClient {
-            speaking: Speaking::new(config.payload, start, pace, letters),
+            source: DatagramSource::new(config.payload, start, schedule, log),
             config,
             left: Vec::new(),
             answered: 0,
-            seen: Seen::default(),
+            stats: AppStats::default(),
             finished: None,
         }
     }
 
     /// Time at which the client gives up; never before the last request.
     fn gives_up(&self) -> Time {
-        match self.speaking.finished() {
+        match self.source.finished() {
             Some(last) if self.finished.is_none() => last + PATIENCE,
             _ => Time::NEVER,
         }
     }
 
     fn look(&mut self, now: Time) {
-        let all = self.speaking.finished().is_some() && self.answered == self.left.len();
+        let all = self.source.finished().is_some() && self.answered == self.left.len();
         if self.finished.is_none() && (all || now >= self.gives_up()) {
             self.finished = Some(now);
         }
@@ -71,7 +71,7 @@ impl Element for EchoClient {
             ledger.received(packet.ordinal);
         }
         if let Some(left) = self.left.get_mut(number).and_then(Option::take) {
-            self.seen.responses.push(now.since(left));
+            self.stats.responses.push(now.since(left));
             self.answered += 1;
         }
         self.look(now);
@@ -79,8 +79,8 @@ impl Element for EchoClient {
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        let EchoClient { config, speaking, left, .. } = self;
-        speaking.speak(now, |datagram| {
+        let EchoClient { config, source, left, .. } = self;
+        source.send_due(now, |datagram| {
             config.send(cx, datagram);
             left.push(Some(now));
         });
@@ -88,7 +88,7 @@ impl Element for EchoClient {
     }
 
     fn next_wake(&self) -> Time {
-        self.speaking.next_wake().min(self.gives_up())
+        self.source.next_wake().min(self.gives_up())
     }
 
     fn holds(&self) -> usize {
@@ -101,9 +101,9 @@ impl FlowEnd for EchoClient {
         self.finished
     }
     fn report(&self) -> EndReport {
-        let (sent, received) = (u64::from(self.speaking.datagrams()), self.answered as u64);
-        let mut stats = self.seen.clone();
-        stats.sent = self.speaking.seen().sent;
+        let (sent, received) = (u64::from(self.source.datagrams()), self.answered as u64);
+        let mut stats = self.stats.clone();
+        stats.sent = self.source.stats().sent;
         EndReport {
             counters: HostCounters { data_sent: sent, data_received: received, ..HostCounters::default() },
             unit: 1,
@@ -117,14 +117,14 @@ impl FlowEnd for EchoClient {
 /// End that answers echo requests.
 pub struct EchoServer {
     config: DatagramConfig,
-    hearing: Hearing,
+    sink: DatagramSink,
     sent: u64,
 }
 
 impl EchoServer {
-    /// Answers the requests announced in `letters`.
-    pub fn new(config: DatagramConfig, letters: Letters) -> Self {
-        EchoServer { config, hearing: Hearing::new(letters, Useful::Always), sent: 0 }
+    /// Answers the requests announced in `log`.
+    pub fn new(config: DatagramConfig, log: MessageLog) -> Self {
+        EchoServer { config, sink: DatagramSink::new(log, UsefulLife::Always), sent: 0 }
     }
 }
 
@@ -137,7 +137,7 @@ impl Element for EchoServer {
         if let Some(ledger) = cx.ledger(&packet) {
             ledger.received(packet.ordinal);
         }
-        self.hearing.hear(cx.now(), packet.ordinal, Some(packet.born));
+        self.sink.receive(cx.now(), packet.ordinal, Some(packet.born));
         // A copy made by the network is answered too, as by a real host.
         let (id, now) = (cx.emit_virtual(packet.size), cx.now());
         let (seq, len) = (u64::from(packet.ordinal), packet.size.saturating_sub(self.config.header));
@@ -166,19 +166,19 @@ impl Element for EchoServer {
 
 impl FlowEnd for EchoServer {
     fn finished(&self) -> Option<Time> {
-        self.hearing.finished()
+        self.sink.finished()
     }
     fn report(&self) -> EndReport {
         EndReport {
             counters: HostCounters {
                 data_sent: self.sent,
-                data_received: self.hearing.datagrams(),
+                data_received: self.sink.datagrams(),
                 ..HostCounters::default()
             },
             unit: 1,
-            received: self.hearing.seen().bytes,
-            finished: self.hearing.finished(),
-            stats: Some(self.hearing.seen().clone()),
+            received: self.sink.stats().bytes,
+            finished: self.sink.finished(),
+            stats: Some(self.sink.stats().clone()),
             ..EndReport::default()
         }
     }

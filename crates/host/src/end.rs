@@ -1,16 +1,16 @@
 //! Flow ends and their reports: the interface of drivers and measurements to an end of a flow, which may be a
 //! model of any protocol, the door to a kernel, or a datagram source.
 
-use crate::datagram::{Hearer, Speaker};
-use crate::door::Door;
+use crate::external_sockets::ExternalSockets;
+use crate::external_udp::ExternalUdp;
+use crate::flow_port::FlowPort;
 use crate::host::{Host, HostCounters};
-use crate::party::Party;
-use crate::remote::Remote;
-use crate::said::Said;
+use crate::multi_connection::MultiConnectionHost;
+use crate::udp::{UdpSink, UdpSource};
 use base::{Packet, Time};
 use path::{Cx, Element, ElementId, Network, Port, Signal};
 use transport::app::Socket as _;
-use transport::app::seen::Seen;
+use transport::app::stats::AppStats;
 use transport::endpoint::{Endpoint, EndpointReport};
 use transport::tcp::sender::Verdicts;
 
@@ -25,7 +25,7 @@ pub struct EndReport {
     pub received: u64,
     /// Connections or associations opened.
     pub connections: u64,
-    /// Time at which the workload was done, as seen from this end.
+    /// Time at which the workload was done, as stats from this end.
     pub finished: Option<Time>,
     /// Time of the last datagram's arrival. None: the flow carries connections.
     pub datagrams_over: Option<Time>,
@@ -36,7 +36,7 @@ pub struct EndReport {
     /// Gaps of more than a second between two data packets sent.
     pub silences: Vec<(Time, Time)>,
     /// Statistics of a workload of requests, pages or messages.
-    pub stats: Option<Seen>,
+    pub stats: Option<AppStats>,
     /// Protocol-specific metrics, by name.
     pub named: Vec<(&'static str, f64)>,
 }
@@ -111,19 +111,19 @@ pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         network.element::<T>(id).map(|end| end as &dyn FlowEnd)
     }
     a::<Host>(network, id)
-        .or_else(|| a::<Party>(network, id))
+        .or_else(|| a::<MultiConnectionHost>(network, id))
         .or_else(|| network.element::<AnyEnd>(id).map(|any| &*any.0))
-        .or_else(|| a::<Remote>(network, id))
-        .or_else(|| a::<Said>(network, id))
-        .or_else(|| a::<Speaker>(network, id))
-        .or_else(|| a::<Hearer>(network, id))
+        .or_else(|| a::<ExternalSockets>(network, id))
+        .or_else(|| a::<ExternalUdp>(network, id))
+        .or_else(|| a::<UdpSource>(network, id))
+        .or_else(|| a::<UdpSink>(network, id))
 }
 
 /// Keeps the packets that pass a model whose peer is a real stack.
 pub fn keep_packets(network: &mut Network, id: ElementId) {
     let now = network.now();
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
-    network.enter(now, id, |party: &mut Party, _| party.keep_packets());
+    network.enter(now, id, |party: &mut MultiConnectionHost, _| party.keep_packets());
     network.enter(now, id, |end: &mut AnyEnd, _| end.keep_packets());
 }
 
@@ -131,7 +131,9 @@ pub fn keep_packets(network: &mut Network, id: ElementId) {
 pub fn take_packets(network: &mut Network, id: ElementId) -> Vec<(Time, Vec<u8>)> {
     let now = network.now();
     let host = network.enter(now, id, |host: &mut Host, _| host.take_packets());
-    let party = |network: &mut Network| network.enter(now, id, |party: &mut Party, _| party.take_packets());
+    let party = |network: &mut Network| {
+        network.enter(now, id, |party: &mut MultiConnectionHost, _| party.take_packets())
+    };
     let any = |network: &mut Network| network.enter(now, id, |end: &mut AnyEnd, _| end.take_packets());
     host.or_else(|| party(network)).or_else(|| any(network)).unwrap_or_default()
 }
@@ -143,7 +145,7 @@ pub fn finished(network: &Network, id: ElementId) -> Option<Option<Time>> {
 
 /// Report of a flow end; of a door, its traffic and the results reported for the stack behind it.
 pub fn report(network: &Network, id: ElementId) -> Option<EndReport> {
-    match network.element::<Door>(id) {
+    match network.element::<FlowPort>(id) {
         Some(door) => Some(door.report()),
         None => end(network, id).map(FlowEnd::report),
     }
@@ -177,7 +179,7 @@ impl<E: Endpoint> FlowEnd for Host<E> {
     }
 }
 
-impl FlowEnd for Party {
+impl FlowEnd for MultiConnectionHost {
     fn finished(&self) -> Option<Time> {
         self.workload().finished()
     }
@@ -199,65 +201,65 @@ impl FlowEnd for Party {
             connections: self.connections().count() as u64,
             finished: self.workload().finished(),
             judged: Some(judged),
-            stats: Some(self.workload().seen().clone()),
-            named: self.workload().seen().expired.iter().map(|n| ("units_expired", *n as f64)).collect(),
+            stats: Some(self.workload().stats().clone()),
+            named: self.workload().stats().expired.iter().map(|n| ("units_expired", *n as f64)).collect(),
             ..EndReport::default()
         }
     }
 }
 
-impl Door {
+impl FlowPort {
     /// Report: traffic through the door, and the results reported for the stack behind it.
     pub fn report(&self) -> EndReport {
-        let told = self.told();
+        let external = self.external_report();
         EndReport {
             counters: self.counters(),
             unit: self.largest_segment().max(1),
-            received: told.received,
-            connections: told.connections,
-            finished: told.finished,
-            datagrams_over: told.finished,
-            silences: self.silences().to_vec(),
-            stats: Some(told.seen.clone()),
+            received: external.received,
+            connections: external.connections,
+            finished: external.finished,
+            datagrams_over: external.finished,
+            silences: self.send_gaps().to_vec(),
+            stats: Some(external.stats.clone()),
             ..EndReport::default()
         }
     }
 }
 
-impl FlowEnd for Remote {
+impl FlowEnd for ExternalSockets {
     fn finished(&self) -> Option<Time> {
         self.workload().finished()
     }
     fn report(&self) -> EndReport {
-        let stats = Some(self.workload().seen().clone());
+        let stats = Some(self.workload().stats().clone());
         EndReport { finished: self.workload().finished(), unit: 1, stats, ..EndReport::default() }
     }
 }
 
-impl FlowEnd for Said {
+impl FlowEnd for ExternalUdp {
     fn finished(&self) -> Option<Time> {
-        Said::finished(self)
+        ExternalUdp::finished(self)
     }
     fn report(&self) -> EndReport {
-        let stats = Some(self.seen().clone());
-        EndReport { finished: Said::finished(self), unit: 1, stats, ..EndReport::default() }
+        let stats = Some(self.stats().clone());
+        EndReport { finished: ExternalUdp::finished(self), unit: 1, stats, ..EndReport::default() }
     }
 }
 
-impl FlowEnd for Speaker {
+impl FlowEnd for UdpSource {
     fn finished(&self) -> Option<Time> {
-        Speaker::finished(self)
+        UdpSource::finished(self)
     }
     fn report(&self) -> EndReport {
         let counters = HostCounters { data_sent: u64::from(self.datagrams()), ..HostCounters::default() };
-        let stats = Some(self.seen().clone());
-        EndReport { counters, finished: Speaker::finished(self), unit: 1, stats, ..EndReport::default() }
+        let stats = Some(self.stats().clone());
+        EndReport { counters, finished: UdpSource::finished(self), unit: 1, stats, ..EndReport::default() }
     }
 }
 
-impl FlowEnd for Hearer {
+impl FlowEnd for UdpSink {
     fn finished(&self) -> Option<Time> {
-        Hearer::finished(self)
+        UdpSink::finished(self)
     }
     fn report(&self) -> EndReport {
         EndReport {
@@ -267,11 +269,11 @@ impl FlowEnd for Hearer {
                 ..HostCounters::default()
             },
             unit: 1,
-            received: self.seen().bytes,
-            finished: Hearer::finished(self),
+            received: self.stats().bytes,
+            finished: UdpSink::finished(self),
             datagrams_over: Some(self.last()),
             named: vec![("late_span_s", self.late_span_s())],
-            stats: Some(self.seen().clone()),
+            stats: Some(self.stats().clone()),
             ..EndReport::default()
         }
     }

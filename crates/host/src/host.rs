@@ -14,7 +14,7 @@ use path::fragment::{HOST_ERRORS, TooBig};
 use path::{Cx, Element, Port, Signal};
 use std::sync::Arc;
 use transport::app::App;
-use transport::app::seen::Seen;
+use transport::app::stats::AppStats;
 use transport::endpoint::{Endpoint, Expiring, Role};
 use transport::macroflow::Macroflow;
 use transport::recovery::tcb_cache::TcbCache;
@@ -216,8 +216,8 @@ impl<E: Endpoint> Host<E> {
     }
 
     /// Statistics of the application, if it is one of messages or requests.
-    pub fn stats(&self) -> Option<&Seen> {
-        self.app.seen()
+    pub fn stats(&self) -> Option<&AppStats> {
+        self.app.stats()
     }
     /// Bytes outstanding at the first expiry of the timer, if it expired.
     pub fn first_timeout_flight(&self) -> Option<u64> {

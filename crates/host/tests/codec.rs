@@ -8,7 +8,7 @@ use base::trace::Tracer;
 use base::truth::Cause;
 use base::wire::segment::{self, End, Outside};
 use base::{Span, Time};
-use host::{ADDRESSES, CodecConfig, Door, DoorConfig, Gate as _, Host, HostConfig};
+use host::{ADDRESSES, CodecConfig, FlowPort, FlowPortConfig, Host, HostConfig, PacketPort as _};
 use path::{Cx, Element, ElementId, Network, Port};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -142,7 +142,7 @@ fn waiting() -> (Network, ElementId) {
     let mut network = Network::new(1, Tracer::off());
     let host = Host::new(head(Role::Passive), Arc::new(config()), Box::new(Sink::new(None)));
     let host = network.add(host.coded(&wire(Role::Passive, 0, [5, 5]), 0));
-    let door = network.add(Door::new(DoorConfig {
+    let door = network.add(FlowPort::new(FlowPortConfig {
         flow: FlowId(0),
         node: NodeId(0),
         peer: NodeId(1),
@@ -208,8 +208,8 @@ proptest! {
         for (i, bytes) in all.iter().enumerate() {
             let at = Time::ZERO + Span::from_millis(10 * (i as u64 + 1));
             network.run_until(at);
-            let _ = network.enter(at, door, |door: &mut Door, cx| door.take_in(cx, bytes));
-            while network.enter(at, door, |door: &mut Door, _| door.next_out()).flatten().is_some() {}
+            let _ = network.enter(at, door, |door: &mut FlowPort, cx| door.inject(cx, bytes));
+            while network.enter(at, door, |door: &mut FlowPort, _| door.next_departure()).flatten().is_some() {}
         }
         network.run_until(Time::ZERO + Span::from_secs(10));
         prop_assert_eq!(network.bodies(), 0);

@@ -3,11 +3,11 @@
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::{Deadlines, Door, DoorConfig, Gate as _};
+use host::{Deadlines, FlowPort, FlowPortConfig, PacketPort as _};
 use path::{Cx, Element, Network, Port};
 use transport::tcp::Role;
 
-/// Makes every packet corrupt that it is told to.
+/// Corrupts the selected packets.
 struct Air(bool);
 
 impl Element for Air {
@@ -24,7 +24,7 @@ impl Element for Air {
     }
 }
 
-/// An IPv4 datagram of so many bytes of UDP.
+/// An IPv4 datagram with this number of UDP bytes.
 fn datagram(payload: usize) -> Vec<u8> {
     let total = (28 + payload) as u16;
     let mut bytes = vec![0x45, 0];
@@ -43,7 +43,7 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
     for corrupt in [false, true] {
         let mut network = Network::new(1, Tracer::off());
         let door = |node, role| {
-            Door::new(DoorConfig {
+            FlowPort::new(FlowPortConfig {
                 flow: FlowId(0),
                 node: NodeId(node),
                 peer: NodeId(1 - node),
@@ -61,8 +61,8 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
         for i in 0..50u64 {
             let at = Time::ZERO + Span::from_millis(i);
             let bytes = datagram(100);
-            network.enter(at, from, |door: &mut Door, cx| door.take_in(cx, &bytes)).unwrap().unwrap();
-            let out = network.enter(at, to, |door: &mut Door, _| door.next_out()).unwrap().unwrap();
+            network.enter(at, from, |door: &mut FlowPort, cx| door.inject(cx, &bytes)).unwrap().unwrap();
+            let out = network.enter(at, to, |door: &mut FlowPort, _| door.next_departure()).unwrap().unwrap();
             let wrong = bytes.iter().zip(&out.bytes).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
             assert_eq!((out.bytes.len(), wrong), (bytes.len(), u32::from(corrupt)));
             places.extend(bytes.iter().zip(&out.bytes).position(|(a, b)| a != b));

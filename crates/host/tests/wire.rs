@@ -6,7 +6,7 @@ use base::wire::checksum::Sum;
 use base::wire::frame::Framing;
 use base::wire::{self, hdlc};
 use base::{Span, Time};
-use host::{Gate as _, Wire, WireConfig};
+use host::{FramePort, FramePortConfig, PacketPort as _};
 use path::{Cx, Element, ElementId, Network, Port};
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ impl Path {
         let mut network = Network::new(1, Tracer::off());
         let end = |node: u16| {
             let (node, peer, reply) = (NodeId(node), NodeId(1 - node), node == 1);
-            Wire::new(WireConfig { framing, flow: FlowId(0), node, peer, reply })
+            FramePort::new(FramePortConfig { framing, flow: FlowId(0), node, peer, reply })
         };
         let (to, air, from) = (network.add(end(1)), network.add(air), network.add(end(0)));
         network.wire(from, Port(0), air, Port(0));
@@ -60,9 +60,9 @@ impl Path {
     /// What comes out for a frame that goes in, with the head that it had; none if it was not taken.
     fn pass(&mut self, frame: &[u8]) -> Option<(Vec<u8>, Packet)> {
         self.at += Span::from_millis(1);
-        let taken = self.network.enter(self.at, self.from, |end: &mut Wire, cx| end.take_in(cx, frame));
+        let taken = self.network.enter(self.at, self.from, |end: &mut FramePort, cx| end.inject(cx, frame));
         taken.unwrap().ok()?;
-        let out = self.network.enter(self.at, self.to, |end: &mut Wire, _| end.next_out());
+        let out = self.network.enter(self.at, self.to, |end: &mut FramePort, _| end.next_departure());
         let head = self.network.element::<Air>(self.air).and_then(|air| air.head);
         assert_eq!(self.network.bodies(), 0);
         Some((out.flatten().unwrap().bytes, head.unwrap()))

@@ -1,7 +1,7 @@
 //! Runs the experiments of one group and prints values and claims: `reproduce GROUP [ID-part]`.
 
 use lab::reproduce::{Laboratory, Settings, list, quiet};
-use lab::sweep::Control;
+use lab::sweep::SweepControl;
 use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ fn main() {
     let group = args.next().unwrap_or_default();
     let part = args.next().unwrap_or_default();
     let stop = AtomicBool::new(false);
-    let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
+    let control = SweepControl { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
     let settings = Settings { seeds: 0, reading_repetitions: 0, pictures: true, ..Settings::default() };
     let mut laboratory = Laboratory::new(settings, &control, "example");
     let mut out = std::io::stdout().lock();

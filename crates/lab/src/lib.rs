@@ -22,4 +22,4 @@ pub mod system;
 pub mod timeline;
 mod workload;
 
-pub use once::{Outcome, run_once};
+pub use once::{RunOutcome, run_once};

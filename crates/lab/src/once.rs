@@ -11,7 +11,7 @@ use scenario::Model;
 use scenario::build::World;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::run::{Outcome, finished};
+pub use crate::run::{RunOutcome, finished};
 
 /// Records kept beside the counters.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Options {
 pub(crate) const LOOK_EVERY: u32 = 16;
 
 /// Runs repetition `repetition` of a model.
-pub fn run_once(model: &Model, repetition: u64, options: Options) -> Outcome {
+pub fn run_once(model: &Model, repetition: u64, options: Options) -> RunOutcome {
     run_recorded(model, repetition, run::tracer(options.trace), options.shuffle_ties)
 }
 
@@ -36,7 +36,7 @@ pub fn run_until_stopped(
     repetition: u64,
     options: Options,
     stop: &AtomicBool,
-) -> Option<Outcome> {
+) -> Option<RunOutcome> {
     let tracer = run::tracer(options.trace);
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
@@ -52,14 +52,14 @@ pub fn run_attached<E>(
     shuffle_ties: Option<u64>,
     attach: &mut dyn FnMut(&mut World) -> Result<(), E>,
     goes_on: &dyn Fn() -> bool,
-) -> Result<Option<Outcome>, E> {
+) -> Result<Option<RunOutcome>, E> {
     let mut running = Running::new(model, repetition, Tracer::off(), shuffle_ties);
     attach(running.world())?;
     Ok(running.judged(goes_on))
 }
 
 /// [`run_once`] with a recorder of the caller's choice.
-pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Outcome {
+pub fn run_recorded(model: &Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> RunOutcome {
     match run_while(model, repetition, tracer, shuffle_ties, &|| true) {
         Some(outcome) => outcome,
         None => unreachable!("nothing stops it"),
@@ -72,7 +72,7 @@ fn run_while(
     tracer: Tracer,
     shuffle_ties: Option<u64>,
     goes_on: &dyn Fn() -> bool,
-) -> Option<Outcome> {
+) -> Option<RunOutcome> {
     Running::new(model, repetition, tracer, shuffle_ties).judged(goes_on)
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Running<'m> {
 }
 
 impl<'m> Running<'m> {
-    /// Builds the network and asks every element for its first wake-up.
+    /// Builds the network and queries every element for its first wake-up.
     pub(crate) fn new(model: &'m Model, repetition: u64, tracer: Tracer, shuffle_ties: Option<u64>) -> Self {
         let mut run = Run::new(model, repetition, tracer);
         run.world.network.start(shuffle_ties);
@@ -113,7 +113,7 @@ impl<'m> Running<'m> {
     }
 
     /// Runs to the end; `None` once `goes_on` returns false.
-    fn judged(mut self, goes_on: &dyn Fn() -> bool) -> Option<Outcome> {
+    fn judged(mut self, goes_on: &dyn Fn() -> bool) -> Option<RunOutcome> {
         let mut stopped = |_: &Network| !goes_on();
         if !self.work(&mut stopped) || !self.drain(&mut stopped) {
             return None;
@@ -165,7 +165,7 @@ impl<'m> Running<'m> {
     }
 
     /// Measures of the flows and populations.
-    pub(crate) fn judge(self) -> Outcome {
+    pub(crate) fn judge(self) -> RunOutcome {
         let complete = self.pending.is_empty();
         self.run.measured(complete)
     }

@@ -11,19 +11,19 @@ use std::str::FromStr;
 
 /// A share of the repetitions of a sweep: numbers `first`, `first + step`, ... below `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ShardPart {
     first: u64,
     step: u64,
     end: u64,
 }
 
-impl Part {
+impl ShardPart {
     /// Every repetition of every cell.
-    pub const WHOLE: Part = Part { first: 0, step: 1, end: u64::MAX };
+    pub const WHOLE: ShardPart = ShardPart { first: 0, step: 1, end: u64::MAX };
 
     /// A range of consecutive numbers.
-    pub fn range(numbers: Range<u64>) -> Part {
-        Part { first: numbers.start, step: 1, end: numbers.end }
+    pub fn range(numbers: Range<u64>) -> ShardPart {
+        ShardPart { first: numbers.start, step: 1, end: numbers.end }
     }
 
     /// True if the part holds this repetition; `cells` is the size of the grid.
@@ -38,9 +38,9 @@ impl Part {
     }
 }
 
-impl From<Shard> for Part {
-    fn from(shard: Shard) -> Part {
-        Part { first: u64::from(shard.number) - 1, step: u64::from(shard.of), end: u64::MAX }
+impl From<Shard> for ShardPart {
+    fn from(shard: Shard) -> ShardPart {
+        ShardPart { first: u64::from(shard.number) - 1, step: u64::from(shard.of), end: u64::MAX }
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         #[test]
         fn shards_hold_each_repetition_once(of in 1_u32..9, cells in 1_u32..7, repetitions in 0_u64..20) {
-            let shards: Vec<Part> =
+            let shards: Vec<ShardPart> =
                 (1..=of).map(|n| format!("{n}/{of}").parse::<Shard>().unwrap().into()).collect();
             let mut counts = vec![0; shards.len()];
             for (cell, repetition) in (0..cells).flat_map(|c| (0..repetitions).map(move |r| (c, r))) {
@@ -120,7 +120,7 @@ mod tests {
 
         #[test]
         fn a_range_holds_its_numbers(a in 0_u64..50, n in 0_u64..50, cells in 1_u32..5, repetitions in 0_u64..20) {
-            let part = Part::range(a..a + n);
+            let part = ShardPart::range(a..a + n);
             let keys = (0..cells).flat_map(|c| (0..repetitions).map(move |r| (c, r)));
             let held = keys.filter(|(c, r)| part.holds(*c, *r, cells.into())).count() as u64;
             prop_assert_eq!(part.count(u64::from(cells) * repetitions), held);

@@ -4,12 +4,12 @@ mod radio;
 pub(crate) mod states;
 pub mod systems;
 
-use crate::once::{Options, Outcome, run_once};
+use crate::once::{Options, RunOutcome, run_once};
 use base::event::{Event, Record};
 use base::rng::Seed;
 use base::truth::{Cause, Retransmission};
 use base::{Span, Time};
-use host::Door;
+use host::FlowPort;
 use path::ElementId;
 use report::{
     Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
@@ -34,7 +34,13 @@ pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
 }
 
 /// Draws one flow of a repetition that was run with its trace, under any clock.
-pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, records: &[Record]) -> Picture {
+pub fn draw(
+    model: &Model,
+    repetition: u64,
+    flow: usize,
+    outcome: &RunOutcome,
+    records: &[Record],
+) -> Picture {
     // For request and reply the direction of the replies is drawn.
     let replies = matches!(model.flows[flow].app, App::Ask(_));
     let Ends { mut from, mut to, .. } = outcome.world.flows[flow];
@@ -59,9 +65,9 @@ pub fn draw(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, reco
         // `Transport::Ends` is never nested.
         Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {
-            let door = outcome.world.network.element::<Door>(from);
+            let door = outcome.world.network.element::<FlowPort>(from);
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));
-            (door.map_or(0, Door::largest_segment), format!("the kernel's TCP{cc}"))
+            (door.map_or(0, FlowPort::largest_segment), format!("the kernel's TCP{cc}"))
         }
     };
     let verdicts = outcome.world.network.ledgers()[2 * flow + usize::from(replies)].verdicts();
@@ -217,7 +223,7 @@ fn note_cause(p: &mut Picture, t: f64, seq: u64, v: &Retransmission, pending: &m
     }
 }
 
-fn subtitle(model: &Model, repetition: u64, flow: usize, outcome: &Outcome, sender: &str) -> String {
+fn subtitle(model: &Model, repetition: u64, flow: usize, outcome: &RunOutcome, sender: &str) -> String {
     let f = &model.flows[flow];
     let time = match outcome.flows[flow].get(Metric::DownloadTime) {
         Some(t) => format!("done in {t:.1} s"),

@@ -16,7 +16,7 @@ use scenario::build::{Ends, World, build};
 pub(crate) const DRAIN: Span = Span::from_secs(3600);
 
 /// A repetition that has been run.
-pub struct Outcome {
+pub struct RunOutcome {
     /// Measures of each flow, in the order of the model.
     pub flows: Vec<FlowMeasures>,
     /// The network at the end of the run, with its trace.
@@ -43,7 +43,7 @@ pub struct Run<'m> {
 
 /// Outcome of [`Clock::drive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     /// Every workload was done before the limit.
     Complete,
     /// The limit or the caller ended it first; the measures are those of an unfinished run.
@@ -76,7 +76,7 @@ pub trait Clock {
     ///
     /// # Errors
     /// An endpoint or a system call failed.
-    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Self::Error>;
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<RunEnd, Self::Error>;
 }
 
 /// Runs repetition `repetition` of a model under a clock; no outcome if the clock abandons it.
@@ -88,12 +88,12 @@ pub fn run<C: Clock>(
     repetition: u64,
     tracer: Tracer,
     clock: &mut C,
-) -> Result<Option<Outcome>, C::Error> {
+) -> Result<Option<RunOutcome>, C::Error> {
     let mut run = Run::new(model, repetition, tracer);
     clock.attach(&mut run)?;
     run.world.network.start(clock.shuffle_ties());
     let end = clock.drive(&mut run)?;
-    Ok((end != End::Abandoned).then(|| run.finish(end == End::Complete)))
+    Ok((end != RunEnd::Abandoned).then(|| run.finish(end == RunEnd::Complete)))
 }
 
 impl<'m> Run<'m> {
@@ -113,7 +113,7 @@ impl<'m> Run<'m> {
     }
 
     /// Closes background load, lets packets under way arrive, and measures.
-    fn finish(mut self, complete: bool) -> Outcome {
+    fn finish(mut self, complete: bool) -> RunOutcome {
         self.close_background();
         if complete {
             let end = self.world.network.now() + DRAIN;
@@ -123,10 +123,10 @@ impl<'m> Run<'m> {
     }
 
     /// Measures of the flows and populations.
-    pub(crate) fn measured(self, complete: bool) -> Outcome {
+    pub(crate) fn measured(self, complete: bool) -> RunOutcome {
         let flows = measure::flows(self.model, &self.world, self.repetition, self.limit);
         let populations = crate::system::populations(self.model, &self.world, &flows, self.limit);
-        Outcome { flows, populations, world: self.world, complete }
+        RunOutcome { flows, populations, world: self.world, complete }
     }
 
     /// Takes the network, for a driver that owns it; the caller puts it back.

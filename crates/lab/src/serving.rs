@@ -6,7 +6,7 @@
 use base::Time;
 use path::{ElementId, Network};
 use radio::cell::Cell;
-use radio::cell::display::{Display, Way};
+use radio::cell::display::{Display, TbfDisplay};
 use scenario::build::World;
 use scenario::model::Model;
 use scenario::model::radio::BearerKind;
@@ -91,7 +91,7 @@ impl Mobiles {
     }
 }
 
-fn direction(way: &Way) -> Direction {
+fn direction(way: &TbfDisplay) -> Direction {
     let (tbf, scheme) = (way.state.name().to_owned(), way.scheme.name().to_uppercase());
     Direction { tbf, timeslots: way.slots, scheme, ci_db: way.c_over_i }
 }

@@ -9,8 +9,8 @@ mod todo;
 pub use self::cells::{Cells, HELD};
 use self::todo::{Done, Todo};
 use crate::measure::{self, FlowMeasures};
-use crate::once::{Options, Outcome, run_until_stopped};
-use crate::part::Part;
+use crate::once::{Options, RunOutcome, run_until_stopped};
+use crate::part::ShardPart;
 use crate::system::tables::{self, Tables};
 use rayon::prelude::*;
 use report::Picture;
@@ -31,7 +31,7 @@ pub struct Sweep {
     /// Repetitions per cell.
     pub repetitions: u32,
     /// Part of the repetitions that this process runs.
-    pub part: Part,
+    pub part: ShardPart,
     /// Header of the results.
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has any.
@@ -64,7 +64,7 @@ pub struct Progress {
 }
 
 /// Progress callback, stop flag and threads of a sweep.
-pub struct Control<'a> {
+pub struct SweepControl<'a> {
     /// Progress callback; called at intervals, from any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
     /// Set by the caller to end the sweep; running repetitions are abandoned within some milliseconds.
@@ -74,7 +74,7 @@ pub struct Control<'a> {
     /// Seed of a random tie-break; `None` breaks ties by position.
     pub shuffle_ties: Option<u64>,
     /// Runs repetitions with real kernels.
-    pub player: Option<&'a dyn Player>,
+    pub player: Option<&'a dyn RepetitionPlayer>,
 }
 
 /// Results of a repetition.
@@ -90,7 +90,7 @@ pub struct Played {
 
 impl Played {
     /// Results of an outcome; tables only for models that have some.
-    pub fn of(model: &Model, outcome: Outcome) -> Played {
+    pub fn of(model: &Model, outcome: RunOutcome) -> Played {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
         let beside = if tables { tables::rows(model, &outcome.world, limit) } else { Vec::new() };
@@ -100,7 +100,7 @@ impl Played {
 
 /// Runs repetitions with real kernels in virtual time. Implementations start processes, which this crate does
 /// not.
-pub trait Player: Sync {
+pub trait RepetitionPlayer: Sync {
     /// Runs one repetition of a cell; `None` if it was stopped before its end.
     ///
     /// # Errors
@@ -307,11 +307,11 @@ impl Sweep {
             None
         };
         let repetitions = repetitions.unwrap_or(run.repetitions);
-        Ok(Sweep { cells, repetitions, part: Part::WHOLE, header, tables })
+        Ok(Sweep { cells, repetitions, part: ShardPart::WHOLE, header, tables })
     }
 
     /// Restricts the sweep to a part.
-    pub fn only(mut self, part: Part) -> Sweep {
+    pub fn only(mut self, part: ShardPart) -> Sweep {
         self.part = part;
         self
     }
@@ -326,7 +326,7 @@ impl Sweep {
     pub fn run(
         &self,
         folder: Option<&mut RunFolder>,
-        control: &Control<'_>,
+        control: &SweepControl<'_>,
     ) -> Result<(Vec<Row>, bool), SweepError> {
         let mut folder = folder;
         let mut rows = match folder.as_deref_mut() {
@@ -350,7 +350,7 @@ impl Sweep {
 
     /// Runs the unfinished repetitions into a folder. Rows are not held in memory, so that memory does not
     /// grow with repetitions or cells.
-    pub fn run_kept(&self, folder: &mut RunFolder, control: &Control<'_>) -> Result<Ran, SweepError> {
+    pub fn run_kept(&self, folder: &mut RunFolder, control: &SweepControl<'_>) -> Result<Ran, SweepError> {
         let (mut done, mut beyond) = (Done::none(self.repetitions), false);
         folder.resume(&self.header, &mut |cell, repetition| match self.holds(cell, repetition) {
             true => done.add(cell, repetition),
@@ -382,7 +382,7 @@ impl Sweep {
     fn drive(
         &self,
         done: Done,
-        control: &Control<'_>,
+        control: &SweepControl<'_>,
         take: BatchConsumer<'_>,
     ) -> Result<(u64, bool), SweepError> {
         let total = self.total();
@@ -493,7 +493,7 @@ impl SweepWorker<'_> {
         &mut self,
         cell: u32,
         repetition: u64,
-        control: &Control<'_>,
+        control: &SweepControl<'_>,
     ) -> Result<Result<Option<RepRows>, SweepError>, String> {
         let sweep = self.sweep;
         let run = std::panic::AssertUnwindSafe(|| self.one(cell, repetition, control));
@@ -512,7 +512,7 @@ impl SweepWorker<'_> {
         &mut self,
         cell: u32,
         repetition: u64,
-        control: &Control<'_>,
+        control: &SweepControl<'_>,
     ) -> Result<Option<RepRows>, SweepError> {
         let sweep = self.sweep;
         if self.cell.as_ref().is_none_or(|(held, _)| *held != cell) {

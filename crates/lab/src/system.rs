@@ -14,7 +14,7 @@ use cells::system::Cells;
 use scenario::build::World;
 use scenario::metric::Metric;
 use scenario::model::{Model, System};
-use transport::app::seen::Transfer;
+use transport::app::stats::Transfer;
 
 /// Rows of populations, from the rows of their members in `flows`.
 pub fn populations(

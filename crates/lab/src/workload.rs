@@ -7,13 +7,13 @@ use base::truth::Ledger;
 use base::{Span, Time};
 use scenario::metric::Metric;
 use scenario::model::{App, Flow, Model, Transport};
-use transport::app::seen::{Seen, mean_s, quantile_s};
+use transport::app::stats::{AppStats, mean_s, quantile_s};
 use transport::tcp::sender::Verdicts;
 
 /// Application statistics of both ends, and counters common to all workloads.
 struct View<'a> {
-    from: &'a Seen,
-    to: &'a Seen,
+    from: &'a AppStats,
+    to: &'a AppStats,
     /// True for request and reply.
     asks: bool,
     counted: &'a Counted<'a>,

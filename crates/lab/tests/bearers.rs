@@ -1,19 +1,19 @@
 //! Radio bearers from scenario files: bills, load of a cell, distance, traffic classes, causes of lost circuits, tables.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options::default())
 }
 
-fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// One download over a GPRS bearer with these keys.
-fn gprs(keys: &str, more: &str) -> Outcome {
+fn gprs(keys: &str, more: &str) -> RunOutcome {
     let text = format!(
         r#"
         williwaw = 1
@@ -54,7 +54,7 @@ fn ch_03_ch_04_ch_05_bills_of_the_radio_network() {
         assert!((get(Metric::BillSurcharges) - surcharges).abs() < 1e-9);
         assert!(get(Metric::BillGateway) >= get(Metric::BillRadio) - surcharges - 1e-9);
     }
-    let gap = |o: &Outcome| {
+    let gap = |o: &RunOutcome| {
         metric(o, 0, Metric::BillGateway) - metric(o, 0, Metric::BillRadio)
             + metric(o, 0, Metric::BillSurcharges)
     };

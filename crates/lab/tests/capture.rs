@@ -1,5 +1,5 @@
 //! A capture of a simulated repetition: what is in it is what the model did, and what its comments say is the truth.
-//! Other programs (tshark, capinfos, tcptrace) accept it and count the same; where they are absent the test says so.
+//! Other programs (tshark, capinfos, tcptrace) accept it and count the same; where they are absent the test reports this.
 
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, flag};
@@ -32,7 +32,7 @@ const TCPS: [&str; 4] = [
     r#"profile = "ns2-2001", recovery = "sack", timestamps = true, spurious = "eifel""#,
 ];
 
-/// What a comment says: word and value.
+/// Content of a comment: word and value.
 fn words(comment: &str) -> BTreeMap<&str, &str> {
     comment.split(' ').filter_map(|word| word.split_once('=')).collect()
 }

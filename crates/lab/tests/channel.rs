@@ -3,7 +3,7 @@
 
 use base::Time;
 use base::event::Event;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 use std::path::Path;
@@ -33,20 +33,20 @@ fn model(set: &[&str]) -> Model {
     testkit::model(text, set)
 }
 
-fn run(set: &[&str]) -> Outcome {
+fn run(set: &[&str]) -> RunOutcome {
     let outcome = run_once(&model(set), 0, Options::default());
     conserved(&outcome);
     outcome
 }
 
-fn conserved(outcome: &Outcome) {
+fn conserved(outcome: &RunOutcome) {
     let (network, counters) = (&outcome.world.network, outcome.world.network.counters());
     assert_eq!(counters.sent, counters.absorbed + counters.dropped);
     assert_eq!(counters.bytes[0], counters.bytes[1] + counters.bytes[2]);
     assert_eq!((network.bodies(), network.packets_inside()), (0, 0));
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -207,7 +207,7 @@ fn sw_45_states_draw_rates_and_probabilities() {
         limit = "2000 s"
     "#;
     let run = |set: &[&str], n| run_once(&testkit::model(text, set), n, Options::default());
-    let get = |outcome: &Outcome, metric| outcome.flows[0].get(metric).unwrap();
+    let get = |outcome: &RunOutcome, metric| outcome.flows[0].get(metric).unwrap();
     let outcome = run(&[], 0);
     // A hundred stays: a tenth is lost on average, and 200 B take 8 ms at the mean of the inverse rate, ln 3 / 200 kbit/s.
     let loss = get(&outcome, Metric::LossRatio);
@@ -304,7 +304,7 @@ fn sw_42_states_change_the_link() {
     "#;
     let model = |set: &[&str]| testkit::model(text, set);
     let traced = Options { trace: true, shuffle_ties: None };
-    let states = |outcome: &Outcome| -> Vec<(Time, u32, u32, bool)> {
+    let states = |outcome: &RunOutcome| -> Vec<(Time, u32, u32, bool)> {
         let mut all: Vec<_> = outcome
             .world
             .network
@@ -330,7 +330,7 @@ fn sw_42_states_change_the_link() {
             traced,
         ),
     );
-    let times = |outcome: &Outcome| {
+    let times = |outcome: &RunOutcome| {
         let all = states(outcome);
         let until = outcome.flows[0].get(Metric::DownloadTime).unwrap();
         let mut times: Vec<Time> = all.into_iter().map(|s| s.0).filter(|t| t.as_secs_f64() < until).collect();

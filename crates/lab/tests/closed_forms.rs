@@ -4,19 +4,19 @@
 use base::Time;
 use base::event::{Event, Record};
 use base::packet::DropReason;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;
 
-fn play(text: &str, set: &[&str]) -> Outcome {
+fn play(text: &str, set: &[&str]) -> RunOutcome {
     run_once(&testkit::model(text, set), 0, Options { trace: true, shuffle_ties: None })
 }
 
-fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// What the link toward the phone has recorded.
-fn radio(outcome: &Outcome) -> impl Iterator<Item = &Record> {
+fn radio(outcome: &RunOutcome) -> impl Iterator<Item = &Record> {
     let link = outcome.world.names.iter().position(|name| name == "radio.down").unwrap() as u32;
     outcome.world.network.records().iter().filter(move |r| r.source.0 == link)
 }
@@ -112,7 +112,7 @@ fn stale_data_come_for_their_bytes_by_the_rate() {
 
 const MANAGED: &str = "[[node]]\nname = \"phone\"\ncongestion-manager = { hop = \"radio\", headroom = 1.2, datagrams = \"MODE\" }";
 
-fn beside(transport: &str, app: &str, mode: &str) -> Outcome {
+fn beside(transport: &str, app: &str, mode: &str) -> RunOutcome {
     let flow = format!(
         "{}\n[[flow]]\nname = \"datagrams\"\nfrom = \"server\"\nto = \"phone\"\ntransport = {transport}\napp = {app}",
         MANAGED.replace("MODE", mode)
@@ -133,7 +133,7 @@ fn datagrams_are_dropped_down_to_their_share() {
     let free = beside(udp, cbr, "free");
     let all = metric(&free, 0, Metric::MessagesDelivered) / metric(&free, 0, Metric::MessagesSent);
     assert!(all > 0.9, "{all}");
-    let early = |o: &Outcome| {
+    let early = |o: &RunOutcome| {
         let of = |r: &&Record| matches!(r.event, Event::Dropped { reason: DropReason::Early, .. });
         o.world.network.records().iter().filter(of).count()
     };
@@ -145,7 +145,7 @@ fn datagrams_are_dropped_down_to_their_share() {
 fn marks_slow_a_sender_that_controls_congestion() {
     let outcome = beside("\"tfrc\"", "{ bulk = { lasts = \"55 s\" } }", "mark");
     let free = beside("\"tfrc\"", "{ bulk = { lasts = \"55 s\" } }", "free");
-    let rate = |o: &Outcome| metric(o, 0, Metric::Throughput);
+    let rate = |o: &RunOutcome| metric(o, 0, Metric::Throughput);
     assert!(rate(&outcome) < 220e3 && rate(&outcome) > 60e3, "{}", rate(&outcome));
     assert!(rate(&free) != rate(&outcome));
     let marks =

@@ -6,15 +6,15 @@ use base::event::{Event, Record};
 use base::rng::Seed;
 use base::trace::Tracer;
 use host::{Granter, Manager};
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
 }
 
-fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -57,7 +57,7 @@ const RECEIVER: &str =
 const SENDER: &str = "[[node]]\nname = \"server\"\nsender-congestion-manager = {}\n";
 
 /// Segments of each flow that reach the phone in a period, s.
-fn received(outcome: &Outcome, flows: usize, from: f64, until: f64) -> Vec<f64> {
+fn received(outcome: &RunOutcome, flows: usize, from: f64, until: f64) -> Vec<f64> {
     let (from, until) = (Time::from_secs_f64(from), Time::from_secs_f64(until));
     let of = |flow: usize| {
         let host = outcome.world.flows[flow].to.0;

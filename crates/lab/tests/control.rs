@@ -1,7 +1,7 @@
 //! The claim: each congestion control does on a path what its specification says of it.
 
 use base::event::Event;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
@@ -22,11 +22,11 @@ fn model(hop: &str, tcp: &str, flows: usize, app: &str, limit: &str) -> Model {
     testkit::model::<&str>(&text, &[])
 }
 
-fn run(model: &Model, repetition: u64) -> Outcome {
+fn run(model: &Model, repetition: u64) -> RunOutcome {
     run_once(model, repetition, Options::default())
 }
 
-fn get(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -82,7 +82,7 @@ fn two_cubic_flows_share_fairly() {
 }
 
 /// The greatest number of bytes in flight after `from` seconds, the mean, and the losses of one flow.
-fn flight(outcome: &mut Outcome, from: f64) -> (f64, f64) {
+fn flight(outcome: &mut RunOutcome, from: f64) -> (f64, f64) {
     let (mut greatest, mut sum, mut n) = (0f64, 0.0, 0.0);
     let sender = outcome.world.flows[0].from.0;
     for record in outcome.world.network.tracer().records() {
@@ -169,7 +169,7 @@ fn a_mark_halves_the_window_and_loses_nothing() {
     let with = |ecn: &str| {
         let model = model(MARKED, &format!("ecn = {ecn}"), 1, "bytes = \"800 kB\"", "1 h");
         let mut outcome = run_once(&model, 0, Options { trace: true, shuffle_ties: None });
-        let count = |outcome: &mut Outcome, wanted: fn(&Event) -> bool| {
+        let count = |outcome: &mut RunOutcome, wanted: fn(&Event) -> bool| {
             outcome.world.network.tracer().records().iter().filter(|r| wanted(&r.event)).count()
         };
         let echoes = count(&mut outcome, |e| matches!(e, Event::MarkEchoed { .. }));
@@ -196,7 +196,7 @@ fn a_reader_that_pauses_closes_the_window() {
         0,
         Options { trace: true, shuffle_ties: None },
     );
-    let sent = |from: f64, to: f64, outcome: &mut Outcome| {
+    let sent = |from: f64, to: f64, outcome: &mut RunOutcome| {
         let records = outcome.world.network.tracer().records();
         let during = records.iter().filter(|r| (from..to).contains(&r.t.as_secs_f64()));
         let cause = |e: &Event| match e {

@@ -2,7 +2,7 @@
 //! ("Improving the Responsiveness of TCP", section II.C; "TCP in the Presence of Delay Spikes", section 2.1).
 
 use base::event::Event;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 use testkit::Download;
@@ -20,12 +20,12 @@ fn copies(directions: &str, rule: &str) -> String {
     format!("{PAUSES}\n[[hop.duplication]]\nname = \"copies\"\ndirections = \"{directions}\"\n{rule}")
 }
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
 }
 
 /// How often the sender's detector said "spurious", and how often it did of all it said.
-fn verdicts(outcome: &Outcome) -> (usize, usize) {
+fn verdicts(outcome: &RunOutcome) -> (usize, usize) {
     let said: Vec<bool> = (outcome.world.network.records().iter())
         .filter_map(|r| match r.event {
             Event::Verdict { spurious, .. } => Some(spurious),
@@ -35,7 +35,7 @@ fn verdicts(outcome: &Outcome) -> (usize, usize) {
     (said.iter().filter(|s| **s).count(), said.len())
 }
 
-fn metric(outcome: &Outcome, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 

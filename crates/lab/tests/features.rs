@@ -1,7 +1,7 @@
 //! The claim: what a scenario can ask for does what it says. Each test runs a small scenario through the
 //! public doors and names the catalogue features whose behaviour it shows.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use lab::picture::picture;
 use scenario::Model;
 use scenario::metric::Metric;
@@ -17,11 +17,11 @@ fn model(set: &[&str]) -> Model {
     testkit::model(&text, set)
 }
 
-fn run(model: &Model) -> Outcome {
+fn run(model: &Model) -> RunOutcome {
     run_once(model, 0, Options::default())
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -46,7 +46,7 @@ fn connections_open_and_close() {
         assert_eq!(get(outcome, Metric::SegmentsSent), 200.0);
         assert_eq!((outcome.world.network.bodies(), outcome.world.network.packets_inside()), (0, 0));
     }
-    let ends = |o: &Outcome, open: usize| {
+    let ends = |o: &RunOutcome, open: usize| {
         let ends = o.world.flows[0];
         let host = o.world.network.element::<host::Host>(if open == 0 { ends.from } else { ends.to });
         host.map(|h| (h.connection().closed(), h.counters().acks_sent))

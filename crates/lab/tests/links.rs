@@ -4,16 +4,16 @@
 use base::Time;
 use base::event::Event;
 use base::packet::DropReason;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 use std::collections::BTreeSet;
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
 }
 
-fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 

@@ -1,7 +1,7 @@
 //! The claim: what shares a link or speaks up in its queue does what it says. Background load, RED and its
 //! adaptive form, headers sent as differences, flows side by side; each test names its catalogue features.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use lab::probe;
 use scenario::Model;
 use scenario::metric::Metric;
@@ -44,11 +44,11 @@ fn model(set: &[&str]) -> Model {
     testkit::model(TEXT, set)
 }
 
-fn run(set: &[&str]) -> Outcome {
+fn run(set: &[&str]) -> RunOutcome {
     run_once(&model(set), 0, Options::default())
 }
 
-fn get(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 

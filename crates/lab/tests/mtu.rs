@@ -3,18 +3,18 @@
 
 use base::event::Event;
 use base::packet::DropReason;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     let outcome = run_once(model, 0, Options { trace: true, shuffle_ties: None });
     let network = &outcome.world.network;
     assert_eq!(network.bodies() as usize, network.packets_inside(), "bodies are left");
     outcome
 }
 
-fn metric(outcome: &Outcome, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -55,12 +55,12 @@ fn tcp(more: &str) -> String {
 }
 
 /// Bytes that the application has received.
-fn delivered(outcome: &Outcome) -> f64 {
+fn delivered(outcome: &RunOutcome) -> f64 {
     host::report(&outcome.world.network, outcome.world.flows[0].to)
         .map_or(f64::NAN, |end| end.received as f64)
 }
 
-fn drops(outcome: &Outcome, of: DropReason) -> Vec<f64> {
+fn drops(outcome: &RunOutcome, of: DropReason) -> Vec<f64> {
     let when = |r: &base::event::Record| match r.event {
         Event::Dropped { reason, .. } if reason == of => Some(r.t.as_secs_f64()),
         _ => None,
@@ -69,7 +69,7 @@ fn drops(outcome: &Outcome, of: DropReason) -> Vec<f64> {
 }
 
 /// Sizes of the segments that were sent, by distinct length.
-fn sizes(outcome: &Outcome) -> Vec<u32> {
+fn sizes(outcome: &RunOutcome) -> Vec<u32> {
     let mut sizes: Vec<u32> = (outcome.world.network.records().iter())
         .filter_map(|r| match r.event {
             Event::DataSent { len, .. } => Some(len),
@@ -87,7 +87,7 @@ fn fragments_cost_their_headers() {
     let whole = play(&path(&tcp(", path-mtu = \"off\""), "", "1 MB"));
     let cut = play(&path(&tcp(", path-mtu = \"off\""), "mtu = \"576 B\"", "1 MB"));
     let segments = 685.0; // 1 MB in segments of 1460 bytes
-    let radio = |outcome: &Outcome| outcome.world.network.counters().sent;
+    let radio = |outcome: &RunOutcome| outcome.world.network.counters().sent;
     assert_eq!(radio(&cut) - radio(&whole), 685 * 4, "three fragments and the packet put together");
     let slower = metric(&cut, Metric::DownloadTime) - metric(&whole, Metric::DownloadTime);
     let expected = segments * 40.0 * 8.0 / 400e3;
@@ -249,7 +249,7 @@ fn two_paths(sctp: &str, second: &str) -> String {
 }
 
 /// Sizes of the packets with data as they were sent, in their order.
-fn packets(outcome: &Outcome) -> Vec<u32> {
+fn packets(outcome: &RunOutcome) -> Vec<u32> {
     let records = outcome.world.network.records();
     let id = |r: &base::event::Record| match r.event {
         Event::DataSent { packet, .. } => Some(packet),

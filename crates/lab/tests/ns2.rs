@@ -6,7 +6,7 @@ use base::Time;
 use base::event::{Event, Record};
 use base::packet::DropReason;
 use host::Host;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;
 use scenario::{Model, read};
 use std::fmt::Write as _;
@@ -231,7 +231,7 @@ fn recorded_packets(csv: &str) -> Vec<Packet> {
 
 /// The same of our run, from its trace, up to the end of the transfer.
 fn our_packets(model: &Model, rep: u64) -> Vec<Packet> {
-    let mut outcome: Outcome = run_once(model, rep, Options { trace: true, shuffle_ties: None });
+    let mut outcome: RunOutcome = run_once(model, rep, Options { trace: true, shuffle_ties: None });
     let end = outcome.flows[0].get(Metric::CompletionTime).expect("complete");
     let end = Time::from_secs_f64(end);
     let records: Vec<Record> = outcome.world.network.tracer().take();

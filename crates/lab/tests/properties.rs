@@ -6,7 +6,7 @@ use base::event::{Event, Record};
 use base::packet::DropReason;
 use base::{Span, Time};
 use host::Host;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use scenario::metric::Metric;
@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 use transport::app::Socket as _;
 use transport::tcp::config::Halving;
-use transport::tcp::{Config, Kind};
+use transport::tcp::{Config, OptionKind};
 
 /// One hop of a random chain. Times and rates have odd digits, so that nothing coincides by accident.
 #[derive(Clone, Debug)]
@@ -103,17 +103,17 @@ fn plan() -> impl Strategy<Value = Plan> {
 }
 
 /// A value for an option, as the scenario file writes it.
-fn value(kind: Kind, key: &str, number: u32) -> String {
+fn value(kind: OptionKind, key: &str, number: u32) -> String {
     match kind {
-        Kind::Bool => number.is_multiple_of(2).to_string(),
-        Kind::Count => (1 + number % 4).to_string(),
-        Kind::Span if key == "rto.max" => format!("\"{} ms\"", 5_003 + number % 60_000),
-        Kind::Span => format!("\"{} us\"", 1_007 + number % 1_500_000),
-        Kind::Bytes if key == "mss" => format!("\"{} B\"", 200 + number % 1300),
-        Kind::Bytes => format!("\"{} B\"", number % 60),
-        Kind::Window if number.is_multiple_of(3) => "\"rfc6928\"".into(),
-        Kind::Window => format!("\"{} segments\"", 1 + number % 50),
-        Kind::Word(words) => format!("{:?}", words[number as usize % words.len()]),
+        OptionKind::Bool => number.is_multiple_of(2).to_string(),
+        OptionKind::Count => (1 + number % 4).to_string(),
+        OptionKind::Span if key == "rto.max" => format!("\"{} ms\"", 5_003 + number % 60_000),
+        OptionKind::Span => format!("\"{} us\"", 1_007 + number % 1_500_000),
+        OptionKind::Bytes if key == "mss" => format!("\"{} B\"", 200 + number % 1300),
+        OptionKind::Bytes => format!("\"{} B\"", number % 60),
+        OptionKind::Window if number.is_multiple_of(3) => "\"rfc6928\"".into(),
+        OptionKind::Window => format!("\"{} segments\"", 1 + number % 50),
+        OptionKind::Word(words) => format!("{:?}", words[number as usize % words.len()]),
     }
 }
 
@@ -228,7 +228,7 @@ fn bytes(model: &Model, flow: usize) -> u64 {
 type Checked = Result<(), TestCaseError>;
 
 /// Sent is what was taken in, dropped, or is inside.
-fn conserved(outcome: &Outcome) -> Checked {
+fn conserved(outcome: &RunOutcome) -> Checked {
     let (network, c) = (&outcome.world.network, outcome.world.network.counters());
     prop_assert_eq!(c.sent, c.absorbed + c.dropped + network.packets_inside() as u64);
     prop_assert_eq!(network.bodies() as usize, network.packets_inside());
@@ -245,7 +245,7 @@ fn conserved(outcome: &Outcome) -> Checked {
 }
 
 /// The always-on counters say what the trace says.
-fn counters_fold(model: &Model, outcome: &Outcome, records: &[Record]) -> Checked {
+fn counters_fold(model: &Model, outcome: &RunOutcome, records: &[Record]) -> Checked {
     let count = |f: &dyn Fn(&Record) -> bool| records.iter().filter(|r| f(r)).count() as u64;
     let c = outcome.world.network.counters();
     prop_assert_eq!(c.hops, count(&|r| matches!(r.event, Event::Delivered { .. })));
@@ -305,7 +305,7 @@ fn time_goes_forward(records: &[Record]) -> Checked {
 
 /// No more than the peer offers is ever outstanding, and the congestion window is at least a segment,
 /// except where halving in whole segments may leave none.
-fn windows_are_kept(model: &Model, outcome: &Outcome, records: &[Record]) -> Checked {
+fn windows_are_kept(model: &Model, outcome: &RunOutcome, records: &[Record]) -> Checked {
     for (i, ends) in outcome.world.flows.iter().enumerate() {
         let config = config(model, i);
         let offered = config.receiver.window.bytes(config.mss, u64::from(u32::MAX));
@@ -322,7 +322,7 @@ fn windows_are_kept(model: &Model, outcome: &Outcome, records: &[Record]) -> Che
 }
 
 /// A finished transfer delivered exactly its bytes, and not faster than light and the slowest link.
-fn transfers_end(model: &Model, outcome: &Outcome) -> Checked {
+fn transfers_end(model: &Model, outcome: &RunOutcome) -> Checked {
     let (network, limit) = (&outcome.world.network, Time::ZERO + model.run.limit);
     // Who gives up leaves nothing to wait for.
     let ends = outcome.world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
@@ -354,7 +354,7 @@ fn transfers_end(model: &Model, outcome: &Outcome) -> Checked {
 }
 
 /// What two runs must have in common to be called the same.
-fn bits(outcome: &Outcome) -> Vec<u64> {
+fn bits(outcome: &RunOutcome) -> Vec<u64> {
     let c = outcome.world.network.counters();
     let flows = outcome.flows.iter().flat_map(|f| &f.values).map(|v| v.map_or(u64::MAX, f64::to_bits));
     flows.chain([c.sent, c.absorbed, c.dropped, c.hops, c.bytes[0]]).collect()

@@ -4,15 +4,15 @@
 use base::Time;
 use base::event::Event;
 use base::packet::DropReason;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
 }
 
-fn metric(outcome: &Outcome, flow: usize, metric: Metric) -> f64 {
+fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -50,7 +50,7 @@ fn bulk(queue: &str, flows: usize, more: &str) -> Model {
     testkit::model::<&str>(&text, &[])
 }
 
-fn drops(outcome: &Outcome, until: f64) -> Vec<(f64, DropReason)> {
+fn drops(outcome: &RunOutcome, until: f64) -> Vec<(f64, DropReason)> {
     let of = |r: &base::event::Record| match r.event {
         Event::Dropped { reason, .. } if r.t.as_secs_f64() < until => Some((r.t.as_secs_f64(), reason)),
         _ => None,
@@ -79,7 +79,7 @@ fn other_flows_lose_one_too() {
     let queue = |more: &str| {
         format!("{{ dual-threshold = {{ soft = \"20 packets\", hard = \"60 packets\"{more} }} }}")
     };
-    let flows = |outcome: &Outcome| {
+    let flows = |outcome: &RunOutcome| {
         let mut flows: Vec<u32> = (outcome.world.network.records().iter())
             .filter_map(|r| match r.event {
                 Event::Dropped { flow, reason: DropReason::Early, .. } if r.t.as_secs_f64() < 6.0 => {
@@ -109,7 +109,7 @@ fn fq_codel_lets_sparse_flows_pass() {
         app = { cbr = { rate = "8 kbit/s", packet = "100 B", lasts = "40 s" } }
     "#;
     let of = |queue: &str| play(&bulk(queue, 2, voice));
-    let voice_at = |outcome: &Outcome| metric(outcome, 0, Metric::MessageDelay);
+    let voice_at = |outcome: &RunOutcome| metric(outcome, 0, Metric::MessageDelay);
     let (fair, codel, tail) = (
         of("{ fq-codel = { target = \"50 ms\", interval = \"500 ms\" } }"),
         of("{ codel = { target = \"50 ms\", interval = \"500 ms\" } }"),
@@ -118,7 +118,7 @@ fn fq_codel_lets_sparse_flows_pass() {
     // 200 ms of propagation, its own 2.6 ms, and at most one packet of 20 ms in service.
     assert!(voice_at(&fair) < 0.225, "{}", voice_at(&fair));
     assert!(voice_at(&fair) < voice_at(&codel) && voice_at(&codel) < voice_at(&tail));
-    let rate = |outcome: &Outcome| (1..3).map(|i| metric(outcome, i, Metric::Throughput)).sum::<f64>();
+    let rate = |outcome: &RunOutcome| (1..3).map(|i| metric(outcome, i, Metric::Throughput)).sum::<f64>();
     assert!(rate(&fair) > 0.9 * rate(&tail), "{} {}", rate(&fair), rate(&tail));
     let (a, b) = (metric(&fair, 1, Metric::Throughput), metric(&fair, 2, Metric::Throughput));
     assert!((a / b - 1.0).abs() < 0.15, "{a} {b}");
@@ -148,7 +148,7 @@ const ABORT: &str = r#"
 "#;
 
 /// When the last byte of the aborted connection was delivered after the abort, and how many packets were, s.
-fn stale(outcome: &Outcome) -> (f64, usize) {
+fn stale(outcome: &RunOutcome) -> (f64, usize) {
     let aborted = 15.0;
     let radio = outcome.world.names.iter().position(|n| n == "radio.down").unwrap() as u32;
     let after: Vec<f64> = (outcome.world.network.records().iter())
@@ -256,7 +256,7 @@ const MANAGED: &str = "[[node]]\nname = \"phone\"\ncongestion-manager = { hop = 
 fn windows_follow_priorities() {
     let none = play(&bulk("{ drop-tail = { limit = \"60 packets\" } }", 2, ""));
     let managed = play(&bulk("{ drop-tail = { limit = \"60 packets\" } }", 2, MANAGED));
-    let rate = |o: &Outcome, i: usize| metric(o, i, Metric::Throughput);
+    let rate = |o: &RunOutcome, i: usize| metric(o, i, Metric::Throughput);
     let ratio = rate(&managed, 0) / rate(&managed, 1);
     assert!((ratio / 2.0 - 1.0).abs() < 0.15, "{ratio}");
     assert_eq!(
@@ -277,8 +277,8 @@ fn an_estimated_window_keeps_the_link_busy() {
     let estimated = MANAGED.replace("headroom = 1.2", "estimate = \"8 kB\"");
     let none = play(&bulk("{ drop-tail = { limit = \"60 packets\" } }", 2, ""));
     let managed = play(&bulk("{ drop-tail = { limit = \"60 packets\" } }", 2, &estimated));
-    let rate = |o: &Outcome| (0..2).map(|i| metric(o, i, Metric::Throughput)).sum::<f64>();
-    let lost = |o: &Outcome| (0..2).map(|i| metric(o, i, Metric::PacketsDropped)).sum::<f64>();
+    let rate = |o: &RunOutcome| (0..2).map(|i| metric(o, i, Metric::Throughput)).sum::<f64>();
+    let lost = |o: &RunOutcome| (0..2).map(|i| metric(o, i, Metric::PacketsDropped)).sum::<f64>();
     assert!(rate(&managed) > 0.85 * rate(&none), "{} {}", rate(&managed), rate(&none));
     assert!(lost(&managed) < lost(&none), "{} {}", lost(&managed), lost(&none));
 }

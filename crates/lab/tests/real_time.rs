@@ -1,15 +1,15 @@
 //! The claim: transports for real-time data beside each other: TFRC shares with TCP, ATP and SR-RTP run over DCCP, marks spare
 //! what drops cost, classes and profiles set delays. Each test names its catalogue features.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
 /// News over a link with pauses and losses.
-fn news(transport: &str, more: &[&str]) -> Outcome {
+fn news(transport: &str, more: &[&str]) -> RunOutcome {
     let text = format!(
         r#"
         williwaw = 1
@@ -128,8 +128,8 @@ fn at_30_marks_cost_less_than_drops() {
         run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default())
     };
     let (marked, dropped) = (run(true), run(false));
-    let again = |outcome: &Outcome| get(outcome, Metric::SegmentsRetransmitted);
-    let time = |outcome: &Outcome| get(outcome, Metric::CompletionTime);
+    let again = |outcome: &RunOutcome| get(outcome, Metric::SegmentsRetransmitted);
+    let time = |outcome: &RunOutcome| get(outcome, Metric::CompletionTime);
     println!(
         "marked: {} again, {:.2} s; dropped: {} again, {:.2} s",
         again(&marked),

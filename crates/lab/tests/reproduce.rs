@@ -3,14 +3,14 @@
 //! that each experiment is judged with, the others with fewer, so that the test is bearable.
 
 use lab::reproduce::{Laboratory, Reproduced, Settings, Totals, list, quiet};
-use lab::sweep::Control;
+use lab::sweep::SweepControl;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 /// Runs every experiment of a paper and looks at what must be true of any.
 fn family(paper: &str, repetitions: Option<u32>) -> Vec<Reproduced> {
     let stop = AtomicBool::new(false);
-    let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
+    let control = SweepControl { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
     let settings =
         Settings { seeds: 0, reading_repetitions: 0, pictures: true, repetitions, ..Settings::default() };
     let mut laboratory = Laboratory::new(settings, &control, "test");

@@ -2,7 +2,7 @@
 //! weights and repairs within lifetimes; ATP has a TCP connection for each unit. Each test names its catalogue features.
 
 use lab::capture::capture;
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn model(transport: &str, app: &str, hop: &str) -> Model {
     testkit::model::<&str>(&text, &[])
 }
 
-fn play(model: &Model) -> Outcome {
+fn play(model: &Model) -> RunOutcome {
     let outcome = run_once(model, 0, Options::default());
     let counters = outcome.world.network.counters();
     assert!(outcome.complete);
@@ -38,7 +38,7 @@ fn play(model: &Model) -> Outcome {
     outcome
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 

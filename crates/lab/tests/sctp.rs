@@ -3,7 +3,7 @@
 use lab::capture::capture;
 use lab::once::{Options, run_once};
 use lab::reproduce::{Laboratory, Settings, list, quiet};
-use lab::sweep::Control;
+use lab::sweep::SweepControl;
 use scenario::Model;
 use scenario::metric::Metric;
 use std::process::Command;
@@ -106,7 +106,7 @@ fn tshark_reads_what_a_capture_has() {
 #[test]
 fn the_study_of_delay_spikes_is_reproduced() {
     let stop = AtomicBool::new(false);
-    let control = Control { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
+    let control = SweepControl { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
     let settings = Settings { seeds: 0, reading_repetitions: 0, pictures: true, ..Settings::default() };
     let mut laboratory = Laboratory::new(settings, &control, "test");
     let mut wrong = Vec::new();

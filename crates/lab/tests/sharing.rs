@@ -1,7 +1,7 @@
 //! The claim: connections to one destination begin with what those before them learned of the path, as far as
 //! `share` says (RFC 9040 section 6; "Responding" section IV.B). Each test names its catalogue features.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
@@ -40,11 +40,11 @@ fn model(set: &[&str]) -> Model {
     testkit::model(text, set)
 }
 
-fn run(set: &[&str]) -> Outcome {
+fn run(set: &[&str]) -> RunOutcome {
     run_once(&model(set), 0, Options::default())
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
@@ -53,7 +53,7 @@ fn close(measured: f64, expected: f64) {
     assert!((measured - expected).abs() < 1e-8, "measured {measured}, expected {expected}");
 }
 
-/// Seconds that so many bytes take on the link, and the way.
+/// Seconds for this number of bytes on the link, propagation included.
 fn wire(bytes: u32) -> f64 {
     f64::from(bytes) / 1e7
 }

@@ -2,7 +2,7 @@
 //! the studies of delay saw. Each test names the features of the catalogue that it shows; `C` numbers are
 //! claims of the papers.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use lab::picture::picture;
 use scenario::metric::Metric;
 use scenario::{Model, NoFiles, read_with};
@@ -36,7 +36,7 @@ fn expand(s: &str) -> String {
     }
 }
 
-fn run(set: &[&str]) -> Outcome {
+fn run(set: &[&str]) -> RunOutcome {
     run_once(&model(set), 0, Options::default())
 }
 
@@ -133,7 +133,7 @@ fn the_forbidden_combination_loops_for_ever() {
     }
 }
 
-fn host_of(outcome: &Outcome) -> &transport::tcp::Connection {
+fn host_of(outcome: &RunOutcome) -> &transport::tcp::Connection {
     let ends = outcome.world.flows[0];
     outcome.world.network.element::<host::Host>(ends.from).unwrap().connection()
 }
@@ -415,7 +415,7 @@ fn the_recommended_response_costs_one_segment() {
     ];
     let played = |more: &[&str]| run_once(&model(&[&base, more].concat()), 0, Options::default());
     let (with, without) = (played(&recommended), played(&["tcp.recovery=fack"]));
-    let get = |outcome: &lab::once::Outcome, metric| outcome.flows[0].get(metric).unwrap();
+    let get = |outcome: &lab::once::RunOutcome, metric| outcome.flows[0].get(metric).unwrap();
     assert!(get(&with, Metric::SpuriousTimeouts) >= 1.0);
     assert_eq!(get(&with, Metric::TimeoutsJudgedSpurious), get(&with, Metric::SpuriousTimeouts));
     assert_eq!(get(&with, Metric::GenuineTimeouts), 0.0);

@@ -1,7 +1,7 @@
 //! The claim: workloads take the time that arithmetic says, on a link where everything can be counted; and what
 //! they give up, lose or repeat is told. Each test names its catalogue features.
 
-use lab::once::{Options, Outcome, run_once};
+use lab::once::{Options, RunOutcome, run_once};
 use proptest::prelude::*;
 use scenario::Model;
 use scenario::metric::Metric;
@@ -38,15 +38,15 @@ fn model(set: &[&str]) -> Model {
     testkit::model(text, set)
 }
 
-fn run(set: &[&str]) -> Outcome {
+fn run(set: &[&str]) -> RunOutcome {
     run_once(&model(set), 0, Options::default())
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// Seconds that so many bytes take on the link.
+/// Seconds for this number of bytes on the link.
 fn wire(bytes: u32) -> f64 {
     f64::from(bytes) / 100_000.0
 }
@@ -218,7 +218,7 @@ fn down(app: &str, transport: &str) -> Vec<String> {
     ends.into_iter().chain(rest).collect()
 }
 
-fn run_down(app: &str, transport: &str, more: &[&str]) -> Outcome {
+fn run_down(app: &str, transport: &str, more: &[&str]) -> RunOutcome {
     let set: Vec<String> =
         down(app, transport).into_iter().chain(more.iter().map(|s| (*s).to_owned())).collect();
     run(&set.iter().map(String::as_str).collect::<Vec<_>>())

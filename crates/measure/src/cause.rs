@@ -13,14 +13,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// Nothing told it.
+    /// Unknown.
     #[default]
     Unknown,
     /// Nothing came back any more: the air interface, a change of cell, or a network behind.
     Path,
     /// This machine has no way to the server any more: its link is down.
     LocalLink,
-    /// The other end, or equipment that speaks for it, ended or refused the connection.
+    /// The other end, or equipment on its behalf, ended or refused the connection.
     RemoteEquipment,
     /// By the equipment's own word: a change of cell failed.
     Handover,
@@ -63,7 +63,7 @@ impl Cause {
         }
     }
 
-    /// What an error of a connection tells.
+    /// Cause indicated by an error of a connection.
     pub(crate) fn of(error: &io::Error) -> Cause {
         use io::ErrorKind as K;
         match error.kind() {
@@ -77,7 +77,7 @@ impl Cause {
         }
     }
 
-    /// The cause that the equipment names in the first line of what a command says, if it is one of ours.
+    /// The cause in the first line of a command's output, if it is one of ours.
     fn named(said: &str) -> Option<Cause> {
         let word = said.split_whitespace().next()?.to_lowercase();
         Cause::ALL.into_iter().find(|cause| cause.name() == word)
@@ -107,7 +107,7 @@ impl Loss {
         Loss { kind: "lost", cause: Cause::RemoteEquipment, evidence, account: None }
     }
 
-    /// The server does not do what was asked.
+    /// The server does not support the request.
     pub(crate) fn refused(evidence: &str) -> Loss {
         let cause = Cause::RemoteEquipment;
         Loss { kind: "refused", cause, evidence: evidence.to_owned(), account: None }

@@ -49,7 +49,7 @@ pub trait Observer: Sync {
     fn entry(&self, entry: &Entry) -> Result<(), Error>;
     /// Number of completed repetitions and of all.
     fn progress(&self, done: u64, all: u64);
-    /// A connection was lost just now: what the equipment says of it, if it can be asked.
+    /// A connection was lost just now: the cause reported by the equipment, if available.
     fn lost(&self) -> Option<String> {
         None
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Permanent incompatibility: a retry is useless.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ClientFault {
     /// Another program answers.
     #[error("what answers there is no `williwaw measure server`: {0}")]
     Stranger(Malformed),
@@ -124,10 +124,10 @@ impl ClientProtocol {
     /// Processes received bytes.
     ///
     /// # Errors
-    /// [`Fault`]; the connection is not usable afterwards.
-    pub fn on_bytes(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), Fault> {
+    /// [`ClientFault`]; the connection is not usable afterwards.
+    pub fn on_bytes(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), ClientFault> {
         loop {
-            match self.reader.next(&mut bytes).map_err(Fault::Stranger)? {
+            match self.reader.next(&mut bytes).map_err(ClientFault::Stranger)? {
                 None => return Ok(()),
                 Some(Item::Payload(n)) => self.on_payload(now, n),
                 Some(Item::Message(message)) => self.on_message(now, message)?,
@@ -256,11 +256,11 @@ impl ClientProtocol {
         })
     }
 
-    fn on_message(&mut self, now: Time, message: Message) -> Result<(), Fault> {
+    fn on_message(&mut self, now: Time, message: Message) -> Result<(), ClientFault> {
         match (&mut self.state, message) {
-            (_, Message::Refused { why, text }) => return Err(Fault::Refused { why, text }),
+            (_, Message::Refused { why, text }) => return Err(ClientFault::Refused { why, text }),
             (State::Greeted, Message::Welcome { version, .. }) if version != VERSION => {
-                return Err(Fault::Version(version));
+                return Err(ClientFault::Version(version));
             }
             (State::Greeted, Message::Welcome { key, port, name, .. }) => {
                 self.welcome = Some((key, port, name));
@@ -280,7 +280,7 @@ impl ClientProtocol {
                 self.report = Some((now, json));
                 self.state = State::Done;
             }
-            _ => return Err(Fault::Nonsense),
+            _ => return Err(ClientFault::Nonsense),
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ pub enum Error {
         /// Address.
         address: SocketAddr,
         /// Reason.
-        fault: client_protocol::Fault,
+        fault: client_protocol::ClientFault,
     },
     /// The connection was accepted, but no response arrived.
     #[error("{address} takes connections but does not answer as a `williwaw measure server` does: {why}")]

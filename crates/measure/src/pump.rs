@@ -3,7 +3,7 @@
 //! Runs until the job is done, the connection is lost or the user stops it.
 
 use crate::cause::Loss;
-use crate::client_protocol::{ClientProtocol, Fault};
+use crate::client_protocol::{ClientFault, ClientProtocol};
 use crate::clock::Clock;
 use crate::flow::Output;
 use base::{Span, Time};
@@ -18,7 +18,7 @@ pub(crate) enum Broken {
     /// Stopped by the user.
     Stopped,
     /// A retry is useless.
-    Fault(Fault),
+    Fault(ClientFault),
     /// Lost on the path or by the peer.
     Lost(Loss),
 }

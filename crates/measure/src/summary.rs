@@ -65,7 +65,7 @@ pub struct Paused {
 
 /// Results of a measurement.
 #[derive(Clone, Debug)]
-pub struct Outcome<'a> {
+pub struct TestOutcome<'a> {
     begin: &'a Begin,
     runs: Vec<Run>,
     /// Lost or failed connections.
@@ -79,9 +79,9 @@ pub struct Outcome<'a> {
     pub tests: Vec<Tested>,
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> TestOutcome<'a> {
     /// Summarises entries; None if the first is not [`Entry::Begin`].
-    pub fn of(entries: &'a [Entry]) -> Option<Outcome<'a>> {
+    pub fn of(entries: &'a [Entry]) -> Option<TestOutcome<'a>> {
         let Some(Entry::Begin(begin)) = entries.first() else { return None };
         let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
         let mut link = Vec::new();
@@ -114,7 +114,7 @@ impl<'a> Outcome<'a> {
                 tested(&step.test, step.repetitions, &own)
             })
             .collect();
-        Some(Outcome { begin, runs, disconnections, link, complete, end, tests })
+        Some(TestOutcome { begin, runs, disconnections, link, complete, end, tests })
     }
 
     /// The document of `measure --json`.
@@ -373,7 +373,7 @@ mod tests {
             (transfer(4, 4, OPTION_SACK), transfer(4, 2, OPTION_SACK), transfer(4, 0, OPTION_SACK));
         assert_eq!(paused(&[&clean, &open, &lossy]).unwrap().lossy, Some(true));
         assert_eq!(paused(&[&clean, &open]).unwrap().lossy, None);
-        // Behind a hole data wait while the link goes on: the transfer with the shorter pause tells the rate.
+        // Behind a hole data wait while the link goes on: the transfer with the shorter pause gives the rate.
         let mut hole = transfer(4, 0, OPTION_SACK);
         (hole.seconds, hole.pauses[0].until) = (Some(26.0), 15.0);
         let long = transfer(4, 0, OPTION_SACK);

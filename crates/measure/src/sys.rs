@@ -19,7 +19,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
 pub(crate) fn tcp_info(of: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0u8; 512];
     let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which the array has, and tells how many it wrote.
+    // SAFETY: the kernel writes at most `length` bytes, which the array has, and returns the number written.
     check(unsafe {
         libc::getsockopt(
             of.as_raw_fd(),

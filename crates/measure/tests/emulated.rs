@@ -1,4 +1,4 @@
-//! The claim: between two namespaces with the emulator between them, what is measured is what the path is, and what
+//! The claim: between two namespaces with the emulator between them, measurements equal the path's properties, and what
 //! the kernels report. Each test makes namespaces of its own, which vanish with it; where the process may not, it
 //! says so and is skipped.
 #![cfg(target_os = "linux")]
@@ -10,13 +10,13 @@ use base::Span;
 use base::rng::Seed;
 use base::trace::Tracer;
 use common::{Memory, asking, serving, watching};
-use emulate::driver::{Driver, Gateway, Kind};
+use emulate::driver::{Driver, Gateway, PortOwner};
 use measure::client::{Config, measure};
 use measure::entry::{End, Entry, Run};
 use measure::kernel::Kernel;
 use measure::plan::{self, PUBLISHED_SIZES, Plan, Test};
 use measure::server::{EventKind, Server};
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 use netns::clock::Clock;
 use netns::namespace::Namespace;
 use scenario::NoFiles;
@@ -58,7 +58,7 @@ struct Measured {
     entries: Vec<Entry>,
     there: Counts,
     closed: Vec<Counts>,
-    /// Why the path was not what its scenario says, if this machine was too busy for it.
+    /// Reason for a path that differs from its scenario, if this machine was too busy for it.
     late: Option<String>,
 }
 
@@ -71,7 +71,7 @@ fn over(hop: &str, change: impl FnOnce(&mut Plan), steps: Vec<(Test, u32)>) -> O
     over_with(hop, &[], |config| change(&mut config.plan), steps)
 }
 
-/// The TCP of both ends without any option beside the MSS, as the kernel is told.
+/// The TCP of both ends without any option but the MSS, as set in the kernel.
 const NO_OPTIONS: &[(&str, &str)] =
     &[("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_timestamps", "0"), ("net.ipv4.tcp_window_scaling", "0")];
 
@@ -100,7 +100,7 @@ fn over_with(
         for (key, value) in sysctl {
             space.set(key, value).unwrap();
         }
-        Gateway { door, device: space.device(at, 1500).unwrap(), kind: Kind::Flow }
+        Gateway { door, device: space.device(at, 1500).unwrap(), kind: PortOwner::Flow }
     });
     let clock = Clock::starting_in(Span::from_millis(1));
     let mut driver = Driver::new(world.network, gateways.collect(), clock, Span::ZERO).unwrap();
@@ -223,7 +223,7 @@ fn the_published_setting() {
             assert_eq!(kernel.get("options") & 7, 0, "no options");
         }
     }
-    let outcome = Outcome::of(&measured.entries).unwrap();
+    let outcome = TestOutcome::of(&measured.entries).unwrap();
     assert!(outcome.tests[2..].iter().all(|test| test.metrics[0].summary.n == 19 * 120));
     let again = |of: fn(&Run) -> &Kernel| runs.iter().map(|run| of(run).get("total_retrans")).sum::<u64>();
     let (down, up) = (again(|run| &run.server.kernel), again(|run| &run.client));
@@ -302,7 +302,7 @@ fn agree(measured: &Measured, runs: &[Run]) {
     }
 }
 
-/// Rate, round trip and buffer of a path are what the scenario says (WL-04, WL-11).
+/// Rate, round trip and buffer of a path equal those of the scenario (WL-04, WL-11).
 #[test]
 fn a_path_is_measured_as_it_is() {
     let hop = r#"
@@ -365,7 +365,7 @@ fn sc_08_a_path_with_a_pause_tells_its_conditions() {
         };
         let steps = vec![(Test::Bulk { down: true, bytes, seconds: 0.0 }, 1)];
         let Some(measured) = over(&hop(gate, loss), change, steps) else { return };
-        let found = Outcome::of(&measured.entries).unwrap().tests[0].paused.expect("a pause");
+        let found = TestOutcome::of(&measured.entries).unwrap().tests[0].paused.expect("a pause");
         println!("{found:?}");
         assert_eq!(found.lossy, Some(lossy), "{:?}", runs(&measured.entries));
         assert!(found.rate_bps.is_some_and(|rate| (30e3..42.8e3).contains(&rate)), "{found:?}");
@@ -373,7 +373,7 @@ fn sc_08_a_path_with_a_pause_tells_its_conditions() {
     }
 }
 
-/// A path that stands still is a pause, told with its time; the connection lives on (WL-03).
+/// An interruption of the path is a pause, reported with its time; the connection survives (WL-03).
 #[test]
 fn a_path_that_stands_still_is_a_pause() {
     let hop = r#"
@@ -393,7 +393,7 @@ fn a_path_that_stands_still_is_a_pause() {
     assert_eq!(runs[0].pauses.len(), 1, "{:?}", runs[0].pauses);
     let pause = runs[0].pauses[0];
     assert!((0.8..2.0).contains(&(pause.until - pause.t)), "{pause:?}");
-    let outcome = Outcome::of(&measured.entries).unwrap();
+    let outcome = TestOutcome::of(&measured.entries).unwrap();
     assert!(outcome.disconnections.is_empty());
     assert_eq!(outcome.document()["pauses"][0]["kind"], "pause");
 }

@@ -1,4 +1,4 @@
-//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is told and made again,
+//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is reported and made again,
 //! and whatever is wrong is one clear error.
 
 #[allow(dead_code, reason = "each test uses some of it")]
@@ -7,11 +7,11 @@ mod common;
 use common::{Memory, asking, beside, serving};
 use measure::cause::Cause;
 use measure::client::measure;
-use measure::client_protocol::Fault;
+use measure::client_protocol::ClientFault;
 use measure::entry::{self, Entry, Journal, Run};
 use measure::plan::Test;
 use measure::server::Server;
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 use measure::{Error, client};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -78,7 +78,7 @@ fn all_is_measured_to_the_byte() {
         }
         assert_eq!((runs[8].probes, runs[8].rtt_s.len()), (5, 5));
         assert_eq!((runs[9].probes, runs[9].rtt_s.len()), (5, 5));
-        let outcome = Outcome::of(&entries).unwrap();
+        let outcome = TestOutcome::of(&entries).unwrap();
         let document = outcome.document();
         assert_eq!(document["schema"], "williwaw-measure/1");
         assert_eq!(document["tests"][4]["metrics"]["response_time_s"]["n"], 240);
@@ -99,11 +99,11 @@ fn the_shortest_transfer_counts() {
     assert!(beside(&server, || measure(&config, &never(), &memory)).unwrap());
     let entries = memory.0.into_inner().unwrap();
     assert!(runs(&entries).iter().all(|run| run.complete && run.bytes > 0 && run.seconds.is_some()));
-    let outcome = Outcome::of(&entries).unwrap();
+    let outcome = TestOutcome::of(&entries).unwrap();
     assert!(outcome.tests.iter().all(|test| test.done == 3 && test.metrics[0].summary.n == 3));
 }
 
-/// A relay that cuts every connection after so many bytes towards the client, and lets through the first few only
+/// A relay that cuts every connection after this number of bytes towards the client, and passes the first few only
 /// greetings' worth.
 fn relay(to: SocketAddr, cut: &[Option<usize>], over: &AtomicBool, listener: &TcpListener) {
     listener.set_nonblocking(true).unwrap();
@@ -166,7 +166,7 @@ fn a_lost_connection_is_told_and_made_again() {
     assert_eq!(state, [(0, 0, false), (0, 1, true), (1, 0, false), (1, 0, true)]);
     assert!((30_000..100_000).contains(&runs[0].bytes), "{} bytes before the cut", runs[0].bytes);
     assert_eq!(runs[2].response_s.len() + runs[3].response_s.len(), 30, "no transaction is lost or doubled");
-    let outcome = Outcome::of(&entries).unwrap();
+    let outcome = TestOutcome::of(&entries).unwrap();
     assert_eq!(outcome.disconnections.len(), 2);
     for lost in &outcome.disconnections {
         assert_eq!((lost.kind.as_str(), lost.attempts), ("lost", 1));
@@ -194,7 +194,7 @@ fn what_is_wrong_is_one_clear_error() {
         Error::Connect { source, .. } => assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused),
         other => panic!("{other}"),
     }
-    // Somebody who takes connections and says nothing; then somebody who says something else.
+    // A server that accepts connections and is silent; then one with another protocol.
     let silent = TcpListener::bind(HERE).unwrap();
     assert!(matches!(fails(&silent.local_addr().unwrap().to_string(), ""), Error::Silent { .. }));
     let stranger = TcpListener::bind(HERE).unwrap();
@@ -205,19 +205,21 @@ fn what_is_wrong_is_one_clear_error() {
             let _ = stream.write_all(b"SSH-2.0-nobody\r\n");
             let _ = stream.read(&mut [0; 64]);
         });
-        assert!(matches!(fails(&at, ""), Error::Fault { fault: Fault::Stranger(_), .. }));
+        assert!(matches!(fails(&at, ""), Error::Fault { fault: ClientFault::Stranger(_), .. }));
     });
     let server = Server::bind(serving(HERE.into(), Some("word"))).unwrap();
     let at = server.addresses()[0].to_string();
     beside(&server, || {
         for token in ["", "sword"] {
             match fails(&at, token) {
-                Error::Fault { fault: Fault::Refused { text, .. }, .. } => assert!(text.contains("token")),
+                Error::Fault { fault: ClientFault::Refused { text, .. }, .. } => {
+                    assert!(text.contains("token"))
+                }
                 other => panic!("{other}"),
             }
         }
     });
-    // What anybody could reach asks for a token before it listens.
+    // A server with a public address needs a token before it listens.
     let open = Server::bind(serving((Ipv4Addr::UNSPECIFIED, 0).into(), None));
     assert!(matches!(open, Err(Error::Open(_))));
 }
@@ -249,15 +251,15 @@ fn what_was_measured_survives_a_kill() {
     assert!(Journal::create(&path).is_err(), "older results are not written over");
     let whole = std::fs::read(&path).unwrap();
     assert_eq!(entry::read(&path).unwrap(), entries);
-    // Cut anywhere behind the first line: what is read is a beginning of what was written.
+    // Cut anywhere behind the first line: the entries read are a prefix of those written.
     let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
     for end in (first..whole.len()).step_by(97) {
         std::fs::write(&path, &whole[..end]).unwrap();
         let read = entry::read(&path).unwrap();
         assert!(entries.starts_with(&read));
-        assert!(Outcome::of(&read).is_some_and(|outcome| !outcome.complete));
+        assert!(TestOutcome::of(&read).is_some_and(|outcome| !outcome.complete));
     }
-    // Changed in the middle: told with its line.
+    // Changed in the middle: reported with its line.
     let mut torn = whole.clone();
     torn[first + 3] = b'!';
     std::fs::write(&path, &torn).unwrap();

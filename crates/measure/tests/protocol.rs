@@ -4,7 +4,7 @@
 mod fuzz;
 
 use base::{Span, Time};
-use measure::client_protocol::{ClientProtocol, Fault, Request};
+use measure::client_protocol::{ClientFault, ClientProtocol, Request};
 use measure::flow::Output;
 use measure::message::{Amount, Direction, Job, Message, Refusal, VERSION};
 use measure::server_protocol::{Identity, Served, ServerLimits, ServerProtocol};
@@ -27,7 +27,7 @@ fn server(rules: ServerLimits) -> ServerProtocol {
     ServerProtocol::new(rules, Identity { key: 5, port: 9, name: "test".into() }, Span::from_secs(1))
 }
 
-/// The bytes of what is to be sent; measured ones are zeros.
+/// The bytes to be sent; measured ones are zeros.
 fn bytes(out: Output) -> Vec<u8> {
     match out {
         Output::Bytes(bytes) => bytes,
@@ -40,7 +40,7 @@ fn play(
     asking: &mut ClientProtocol,
     serving: &mut ServerProtocol,
     cut: usize,
-) -> Result<Option<Served>, Fault> {
+) -> Result<Option<Served>, ClientFault> {
     let mut now = Time::ZERO;
     let mut seen = None;
     for _ in 0..100_000 {
@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-fn refusal(rules: ServerLimits, token: &str, job: Job) -> Fault {
+fn refusal(rules: ServerLimits, token: &str, job: Job) -> ClientFault {
     let mut asking = ClientProtocol::new(Request { token: token.into(), ..request(job) });
     play(&mut asking, &mut server(rules), 1000).expect_err("it should be refused")
 }
@@ -136,7 +136,7 @@ fn who_may_not_is_told_why() {
     let locked = || ServerLimits { token: Some("open sesame".into()), ..ServerLimits::default() };
     for (token, word) in [("", "asks for a token"), ("open barley", "wrong"), ("open sesame!", "wrong")] {
         match refusal(locked(), token, Job::Probes) {
-            Fault::Refused { why: Refusal::Token, text } => assert!(text.contains(word), "{text}"),
+            ClientFault::Refused { why: Refusal::Token, text } => assert!(text.contains(word), "{text}"),
             other => panic!("{other}"),
         }
     }
@@ -145,7 +145,7 @@ fn who_may_not_is_told_why() {
     let many = Job::Transactions { request: 10, reply: 10, count: u32::MAX };
     for job in [up(Amount::Bytes(1001)), up(Amount::Lasts(Span::from_nanos(1_000_000_001))), many] {
         let fault = refusal(small.clone(), "", job);
-        assert!(matches!(fault, Fault::Refused { why: Refusal::TooMuch, .. }), "{fault}");
+        assert!(matches!(fault, ClientFault::Refused { why: Refusal::TooMuch, .. }), "{fault}");
     }
     let mut asking = ClientProtocol::new(Request { token: "open sesame".into(), ..request(Job::Probes) });
     assert!(play(&mut asking, &mut server(locked()), 1).unwrap().is_some());
@@ -160,14 +160,16 @@ fn another_version_is_told_at_both_ends() {
     let Some(Output::Bytes(answer)) = serving.next_out(Time::ZERO) else { panic!("no answer") };
     let mut asking = ClientProtocol::new(request(Job::Probes));
     match asking.on_bytes(Time::ZERO, &answer) {
-        Err(Fault::Refused { why: Refusal::Version, text }) => assert!(text.contains("version 77"), "{text}"),
+        Err(ClientFault::Refused { why: Refusal::Version, text }) => {
+            assert!(text.contains("version 77"), "{text}")
+        }
         other => panic!("{other:?}"),
     }
     assert!(serving.is_over());
     let mut welcome = Message::Welcome { version: VERSION, key: 0, port: 0, name: String::new() }.bytes();
     welcome[10] = 78;
     let mut asking = ClientProtocol::new(request(Job::Probes));
-    assert_eq!(asking.on_bytes(Time::ZERO, &welcome), Err(Fault::Version(78)));
+    assert_eq!(asking.on_bytes(Time::ZERO, &welcome), Err(ClientFault::Version(78)));
 }
 
 /// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).

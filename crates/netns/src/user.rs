@@ -44,7 +44,7 @@ impl User {
 }
 
 /// Ensures that the process may create namespaces and devices, if needed in a user namespace of its own. Must
-/// be called while it has one thread. Returns what is lost thereby, if anything.
+/// be called while it has one thread. Returns the capability lost by this, if any.
 ///
 /// # Errors
 /// [`Error::Rights`] where the system permits neither.

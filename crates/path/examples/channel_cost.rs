@@ -10,8 +10,8 @@ use path::background::Source;
 use path::capacity::Capacity;
 use path::channel::allocation::Allocation;
 use path::channel::arq::ArqConfig;
-use path::channel::class::{ClassConfig, Rule};
-use path::channel::error::{Chance, Errors, Mode, Process};
+use path::channel::class::{ClassConfig, ClassRule};
+use path::channel::error::{ErrorProcess, ErrorRate, Errors, Mode};
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::link::{Link, LinkConfig, QueueLimit};
@@ -52,7 +52,7 @@ fn channel(names: &str) -> ChannelConfig {
                 config.arq = Some(ArqConfig { attempts: Some(6), time: None, feedback, window: Some(4096) });
             }
             "class" => {
-                let rule = Rule { size: Some((0, 100)), ..Rule::default() };
+                let rule = ClassRule { size: Some((0, 100)), ..ClassRule::default() };
                 config.classes.insert(0, ClassConfig { rule, ..ClassConfig::default() });
             }
             "allocation" => {
@@ -60,7 +60,7 @@ fn channel(names: &str) -> ChannelConfig {
                 config.allocation = Some(Allocation::new(takes, drawn(Dist::Constant(1e8), "keeps")));
             }
             "errors" => {
-                let chance = Process::Steady(Chance::Bit(1e-8));
+                let chance = ErrorProcess::Steady(ErrorRate::Bit(1e-8));
                 config.errors = vec![Errors::new(chance, Mode::Drop, stream("error"))];
             }
             _ => panic!("`{name}` is no case"),

@@ -8,8 +8,8 @@
 //! Two elements enclose the lossy part: [`Numbering`] behind the link, [`Decompressor`] behind the losses.
 //! ACKs, whose differences matter less, do not cause desynchronisation.
 //!
-//! Two elements enclose the link if sizes are modelled (catalogue PR-15, PR-16): [`Shrinking`] before its
-//! queue, [`Growing`] behind it. A SYN is sent with its full header, and with differences so is a
+//! Two elements enclose the link if sizes are modelled (catalogue PR-15, PR-16): [`Compressor`] before its
+//! queue, [`Restorer`] behind it. A SYN is sent with its full header, and with differences so is a
 //! retransmission. SACK blocks are not compressed.
 
 use crate::element::{Cx, Element, Port};
@@ -39,18 +39,18 @@ impl HeaderSizes {
 }
 
 /// Compresses headers before the link: packets of these ledgers become smaller and record the difference.
-pub struct Shrinking {
+pub struct Compressor {
     sizes: Vec<Option<HeaderSizes>>,
 }
 
-impl Shrinking {
+impl Compressor {
     /// Compressed sizes by ledger.
     pub fn new(sizes: Vec<Option<HeaderSizes>>) -> Self {
-        Shrinking { sizes }
+        Compressor { sizes }
     }
 }
 
-impl Element for Shrinking {
+impl Element for Compressor {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
         if let Some(Some(sizes)) = self.sizes.get(packet.ledger())
             && !packet.flags.has(Flags::VIRTUAL)
@@ -71,18 +71,18 @@ impl Element for Shrinking {
 }
 
 /// Restores headers behind the link.
-pub struct Growing {
+pub struct Restorer {
     compressed: Vec<bool>,
 }
 
-impl Growing {
+impl Restorer {
     /// Whether packets are compressed, by ledger.
     pub fn new(compressed: Vec<bool>) -> Self {
-        Growing { compressed }
+        Restorer { compressed }
     }
 }
 
-impl Element for Growing {
+impl Element for Restorer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
         if self.compressed.get(packet.ledger()) == Some(&true) && !packet.flags.has(Flags::VIRTUAL) {
             packet.size += u32::from(std::mem::take(&mut packet.interface));

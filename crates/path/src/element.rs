@@ -178,7 +178,7 @@ impl Cx<'_> {
     /// sent, and not counted. Without a wire it has no effect.
     #[cold]
     pub fn signal(&mut self, port: Port, signal: Signal) {
-        if let Some(to) = self.core.wires.hears(self.me, port) {
+        if let Some(to) = self.core.wires.signal_target(self.me, port) {
             self.core.signals.push_back((to, signal));
             self.outbox.push(&Packet::NONE, SIGNAL, 0);
         }

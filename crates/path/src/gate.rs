@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Reference of the next interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum From {
+pub enum IntervalReference {
     /// The start of the previous interval.
     Start,
     /// The end of the previous interval.
@@ -19,7 +19,7 @@ pub enum From {
 
 /// Start of the first interval.
 #[derive(Clone, Debug, PartialEq)]
-pub enum First {
+pub enum FirstInterval {
     /// Stationary: the process has always been running.
     Stationary,
     /// Drawn from this distribution, ns after t = 0.
@@ -34,9 +34,9 @@ pub enum Closures {
         /// Distance of successive intervals, ns.
         every: Dist,
         /// Reference of `every`.
-        from: From,
+        from: IntervalReference,
         /// First interval.
-        first: First,
+        first: FirstInterval,
         /// Duration of each interval, ns.
         lasts: Dist,
     },
@@ -62,7 +62,7 @@ enum Generator {
     Process {
         every: Sampler,
         lasts: Sampler,
-        from: From,
+        from: IntervalReference,
         next: Option<(Time, Time)>,
     },
     List,
@@ -81,8 +81,8 @@ impl Gate {
                 let mut lasts = Sampler::new(lasts.clone(), seed.stream(name, "lasts"));
                 let stream = seed.stream(name, "first");
                 let start = match first {
-                    First::Stationary => Sampler::new(every.clone(), stream).draw_stationary(),
-                    First::Drawn(dist) => Sampler::new(dist.clone(), stream).draw(),
+                    FirstInterval::Stationary => Sampler::new(every.clone(), stream).draw_stationary(),
+                    FirstInterval::Drawn(dist) => Sampler::new(dist.clone(), stream).draw(),
                 };
                 let start = Time::ZERO + span(start);
                 let end = start + span(lasts.draw());
@@ -104,7 +104,7 @@ impl Gate {
         let Some((begin, mut until)) = next.take() else { return false };
         let mut last = (begin, until);
         for _ in 0..ENDLESS {
-            let origin = if *from == From::Start { last.0 } else { last.1 };
+            let origin = if *from == IntervalReference::Start { last.0 } else { last.1 };
             let start = origin + span(every.draw());
             let end = start + span(lasts.draw());
             // A process without progress would never end.
@@ -188,8 +188,8 @@ mod tests {
     fn reselections() -> Closures {
         Closures::Process {
             every: Dist::Uniform(20e9, 40e9),
-            from: From::Start,
-            first: First::Stationary,
+            from: IntervalReference::Start,
+            first: FirstInterval::Stationary,
             lasts: Dist::Uniform(3e9, 15e9),
         }
     }
@@ -235,7 +235,12 @@ mod tests {
 
     fn every_second(lasts: Dist) -> Closures {
         let every = Dist::Constant(1e9);
-        Closures::Process { first: First::Drawn(every.clone()), every, from: From::Start, lasts }
+        Closures::Process {
+            first: FirstInterval::Drawn(every.clone()),
+            every,
+            from: IntervalReference::Start,
+            lasts,
+        }
     }
 
     /// Interruptions longer than their distance close the gate for good; this is known at once.

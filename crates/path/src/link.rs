@@ -16,7 +16,7 @@ use crate::channel::MOST_LOAD;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::gate::Gate;
 use crate::qdisc::red::Red;
-use crate::qdisc::{Aqm as _, Verdict};
+use crate::qdisc::{Aqm as _, AqmVerdict};
 use crate::ring::Ring;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
@@ -175,14 +175,14 @@ impl Link {
         };
         let Some(red) = &mut self.red else { return true };
         match red.arrival(now, waiting, idle, packet.ecn) {
-            Verdict::Pass => {}
-            Verdict::Mark => {
+            AqmVerdict::Pass => {}
+            AqmVerdict::Mark => {
                 //= RFC 3168 section 5: the CE codepoint is '11'
                 packet.ecn = 3;
                 let id = packet.id;
                 cx.record(Category::Path, now, || Event::Marked { packet: id });
             }
-            Verdict::Drop => {
+            AqmVerdict::Drop => {
                 cx.drop(*packet, DropReason::Early);
                 return false;
             }

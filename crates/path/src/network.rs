@@ -216,7 +216,7 @@ impl Network {
         self.run_until(at);
         let now = self.now;
         self.triggers.note(now, call);
-        for hearer in 0..self.triggers.hearers(call) {
+        for hearer in 0..self.triggers.receivers(call) {
             if let Some((to, signal)) = self.triggers.said(call, hearer) {
                 self.signal(now, to, signal);
             }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// A packet as the program sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arriving {
+pub struct PacketArrival {
     /// Arrival time at the link.
     pub at: Time,
     /// Packet number in the network.
@@ -25,7 +25,7 @@ pub struct Arriving {
 
 /// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum PacketFate {
     /// Delivery time, after the arrival.
     At(Time),
     /// Loss.
@@ -33,37 +33,37 @@ pub enum Fate {
 }
 
 /// Program that decides the fate of packets.
-pub trait Server: Send {
+pub trait FateServer: Send {
     /// Fate of a packet that has just arrived.
-    fn fate(&mut self, packet: &Arriving) -> Fate;
+    fn fate(&mut self, packet: &PacketArrival) -> PacketFate;
 }
 
 /// One direction of such a link. Without a server all packets are lost.
 #[derive(Default)]
-pub struct Outside {
-    server: Option<Box<dyn Server>>,
+pub struct ExternalLink {
+    server: Option<Box<dyn FateServer>>,
     waiting: BTreeMap<(Time, u64), Packet>,
     count: u64,
 }
 
-impl Outside {
+impl ExternalLink {
     /// Sets the server; `None`: all further packets are lost.
-    pub fn serve(&mut self, server: Option<Box<dyn Server>>) {
+    pub fn serve(&mut self, server: Option<Box<dyn FateServer>>) {
         self.server = server;
     }
 }
 
-impl Element for Outside {
+impl Element for ExternalLink {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let (number, size, flow) = (packet.id, packet.size, packet.flow.0);
-        let arriving = Arriving { at: cx.now(), number, size, flow };
-        let fate = self.server.as_mut().map_or(Fate::Lost, |server| server.fate(&arriving));
+        let arriving = PacketArrival { at: cx.now(), number, size, flow };
+        let fate = self.server.as_mut().map_or(PacketFate::Lost, |server| server.fate(&arriving));
         match fate {
-            Fate::At(t) => {
+            PacketFate::At(t) => {
                 self.waiting.insert((t.max(cx.now()), self.count), packet);
                 self.count += 1;
             }
-            Fate::Lost => cx.drop(packet, DropReason::Loss),
+            PacketFate::Lost => cx.drop(packet, DropReason::Loss),
         }
     }
 

@@ -20,7 +20,7 @@ const ROOM: u64 = 4 << 20;
 
 /// Packet to which fragments belong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Of {
+enum ReassemblyKey {
     /// A model's packet, by its id.
     Model(u64),
     /// A real stack's packet.
@@ -28,7 +28,7 @@ enum Of {
 }
 
 /// A waiting fragment.
-struct Piece {
+struct WaitingFragment {
     from: u32,
     len: u32,
     more: bool,
@@ -40,7 +40,7 @@ struct Datagram {
     /// Expiry of the timer, and sequence number of the start.
     turn: (Time, u64),
     /// Ordered by offset, without overlap.
-    pieces: Vec<Piece>,
+    pieces: Vec<WaitingFragment>,
     /// Payload bytes received.
     here: u32,
 }
@@ -72,9 +72,9 @@ impl Datagram {
 pub struct Reassembly {
     /// Whether ICMP errors are passed to the host.
     hears: bool,
-    waiting: BTreeMap<Of, Datagram>,
+    waiting: BTreeMap<ReassemblyKey, Datagram>,
     /// Incomplete packets in order of expiry.
-    order: BTreeMap<(Time, u64), Of>,
+    order: BTreeMap<(Time, u64), ReassemblyKey>,
     begun: u64,
     bytes: u64,
 }
@@ -86,7 +86,7 @@ impl Reassembly {
     }
 
     /// Drops the fragments of a packet.
-    fn give_up(&mut self, cx: &mut Cx<'_>, of: Of) {
+    fn give_up(&mut self, cx: &mut Cx<'_>, of: ReassemblyKey) {
         let Some(datagram) = self.waiting.remove(&of) else { return };
         self.order.remove(&datagram.turn);
         for piece in datagram.pieces {
@@ -96,7 +96,7 @@ impl Reassembly {
     }
 
     /// Processes a fragment.
-    fn take(&mut self, cx: &mut Cx<'_>, of: Of, piece: Piece) {
+    fn take(&mut self, cx: &mut Cx<'_>, of: ReassemblyKey, piece: WaitingFragment) {
         let now = cx.now();
         let begun = &mut self.begun;
         let order = &mut self.order;
@@ -129,7 +129,7 @@ impl Reassembly {
     }
 
     /// Reassembles a packet whose fragments have all arrived.
-    fn finish(&mut self, cx: &mut Cx<'_>, of: Of) {
+    fn finish(&mut self, cx: &mut Cx<'_>, of: ReassemblyKey) {
         let Some(datagram) = self.waiting.remove(&of) else { return };
         self.order.remove(&datagram.turn);
         self.bytes -= datagram.pieces.iter().map(|p| u64::from(p.packet.size)).sum::<u64>();
@@ -142,12 +142,12 @@ impl Reassembly {
         let Some(head) = datagram.pieces.first().map(|p| p.packet) else { return };
         let flags = if corrupt { head.flags.with(Flags::CORRUPT) } else { head.flags };
         let whole = match of {
-            Of::Model(_) => {
+            ReassemblyKey::Model(_) => {
                 let size = HEADER + datagram.here;
                 let others = datagram.pieces.iter().skip(1).map(|p| p.packet);
                 Some(cx.rejoin(&head, others, size))
             }
-            Of::Bytes(_) => {
+            ReassemblyKey::Bytes(_) => {
                 let mut all = Vec::new();
                 for piece in &datagram.pieces {
                     let mut bytes = Vec::new();
@@ -167,7 +167,7 @@ impl Reassembly {
     }
 
     /// Passes the content of a real router's ICMP error to the model.
-    fn hear(&self, cx: &mut Cx<'_>, packet: &Packet, error: Option<TooBig>) {
+    fn pass_error(&self, cx: &mut Cx<'_>, packet: &Packet, error: Option<TooBig>) {
         cx.discard(packet);
         if self.hears
             && let Some(error) = error
@@ -182,20 +182,20 @@ impl Element for Reassembly {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         if let Some(part) = cx.part(&packet) {
             cx.sight_in(&packet);
-            let piece = Piece { from: part.from, len: part.len, more: part.more, packet };
-            return self.take(cx, Of::Model(part.packet), piece);
+            let piece = WaitingFragment { from: part.from, len: part.len, more: part.more, packet };
+            return self.take(cx, ReassemblyKey::Model(part.packet), piece);
         }
         if let Some(error) = cx.peek::<TooBig>(&packet).copied() {
             cx.sight_in(&packet);
-            return self.hear(cx, &packet, Some(error));
+            return self.pass_error(cx, &packet, Some(error));
         }
         if let Some(bytes) = cx.bytes(&packet) {
             if let Some((key, from, len, more)) = fragment::read(bytes) {
-                return self.take(cx, Of::Bytes(key), Piece { from, len, more, packet });
+                return self.take(cx, ReassemblyKey::Bytes(key), WaitingFragment { from, len, more, packet });
             }
             if is_icmp(bytes) {
                 let error = read_error(bytes);
-                return self.hear(cx, &packet, error);
+                return self.pass_error(cx, &packet, error);
             }
         }
         cx.forward(Port(0), packet);
@@ -230,7 +230,7 @@ mod tests {
 
     fn put(datagram: &mut Datagram, (from, len, more): (u32, u32, bool)) -> Result<bool, ()> {
         let Some(at) = datagram.place(from, len, more)? else { return Ok(false) };
-        datagram.pieces.insert(at, Piece { from, len, more, packet: Packet::NONE });
+        datagram.pieces.insert(at, WaitingFragment { from, len, more, packet: Packet::NONE });
         datagram.here += len;
         Ok(true)
     }

@@ -14,9 +14,9 @@ pub const FLUSH: Port = Port(2);
 
 /// Watches one direction for RSTs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RstWatch;
+pub struct RstFlush;
 
-impl Element for RstWatch {
+impl Element for RstFlush {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         if packet.flags.has(Flags::RST) {
             let connection = cx.connection(&packet);

@@ -4,7 +4,7 @@
 //! It stands before the queue of a link and holds packets of its classes until their bucket has enough
 //! tokens; other packets pass. A packet larger than the bucket waits for a full one.
 
-use crate::channel::class::Rule;
+use crate::channel::class::ClassRule;
 use crate::element::{Cx, Element, Port};
 use crate::qdisc::Room;
 use base::packet::{DropReason, Packet};
@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 
 /// One class of a shaper.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct ShaperClass {
     /// Match rule of the class.
-    pub rule: Rule,
+    pub rule: ClassRule,
     /// Token rate.
     pub rate: Rate,
     /// Bucket size, bytes.
@@ -25,8 +25,8 @@ pub struct Shape {
 }
 
 /// State of one class.
-struct Shaped {
-    of: Shape,
+struct ClassState {
+    of: ShaperClass,
     /// Time to fill the empty bucket.
     depth: Span,
     /// Time at which the bucket is full again.
@@ -35,10 +35,10 @@ struct Shaped {
     bytes: u64,
 }
 
-impl Shaped {
-    fn new(of: Shape) -> Self {
+impl ClassState {
+    fn new(of: ShaperClass) -> Self {
         let depth = of.rate.span_of(of.burst);
-        Shaped { of, depth, full_at: Time::ZERO, waiting: VecDeque::new(), bytes: 0 }
+        ClassState { of, depth, full_at: Time::ZERO, waiting: VecDeque::new(), bytes: 0 }
     }
 
     /// Time at which a packet of `size` bytes may leave.
@@ -66,13 +66,13 @@ impl Shaped {
 
 /// Shapers before the queue of a link.
 pub struct Shaper {
-    classes: Vec<Shaped>,
+    classes: Vec<ClassState>,
 }
 
 impl Shaper {
     /// A packet that matches several classes belongs to the first.
-    pub fn new(classes: Vec<Shape>) -> Self {
-        Shaper { classes: classes.into_iter().map(Shaped::new).collect() }
+    pub fn new(classes: Vec<ShaperClass>) -> Self {
+        Shaper { classes: classes.into_iter().map(ClassState::new).collect() }
     }
 }
 
@@ -107,7 +107,7 @@ impl Element for Shaper {
     }
 
     fn next_wake(&self) -> Time {
-        self.classes.iter().map(Shaped::next).min().unwrap_or(Time::NEVER)
+        self.classes.iter().map(ClassState::next).min().unwrap_or(Time::NEVER)
     }
 
     fn holds(&self) -> usize {
@@ -123,8 +123,9 @@ mod tests {
     #[test]
     fn packets_leave_by_their_tokens() {
         let room = Room { packets: None, bytes: None };
-        let shape = Shape { rule: Rule::default(), rate: Rate::from_bps(80_000), burst: 3000, room };
-        let mut shaped = Shaped::new(shape);
+        let shape =
+            ShaperClass { rule: ClassRule::default(), rate: Rate::from_bps(80_000), burst: 3000, room };
+        let mut shaped = ClassState::new(shape);
         let mut now = Time::ZERO;
         let mut leave = |size: u32| {
             now = now.max(shaped.ready(size));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// One state of a machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub struct MachineState {
     /// Name, which is also the key of its random streams.
     pub name: String,
     /// Duration, nanoseconds; none: until a trigger.
@@ -33,7 +33,7 @@ pub struct Plan {
     /// Key of its random streams.
     pub name: String,
     /// States.
-    pub states: Vec<State>,
+    pub states: Vec<MachineState>,
     /// Initial state.
     pub first: usize,
     /// Scripted triggers: time and new state; ascending.
@@ -58,7 +58,7 @@ const LEAST: Span = Span::from_nanos(1_000);
 
 /// State of a machine in one repetition.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct StateMachine {
     plan: Arc<Plan>,
     lasts: Vec<Option<Sampler>>,
     pauses: Vec<Option<Sampler>>,
@@ -68,16 +68,16 @@ pub struct Machine {
     script: VecDeque<(Time, usize)>,
 }
 
-impl Machine {
+impl StateMachine {
     /// The machine at time 0, in its first state.
     pub fn new(plan: Arc<Plan>, seed: Seed) -> Self {
-        let sampler = |dist: &Option<Dist>, state: &State, what: &str| {
+        let sampler = |dist: &Option<Dist>, state: &MachineState, what: &str| {
             let stream = seed.stream(&format!("{}.{}", plan.name, state.name), what);
             dist.clone().map(|dist| Sampler::new(dist, stream))
         };
         let lasts = plan.states.iter().map(|s| sampler(&s.lasts, s, "lasts")).collect();
         let pauses = plan.states.iter().map(|s| sampler(&s.pause, s, "pause")).collect();
-        let mut machine = Machine {
+        let mut machine = StateMachine {
             lasts,
             pauses,
             choice: seed.stream(&plan.name, "next"),
@@ -172,11 +172,11 @@ mod tests {
         Time::from_secs_f64(x)
     }
 
-    fn state(name: &str, lasts: Option<Dist>, next: &[(usize, f64)]) -> State {
-        State { name: name.into(), lasts, next: next.to_vec(), pause: None }
+    fn state(name: &str, lasts: Option<Dist>, next: &[(usize, f64)]) -> MachineState {
+        MachineState { name: name.into(), lasts, next: next.to_vec(), pause: None }
     }
 
-    fn plan(states: Vec<State>, script: Vec<(Time, usize)>) -> Arc<Plan> {
+    fn plan(states: Vec<MachineState>, script: Vec<(Time, usize)>) -> Arc<Plan> {
         Arc::new(Plan { name: "mobility".into(), states, first: 0, script })
     }
 
@@ -191,7 +191,7 @@ mod tests {
             state("c", e(20.0), &[(0, 1.0)]),
         ];
         let until = s(2e6);
-        let changes = Machine::new(plan(states, vec![]), SEED).changes_before(until);
+        let changes = StateMachine::new(plan(states, vec![]), SEED).changes_before(until);
         let mut spent = [0.0; 3];
         let (mut from, mut now) = (Time::ZERO, 0);
         for change in &changes {
@@ -209,8 +209,8 @@ mod tests {
     fn sw_42_copies_change_at_the_same_instants() {
         let u = Some(Dist::Uniform(1e9, 5e9));
         let states = vec![state("a", u.clone(), &[(1, 1.0)]), state("b", u, &[(0, 1.0), (1, 1.0)])];
-        let whole = Machine::new(plan(states.clone(), vec![]), SEED).changes_before(s(1e4));
-        let mut step_by_step = Machine::new(plan(states, vec![]), SEED);
+        let whole = StateMachine::new(plan(states.clone(), vec![]), SEED).changes_before(s(1e4));
+        let mut step_by_step = StateMachine::new(plan(states, vec![]), SEED);
         let mut seen = Vec::new();
         for ms in 0..=10_000_000u64 {
             while let Some(change) = step_by_step.step(Time::from_nanos(ms * 1_000_000)) {
@@ -230,7 +230,7 @@ mod tests {
             state("b", u, &[(0, 1.0)]),
             state("gone", None, &[(0, 1.0)]),
         ];
-        let mut hand = Machine::new(plan(states.clone(), vec![]), SEED);
+        let mut hand = StateMachine::new(plan(states.clone(), vec![]), SEED);
         let mut seen = Vec::new();
         for (at, to) in [(s(7.3), 2), (s(20.0), 1)] {
             while let Some(change) = hand.step(at) {
@@ -241,7 +241,7 @@ mod tests {
         while let Some(change) = hand.step(s(60.0)) {
             seen.push(change);
         }
-        let scripted = Machine::new(plan(states, vec![(s(7.3), 2), (s(20.0), 1)]), SEED);
+        let scripted = StateMachine::new(plan(states, vec![(s(7.3), 2), (s(20.0), 1)]), SEED);
         assert_eq!(scripted.changes_before(s(60.0)), seen);
         let gone = seen.iter().position(|c| c.state == 2).unwrap();
         assert_eq!((seen[gone].at, seen[gone + 1].at), (s(7.3), s(20.0)), "it stays until a trigger");
@@ -250,6 +250,6 @@ mod tests {
     #[test]
     fn a_circle_without_length_ends() {
         let states = vec![state("a", Some(Dist::Constant(0.0)), &[(0, 1.0)])];
-        assert!(Machine::new(plan(states, vec![]), SEED).changes_before(s(0.01)).len() <= 10_000);
+        assert!(StateMachine::new(plan(states, vec![]), SEED).changes_before(s(0.01)).len() <= 10_000);
     }
 }

@@ -12,7 +12,7 @@ use base::{Rate, Time};
 
 /// Condition of the access link from a given time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Access {
+pub struct AccessCondition {
     /// Start time.
     pub from: Time,
     /// Rate of the link.
@@ -23,7 +23,7 @@ pub struct Access {
 
 /// Throttle of one flow.
 pub struct Throttle {
-    access: Vec<Access>,
+    access: Vec<AccessCondition>,
     /// Fraction of the link for this flow.
     share: f64,
     /// Smallest bucket, bytes.
@@ -37,7 +37,7 @@ pub struct Throttle {
 impl Throttle {
     /// With ascending conditions; before the first one, all packets pass. `share`: fraction of the link for
     /// the flow; `least`: smallest bucket, bytes.
-    pub fn new(access: Vec<Access>, share: f64, least: u64, marks: bool) -> Self {
+    pub fn new(access: Vec<AccessCondition>, share: f64, least: u64, marks: bool) -> Self {
         Throttle { access, share, least, begun: 0, bucket: None, marks }
     }
 

@@ -70,7 +70,7 @@ impl Triggers {
     }
 
     /// Number of signals registered for a call.
-    pub(crate) fn hearers(&self, call: Called) -> usize {
+    pub(crate) fn receivers(&self, call: Called) -> usize {
         self.names.get(call.number).map_or(0, |trigger| trigger.to.len())
     }
 

@@ -8,7 +8,7 @@ use base::packet::Packet;
 
 /// End of a wire: target element and its input port. Without a wire: [`NOBODY`] and the sender. For a table:
 /// its number and [`TABLE`].
-pub(crate) type End = (ElementId, u32);
+pub(crate) type PortEnd = (ElementId, u32);
 
 /// Port value that stands for a table.
 const TABLE: u32 = u32::MAX;
@@ -19,15 +19,15 @@ pub(crate) const NOBODY: ElementId = ElementId(u32::MAX);
 /// Wires of a network: first collected, then laid out.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
-    noted: Vec<(ElementId, Port, End)>,
+    noted: Vec<(ElementId, Port, PortEnd)>,
     /// First port of every element, the only one of most, then the others.
-    ends: Vec<End>,
+    ends: Vec<PortEnd>,
     /// Start of each element's other ports in `ends`, and the end of the last one's.
     others: Vec<u32>,
     /// Start of each table in `routes`, and its owner.
     tables: Vec<(u32, ElementId)>,
     /// Final targets of packets that enter a table, by [`Packet::ledger`]; table after table.
-    routes: Vec<End>,
+    routes: Vec<PortEnd>,
 }
 
 /// Output ports of a static forwarding element, by [`Packet::ledger`].
@@ -35,7 +35,7 @@ pub(crate) type Table<'a> = &'a [Option<Port>];
 
 impl Wires {
     /// Connects port `out` of `from` to `end`.
-    pub(crate) fn note(&mut self, from: ElementId, out: Port, end: End) {
+    pub(crate) fn note(&mut self, from: ElementId, out: Port, end: PortEnd) {
         self.noted.push((from, out, end));
     }
 
@@ -98,13 +98,13 @@ impl Wires {
 
     /// Target of `packet` sent from `from` by port `out`.
     #[inline(always)]
-    pub(crate) fn reaches(&self, from: ElementId, out: Port, packet: &Packet) -> End {
+    pub(crate) fn reaches(&self, from: ElementId, out: Port, packet: &Packet) -> PortEnd {
         let end = self.end(from, out);
         if end.1 == TABLE { self.by_table(end.0.0 as usize, packet.ledger()) } else { end }
     }
 
     #[inline]
-    fn by_table(&self, table: usize, ledger: usize) -> End {
+    fn by_table(&self, table: usize, ledger: usize) -> PortEnd {
         let (first, owner) = self.tables[table];
         let (at, past) = (first as usize + ledger, self.tables[table + 1].0 as usize);
         if at < past { self.routes[at] } else { (NOBODY, owner.0) }
@@ -112,14 +112,14 @@ impl Wires {
 
     /// Element that receives signals sent from `from` by port `out`; elements with a static table receive
     /// none.
-    pub(crate) fn hears(&self, from: ElementId, out: Port) -> Option<ElementId> {
+    pub(crate) fn signal_target(&self, from: ElementId, out: Port) -> Option<ElementId> {
         let (to, port) = self.end(from, out);
         (to != NOBODY && port != TABLE).then_some(to)
     }
 
     /// End of the wire at port `out` of `from`.
     #[inline]
-    pub(crate) fn end(&self, from: ElementId, out: Port) -> End {
+    pub(crate) fn end(&self, from: ElementId, out: Port) -> PortEnd {
         let i = from.0 as usize;
         if out.0 == 0 {
             return self.ends[i];

@@ -1,4 +1,4 @@
-//! Does a channel buffer, cut, allocate, err, repeat and deliver as its arithmetic says? Driven from outside, packet
+//! Channel stages against arithmetic: buffer, framing, allocation, errors, repeats, delivery. Driven from outside, packet
 //! by packet.
 
 mod common;
@@ -9,8 +9,8 @@ use common::{Bench, SEED, always, order, packet, plain, s, span};
 use path::capacity::Capacity;
 use path::channel::allocation::Allocation;
 use path::channel::arq::ArqConfig;
-use path::channel::class::{ClassConfig, Kind, Rule};
-use path::channel::error::{Chance, Errors, Mode, Process};
+use path::channel::class::{ClassConfig, ClassRule, PacketKind};
+use path::channel::error::{ErrorProcess, ErrorRate, Errors, Mode};
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::gate::{Closures, Gate};
@@ -29,8 +29,8 @@ fn queue(n: u32) -> ClassConfig {
     }
 }
 
-fn errors(chance: Chance, mode: Mode) -> Errors {
-    Errors::new(Process::Steady(chance), mode, SEED.stream("radio.noise@radio.down", "error"))
+fn errors(chance: ErrorRate, mode: Mode) -> Errors {
+    Errors::new(ErrorProcess::Steady(chance), mode, SEED.stream("radio.noise@radio.down", "error"))
 }
 
 fn arq(attempts: Option<u32>, feedback: f64) -> ArqConfig {
@@ -143,7 +143,7 @@ fn sw_26_compression_shortens_service_and_leaves_the_packet_as_it_was() {
 fn sw_25_a_lost_frame_loses_the_packet() {
     let framing = Framing { payload: Some(250), ..Framing::default() };
     let config =
-        ChannelConfig { framing, errors: vec![errors(Chance::Frame(0.2), Mode::Drop)], ..plain(8_000) };
+        ChannelConfig { framing, errors: vec![errors(ErrorRate::Frame(0.2), Mode::Drop)], ..plain(8_000) };
     let mut b = Bench::of(config).start();
     for i in 1..=50 {
         b.send(0.0, i, 1000);
@@ -158,20 +158,20 @@ fn sw_25_a_lost_frame_loses_the_packet() {
     assert!(b.is_conserved());
 }
 
-/// SW-37: what is corrupt is marked and goes on.
+/// SW-37: corrupt frames are marked and forwarded.
 #[test]
 fn sw_37_corrupt_packets_go_on() {
-    let config = ChannelConfig { errors: vec![errors(Chance::Bit(1e-4), Mode::Corrupt)], ..plain(8_000) };
+    let config = ChannelConfig { errors: vec![errors(ErrorRate::Bit(1e-4), Mode::Corrupt)], ..plain(8_000) };
     let mut b = Bench::of(config).start();
     for i in 1..=100 {
         b.send(0.0, i, 1000);
     }
     let seen: Vec<bool> = b.arrived().iter().map(|(_, p)| p.flags.has(Flags::CORRUPT)).collect();
-    assert_eq!(seen, wrong(100, Chance::Bit(1e-4).of(1000)));
+    assert_eq!(seen, wrong(100, ErrorRate::Bit(1e-4).of(1000)));
     assert!(seen.contains(&true) && seen.contains(&false));
 }
 
-/// SW-39: what is delayed holds up what is behind it where order is kept, and is overtaken where it is not.
+/// SW-39: delayed frames hold up later ones where order is kept, and are overtaken where it is not.
 #[test]
 fn sw_39_errors_delay() {
     let late = wrong(30, 0.2);
@@ -179,7 +179,7 @@ fn sw_39_errors_delay() {
     for in_order in [true, false] {
         let mode = Mode::Delay(always(2.5));
         let config =
-            ChannelConfig { errors: vec![errors(Chance::Frame(0.2), mode)], in_order, ..plain(8_000) };
+            ChannelConfig { errors: vec![errors(ErrorRate::Frame(0.2), mode)], in_order, ..plain(8_000) };
         let mut b = Bench::of(config).start();
         for i in 1..=30 {
             b.send(0.0, i, 1000);
@@ -204,7 +204,7 @@ fn sw_28_a_full_receive_buffer_loses() {
     let first = late.windows(4).position(alone).unwrap() as u32 + 1;
     let mode = Mode::Delay(always(3.5));
     let config = ChannelConfig {
-        errors: vec![errors(Chance::Frame(0.2), mode)],
+        errors: vec![errors(ErrorRate::Frame(0.2), mode)],
         receive_buffer: packets(1),
         ..plain(8_000)
     };
@@ -221,13 +221,13 @@ fn sw_28_a_full_receive_buffer_loses() {
     assert!(b.is_conserved());
 }
 
-/// SW-28, SW-29: a frame is repeated after the far end has told, before new ones, and order is kept.
+/// SW-28, SW-29: a frame is repeated after the far end's report, before new ones, and order is kept.
 #[test]
 fn sw_28_a_link_repeats_what_came_wrong() {
     let first = wrong(40, 0.3);
     for in_order in [true, false] {
         let config = ChannelConfig {
-            errors: vec![errors(Chance::Frame(0.3), Mode::Drop)],
+            errors: vec![errors(ErrorRate::Frame(0.3), Mode::Drop)],
             arq: Some(arq(None, 1.5)),
             in_order,
             ..plain(8_000)
@@ -236,7 +236,7 @@ fn sw_28_a_link_repeats_what_came_wrong() {
         for i in 1..=12 {
             b.send(0.0, i, 1000);
         }
-        // By hand: one frame a second; what came wrong at t is there again from t + 1.5 on, and goes first.
+        // By hand: one frame a second; a frame with errors at t is available again from t + 1.5 on, and is sent first.
         let (mut repeats, mut next, mut now, mut draw) = (Vec::<(f64, u32)>::new(), 1, 0.0, 0);
         let mut arrived: Vec<(f64, u32)> = Vec::new();
         while arrived.len() < 12 {
@@ -280,7 +280,7 @@ fn sw_28_a_link_repeats_what_came_wrong() {
 fn a_link_gives_up() {
     for (attempts, time, ends) in [(Some(2), None, 6.0), (None, Some(span(3.2)), 4.0), (Some(0), None, 2.0)] {
         let config = ChannelConfig {
-            errors: vec![errors(Chance::Frame(1.0), Mode::Drop)],
+            errors: vec![errors(ErrorRate::Frame(1.0), Mode::Drop)],
             arq: Some(ArqConfig { attempts, time, feedback: always(1.0), window: None }),
             ..plain(8_000)
         };
@@ -397,18 +397,18 @@ fn sw_23_random_drops_spare_nobody() {
     assert!(kept.iter().all(|k| (270..=330).contains(k)), "{kept:?}");
 }
 
-fn class(rule: Rule, priority: u32, weight: u32) -> ClassConfig {
+fn class(rule: ClassRule, priority: u32, weight: u32) -> ClassConfig {
     ClassConfig { rule, priority, weight, ..ClassConfig::default() }
 }
 
 /// SW-47: small packets first, then acknowledgements by service class, then the rest.
 #[test]
 fn sw_47_smaller_priorities_go_first() {
-    let small = Rule { size: Some((0, 200)), ..Rule::default() };
-    let voice = Rule { service: Some((46, 46)), ..Rule::default() };
-    let acks = Rule { kind: Some(Kind::Ack), ..Rule::default() };
+    let small = ClassRule { size: Some((0, 200)), ..ClassRule::default() };
+    let voice = ClassRule { service: Some((46, 46)), ..ClassRule::default() };
+    let acks = ClassRule { kind: Some(PacketKind::Ack), ..ClassRule::default() };
     let classes =
-        vec![class(acks, 3, 1), class(voice, 1, 1), class(small, 2, 1), class(Rule::default(), 9, 1)];
+        vec![class(acks, 3, 1), class(voice, 1, 1), class(small, 2, 1), class(ClassRule::default(), 9, 1)];
     let mut b = Bench::of(ChannelConfig { classes, ..plain(8_000) }).start();
     b.send(0.0, 1, 1000);
     b.send(0.1, 2, 1000);
@@ -422,8 +422,9 @@ fn sw_47_smaller_priorities_go_first() {
 /// SW-47, QM-13: classes of one priority share by weight, whatever the sizes of their packets.
 #[test]
 fn sw_47_weights_share_the_link() {
-    let flow = |n: usize| Rule { ledgers: Some((0..4).map(|l| l == 2 * n).collect()), ..Rule::default() };
-    let classes = vec![class(flow(0), 1, 3), class(flow(1), 1, 1), class(Rule::default(), 9, 1)];
+    let flow =
+        |n: usize| ClassRule { ledgers: Some((0..4).map(|l| l == 2 * n).collect()), ..ClassRule::default() };
+    let classes = vec![class(flow(0), 1, 3), class(flow(1), 1, 1), class(ClassRule::default(), 9, 1)];
     let mut b = Bench::of(ChannelConfig { classes, ..plain(80_000) }).start();
     for i in 0..4000u32 {
         let (flow, size) = if i % 2 == 0 { (0, 1500) } else { (1, 300) };
@@ -464,8 +465,8 @@ fn sw_31_waits_as_a_single_server_does() {
 /// The same, of two priorities: Cobham's formula, W1 = R / (1 - rho1), W2 = W1 / (1 - rho).
 #[test]
 fn sw_47_waits_as_priorities_say() {
-    let small = Rule { service: Some((1, 1)), ..Rule::default() };
-    let classes = vec![class(small, 1, 1), class(Rule::default(), 2, 1)];
+    let small = ClassRule { service: Some((1, 1)), ..ClassRule::default() };
+    let classes = vec![class(small, 1, 1), class(ClassRule::default(), 2, 1)];
     let mut b = Bench::of(ChannelConfig { classes, ..plain(8_000_000) }).start();
     let (rho1, rho2) = (0.3, 0.4);
     let rho: f64 = rho1 + rho2;
@@ -530,7 +531,7 @@ proptest! {
                 send_buffer: has(4).then_some(Room { packets: Some(send), bytes: None }),
                 receive_buffer: has(5).then_some(Room { packets: Some(receive), bytes: None }),
                 allocation: has(6).then(|| Allocation::new(always(0.2), always(0.1))),
-                errors: vec![errors(Chance::Frame(p), mode)],
+                errors: vec![errors(ErrorRate::Frame(p), mode)],
                 arq: has(7).then(|| ArqConfig { attempts: Some(3), time: None, feedback: always(0.15), window: Some(4) }),
                 in_order,
                 ..plain(80_000)

@@ -7,7 +7,7 @@ use base::{Rate, Span, Time};
 use common::{Bench, SEED, packet, plain, span};
 use path::capacity::Capacity;
 use path::channel::arq::ArqConfig;
-use path::channel::error::{Chance, Errors, Mode, Process};
+use path::channel::error::{ErrorProcess, ErrorRate, Errors, Mode};
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::link::{Link, LinkConfig, QueueLimit};
@@ -17,8 +17,8 @@ fn packets(n: u32) -> Option<Room> {
     Some(Room { packets: Some(n), bytes: None })
 }
 
-fn errors(chance: Chance, mode: Mode) -> Errors {
-    Errors::new(Process::Steady(chance), mode, SEED.stream("radio.noise@radio.down", "error"))
+fn errors(chance: ErrorRate, mode: Mode) -> Errors {
+    Errors::new(ErrorProcess::Steady(chance), mode, SEED.stream("radio.noise@radio.down", "error"))
 }
 
 /// Processor time of this thread, seconds; none where the system does not tell.
@@ -36,7 +36,7 @@ fn tiny_frames_out_of_order_cost_no_search() {
     let config = ChannelConfig {
         framing: Framing { payload: Some(1), ..Framing::default() },
         arq: Some(ArqConfig { attempts: Some(9), time: None, feedback, window: None }),
-        errors: vec![errors(Chance::Frame(0.01), Mode::Drop)],
+        errors: vec![errors(ErrorRate::Frame(0.01), Mode::Drop)],
         send_buffer: packets(1000),
         in_order: false,
         ..plain(800_000_000)

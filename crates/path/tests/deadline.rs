@@ -137,7 +137,7 @@ fn sweeping_the_queue_makes_room_for_valid_packets() {
     assert_eq!(b.arrivals().iter().map(|a| a.1).collect::<Vec<_>>(), [2]);
 }
 
-/// AT-12: the packet behind dropped ones says that they expired, and only that one.
+/// AT-12: the packet behind dropped ones reports that they expired, and only that one.
 #[test]
 fn the_next_packet_carries_the_expiry() {
     let policy = Policy { signals: true, ..fixed(0.0) };

@@ -1,4 +1,4 @@
-//! Does a link queue, serialise, suspend and carry as its arithmetic says? Driven from outside, packet
+//! Link against arithmetic: queue, serialisation, suspension, propagation. Driven from outside, packet
 //! by packet, with nothing but the public doors of the network.
 
 use base::trace::Tracer;
@@ -166,7 +166,7 @@ fn a_gate_after_the_queue_suspends_service() {
     assert_eq!(b.network.ledgers()[0].queue_drops, 1);
 }
 
-/// NS-02: before the queue, the queue drains meanwhile and what was held comes at once.
+/// NS-02: before the queue, the queue drains meanwhile and held packets arrive at once.
 #[test]
 fn a_gate_before_the_queue_releases_a_burst() {
     let gate = Gate::new(&Closures::List(vec![(s(1.0), s(5.0))]), "g", SEED);

@@ -64,7 +64,7 @@ fn a_signal_keeps_its_turn_among_packets() {
     let round = |id: u64| {
         let rate = format!("{:?}", Signal::Rate(Rate::from_bps(id)));
         let (first, second) = (format!("packet {id} by 3"), format!("packet {} by 3", id + 1));
-        // What the hearer says in answer comes after all that was sent before.
+        // The receiver's answers follow all earlier signals.
         [first, "Credit".to_owned(), rate, second, "Open".to_owned()]
     };
     assert_eq!(*heard, [round(5), round(8)].concat());

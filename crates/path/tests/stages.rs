@@ -9,11 +9,11 @@ use common::{Bench, Builder, SEED, always, order, packet, plain, s, span};
 use path::Signal;
 use path::channel::class::ClassConfig;
 use path::channel::credit::Credit;
-use path::channel::error::{Chance, Errors, Mode, Process};
-use path::channel::follow::{Flush, Follower, Service, Setting};
+use path::channel::error::{ErrorProcess, ErrorRate, Errors, Mode};
+use path::channel::follow::{Flush, Follower, Service, StateParameters};
 use path::channel::{Channel, ChannelConfig};
 use path::qdisc::{FifoConfig, Room};
-use path::states::{Machine, Plan, State};
+use path::states::{MachineState, Plan, StateMachine};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ proptest! {
         delay_ms in 0u64..300,
         p in 0.0f64..0.5,
     ) {
-        let noise = Errors::new(Process::Steady(Chance::Frame(p)), Mode::Drop, SEED.stream("n", "error"));
+        let noise = Errors::new(ErrorProcess::Steady(ErrorRate::Frame(p)), Mode::Drop, SEED.stream("n", "error"));
         let first = ChannelConfig {
             credit: Some(Credit::new(window, Span::from_millis(delay_ms))),
             errors: vec![noise],
@@ -122,22 +122,27 @@ proptest! {
     }
 }
 
-fn state(name: &str, lasts: Option<f64>, next: usize, pause: Option<f64>) -> State {
+fn state(name: &str, lasts: Option<f64>, next: usize, pause: Option<f64>) -> MachineState {
     let constant = |x: Option<f64>| x.map(|x| Dist::Constant(x * 1e9));
-    State { name: name.into(), lasts: constant(lasts), next: vec![(next, 1.0)], pause: constant(pause) }
+    MachineState {
+        name: name.into(),
+        lasts: constant(lasts),
+        next: vec![(next, 1.0)],
+        pause: constant(pause),
+    }
 }
 
-fn follower(states: Vec<State>, settings: Vec<Setting>) -> Follower {
+fn follower(states: Vec<MachineState>, settings: Vec<StateParameters>) -> Follower {
     let plan = Plan { name: "mobility".into(), states, first: 0, script: Vec::new() };
-    Follower::new(0, Machine::new(Arc::new(plan), SEED), settings)
+    Follower::new(0, StateMachine::new(Arc::new(plan), SEED), settings)
 }
 
 fn constant(x: f64) -> Sampler {
     Sampler::new(Dist::Constant(x), SEED.stream("x", "constant"))
 }
 
-fn rate(bps: u64) -> Setting {
-    Setting { rate: Some(constant(bps as f64)), ..Setting::default() }
+fn rate(bps: u64) -> StateParameters {
+    StateParameters { rate: Some(constant(bps as f64)), ..StateParameters::default() }
 }
 
 fn sent(config: ChannelConfig, times: &[f64]) -> Bench {
@@ -156,7 +161,7 @@ fn sw_42_a_state_changes_the_rate_under_a_packet() {
         state("frozen", Some(4.0), 2, None),
         state("slow", None, 0, None),
     ];
-    let followers = vec![follower(states, vec![Setting::default(), rate(0), rate(4_000)])];
+    let followers = vec![follower(states, vec![StateParameters::default(), rate(0), rate(4_000)])];
     let mut b = sent(ChannelConfig { followers, ..plain(8_000) }, &[0.0, 0.0]);
     // Half of it by 0.5 s, nothing until 4.5 s, the rest and the second at half the rate.
     assert_eq!(b.arrivals(), [(s(5.5), 1), (s(7.5), 2)]);
@@ -174,8 +179,9 @@ fn sw_40_states_hold_or_drop() {
             state("gone", Some(9.5), 2, None),
             state("back", None, 0, None),
         ];
-        let gone = Setting { service, ..Setting::default() };
-        let followers = vec![follower(states, vec![Setting::default(), gone, Setting::default()])];
+        let gone = StateParameters { service, ..StateParameters::default() };
+        let followers =
+            vec![follower(states, vec![StateParameters::default(), gone, StateParameters::default()])];
         let mut b = sent(ChannelConfig { followers, ..plain(8_000) }, &[0.0, 0.1, 5.0, 12.0]);
         assert_eq!(b.arrivals(), expected);
         assert!(b.is_conserved());
@@ -186,13 +192,13 @@ fn sw_40_states_hold_or_drop() {
 #[test]
 fn sw_41_a_handover_changes_many_things_at_once() {
     let states = vec![state("old", Some(2.5), 1, None), state("new", None, 0, Some(0.5))];
-    let new = Setting {
+    let new = StateParameters {
         rate: Some(constant(16_000.0)),
         delay: Some(always(0.1)),
         flush: Flush::Waiting,
-        ..Setting::default()
+        ..StateParameters::default()
     };
-    let followers = vec![follower(states, vec![Setting::default(), new])];
+    let followers = vec![follower(states, vec![StateParameters::default(), new])];
     let mut b =
         sent(ChannelConfig { followers, delay: span(0.3), ..plain(8_000) }, &[0.0, 0.0, 0.0, 0.0, 0.0, 2.6]);
     // The third is in service at 2.5 s with half to go: at the new rate 0.25 s, and it is on the way as it began.
@@ -204,8 +210,8 @@ fn sw_41_a_handover_changes_many_things_at_once() {
 #[test]
 fn sw_41_a_handover_may_lose_what_is_under_way() {
     let states = vec![state("old", Some(2.4), 1, None), state("new", None, 0, None)];
-    let new = Setting { flush: Flush::All, ..Setting::default() };
-    let followers = vec![follower(states, vec![Setting::default(), new])];
+    let new = StateParameters { flush: Flush::All, ..StateParameters::default() };
+    let followers = vec![follower(states, vec![StateParameters::default(), new])];
     let config = ChannelConfig { followers, delay: span(0.5), ..plain(8_000) };
     let mut b = sent(config, &[0.0, 0.0, 0.0, 0.0, 2.4, 2.5]);
     assert_eq!(b.arrivals(), [(s(1.5), 1), (s(3.9), 5), (s(4.9), 6)]);
@@ -215,9 +221,13 @@ fn sw_41_a_handover_may_lose_what_is_under_way() {
 /// SW-42: errors by state, those of the case study: 1 % for 40 s, then 10 %.
 #[test]
 fn sw_42_errors_follow_the_state() {
-    let with = |p: f64, name: &str| Setting {
-        errors: Some(Errors::new(Process::Steady(Chance::Frame(p)), Mode::Drop, SEED.stream(name, "error"))),
-        ..Setting::default()
+    let with = |p: f64, name: &str| StateParameters {
+        errors: Some(Errors::new(
+            ErrorProcess::Steady(ErrorRate::Frame(p)),
+            Mode::Drop,
+            SEED.stream(name, "error"),
+        )),
+        ..StateParameters::default()
     };
     let states = vec![state("good", Some(40.0), 1, None), state("bad", None, 0, None)];
     let followers = vec![follower(states, vec![with(0.01, "good"), with(0.1, "bad")])];
@@ -232,7 +242,7 @@ fn sw_42_errors_follow_the_state() {
 }
 
 /// SW-42, SW-43: two stages follow one machine; a trigger reaches both at once, and everything due before it is done
-/// before. Played again from what was written down, it gives the same.
+/// before. Replayed from the record, it gives equal results.
 #[test]
 fn sw_43_a_trigger_changes_all_stages_at_once() {
     let states = || vec![state("good", None, 0, None), state("poor", Some(3.0), 0, None)];
@@ -240,8 +250,8 @@ fn sw_43_a_trigger_changes_all_stages_at_once() {
         let stages = (0..2).map(|_| {
             let script = if by_hand { Vec::new() } else { vec![(s(2.25), 1)] };
             let plan = Plan { name: "mobility".into(), states: states(), first: 0, script };
-            let machine = Machine::new(Arc::new(plan), SEED);
-            let settings = vec![Setting::default(), rate(1_000)];
+            let machine = StateMachine::new(Arc::new(plan), SEED);
+            let settings = vec![StateParameters::default(), rate(1_000)];
             let followers = vec![Follower::new(0, machine, settings)];
             stage(ChannelConfig { followers, ..plain(8_000) })
         });
@@ -283,9 +293,9 @@ fn an_idle_link_follows_without_waking() {
 /// SW-45: delays drawn by state.
 #[test]
 fn a_state_draws_its_delay() {
-    let drawn = Setting {
+    let drawn = StateParameters {
         delay: Some(Sampler::new(Dist::Uniform(1e9, 2e9), SEED.stream("x", "delay"))),
-        ..Setting::default()
+        ..StateParameters::default()
     };
     let followers = vec![follower(vec![state("a", None, 0, None)], vec![drawn])];
     let times: Vec<f64> = (0..200).map(|i| f64::from(i) * 5.0).collect();
@@ -300,9 +310,9 @@ fn a_state_draws_its_delay() {
 /// SW-45: a state draws its rate each time it is entered, and keeps it as long as it lasts.
 #[test]
 fn a_state_draws_its_rate() {
-    let drawn = Setting {
+    let drawn = StateParameters {
         rate: Some(Sampler::new(Dist::Uniform(8e3, 16e3), SEED.stream("x", "rate"))),
-        ..Setting::default()
+        ..StateParameters::default()
     };
     let followers = vec![follower(vec![state("a", Some(10.0), 0, None)], vec![drawn])];
     let times: Vec<f64> = (0..400).map(|i| f64::from(i / 2) * 10.0 + f64::from(i % 2) * 4.0 + 1.0).collect();
@@ -324,9 +334,9 @@ fn a_state_draws_its_rate() {
 #[test]
 fn a_state_draws_its_share_of_errors() {
     let drawn = Sampler::new(Dist::Uniform(0.0, 0.5), SEED.stream("x", "probability"));
-    let process = Process::Drawn(drawn, 0.0);
+    let process = ErrorProcess::Drawn(drawn, 0.0);
     let errors = Some(Errors::new(process, Mode::Drop, SEED.stream("x", "error")));
-    let drawn = Setting { errors, ..Setting::default() };
+    let drawn = StateParameters { errors, ..StateParameters::default() };
     let followers = vec![follower(vec![state("a", Some(1.0), 0, None)], vec![drawn])];
     let times: Vec<f64> = (0..40_000).map(|i| f64::from(i) * 1e-3 + 5e-4).collect();
     let mut b = sent(ChannelConfig { followers, ..plain(80_000_000) }, &times);

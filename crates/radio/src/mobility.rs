@@ -11,7 +11,7 @@ use base::{Span, Time};
 
 base::named! {
     /// Control of reselection, and assistance of the network.
-    pub enum Control {
+    pub enum ReselectionControl {
         /// NC0: the mobile decides, whether it moves or not.
         Autonomous = "autonomous",
         /// NC2 (network-controlled cell change): no changes of a stationary mobile.
@@ -37,7 +37,7 @@ base::named! {
 
 /// Where a mobile camps. Numbers count what it has met since the start of the run, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct CampingPlace {
     /// Cell.
     pub cell: u32,
     /// Base station controller of the cell.
@@ -48,15 +48,15 @@ pub struct Place {
     pub sgsn: u32,
 }
 
-impl Place {
+impl CampingPlace {
     /// Where every mobile starts.
-    pub const FIRST: Place = Place { cell: 1, bsc: 1, routing_area: 1, sgsn: 1 };
+    pub const FIRST: CampingPlace = CampingPlace { cell: 1, bsc: 1, routing_area: 1, sgsn: 1 };
 
     /// The neighbour behind a change of this extent.
     #[must_use]
-    pub fn beyond(self, extent: Extent) -> Place {
+    pub fn beyond(self, extent: Extent) -> CampingPlace {
         let new = |from: Extent| u32::from(extent as u8 >= from as u8);
-        Place {
+        CampingPlace {
             cell: self.cell + 1,
             bsc: self.bsc + new(Extent::CellUpdate),
             routing_area: self.routing_area + new(Extent::RoutingArea),
@@ -135,7 +135,7 @@ pub struct MobilityConfig {
     /// Times of cell changes; `None`: on triggers only.
     pub instants: Option<Instants>,
     /// Control of reselection.
-    pub control: Control,
+    pub control: ReselectionControl,
     /// The user is stationary; network control then causes no changes.
     pub standing: bool,
     /// Share of the extents, in the order of [`Extent`].
@@ -161,7 +161,7 @@ impl Default for MobilityConfig {
     fn default() -> Self {
         MobilityConfig {
             instants: None,
-            control: Control::Autonomous,
+            control: ReselectionControl::Autonomous,
             standing: false,
             extents: [0.0, 1.0, 0.0, 0.0],
             location_area: 0.0,
@@ -235,7 +235,7 @@ impl Mobility {
             (&p.resume, "resume"),
         ]
         .map(|(dist, what)| Sampler::new(dist.clone(), stream(what)));
-        let quiet = config.control == Control::Network && config.standing;
+        let quiet = config.control == ReselectionControl::Network && config.standing;
         let instants = config.instants.clone().filter(|_| !quiet);
         let mut every = None;
         let mut listed = Vec::new().into_iter();
@@ -292,7 +292,7 @@ impl Mobility {
         let outage = self.outage.as_mut().map(span);
         let failed_for = span(&mut self.failed);
         let extent = neighbour.unwrap_or_else(|| self.extent(which));
-        let information = if self.config.control == Control::Assisted { assisted } else { si };
+        let information = if self.config.control == ReselectionControl::Assisted { assisted } else { si };
         let synchronised = t + sync + information;
         let has_access = synchronised + access;
         let known = if extent == Extent::SameBsc { has_access } else { has_access + cell_update };
@@ -466,13 +466,16 @@ mod tests {
                 MobilityConfig { instants: every(60.0), control, standing, ..MobilityConfig::default() };
             Mobility::new(&config, "phone", SEED)
         };
-        assert!(!of(Control::Autonomous, true).next().is_never());
-        assert!(of(Control::Network, true).next().is_never());
-        assert!(!of(Control::Network, false).next().is_never());
+        assert!(!of(ReselectionControl::Autonomous, true).next().is_never());
+        assert!(of(ReselectionControl::Network, true).next().is_never());
+        assert!(!of(ReselectionControl::Network, false).next().is_never());
         let outage = |mut m: Mobility| {
             m.take().resumed.as_nanos() as i64 - m.change(Time::ZERO, None).decision.as_nanos() as i64
         };
-        assert!(outage(of(Control::Assisted, false)) < outage(of(Control::Autonomous, false)));
+        assert!(
+            outage(of(ReselectionControl::Assisted, false))
+                < outage(of(ReselectionControl::Autonomous, false))
+        );
     }
 
     /// GP-45: a triggered change begins at its trigger, toward the chosen neighbour, with the draws of any other.
@@ -495,11 +498,11 @@ mod tests {
         }
     }
 
-    /// GP-45: each kind of neighbour changes what its extent says.
+    /// GP-45: each kind of neighbour causes its specified changes.
     #[test]
     fn gp_45_places() {
         let of = |extent| {
-            let to = Place::FIRST.beyond(extent);
+            let to = CampingPlace::FIRST.beyond(extent);
             [to.cell, to.bsc, to.routing_area, to.sgsn]
         };
         let places: Vec<_> = Extent::ALL.iter().map(|extent| of(*extent)).collect();

@@ -5,7 +5,7 @@ mod common;
 use base::{Rate, Span, Time};
 use common::{Bench, permanent, s};
 use path::capacity::Capacity;
-use path::channel::class::Rule;
+use path::channel::class::ClassRule;
 use path::channel::frame::Framing;
 use path::channel::{Channel, ChannelConfig};
 use path::{Network, Port, Signal};
@@ -15,8 +15,8 @@ use radio::cell::config::{CellConfig, IdleRepeat, Traffic, UserConfig, Voice};
 use radio::cell::element;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
-use radio::mac::tbf::{Setup, State, TbfConfig};
-use radio::mobility::{Extent, Instants, MobilityConfig, Place};
+use radio::mac::tbf::{Setup, TbfConfig, TbfState};
+use radio::mobility::{CampingPlace, Extent, Instants, MobilityConfig};
 use radio::parameters;
 use radio::quality::Source;
 use radio::rlc::poll::Policy;
@@ -266,7 +266,7 @@ fn gp_24_mobiles_share_the_flow_control_of_the_cell() {
     assert!((shared[0] - shared[1]).abs() < 1.2, "{shared:?}");
 }
 
-/// GP-21: a TBF is kept as long as the class of its frames asks.
+/// GP-21: a TBF is kept as long as the class of its frames requires.
 #[test]
 fn gp_21_release_by_traffic_class() {
     let run = |held: bool| {
@@ -274,7 +274,7 @@ fn gp_21_release_by_traffic_class() {
         (user.tbf.hold_down, user.tbf.hold_up) = (Span::ZERO, Span::ZERO);
         let hold = [Some(Span::from_secs(2)), None];
         // Large packets are interactive.
-        let rule = Rule { size: Some((1000, 1500)), ..Rule::default() };
+        let rule = ClassRule { size: Some((1000, 1500)), ..ClassRule::default() };
         user.traffic = vec![Traffic { rule, hold, repeats: true }];
         let mut b = Bench::new(&one(user));
         (0..10).for_each(|i| b.down(f64::from(i), if held { 1200 } else { 300 }));
@@ -294,7 +294,7 @@ fn gp_43_repeats_by_flow() {
     user.down.idle = IdleRepeat::Never;
     user.down.quality = Source::Constant { data: 0.05, control: 0.0 };
     // Each packet is one frame of eleven blocks of CS-2 or less.
-    let rule = Rule { size: Some((280, 320)), ..Rule::default() };
+    let rule = ClassRule { size: Some((280, 320)), ..ClassRule::default() };
     user.traffic = vec![Traffic { rule, hold: [None; 2], repeats: false }];
     let mut b = Bench::new(&one(user));
     for i in 0..300 {
@@ -365,14 +365,15 @@ fn gp_45_display_of_the_serving_cell() {
     let (_, unseen, same) = run(false);
     assert!(got == unseen && counts == same, "a look changes nothing");
     let (change, to) = shown[0].1.change.unwrap();
-    assert_eq!(to, Place { cell: 2, bsc: 2, routing_area: 2, sgsn: 1 });
+    assert_eq!(to, CampingPlace { cell: 2, bsc: 2, routing_area: 2, sgsn: 1 });
     assert_eq!(change.resumed, s(22.0));
     for (now, display) in &shown {
-        let camped = if *now < change.access { (Place::FIRST, Time::ZERO) } else { (to, change.access) };
+        let camped =
+            if *now < change.access { (CampingPlace::FIRST, Time::ZERO) } else { (to, change.access) };
         assert_eq!((display.place, display.since), camped, "{now:?}");
         assert_eq!(display.change, (*now < change.resumed).then_some((change, to)), "{now:?}");
         let down = display.ways[0];
-        assert!(*now < change.resumed || down.state == State::Idle || down.scheme == Scheme::Cs2);
+        assert!(*now < change.resumed || down.state == TbfState::Idle || down.scheme == Scheme::Cs2);
         assert!(*now >= change.resumed || down.slots == 0, "no TBF between the cells");
     }
     let flows = shown.iter().any(|(now, d)| *now > change.resumed && d.ways[0].slots > 0);

@@ -34,7 +34,7 @@ fn gp_10_selective_repeat_has_the_efficiency_of_its_closed_form() {
         let down = bench.cell().counts(0).unwrap().down;
         let sent = down.new + down.missing + down.idle;
         let efficiency = down.new as f64 / sent as f64;
-        // Three standard deviations of a share of so many blocks.
+        // Three standard deviations of a fraction of this number of blocks.
         let margin = 3.0 * (p * (1.0 - p) / sent as f64).sqrt() + 1e-9;
         assert!((efficiency - (1.0 - p)).abs() <= margin, "{efficiency} for {p}, {sent} blocks, {down:?}");
         assert!(bench.conserved());

@@ -143,7 +143,7 @@ fn gp_40_fallback_gives_uplink_peaks() {
     assert!(b.bearer().regradings()[1] > 10);
 }
 
-/// GP-41: the connection is lost now and then, for one of three causes, with what is in it.
+/// GP-41: the connection is lost now and then, for one of three causes, with its contents.
 #[test]
 fn gp_41_disconnections_and_their_causes() {
     let mut config = FramedConfig::hscsd("phone", 3, 1);

@@ -1,6 +1,6 @@
 //! Our RLC beside a real PCU, block by block: Debian's osmo-pcu 1.1.0 sends and receives what our sender, receiver,
 //! and formats send and receive, over the same lost blocks. The first difference of each scenario has a known cause
-//! (docs/pcu-agreement.md). Without the program the test says so.
+//! (docs/pcu-agreement.md). Without the program the test reports this and is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
@@ -14,7 +14,7 @@ use radio::mac::countdown;
 use radio::rlc::feed::Cut;
 use radio::rlc::poll::{Policy, Poller};
 use radio::rlc::receive::{Part, Receiver, Report};
-use radio::rlc::send::{Rules, Sender};
+use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
 use radio::wire::llc::{self, Numbers};
@@ -57,7 +57,7 @@ struct Found {
     difference: Option<(&'static str, String)>,
     /// Downlink blocks compared with repeats among them.
     repeats: u32,
-    /// The first downlink block for which only one of both polls, and who.
+    /// The first downlink block that only one of both polls, and which one.
     poll: Option<(u32, &'static str)>,
     /// Polls of the PCU without an answer in a row at the end.
     unanswered: u32,
@@ -84,7 +84,7 @@ struct Line {
 
 impl Line {
     fn new() -> Line {
-        let sender = Sender::new(Numbering::GPRS, Mode::Acknowledged, Rules::default()).keeping_cuts();
+        let sender = Sender::new(Numbering::GPRS, Mode::Acknowledged, SendOptions::default()).keeping_cuts();
         Line { sender, pdus: Vec::new() }
     }
     fn push(&mut self, frame: Vec<u8>) {

@@ -1,6 +1,6 @@
 //! Our EGPRS downlink beside a real PCU, block by block: Debian's osmo-pcu 1.1.0 and our sender with our formats, the same
 //! LLC frames, the same lost blocks, the same reports. The first difference has a known cause (docs/pcu-agreement.md).
-//! Without the program the test says so.
+//! Without the program the test reports this and is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
@@ -11,7 +11,7 @@ use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::rlc::receive::{Part, Receiver, Report};
-use radio::rlc::send::{RadioBlock, Reason, Rules, Sender, Unit as Sent};
+use radio::rlc::send::{RadioBlock, Reason, SendOptions, Sender, Unit as Sent};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
 use radio::wire::gb::Mobile;
@@ -148,7 +148,7 @@ fn found(case: &Case) -> Option<Found> {
     let mut pcu = Pcu::start(&Setup { lines: &lines, slots: 0x80, egprs: true })?;
     let numbering = Numbering::egprs(WINDOW);
     let mut line = Line {
-        sender: Sender::new(numbering, Mode::Acknowledged, Rules::default()).keeping_cuts(),
+        sender: Sender::new(numbering, Mode::Acknowledged, SendOptions::default()).keeping_cuts(),
         frames: Vec::new(),
     };
     let mobile = Mobile { tlli: TLLI, digits: 1, class: 1, egprs: Some(1) };
@@ -179,7 +179,7 @@ fn found(case: &Case) -> Option<Found> {
             match ours.as_ref().filter(|_| found.difference.is_none()) {
                 Some(block) => {
                     let mut bytes = line.octets(block, &header);
-                    // ES/P: how the PCU asks for a report is its own choice.
+                    // ES/P: the form of the PCU's polls is its own choice.
                     bytes[0] = bytes[0] & !0x18 | octets[0] & 0x18;
                     if bytes == octets {
                         found.equal += 1;
@@ -284,7 +284,7 @@ fn egprs_blocks_beside_a_real_pcu() {
             "{name}: {} blocks equal ({} repeats), then {difference:?}; {} reports",
             found.equal, found.repeats, found.reports
         );
-        // A report that is late on the real clock moves the end of what is kept by some blocks.
+        // A report that is late on the real clock moves the end of the kept range by some blocks.
         assert!(found.equal + 3 >= *equal && found.reports > 10, "{name}: {found:?}");
         assert_eq!(difference, Some(*cause), "{name}: {found:?}");
     }

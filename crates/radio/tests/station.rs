@@ -1,5 +1,5 @@
 //! The cell before a real PCU: packets through Debian's osmo-pcu 1.1.0, whose RLC/MAC is the network's. Its timers run
-//! on the real clock here, far behind its blocks. Without the program the test says so.
+//! on the real clock here, far behind its blocks. Without the program the test reports this and is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
@@ -17,7 +17,7 @@ use program::Program;
 use radio::cell::config::UserConfig;
 use radio::cell::element;
 use radio::pcu::config::StationConfig;
-use radio::pcu::{Counts, Link, Message, Station};
+use radio::pcu::{Counts, Message, PcuInterface, Station};
 use radio::quality::Source;
 use std::time::{Duration, Instant};
 
@@ -63,9 +63,9 @@ impl Trial {
         self.network.element::<Station>(self.station).expect("it is there")
     }
 
-    fn hears(&mut self, link: Link, octets: Vec<u8>) {
+    fn hears(&mut self, link: PcuInterface, octets: Vec<u8>) {
         let (now, message) = (self.network.now(), Message { link, octets });
-        self.network.enter(now, self.station, |station: &mut Station, cx| station.hears(cx, &message));
+        self.network.enter(now, self.station, |station: &mut Station, cx| station.on_message(cx, &message));
     }
 
     /// Lets a block period pass, and hands over what both sides say.
@@ -79,29 +79,29 @@ impl Trial {
                 self.network.enter(now, self.station, |station: &mut Station, _| station.next_message())
             {
                 match message.link {
-                    Link::Station => {
+                    PcuInterface::Station => {
                         asked += u32::from(message.octets[0] == 0x10);
                         self.program.send(&message.octets);
                     }
-                    Link::Gb => _ = self.program.sgsn.send(&message.octets),
+                    PcuInterface::Gb => _ = self.program.sgsn.send(&message.octets),
                 }
             }
             // Each ready-to-send has one answer.
             while asked > 0 {
                 let Some(octets) = self.program.receive() else { break };
                 asked -= u32::from(octets[0] == 0 && octets[4] == 5);
-                self.hears(Link::Station, octets);
+                self.hears(PcuInterface::Station, octets);
             }
             self.program.patience(Duration::from_micros(300));
             while let Some(octets) = self.program.receive() {
-                self.hears(Link::Station, octets);
+                self.hears(PcuInterface::Station, octets);
             }
             self.program.patience(Duration::from_millis(500));
             let mut buffer = [0; 2048];
             let mut heard = false;
             while let Ok((n, from)) = self.program.sgsn.recv_from(&mut buffer) {
                 let _ = self.program.sgsn.connect(from);
-                self.hears(Link::Gb, buffer[..n].to_vec());
+                self.hears(PcuInterface::Gb, buffer[..n].to_vec());
                 heard = true;
             }
             if !heard {
@@ -144,7 +144,7 @@ fn packets_pass_a_real_pcu() {
     for _ in 0..3 {
         trial.send(40, element::up(0));
     }
-    // A mobile that asks for the channel while it is paged makes this PCU forget the downlink TBF.
+    // A mobile that requests the channel while it is paged makes this PCU discard the downlink TBF.
     trial.pass(5);
     for _ in 0..20 {
         trial.send(576, element::down(0));

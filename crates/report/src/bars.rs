@@ -147,7 +147,7 @@ impl Bars {
         rows
     }
 
-    /// All values in words, for readers who listen.
+    /// All values as text, for screen readers.
     fn summary(&self) -> String {
         let mut lines = Vec::new();
         for group in &self.groups {

@@ -1,4 +1,4 @@
-//! The events of a picture as tables of text: for readers who listen, who search, or who copy.
+//! The events of a picture as text tables: for screen readers, search and copying.
 
 use std::fmt::Write as _;
 

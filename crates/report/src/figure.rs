@@ -196,7 +196,7 @@ impl Figure {
         curves.chain(self.statements.iter().enumerate().map(|(i, s)| (Mark::Area(i), published(s)))).collect()
     }
 
-    /// All values in words, for readers who listen.
+    /// All values as text, for screen readers.
     fn summary(&self) -> String {
         let mut words = Vec::new();
         for curve in &self.curves {

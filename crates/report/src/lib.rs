@@ -1,6 +1,6 @@
 //! Pictures of a run: self-contained pages and static drawings.
 //!
-//! Data in, text out. Nothing here reads a file, asks for the time or fetches anything; a page
+//! Data in, text out. Nothing here reads a file or a clock, or fetches anything; a page
 //! carries its data, its style and its program, and opens from disk without a network.
 //!
 //! - [`Picture`] is one flow as a time-sequence picture with the panels below it: the window and the

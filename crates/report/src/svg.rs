@@ -18,7 +18,7 @@ pub(crate) struct Svg {
     open: Vec<&'static str>,
 }
 
-/// A number with at most two decimals; what is no number becomes 0.
+/// A number with at most two decimals; NaN becomes 0.
 pub(crate) fn n(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn n(value: f64) -> String {
 }
 
 impl Svg {
-    /// A drawing of `width` by `height` pixels with a title and a description for readers who listen.
+    /// A drawing of `width` by `height` pixels with a title and a description for screen readers.
     pub(crate) fn new(width: f64, height: f64, title: &str, desc: &str) -> Self {
         let mut out = String::new();
         let _ = write!(
@@ -56,7 +56,7 @@ impl Svg {
         self.open.push("g");
     }
 
-    /// Opens a window: what is drawn in it is cut at its edges.
+    /// Opens a clipped area: drawings in it are cut at its edges.
     pub(crate) fn window(&mut self, x: f64, y: f64, width: f64, height: f64) {
         let (x, y, w, h) = (n(x), n(y), n(width.max(1.0)), n(height.max(1.0)));
         let _ = write!(

@@ -1,4 +1,4 @@
-//! The caption tells what happened, in words a newcomer understands.
+//! The caption describes the events in words a newcomer understands.
 
 use report::{Drop, FastRetransmit, Interval, Kind, Picture, Sent, Timeout, Truth, WindowSample};
 

@@ -32,7 +32,7 @@ pub struct Contrast {
 
 /// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum PairVerdict {
     /// No pair.
     Nothing,
     /// A single pair: the uncertainty of the difference is unknown.
@@ -49,14 +49,14 @@ pub enum Told {
 
 impl Contrast {
     /// Verdict at the 95 % level.
-    pub fn told(&self) -> Told {
-        let Some(difference) = self.difference else { return Told::Nothing };
+    pub fn verdict(&self) -> PairVerdict {
+        let Some(difference) = self.difference else { return PairVerdict::Nothing };
         match difference.ci95 {
-            _ if self.less + self.more == 0 => Told::Same,
-            None => Told::Once,
-            Some([_, high]) if high < 0.0 => Told::Less,
-            Some([low, _]) if low > 0.0 => Told::More,
-            Some(_) => Told::Open,
+            _ if self.less + self.more == 0 => PairVerdict::Same,
+            None => PairVerdict::Once,
+            Some([_, high]) if high < 0.0 => PairVerdict::Less,
+            Some([low, _]) if low > 0.0 => PairVerdict::More,
+            Some(_) => PairVerdict::Open,
         }
     }
 
@@ -281,13 +281,13 @@ mod tests {
         assert!((difference.mean - 1.58).abs() < 1e-12);
         let [low, high] = difference.ci95.unwrap();
         assert!((low - 0.700_114_2).abs() < 1e-6 && (high - 2.459_885_8).abs() < 1e-6, "{low} {high}");
-        assert_eq!((gain.told(), gain.less, gain.more), (Told::More, 0, 9));
+        assert_eq!((gain.verdict(), gain.less, gain.more), (PairVerdict::More, 0, 9));
         // The ninth patient gained most.
         assert_eq!(gain.furthest, Some(8));
         assert_eq!(found.flows[0].1, found.metrics);
         // Unpaired, the two intervals overlap widely: 0.75 ± 1.28 and 2.33 ± 1.43.
         assert!(gain.a.unwrap().ci95.unwrap()[1] > gain.b.unwrap().ci95.unwrap()[0]);
-        assert_eq!((found.metrics[1].told(), found.metrics[1].furthest), (Told::Same, None));
+        assert_eq!((found.metrics[1].verdict(), found.metrics[1].furthest), (PairVerdict::Same, None));
     }
 
     #[test]
@@ -295,10 +295,10 @@ mod tests {
         let found = of(&[Some(1.0), None, Some(3.0), Some(9.0)], &[Some(2.0), Some(5.0), None]);
         let contrast = found.metrics[0];
         assert_eq!((contrast.pairs(), contrast.only_a, contrast.only_b), (1, 1, 1));
-        assert_eq!(contrast.told(), Told::Once);
+        assert_eq!(contrast.verdict(), PairVerdict::Once);
         assert_eq!((contrast.a.unwrap().mean, contrast.b.unwrap().mean), (1.0, 2.0));
         assert_eq!(found.repetitions, [0, 1, 2]);
-        assert_eq!(of(&[None], &[Some(1.0)]).metrics[0].told(), Told::Nothing);
+        assert_eq!(of(&[None], &[Some(1.0)]).metrics[0].verdict(), PairVerdict::Nothing);
         assert_eq!(contrast.relative(), Some(1.0));
     }
 
@@ -313,7 +313,7 @@ mod tests {
             pair.contrast((0, 0), &[(0, 0), (1, 1)], false).unwrap().metrics
         };
         let time = of(&a, &b)[0];
-        assert_eq!((time.told(), time.only_a, time.only_b), (Told::Nothing, 1, 0));
+        assert_eq!((time.verdict(), time.only_a, time.only_b), (PairVerdict::Nothing, 1, 0));
         // A flow missing on one side is left out on both.
         let drops = of(&a, &b[..1])[1];
         assert_eq!((drops.a.unwrap().mean, drops.b.unwrap().mean), (1.0, 1.0));
@@ -347,8 +347,8 @@ mod tests {
                 prop_assert!((difference.mean - (b.mean - a.mean)).abs() < 1e-6);
                 prop_assert!((difference.mean + back.difference.unwrap().mean).abs() < 1e-9);
             }
-            let turned = match there.told() { Told::Less => Told::More, Told::More => Told::Less, same => same };
-            prop_assert_eq!(turned, back.told());
+            let turned = match there.verdict() { PairVerdict::Less => PairVerdict::More, PairVerdict::More => PairVerdict::Less, same => same };
+            prop_assert_eq!(turned, back.verdict());
         }
     }
 }

@@ -18,7 +18,7 @@ fn rows(repetition: u64) -> [Row; 2] {
 }
 
 /// Not a test by itself: the process that [`killed_and_continued`] starts and kills. It writes into its
-/// working folder, where it is asked to, and says after each repetition that it is finished.
+/// working folder, where it is asked to, and reports each finished repetition.
 #[test]
 #[ignore = "started by killed_and_continued in a folder of its own"]
 fn victim() {

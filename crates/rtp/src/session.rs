@@ -269,7 +269,7 @@ impl Session {
         }
     }
 
-    /// Ends the session: frames of which no report has told are settled without one.
+    /// Ends the session: frames not yet reported are settled without a report.
     fn leave(&mut self, io: &mut Io<'_, Rtp>) {
         if let Some(compound) = self.reporter.leave(io.now) {
             self.control(io, compound);
@@ -280,7 +280,7 @@ impl Session {
 }
 
 impl Socket for Session {
-    /// RTP has no stream: what is written at once is a frame.
+    /// RTP has no stream: each write is a frame.
     fn write(&mut self, bytes: u64) {
         self.send(Message::of(bytes));
     }
@@ -325,7 +325,7 @@ impl Endpoint for Session {
 
     fn open(&mut self, io: &mut Io<'_, Rtp>) {
         self.started = true;
-        // The end that only receives joins when it hears of the session.
+        // The receive-only end joins with the first packet of the session.
         if self.role == Role::Active {
             self.reporter.start(io.now);
         }

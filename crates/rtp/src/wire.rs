@@ -17,7 +17,7 @@ const VERSION: u8 = 2 << 6;
 /// Reason why a packet cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Fewer octets than its header or length says.
+    /// Fewer octets than its header or length field requires.
     #[error("the packet ends inside a header")]
     Short,
     /// Version other than 2.

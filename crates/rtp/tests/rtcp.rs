@@ -15,9 +15,9 @@ use rtp::reception::Reception;
 use rtp::reporter::{Reporter, ReporterConfig, ntp};
 use rtp::wire::Header;
 use rtp::{Block, Compound, Config, Format, SenderInfo, Session};
-use transport::app::lines::Letters;
+use transport::app::connections::MessageLog;
+use transport::app::message_stream::{MessagePlan, MessageSchedule, UsefulLife};
 use transport::app::messages::{Manner, MessageSink, MessageSource};
-use transport::app::tell::{Pace, Telling, Useful};
 use transport::endpoint::Role;
 
 fn seconds(s: f64) -> Time {
@@ -141,22 +141,23 @@ fn stream(format: Format, loss: f64, lasts: f64) -> (Reporter, Reporter, u64) {
         Link::new(LinkConfig { capacity, delay: Span::from_millis(100), limit }, Vec::new())
     };
     let seed = Seed { seed: 9, repetition: 0 };
-    let plan = Telling {
+    let plan = MessagePlan {
         size: base::dist::Dist::Constant(160.0),
         every: base::dist::Dist::Constant(20e6),
         bursts: None,
         count: None,
         lasts: Some(Span::from_secs_f64(lasts)),
-        useful: Useful::Always,
+        useful: UsefulLife::Always,
     };
-    let letters = Letters::default();
+    let letters = MessageLog::default();
     let config = Config { format, bandwidth: 8000.0, ..Config::default() };
     let session = |role, name: &str| Session::new(config.clone(), role, seed.stream(name, "rtp"));
-    let source = MessageSource::new(Pace::new(&plan, "s", seed), Manner::default(), letters.clone());
+    let source =
+        MessageSource::new(MessageSchedule::new(&plan, "s", seed), Manner::default(), letters.clone());
     let to = Host::holding(
         &end(Role::Passive, 1, 0),
         session(Role::Passive, "b"),
-        Box::new(MessageSink::new(letters, Useful::Always)),
+        Box::new(MessageSink::new(letters, UsefulLife::Always)),
     );
     let from = Host::holding(&end(Role::Active, 0, 1), session(Role::Active, "a"), Box::new(source));
     let to = network.add(to);
@@ -171,7 +172,7 @@ fn stream(format: Format, loss: f64, lasts: f64) -> (Reporter, Reporter, u64) {
     (reporter(from), reporter(to), network.counters().dropped)
 }
 
-/// RT-03: what the last report says is what the path did: packets lost, highest number; the round trip is 200 ms and the times of
+/// RT-03: the last report equals the path's behaviour: packets lost, highest number; the round trip is 200 ms and the times of
 /// transmission (a sender report of 28 + 20 + 32 octets or more, at 256 kbit/s), and the jitter of a queue that is empty is nothing.
 #[test]
 fn reports_tell_what_the_path_did() {
@@ -227,7 +228,7 @@ fn compounds() -> impl Strategy<Value = Compound> {
 }
 
 proptest! {
-    /// RT-03: a compound packet is read as it was written, and has the length that it says.
+    /// RT-03: a compound packet is read as it was written, and its length field is right.
     #[test]
     fn compound_packets_are_read_as_written(compound in compounds()) {
         let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! Scenario reader: parses text, applies overrides, checks everything at once, and yields one [`Model`] per
 //! cell of the grid.
 
-use crate::diagnostic::source::{Place, Sources};
+use crate::diagnostic::source::{SourceSpan, Sources};
 use crate::diagnostic::{Collector, Diagnostic, Diagnostics, Severity};
 use crate::grammar::cx::{Cx, Files, Library, NoFiles};
 use crate::grammar::overrides::{self, Override};
@@ -82,7 +82,7 @@ pub fn read_with(
 pub fn ends(name: &str, text: &[u8], files: &dyn Files) -> Option<[String; 2]> {
     let cx = Cx::new(files);
     let source = tree::decode(name, text, &mut cx.sources.borrow_mut(), &mut cx.collector.borrow_mut())?;
-    let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
+    let text = cx.sources.borrow().text(SourceSpan { source, start: 0, end: 0 }).to_owned();
     let root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
     let graph = topology::read(Reader::new(&root, &ROOT), &cx);
     let down = || graph.links.iter().filter(|link| link.direction != Some(Direction::Up));
@@ -96,7 +96,7 @@ fn read_in(name: &str, text: &[u8], overrides: &[String], cx: &Cx<'_>) -> Option
         let (mut sources, mut collector) = (cx.sources.borrow_mut(), cx.collector.borrow_mut());
         tree::decode(name, text, &mut sources, &mut collector)?
     };
-    let text = cx.sources.borrow().text(Place { source, start: 0, end: 0 }).to_owned();
+    let text = cx.sources.borrow().text(SourceSpan { source, start: 0, end: 0 }).to_owned();
     let mut root = tree::parse(&text, source, &mut cx.collector.borrow_mut());
     if cx.errors() > 0 {
         // Broken statements are blanked. Other mistakes are reported, except missing keys, which a blanked
@@ -400,7 +400,7 @@ impl Scenario {
     }
 
     /// Span and number of values of every axis, largest first, for messages about the grid.
-    pub(crate) fn axis_sizes(&self) -> Vec<(Place, usize)> {
+    pub(crate) fn axis_sizes(&self) -> Vec<(SourceSpan, usize)> {
         let mut sizes: Vec<_> = self.axes.iter().map(|axis| (axis.place, axis.values.len())).collect();
         sizes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
         sizes

@@ -1,16 +1,16 @@
 //! The claim: command lines of netem and mahimahi and recordings become scenarios that say the same, as far as it can
-//! be said; the rest is told. Nothing that is typed makes it panic.
+//! be expressed; notes list the rest. Nothing that is typed makes it panic.
 
 use path::qdisc::{drop_head, drop_tail};
 use proptest::prelude::*;
-use scenario::import::{Classes, Imported, Kind, access_log, import};
+use scenario::import::{Classes, ImportFormat, Imported, access_log, import};
 use scenario::model::{App, Capacity, Delay, LinkRate, LossKind, Model, Queue, Timing};
 use scenario::{Style, read_with};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn imported(text: &str) -> Imported {
-    let kind = Kind::of(text).unwrap_or_else(|| panic!("unknown: {text}"));
+    let kind = ImportFormat::of(text).unwrap_or_else(|| panic!("unknown: {text}"));
     import(kind, text).unwrap_or_else(|mistake| panic!("{mistake:?}"))
 }
 
@@ -24,7 +24,7 @@ fn model(imported: &Imported) -> Model {
 }
 
 fn wrong(text: &str) -> String {
-    let kind = Kind::of(text).expect("known");
+    let kind = ImportFormat::of(text).expect("known");
     let mistake = import(kind, text).expect_err(text);
     format!("{}\n  help: {}\n", mistake.message, mistake.help)
 }
@@ -209,8 +209,8 @@ fn mistakes_are_told_with_their_word() {
     .map(|text| format!("{text}\n  {}", wrong(text)))
     .collect();
     insta::assert_snapshot!(all);
-    assert_eq!(Kind::of("hello"), None);
-    assert_eq!(Kind::of(""), None);
+    assert_eq!(ImportFormat::of("hello"), None);
+    assert_eq!(ImportFormat::of(""), None);
 }
 
 /// Reference data that are not part of the sources.
@@ -282,7 +282,7 @@ proptest! {
         ], 0..12),
     ) {
         let text = format!("{start} {}", words.join(" "));
-        for kind in [Kind::Netem, Kind::Mahimahi, Kind::Recording] {
+        for kind in [ImportFormat::Netem, ImportFormat::Mahimahi, ImportFormat::Recording] {
             match import(kind, &text) {
                 Ok(imported) => { model(&imported); }
                 Err(mistake) => prop_assert!(!mistake.message.is_empty()),

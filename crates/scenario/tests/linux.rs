@@ -1,4 +1,4 @@
-//! The claim: what a file asks of a real kernel is read whole, can be changed by its path, and is refused where no
+//! The claim: keys of a real kernel are read whole, can be changed by their path, and are refused where no
 //! kernel could do it.
 
 use scenario::model::{Ip, Linux, Model, Protocol};
@@ -100,10 +100,10 @@ fn what_no_kernel_takes_is_refused() {
             "{ from = \"tcp\", to = { tcp = { wire.header = \"60 B\" } } }",
             "count different bytes on the wire",
         ),
-        ("{ from = \"linux\", to = \"udp\" }", "datagrams of the model are the same at both ends"),
+        ("{ from = \"linux\", to = \"udp\" }", "datagrams of the model have one configuration for both ends"),
         (
             "{ from = \"tcp\", to = { linux = { protocol = \"sctp\" } } }",
-            "a model at the other end speaks TCP",
+            "the model at the other end uses TCP",
         ),
         ("{ from = { linux = { protocol = \"mptcp\" } }, to = \"linux\" }", "speak different protocols"),
         ("{ from = { linux = { ip = 6 } }, to = \"linux\" }", "use different versions of IP"),
@@ -116,8 +116,8 @@ fn what_no_kernel_takes_is_refused() {
             "without a place in the header",
         ),
         ("{ from = \"linux\", to = { tcp = { mss = \"1 B\" } } }", "must be from 64 to 65000 bytes"),
-        ("{ linux = { mtu = \"10 B\" } }", "no packet is 10 B at most"),
-        ("{ linux = { modem = \"0 bit/s\" } }", "a card that sends nothing is no card"),
+        ("{ linux = { mtu = \"10 B\" } }", "an MTU of 10 B is out of range"),
+        ("{ linux = { modem = \"0 bit/s\" } }", "a network card cannot have rate 0"),
         ("{ linux = { protocol = \"dccp\", cc = \"bbr\" } }", "DCCP has `ccid` in place of `cc`"),
         ("{ linux = { protocol = \"dccp\", ccid = 4 } }", "4 is too large"),
         ("{ linux = { protocol = \"dccp\", payload = \"1450 B\" } }", "holds at most 1440 B"),
@@ -132,7 +132,7 @@ fn what_no_kernel_takes_is_refused() {
         ("{ linux = { root = \"/\" } }", "there is no key `root` in a linux"),
         ("{ linux = { payload = \"100 B\" } }", "only datagrams have a `payload`"),
         ("{ linux = { protocol = \"udp\", payload = \"3 B\" } }", "from 4 B to 65507 B"),
-        ("{ linux = { protocol = \"udp\", cc = \"reno\" } }", "datagrams know no congestion control"),
+        ("{ linux = { protocol = \"udp\", cc = \"reno\" } }", "UDP has no congestion control"),
         ("{ linux = { protocol = \"udp\" } }", "this workload needs a connection"),
         ("{ linux = { ip = 5 } }", "5 is no version of IP"),
         ("{ linux = { ip = 7 } }", "7 is too large"),
@@ -153,7 +153,7 @@ fn what_no_kernel_takes_is_refused() {
     }
 }
 
-/// Every workload is carried by a kernel's sockets; datagrams are as large as packets may be, unless the file says less.
+/// Every workload is carried by a kernel's sockets; datagrams are as large as packets may be, unless the file sets less.
 #[test]
 fn every_workload_has_a_socket() {
     let read = |transport: &str, app: &str| {

@@ -582,7 +582,7 @@ fn machines_may_write_json() {
     }
 }
 
-/// EI-27: what is to be shared must be there: each of the three is told at its place.
+/// EI-27: shared values must exist: each of the three errors is reported at its place.
 #[test]
 fn sharing_what_nobody_learns_is_told() {
     let text = |options: &str| whole("", &format!("transport = {{ tcp = {{ {options} }} }}\n"));

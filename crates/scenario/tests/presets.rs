@@ -1,4 +1,4 @@
-//! The claim: a link with a name is what its file says, in a scenario as on paper; what a hop says itself goes before.
+//! The claim: a named link has the values of its file; keys of the hop override them.
 
 use base::{Rate, Span};
 use scenario::model::{Delay, Direction, Link, LinkRate, LossKind, Model, Queue, Timing};
@@ -32,7 +32,7 @@ fn bps(model: &Model, direction: Direction) -> u64 {
     }
 }
 
-/// WC-09: every preset can be read, has a rate, a delay and a buffer each way, and says where its numbers come from.
+/// WC-09: every preset can be read, has a rate, a delay and a buffer each way, and names the source of its numbers.
 #[test]
 fn every_preset_is_a_whole_link_with_its_sources() {
     for name in NAMES {
@@ -92,7 +92,7 @@ fn describe(model: &Model) -> String {
     out
 }
 
-/// What a hop says goes before: a whole value, one direction of it, one key of a fault, or one fault more.
+/// Keys of a hop override the preset: a whole value, one direction of it, one key of a fault, or one fault more.
 #[test]
 fn what_the_hop_says_goes_before() {
     let plain = model("preset = \"lte-driving\"", &[]);
@@ -146,7 +146,7 @@ fn presets_of_bearers() {
     assert!(framed("hscsd") && framed("umts-rlc") && framed("cdma2000"));
 }
 
-/// A bearer with a real PCU says channel, mobile and SGSN; what the program decides is refused where it stands.
+/// A bearer with a real PCU takes channel, mobile and SGSN; keys that the program decides are refused.
 #[test]
 fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     use scenario::model::radio::BearerKind;
@@ -155,9 +155,9 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     let model = model(&gprs(own), &[]);
     assert!(matches!(&model.bearers[0].kind, BearerKind::Gprs(of) if of.pcu.is_some()));
     for (keys, word) in [
-        ("tbf = { t3192 = \"1 s\" }", "`tbf` beside `pcu`"),
-        ("llc = { mode = \"acknowledged\" }", "`llc.mode` beside `pcu`"),
-        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` beside `pcu`"),
+        ("tbf = { t3192 = \"1 s\" }", "`tbf` has no effect beside `pcu`"),
+        ("llc = { mode = \"acknowledged\" }", "`llc.mode` has no effect beside `pcu`"),
+        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect beside `pcu`"),
         ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "a scheme of EGPRS"),
     ] {
         let error = read(&gprs(keys), &[]).expect_err(keys);
@@ -179,7 +179,7 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     }
 }
 
-/// A grid may turn from one link to the next, and what is wrong is told at the hop.
+/// A grid may turn from one link to the next, and errors are reported at the hop.
 #[test]
 fn presets_in_grids_and_mistakes() {
     let set = ["hop.radio.preset=geo"];

@@ -1,4 +1,4 @@
-//! What does a user see who made a mistake? One snapshot per wrong file, as a terminal shows it.
+//! Error messages for wrong scenarios: one snapshot per file, as a terminal shows it.
 
 use scenario::{Style, read};
 use std::path::{Path, PathBuf};

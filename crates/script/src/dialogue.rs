@@ -138,7 +138,7 @@ pub struct Expect {
     pub optional: bool,
     /// A non-empty prefix is enough.
     pub prefix_ok: bool,
-    /// A probe of the window or of the path's end: any piece of what is named.
+    /// A probe of the window or of the path's end: any part of the named range.
     pub probe: bool,
     /// Any new data may leave too.
     pub any_new_ok: bool,

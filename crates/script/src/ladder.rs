@@ -17,7 +17,7 @@ pub struct Look {
     pub width: usize,
     /// Lines at most: the last ones count.
     pub lines: usize,
-    /// Paint what is wrong.
+    /// Mark the mismatch.
     pub colour: bool,
 }
 

@@ -104,7 +104,7 @@ fn congestion_marks(expect: &Expect, left: &[(usize, &Left)], others: &[usize]) 
     Ok(())
 }
 
-/// A probe: each segment is a piece of what was named (anything, if nothing was), or an empty or old one
+/// A probe: each segment is a part of the named range (any, if none was named), or an empty or old one
 /// that only makes the peer answer; one leaves for each range, and at least one.
 fn probe(expect: &Expect, left: &[Left], mss: u64, earliest: f64) -> Match {
     for (i, l) in left.iter().enumerate() {
@@ -141,7 +141,7 @@ fn consume(open: &mut Vec<Range>, range: Range, any_order: bool) -> Range {
         let Some(i) = slot else { break };
         let [from, to] = open[i];
         let taken = end.min(to);
-        // Before it, after it: what is still to come.
+        // Before it, after it: still expected.
         open.remove(i);
         if taken < to {
             open.insert(i, [taken, to]);

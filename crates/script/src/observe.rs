@@ -88,7 +88,7 @@ fn found_spurious(stage: &Stage) -> bool {
     last.unwrap_or(false)
 }
 
-/// The first value that is not as it should be: its name with what was expected, and what is seen.
+/// The first value that is not as it should be: its name with the expected and the actual value.
 pub(crate) fn differs(stage: &Stage, values: &BTreeMap<String, Value>) -> Result<(), (String, String)> {
     for (key, expected) in values {
         let (name, bound) = bound_of(key);

@@ -19,7 +19,7 @@ pub struct Options {
     pub receiver: bool,
 }
 
-/// The word that is not offered, or what is wrong with it.
+/// The unsupported word, or its error.
 pub type Unsupported = String;
 
 /// Defaults of the notation for absent keys, as options of the project.

@@ -1,9 +1,9 @@
 //! Dialogue player against a sender or receiver.
 //!
 //! Events are played in order; between them its timers run. The first thing that is not as written ends the dialogue,
-//! with what was expected, what was seen, and everything that passed before.
+//! with the expected and the actual segment, and all earlier ones.
 //!
-//! Segments are checked where the dialogue asks for it (`expect`, `silence`, `expect_ack`). Elsewhere
+//! Segments are checked where the dialogue requires it (`expect`, `silence`, `expect_ack`). Elsewhere
 //! they are only counted; a strict player reports them.
 
 use crate::arithmetic;
@@ -256,7 +256,7 @@ impl<'a> Player<'a> {
         Err(Wrong { t: l.t, why, expected: "nothing".to_owned(), seen })
     }
 
-    /// Takes in what has left since the last look.
+    /// Reads the segments sent since the last call.
     fn look(&mut self) {
         for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
             let Happening::Out { segment, again, .. } = moment.what else { continue };
@@ -400,7 +400,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// RFC 3168 section 6.1.5: what is resent is never capable of being marked, so that only new segments
+    /// RFC 3168 section 6.1.5: retransmissions are never ECN-capable, so that only new segments
     /// are meant where capable ones are asked for.
     fn other_codepoint(&mut self, expect: &Expect, left: &[Left]) -> Option<Wrong> {
         let ect = expect.ect?;

@@ -13,7 +13,7 @@ pub enum Verdict {
     },
     /// Something was not.
     Fail(Box<Failure>),
-    /// It asks for something that is not offered.
+    /// It needs an unsupported feature.
     Unsupported(String),
 }
 

@@ -3,13 +3,13 @@
 //! compiled, plays the page's dialogues and runs its scenario and its element.
 //!
 //! The copy lies below the build folder and is built in a folder of its own, so that only the first run
-//! takes long. Where cargo cannot build without a network, the test says that it was skipped.
+//! takes long. Where cargo cannot build without a network, the test reports that it was skipped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is copied: who is changed, who plays, what both need.
+/// Copied crates: the changed ones, the driver, and their dependencies.
 const CRATES: [&str; 13] = [
     "base",
     "transport",
@@ -28,7 +28,7 @@ const CRATES: [&str; 13] = [
 /// What is copied of each.
 const PARTS: [&str; 6] = ["src", "examples", "benches", "data", "presets", "Cargo.toml"];
 
-/// What the page asks for.
+/// Steps of the page.
 #[derive(Default, Debug)]
 struct Page {
     /// New files with their texts.
@@ -85,7 +85,7 @@ fn with_entry(source: &str, list: &str, entry: &str) -> String {
     format!("{}{entry}{}", &source[..end], &source[end..])
 }
 
-/// Writes what is not there already, so that what did not change is not compiled again.
+/// Writes changed files only, so that unchanged ones are not compiled again.
 fn write(path: &Path, text: &[u8]) {
     if std::fs::read(path).is_ok_and(|there| there == text) {
         return;
@@ -97,7 +97,7 @@ fn write(path: &Path, text: &[u8]) {
 /// A workspace with the crates as they are and the page's texts; returns its folder.
 fn scratch(root: &Path, page: &Page) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adding");
-    // Not the build folder: what was compiled is used again.
+    // Not the build folder: compiled units are reused.
     for stale in CRATES.map(|name| format!("crates/{name}/src")).into_iter().chain(["dialogues".to_owned()]) {
         remove_strangers(&root.join(&stale), &folder.join(&stale));
     }

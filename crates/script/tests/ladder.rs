@@ -1,4 +1,4 @@
-//! What does a reader see when a dialogue fails? What was expected, what was seen, and the picture.
+//! Report of a failed dialogue: expected and actual segment, and the picture.
 
 use script::{Dialogue, Failure, Look, Reading, Verdict, ladder, play};
 

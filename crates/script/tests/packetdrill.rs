@@ -98,7 +98,7 @@ fn what_is_beyond_the_subset_is_unsupported_with_its_line() {
     assert_eq!(words("+0 < [ect1] . 1:1(0) ack 1 win 257").split(':').next(), Some("line 1"));
 }
 
-/// A choice in a comment decides who is tested.
+/// A choice in a comment selects the model under test.
 #[test]
 fn a_choice_in_a_comment_is_obeyed() {
     let with = |limited: &str| {

@@ -7,24 +7,30 @@ use base::dist::Dist;
 use base::rng::Seed;
 use common::{Way, lab};
 use sctp::Config;
-use transport::app::lines::Letters;
+use transport::app::connections::MessageLog;
+use transport::app::message_stream::{MessagePlan, MessageSchedule, UsefulLife};
 use transport::app::messages::{Manner, MessageSink, MessageSource};
-use transport::app::seen::Seen;
-use transport::app::tell::{Pace, Telling, Useful};
+use transport::app::stats::AppStats;
 
-fn play(config: &Config, way: Way, manner: Manner, size: f64, count: u64) -> (Seen, Seen, common::Lab) {
-    let plan = Telling {
+fn play(
+    config: &Config,
+    way: Way,
+    manner: Manner,
+    size: f64,
+    count: u64,
+) -> (AppStats, AppStats, common::Lab) {
+    let plan = MessagePlan {
         size: Dist::Constant(size),
         every: Dist::Constant(20e6),
         bursts: None,
         count: Some(count),
         lasts: None,
-        useful: Useful::Always,
+        useful: UsefulLife::Always,
     };
-    let letters = Letters::default();
-    let pace = Pace::new(&plan, "flow", Seed { seed: 1, repetition: 0 });
-    let source = MessageSource::new(pace, manner, letters.clone());
-    let sink = MessageSink::new(letters, Useful::Always);
+    let log = MessageLog::default();
+    let schedule = MessageSchedule::new(&plan, "flow", Seed { seed: 1, repetition: 0 });
+    let source = MessageSource::new(schedule, manner, log.clone());
+    let sink = MessageSink::new(log, UsefulLife::Always);
     let mut l = lab(config, &[way], 9, [Box::new(source), Box::new(sink)]);
     l.run(600.0);
     let seen = |id| l.host(id).stats().expect("a workload of messages").clone();
@@ -104,13 +110,15 @@ fn without_forward_tsn_what_was_begun_is_delivered() {
 /// Requests and replies over streams in the place of connections.
 #[test]
 fn requests_are_answered_over_streams() {
-    use transport::app::ask::{Answerer, Asker, Asking, Keep};
+    use transport::app::request::{ConnectionLifetime, RequestClient, RequestPlan, RequestServer};
     use transport::app::streams::Streamed;
     let other = Way::of(2_000_000, Span::from_millis(20));
     let ways = [vec![lossy()], vec![lossy(), other]];
-    let all = [Keep::Session, Keep::Object].into_iter().flat_map(|k| ways.clone().map(|w| (k, w)));
+    let all = [ConnectionLifetime::Session, ConnectionLifetime::Object]
+        .into_iter()
+        .flat_map(|k| ways.clone().map(|w| (k, w)));
     for ((keep, ways), seed) in all.flat_map(|kw| (0..20).map(move |seed| (kw.clone(), seed))) {
-        let plan = Asking {
+        let plan = RequestPlan {
             pages: Some(20),
             lasts: None,
             request: Dist::Constant(300.0),
@@ -126,11 +134,11 @@ fn requests_are_answered_over_streams() {
             keep,
             pipelining: false,
         };
-        let letters = Letters::default();
-        let asker = Asker::new(plan, letters.clone(), "f", Seed { seed: 1, repetition: 0 });
-        let answerer = Answerer::new(letters);
+        let log = MessageLog::default();
+        let client = RequestClient::new(plan, log.clone(), "f", Seed { seed: 1, repetition: 0 });
+        let server = RequestServer::new(log);
         let apps: [Box<dyn transport::app::App>; 2] =
-            [Box::new(Streamed::new(Box::new(asker))), Box::new(Streamed::new(Box::new(answerer)))];
+            [Box::new(Streamed::new(Box::new(client))), Box::new(Streamed::new(Box::new(server)))];
         let config = Config { streams: 100, ..Config::default() };
         let mut l = lab(&config, &ways, seed, apps);
         l.run(600.0);

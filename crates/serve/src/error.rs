@@ -19,7 +19,7 @@ impl Problem {
         Problem { status, message: message.into(), help: help.into() }
     }
 
-    /// The request asks for something that cannot be.
+    /// The request is invalid.
     pub(crate) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, message, help)
     }

@@ -1,12 +1,12 @@
 //! The control tool's HTTP server: compose, queue, run, watch and compare scenarios from a local web page.
 //!
-//! It listens on loopback, asks every request for a token ([`guard`]) and bounds bodies, connections and times
+//! It listens on loopback, requires a token in every request ([`guard`]) and bounds bodies, connections and times
 //! ([`listen`]). What it knows about scenarios, runs and pictures comes from the library crates; replication sets are
 //! played by child processes (`williwaw run --out FOLDER`), whose run folders survive the server ([`queue`]).
 //!
 //! | question | file |
 //! |---|---|
-//! | who may ask | `guard.rs` |
+//! | access control | `guard.rs` |
 //! | text to form and back, errors, preview | `compose.rs`, crate `editor` |
 //! | saved scenarios, captures: names and places | `library.rs` |
 //! | the queue on disk, the process that plays it | `store.rs`, `queue.rs`, `child.rs` |

@@ -1,6 +1,6 @@
 //! Player of the queue: one process at a time, paused, stopped, continued.
 //!
-//! The state in the database is what should be; the run folder and its lock are what is. A server that was killed
+//! The database holds the intended state; the run folder and its lock hold the actual state. A server that was killed
 //! leaves the process of its set running. The next server sees the folder's lock, waits for the process as for its own,
 //! and continues the folder if the process was ended too.
 
@@ -85,7 +85,7 @@ impl Queue {
         library::write(&folder.join("scenario.toml"), new.text.as_bytes())
     }
 
-    /// Does what the user asks of a set.
+    /// Executes a user's command on a set.
     pub(crate) fn ask(&self, id: i64, what: &str) -> Result<(), Problem> {
         let set = self.store.get(id)?;
         let running = set.state == State::Running;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 
-/// A set as the page asks for it.
+/// A set as the page requests it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
@@ -108,7 +108,7 @@ pub(crate) async fn get(State(app): State<App>, Path(id): Path<i64>) -> Result<J
     .await
 }
 
-/// The document of `williwaw run --json` of what has finished; null before the first repetition has.
+/// The document of `williwaw run --json` for finished repetitions; null before the first.
 pub(crate) fn table(app: &App, set: &Set) -> Result<Value, Problem> {
     match folder::read(&app.library.run(set.id)) {
         Ok((header, rows)) => {
@@ -207,7 +207,7 @@ pub(crate) struct Pair {
     b: i64,
 }
 
-/// What the second of two sets changes, as `williwaw compare` says it.
+/// Difference of the second of two sets, as `williwaw compare` words it.
 pub(crate) async fn compare(
     State(app): State<App>,
     Query(pair): Query<Pair>,

@@ -68,7 +68,7 @@ pub(crate) struct Set {
     pub(crate) repetitions: u32,
     pub(crate) cells: u64,
     pub(crate) state: State,
-    /// What went wrong, or what is worth knowing of its end.
+    /// Error, or a remark on its end.
     pub(crate) message: String,
     /// UTC.
     pub(crate) created: String,

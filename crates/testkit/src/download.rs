@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A hop `radio` and a bulk flow `download` over it. Values are written as TOML; what is not set is left out, so that
+/// A hop `radio` and a bulk flow `download` over it. Values are written as TOML; unset ones are omitted, so that
 /// the scenario's own default holds.
 #[derive(Clone, Debug)]
 pub struct Download {

@@ -3,20 +3,20 @@
 //! An application writes, reads and closes; the connection may be a model or a kernel socket. Applications
 //! count bytes and carry no content.
 
-pub mod ask;
-pub mod band;
+pub mod arrival_log;
+pub mod connections;
 pub mod datagrams;
-pub mod lines;
+pub mod in_band;
 pub mod message;
+pub mod message_stream;
 pub mod messages;
-pub mod notes;
-pub mod seen;
+pub mod request;
+pub mod stats;
 pub mod streams;
-pub mod tell;
 pub mod units;
 
 use self::message::{Message, MessageEvent, MessageId};
-use self::seen::Seen;
+use self::stats::AppStats;
 use base::{Span, Time};
 
 /// Interface of a connection for its application.
@@ -93,7 +93,7 @@ pub trait App: Send {
     fn finished(&self) -> Option<Time>;
 
     /// Statistics, if it is a workload of messages or requests.
-    fn seen(&self) -> Option<&Seen> {
+    fn stats(&self) -> Option<&AppStats> {
         None
     }
 

@@ -121,10 +121,10 @@ pub struct EndpointReport {
 ///
 /// 1. *Events in*: [`open`](Endpoint::open), [`handle_packet`](Endpoint::handle_packet),
 ///    [`handle_timeout`](Endpoint::handle_timeout). They change state and append packets to `io.out`.
-/// 2. *The application*: the methods of [`Socket`]. They change what is to be sent and never send; the host calls
+/// 2. *The application*: the methods of [`Socket`]. They change the data to be sent and never send; the host calls
 ///    [`transmit`](Endpoint::transmit) after the application has returned, if [`written`](Endpoint::written) changed.
 /// 3. *Polling*: [`next_timeout`](Endpoint::next_timeout), [`written`](Endpoint::written),
-///    [`expiring`](Endpoint::expiring). They are pure and cheap; the host asks after every call.
+///    [`expiring`](Endpoint::expiring). They are pure and cheap; the host queries them after every call.
 /// 4. *Reports* after the run: [`report`](Endpoint::report), and what each protocol adds to its own type.
 ///
 /// # Order
@@ -142,7 +142,7 @@ pub struct EndpointReport {
 /// * What an endpoint does is a function of its configuration and of these calls. It draws random numbers only from a
 ///   stream that it was given when it was made.
 /// * A body from a hostile peer changes no more than the protocol allows, and never panics.
-/// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; what was sent before leaves
+/// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; data sent before leave
 ///   again with a cause other than [`Cause::New`]. The ledger relies on both.
 pub trait Endpoint: Socket + Send + 'static {
     /// Body of its packets.

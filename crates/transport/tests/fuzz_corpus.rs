@@ -1,4 +1,4 @@
-//! The claim: no peer, whatever it says and when, makes a connection panic, loop, or send what it was not
+//! The claim: no input of a peer makes a connection panic, loop, or send data that it was not
 //! allowed to. These are the inputs that a fuzzer found worth keeping (`fuzz/README.md`).
 
 mod fuzz;

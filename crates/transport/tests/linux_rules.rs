@@ -9,7 +9,7 @@ use transport::endpoint::{Io, Outgoing};
 use transport::tcp::config::Config;
 use transport::tcp::{Connection, Role};
 
-/// What leaves at so many milliseconds.
+/// Segments sent at this time in milliseconds.
 fn run(
     connection: &mut Connection,
     ms: u64,

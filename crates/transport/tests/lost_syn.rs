@@ -1,5 +1,5 @@
 //! The claim: a SYN that had to be repeated takes the first window (RFC 5681 section 3.1), unless the echoed timestamp
-//! tells a sender that listens to it (RFC 3522) that the first one had arrived.
+//! shows a sender that evaluates it (RFC 3522) that the first one had arrived.
 
 use base::Time;
 use base::event::{Category, Event, Source};
@@ -9,7 +9,7 @@ use transport::endpoint::{Io, Outgoing};
 use transport::tcp::config::Config;
 use transport::tcp::{Connection, Role};
 
-/// What leaves at so many milliseconds, and what was decided.
+/// Segments sent at this time in milliseconds, and the verdict.
 fn run(
     connection: &mut Connection,
     ms: u64,
@@ -22,7 +22,7 @@ fn run(
     (out, tracer.take().into_iter().map(|record| record.event).collect())
 }
 
-/// The SYN leaves at 1 s and again at 2 s; the peer hears one of the two, and its answer comes at 2.6 s. How many
+/// The SYN leaves at 1 s and again at 2 s; the peer receives one of the two, and its answer comes at 2.6 s. How many
 /// segments leave then, and the verdict.
 fn after(words: &[(&str, &str)], first_arrives: bool) -> (usize, Option<bool>) {
     let mut config = Config::default();

@@ -16,7 +16,7 @@ use transport::tcp::cc::Controller;
 use transport::tcp::config::{CongestionControl, Recovery, Response, Spurious};
 use transport::tcp::{Config, Connection, Role};
 
-/// A path between two ends, as bad as it is told to be. Chance is a function of the packet's number.
+/// A path between two ends with given faults. Random values are a function of the packet's number.
 struct Path {
     ends: [Connection; 2],
     now: Time,
@@ -61,7 +61,7 @@ impl Path {
         }
     }
 
-    /// A control that hears losses has heard of all, whatever showed them: an acknowledgement or a timer
+    /// A congestion control with loss events receives all losses, whatever revealed them: an acknowledgement or a timer
     /// (draft-ietf-ccwg-bbr section 5.2.4).
     fn losses_are_heard(&self) {
         let sender = &self.ends[0].sender;
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// Whatever a peer says and when: no panic, no endless timer, nothing sent that was not allowed.
+    /// Any input of a peer, at any time: no panic, no endless timer, no transmission that was not allowed.
     #[test]
     fn no_peer_upsets_a_recovery(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         for recovery in Recovery::NAMES {
@@ -183,8 +183,8 @@ proptest! {
     }
 }
 
-/// Where nothing is lost nobody resends. Where something is, those who repair without a timeout are done
-/// sooner than Tahoe, and those who read reports sooner than Reno.
+/// Without losses no strategy resends. With losses, strategies that repair without a timeout are done
+/// sooner than Tahoe, and strategies that use SACK sooner than Reno.
 #[test]
 fn reports_save_time() {
     let cost = |recovery: &str, loss| {

@@ -1,6 +1,6 @@
 //! Time-travel protocol of User-Mode Linux: time requests and grants.
 //!
-//! With `time-travel=ext`, a User-Mode Linux kernel owns no clock. It asks a calendar for the time, requests
+//! With `time-travel=ext`, a User-Mode Linux kernel owns no clock. It requests the time from a calendar, requests
 //! its next wake-up, and waits. This is the calendar's side of the protocol for one kernel
 //! (`include/uapi/linux/um_timetravel.h`), without I/O.
 
@@ -23,7 +23,7 @@ pub enum Op {
     Request = 2,
     /// The kernel waits until it may run.
     Wait = 3,
-    /// The kernel asks for the time.
+    /// The kernel requests the time.
     Get = 4,
     /// The kernel has advanced to this time.
     Update = 5,
@@ -31,7 +31,7 @@ pub enum Op {
     Run = 6,
     /// The kernel may advance up to this time without asking.
     FreeUntil = 7,
-    /// The kernel asks for the time of day at the calendar's origin.
+    /// The kernel requests the time of day at the calendar's origin.
     GetTimeOfDay = 8,
     /// Message to all participants.
     Broadcast = 9,
@@ -79,7 +79,7 @@ impl Message {
 
 /// Protocol violation of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum CalendarFault {
     /// Unknown operation.
     Unknown(u32),
     /// Operation not allowed for a kernel, or not in this state.
@@ -92,14 +92,18 @@ pub enum Fault {
     Past(u64, u64),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CalendarFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unknown(op) => write!(f, "message {op} of the calendar does not exist"),
-            Fault::Misplaced(op) => write!(f, "message {op:?} of the calendar came out of turn"),
-            Fault::Unasked(seq) => write!(f, "it answers message {seq} of the calendar, which was not sent"),
-            Fault::Back(from, to) => write!(f, "its time went back from {from} ns to {to} ns"),
-            Fault::Past(to, limit) => write!(f, "it ran on to {to} ns, beyond the {limit} ns it was allowed"),
+            CalendarFault::Unknown(op) => write!(f, "message {op} of the calendar does not exist"),
+            CalendarFault::Misplaced(op) => write!(f, "message {op:?} of the calendar came out of turn"),
+            CalendarFault::Unasked(seq) => {
+                write!(f, "it answers message {seq} of the calendar, which was not sent")
+            }
+            CalendarFault::Back(from, to) => write!(f, "its time went back from {from} ns to {to} ns"),
+            CalendarFault::Past(to, limit) => {
+                write!(f, "it ran on to {to} ns, beyond the {limit} ns it was allowed")
+            }
         }
     }
 }
@@ -198,16 +202,16 @@ impl Calendar {
     ///
     /// # Errors
     /// The message is not valid in this state.
-    pub fn receive(&mut self, message: Message) -> Result<Option<Message>, Fault> {
-        let op = Op::of(message.op).ok_or(Fault::Unknown(message.op))?;
+    pub fn receive(&mut self, message: Message) -> Result<Option<Message>, CalendarFault> {
+        let op = Op::of(message.op).ok_or(CalendarFault::Unknown(message.op))?;
         if (self.phase == Phase::Silent) != (op == Op::Start) {
-            return Err(Fault::Misplaced(op));
+            return Err(CalendarFault::Misplaced(op));
         }
         let mut time = 0;
         match op {
             Op::Ack => {
                 let at = self.open.iter().position(|seq| *seq == message.seq);
-                self.open.remove(at.ok_or(Fault::Unasked(message.seq))?);
+                self.open.remove(at.ok_or(CalendarFault::Unasked(message.seq))?);
                 return Ok(None);
             }
             Op::Start => self.phase = Phase::Running,
@@ -216,16 +220,16 @@ impl Calendar {
             Op::Get => time = self.now,
             Op::Update => {
                 if message.time < self.now {
-                    return Err(Fault::Back(self.now, message.time));
+                    return Err(CalendarFault::Back(self.now, message.time));
                 }
                 if message.time > self.limit {
-                    return Err(Fault::Past(message.time, self.limit));
+                    return Err(CalendarFault::Past(message.time, self.limit));
                 }
                 self.now = message.time;
             }
             Op::GetTimeOfDay => time = self.epoch,
             Op::Broadcast => {}
-            Op::Wait | Op::Run | Op::FreeUntil => return Err(Fault::Misplaced(op)),
+            Op::Wait | Op::Run | Op::FreeUntil => return Err(CalendarFault::Misplaced(op)),
         }
         Ok(Some(Message { op: Op::Ack as u32, seq: message.seq, time }))
     }
@@ -267,17 +271,17 @@ mod tests {
     #[test]
     fn what_no_kernel_may_say_is_a_fault() {
         let mut c = Calendar::new(0);
-        assert_eq!(c.receive(say(Op::Wait, 1, 0)), Err(Fault::Misplaced(Op::Wait)));
+        assert_eq!(c.receive(say(Op::Wait, 1, 0)), Err(CalendarFault::Misplaced(Op::Wait)));
         c.receive(say(Op::Start, 1, 0)).unwrap();
-        assert_eq!(c.receive(say(Op::Start, 2, 0)), Err(Fault::Misplaced(Op::Start)));
-        assert_eq!(c.receive(say(Op::Run, 2, 0)), Err(Fault::Misplaced(Op::Run)));
-        assert_eq!(c.receive(say(Op::Ack, 2, 0)), Err(Fault::Unasked(2)));
-        assert_eq!(c.receive(say(Op::Update, 2, 1)), Err(Fault::Past(1, 0)));
+        assert_eq!(c.receive(say(Op::Start, 2, 0)), Err(CalendarFault::Misplaced(Op::Start)));
+        assert_eq!(c.receive(say(Op::Run, 2, 0)), Err(CalendarFault::Misplaced(Op::Run)));
+        assert_eq!(c.receive(say(Op::Ack, 2, 0)), Err(CalendarFault::Unasked(2)));
+        assert_eq!(c.receive(say(Op::Update, 2, 1)), Err(CalendarFault::Past(1, 0)));
         c.receive(say(Op::Wait, 3, 0)).unwrap();
-        assert_eq!(c.receive(say(Op::Wait, 4, 0)), Err(Fault::Misplaced(Op::Wait)));
+        assert_eq!(c.receive(say(Op::Wait, 4, 0)), Err(CalendarFault::Misplaced(Op::Wait)));
         c.run(50, 0);
-        assert_eq!(c.receive(say(Op::Update, 5, 49)), Err(Fault::Back(50, 49)));
-        assert_eq!(c.receive(Message { op: 99, seq: 0, time: 0 }), Err(Fault::Unknown(99)));
+        assert_eq!(c.receive(say(Op::Update, 5, 49)), Err(CalendarFault::Back(50, 49)));
+        assert_eq!(c.receive(Message { op: 99, seq: 0, time: 0 }), Err(CalendarFault::Unknown(99)));
     }
 
     proptest! {

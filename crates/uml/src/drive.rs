@@ -7,7 +7,7 @@
 use crate::post::{Kind, Post, speaks};
 use crate::{BOOT, Error, pcu, words};
 use base::Time;
-use host::{Door, Gate, Machine, Remote, Said};
+use host::{ExternalSockets, ExternalUdp, FlowPort, NodePort, PacketPort};
 use lab::capture::ports::{Capture, PacketMeta};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
@@ -17,11 +17,11 @@ fn through<R>(
     network: &mut Network,
     at: Time,
     (kind, door): (Kind, ElementId),
-    act: impl FnOnce(&mut dyn Gate, &mut Cx<'_>) -> R,
+    act: impl FnOnce(&mut dyn PacketPort, &mut Cx<'_>) -> R,
 ) -> Option<R> {
     match kind {
-        Kind::Flow => network.enter(at, door, |door: &mut Door, cx| act(door, cx)),
-        Kind::Machine => network.enter(at, door, |door: &mut Machine, cx| act(door, cx)),
+        Kind::Flow => network.enter(at, door, |door: &mut FlowPort, cx| act(door, cx)),
+        Kind::Machine => network.enter(at, door, |door: &mut NodePort, cx| act(door, cx)),
         Kind::Pcu => None,
     }
 }
@@ -164,7 +164,7 @@ impl Driver {
         let Post { guest, door, kind, .. } = &mut posts[i];
         let Some(packet) = guest.depart()? else { return Ok(()) };
         let after = network.records().len();
-        let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, &packet));
+        let taken = through(network, at, (*kind, *door), |door, cx| door.inject(cx, &packet));
         if let (Some(Ok(number)), Some(capture)) = (taken, capture) {
             capture.add(i, PacketMeta { t: at, number, after, late: None }, &packet);
         }
@@ -186,15 +186,16 @@ impl Driver {
                 if let Some(message) = words::said(&word) {
                     pcu::keep(capture, i, at, &message);
                     let station = posts[i].door;
-                    network.enter(at, station, |station: &mut Station, cx| station.hears(cx, &message));
+                    network.enter(at, station, |station: &mut Station, cx| station.on_message(cx, &message));
                 }
                 continue;
             }
             let Some(remote) = posts[i].remote else { continue };
-            if let Some(standing) = words::standing(&word) {
-                network.enter(at, remote, |remote: &mut Remote, cx| remote.hear(cx.now(), standing));
+            if let Some(standing) = words::socket_state(&word) {
+                network
+                    .enter(at, remote, |remote: &mut ExternalSockets, cx| remote.update(cx.now(), standing));
             } else if let Some(ordinal) = words::heard(&word) {
-                network.enter(at, remote, |said: &mut Said, cx| said.hear(cx.now(), ordinal));
+                network.enter(at, remote, |said: &mut ExternalUdp, cx| said.receive(cx.now(), ordinal));
             }
         }
     }
@@ -227,7 +228,7 @@ impl Driver {
             let before = network.counters().absorbed;
             let at = of_guest(now);
             let after = network.records().len();
-            let taken = through(network, at, (*kind, *door), |door, cx| door.take_in(cx, packet));
+            let taken = through(network, at, (*kind, *door), |door, cx| door.inject(cx, packet));
             if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
                 capture.add(i, PacketMeta { t: at, number, after, late: None }, packet);
             }
@@ -243,7 +244,7 @@ impl Driver {
         let now = self.network.now();
         for (i, post) in self.posts.iter_mut().enumerate() {
             while let Some(Some(leaving)) =
-                through(&mut self.network, now, (post.kind, post.door), |door, _| door.next_out())
+                through(&mut self.network, now, (post.kind, post.door), |door, _| door.next_departure())
             {
                 if let Some(capture) = &mut self.capture {
                     let after = self.network.records().len();
@@ -262,12 +263,12 @@ impl Driver {
             }
             let Some(remote) = post.remote else { continue };
             while let Some(Some(order)) =
-                self.network.enter(now, remote, |remote: &mut Remote, _| remote.next_order())
+                self.network.enter(now, remote, |remote: &mut ExternalSockets, _| remote.next_order())
             {
                 post.guest.tell_init(words::order(order));
             }
             while let Some(Some(datagram)) =
-                self.network.enter(now, remote, |said: &mut Said, _| said.next_order())
+                self.network.enter(now, remote, |said: &mut ExternalUdp, _| said.next_order())
             {
                 post.guest.tell_init(words::say(datagram));
             }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// States reported by guest init.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Said {
+pub struct GuestState {
     /// Setup is complete, and it waits for its start.
     pub ready: bool,
     /// No awaited program is left.
@@ -52,7 +52,7 @@ pub struct Guest {
     files: Vec<OwnedFd>,
     console: Option<std::process::ChildStdout>,
     text: Vec<u8>,
-    said: Said,
+    said: GuestState,
     /// Frames to be delivered to the kernel.
     coming: VecDeque<Frame>,
     /// Messages of guest init not yet processed.
@@ -86,7 +86,7 @@ impl Guest {
         self.calendar.reach()
     }
     /// States reported by guest init.
-    pub fn said(&self) -> Said {
+    pub fn said(&self) -> GuestState {
         self.said
     }
     /// Working folder.

@@ -1,6 +1,6 @@
 //! The real Linux kernel as an endpoint, in virtual time.
 //!
-//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but asks a
+//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but queries a
 //! calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`], over
 //! [`vhost`] messages and [`ring`] queues). Both are free of I/O; [`guest`] owns the process and its sockets.
 //! [`drive`] alternates between network and kernels, [`once`] plays a repetition of a scenario.
@@ -130,7 +130,7 @@ pub fn once(
     _kernels: &Kernels,
     _options: &Options,
     _stop: &std::sync::atomic::AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<KernelOutcome, Error> {
     Err(Error::Asked { what: "kernels in virtual time need Linux".into(), mend: String::new() })
 }
 
@@ -199,9 +199,9 @@ pub struct Command {
 }
 
 /// Result of a repetition.
-pub struct Outcome {
+pub struct KernelOutcome {
     /// Measurements, as of models.
-    pub ran: lab::once::Outcome,
+    pub ran: lab::once::RunOutcome,
     /// Kernel facts of real flows, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
     /// Results of commands, by index in the model.

@@ -4,12 +4,12 @@
 //! Its root is a folder of the host, and its commands start on schedule.
 
 use crate::post::Post;
-use crate::task::{Card, Program, Programs, Ran, Task, Told, Work};
+use crate::task::{Card, Program, Programs, Ran, Task, TaskResult, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;
 use base::packet::NodeId;
 use base::rng::Seed;
-use host::Machine;
+use host::NodePort;
 use lab::machines::{addresses, hosts, start_of};
 use netns::job::CommandFacts;
 use netns::job::Ended;
@@ -111,16 +111,16 @@ pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs
 /// Adds the addresses of all machines to the door of one.
 pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
     let now = network.now();
-    network.enter(now, door, |gate: &mut Machine, _| {
+    network.enter(now, door, |gate: &mut NodePort, _| {
         for &other in &model.stations {
             let (four, six) = addresses(other, 0);
-            gate.knows(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
+            gate.set_addresses(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
         }
     });
 }
 
 /// Results of all commands, in the order of the model.
-pub(crate) fn commands(model: &Model, told: &[(&Post, Told)]) -> Result<Vec<Command>, Error> {
+pub(crate) fn commands(model: &Model, told: &[(&Post, TaskResult)]) -> Result<Vec<Command>, Error> {
     let mut all = Vec::new();
     for command in &model.commands {
         let station = model.stations.iter().position(|node| *node == command.node);

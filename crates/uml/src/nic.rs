@@ -35,11 +35,11 @@ const PROTOCOL: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
 /// Protocol violation of the kernel's driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum NicFault {
     /// Invalid message.
-    Message(vhost::Fault),
+    Message(vhost::VhostFault),
     /// Invalid queue.
-    Ring(ring::Fault),
+    Ring(ring::RingFault),
     /// The driver did not accept required features; these bits are missing.
     Features(u64),
     /// Unknown queue index.
@@ -48,25 +48,25 @@ pub enum Fault {
     Memory,
 }
 
-impl From<vhost::Fault> for Fault {
-    fn from(fault: vhost::Fault) -> Self {
-        Fault::Message(fault)
+impl From<vhost::VhostFault> for NicFault {
+    fn from(fault: vhost::VhostFault) -> Self {
+        NicFault::Message(fault)
     }
 }
-impl From<ring::Fault> for Fault {
-    fn from(fault: ring::Fault) -> Self {
-        Fault::Ring(fault)
+impl From<ring::RingFault> for NicFault {
+    fn from(fault: ring::RingFault) -> Self {
+        NicFault::Ring(fault)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for NicFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Message(fault) => fault.fmt(f),
-            Fault::Ring(fault) => fault.fmt(f),
-            Fault::Features(bits) => write!(f, "its driver does without the features {bits:#x}"),
-            Fault::Queue(queue) => write!(f, "it speaks of queue {queue}, which its device does not have"),
-            Fault::Memory => {
+            NicFault::Message(fault) => fault.fmt(f),
+            NicFault::Ring(fault) => fault.fmt(f),
+            NicFault::Features(bits) => write!(f, "its driver does without the features {bits:#x}"),
+            NicFault::Queue(queue) => write!(f, "it speaks of queue {queue}, which its device does not have"),
+            NicFault::Memory => {
                 f.write_str("it describes its memory without handing over the files that hold it")
             }
         }
@@ -134,16 +134,16 @@ impl Nic {
         self.enabled == [true; 2]
     }
 
-    fn ring(&mut self, queue: u32) -> Result<&mut Ring, Fault> {
-        self.rings.get_mut(queue as usize).ok_or(Fault::Queue(queue))
+    fn ring(&mut self, queue: u32) -> Result<&mut Ring, NicFault> {
+        self.rings.get_mut(queue as usize).ok_or(NicFault::Queue(queue))
     }
 
     /// Processes a message with `files` attached files; returns the reply, if any, and the effect.
     ///
     /// # Errors
     /// The message is invalid.
-    pub fn answer(&mut self, m: &Message, files: usize) -> Result<(Option<Vec<u8>>, Effect), Fault> {
-        let request = Request::of(m.request).ok_or(vhost::Fault::Unknown(m.request))?;
+    pub fn answer(&mut self, m: &Message, files: usize) -> Result<(Option<Vec<u8>>, Effect), NicFault> {
+        let request = Request::of(m.request).ok_or(vhost::VhostFault::Unknown(m.request))?;
         let mut effect = Effect::None;
         let number = |n: u64| Some(m.reply(&n.to_le_bytes()));
         match request {
@@ -175,10 +175,10 @@ impl Nic {
             }
             Request::SetVringEnable => {
                 let (queue, on) = (m.u32_at(0)?, m.u32_at(4)? != 0);
-                *self.enabled.get_mut(queue as usize).ok_or(Fault::Queue(queue))? = on;
+                *self.enabled.get_mut(queue as usize).ok_or(NicFault::Queue(queue))? = on;
             }
             Request::SetBackendChannel if files == 1 => effect = Effect::Channel,
-            Request::SetBackendChannel => return Err(Fault::Memory),
+            Request::SetBackendChannel => return Err(NicFault::Memory),
             Request::VringKick => {
                 let queue = m.u32_at(0)?;
                 self.ring(queue)?;
@@ -192,10 +192,10 @@ impl Nic {
         FEATURES | if self.largest.is_some() { MTU } else { 0 }
     }
 
-    fn config(&self, m: &Message) -> Result<Vec<u8>, Fault> {
+    fn config(&self, m: &Message) -> Result<Vec<u8>, NicFault> {
         let (offset, size) = (m.u32_at(0)? as usize, m.u32_at(4)? as usize);
         if size > vhost::LONGEST - 12 || m.payload.len() != 12 + size {
-            return Err(vhost::Fault::Short(m.request).into());
+            return Err(vhost::VhostFault::Short(m.request).into());
         }
         let mut out = m.payload.clone();
         for (i, byte) in out.iter_mut().skip(12).enumerate() {
@@ -214,7 +214,7 @@ impl Nic {
     ///
     /// # Errors
     /// The queue is invalid.
-    pub fn sent(&mut self, memory: &impl Memory) -> Result<Vec<Frame>, Fault> {
+    pub fn sent(&mut self, memory: &impl Memory) -> Result<Vec<Frame>, NicFault> {
         let mut out = Vec::new();
         while let Some(chain) = self.ring(SEND)?.take(memory)? {
             let mut frame = chain.read(memory, LARGEST)?;
@@ -236,7 +236,7 @@ impl Nic {
     ///
     /// # Errors
     /// The queue is invalid.
-    pub fn release(&mut self, memory: &impl Memory) -> Result<(), Fault> {
+    pub fn release(&mut self, memory: &impl Memory) -> Result<(), NicFault> {
         match self.kept.pop_front() {
             Some(chain) => Ok(self.ring(SEND)?.give_back(memory, &chain, 0)?),
             None => Ok(()),
@@ -247,7 +247,7 @@ impl Nic {
     ///
     /// # Errors
     /// The queue is invalid.
-    pub fn receive(&mut self, memory: &impl Memory, packet: &[u8]) -> Result<bool, Fault> {
+    pub fn receive(&mut self, memory: &impl Memory, packet: &[u8]) -> Result<bool, NicFault> {
         let six = packet.first().is_some_and(|b| b >> 4 == 6);
         self.lay(memory, if six { [0x86, 0xdd] } else { [0x08, 0x00] }, packet)
     }
@@ -256,11 +256,11 @@ impl Nic {
     ///
     /// # Errors
     /// The queue is invalid.
-    pub fn tell(&mut self, memory: &impl Memory, word: &[u8]) -> Result<bool, Fault> {
+    pub fn tell(&mut self, memory: &impl Memory, word: &[u8]) -> Result<bool, NicFault> {
         self.lay(memory, WORDS, word)
     }
 
-    fn lay(&mut self, memory: &impl Memory, kind: [u8; 2], inner: &[u8]) -> Result<bool, Fault> {
+    fn lay(&mut self, memory: &impl Memory, kind: [u8; 2], inner: &[u8]) -> Result<bool, NicFault> {
         let mac = self.mac;
         let ring = self.ring(RECEIVE)?;
         let Some(chain) = ring.take(memory)? else { return Ok(false) };
@@ -279,23 +279,23 @@ impl Nic {
     ///
     /// # Errors
     /// The queue is invalid.
-    pub fn wants_call(&self, memory: &impl Memory, queue: u32) -> Result<bool, Fault> {
-        let ring = self.rings.get(queue as usize).ok_or(Fault::Queue(queue))?;
+    pub fn wants_call(&self, memory: &impl Memory, queue: u32) -> Result<bool, NicFault> {
+        let ring = self.rings.get(queue as usize).ok_or(NicFault::Queue(queue))?;
         Ok(ring.wants_call(memory)?)
     }
 }
 
-fn has(bits: u64, needed: u64) -> Result<(), Fault> {
+fn has(bits: u64, needed: u64) -> Result<(), NicFault> {
     match needed & !bits {
         0 => Ok(()),
-        missing => Err(Fault::Features(missing)),
+        missing => Err(NicFault::Features(missing)),
     }
 }
 
-fn regions(m: &Message, files: usize) -> Result<Vec<Region>, Fault> {
+fn regions(m: &Message, files: usize) -> Result<Vec<Region>, NicFault> {
     let count = m.u32_at(0)? as usize;
     if count == 0 || count != files {
-        return Err(Fault::Memory);
+        return Err(NicFault::Memory);
     }
     let region = |i: usize| {
         let at = 8 + 32 * i;
@@ -337,9 +337,9 @@ mod tests {
         let (reply, _) = nic.answer(&ask(Request::SetProtocolFeatures, &[PROTOCOL as u32, 0]), 0).unwrap();
         assert_eq!(reply.unwrap()[12..], [0; 8]);
         let without = nic.answer(&ask(Request::SetProtocolFeatures, &[1 << 3, 0]), 0);
-        assert_eq!(without, Err(Fault::Features(PROTOCOL & !(1 << 3))));
-        assert_eq!(nic.answer(&ask(Request::VringKick, &[7, 0]), 0), Err(Fault::Queue(7)));
-        assert_eq!(nic.answer(&ask(Request::SetMemTable, &[1, 0]), 0), Err(Fault::Memory));
+        assert_eq!(without, Err(NicFault::Features(PROTOCOL & !(1 << 3))));
+        assert_eq!(nic.answer(&ask(Request::VringKick, &[7, 0]), 0), Err(NicFault::Queue(7)));
+        assert_eq!(nic.answer(&ask(Request::SetMemTable, &[1, 0]), 0), Err(NicFault::Memory));
         assert!(!nic.is_up());
     }
 
@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(reply.unwrap()[26..], u16::to_le_bytes(said));
         }
         let without = Nic::new(MAC, false, 9000).answer(&ask(Request::SetFeatures, &[1 << 30, 1]), 0);
-        assert_eq!(without, Err(Fault::Features(MTU)));
+        assert_eq!(without, Err(NicFault::Features(MTU)));
     }
 
     #[test]

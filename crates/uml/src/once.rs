@@ -8,13 +8,13 @@ use crate::drive::{Driver, Next};
 use crate::guest::{Guest, Setup};
 use crate::machines::{self, file, settings};
 use crate::post::{Kind, Post, speaks};
-use crate::task::{Bulk, Card, Datagrams, Lines, Task, Told, Work};
-use crate::{Error, Kernels, Options, Outcome, pcu};
+use crate::task::{Bulk, Card, ConnectionTask, Datagrams, Task, TaskResult, Work};
+use crate::{Error, KernelOutcome, Kernels, Options, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
-use host::{ADDRESSES, Door, Remote, Said, path_address};
+use host::{ADDRESSES, ExternalSockets, ExternalUdp, FlowPort, path_address};
 use lab::capture::ports::{Capture, CapturedPort};
-use lab::run::{self, End, Pending, Run};
+use lab::run::{self, Pending, Run, RunEnd};
 use netns::facts::FlowFacts;
 use netns::proc;
 use path::{ElementId, Network};
@@ -23,8 +23,8 @@ use scenario::build::{Ends, World, sink, workload};
 use scenario::model::{App, Flow, Ip, Linux, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::app::datagrams::{Hearing, Speaking};
-use transport::app::tell::Pace;
+use transport::app::datagrams::{DatagramSink, DatagramSource};
+use transport::app::message_stream::MessageSchedule;
 use transport::tcp::Role;
 
 /// Time after the limit within which a guest reports.
@@ -44,13 +44,13 @@ pub fn once(
     kernels: &Kernels,
     options: &Options,
     stop: &AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<KernelOutcome, Error> {
     let (remotes, wired) = (Vec::new(), Vec::new());
     let mut clock = Turns { kernels, options, stop, remotes, wired, played: Played::default() };
     let ran = run::run(model, repetition, run::tracer(options.trace), &mut clock)?;
     let ran = ran.unwrap_or_else(|| unreachable!("an interrupted run has numbers"));
     let Played { facts, commands, capture } = clock.played;
-    Ok(Outcome { ran, facts, commands, capture })
+    Ok(KernelOutcome { ran, facts, commands, capture })
 }
 
 /// Virtual time in turns: the network and the kernels, whichever has the next event.
@@ -92,7 +92,7 @@ impl run::Clock for Turns<'_> {
         Ok(())
     }
 
-    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<RunEnd, Error> {
         let mut all = Posts::default();
         self.start_flows(run, &mut all)?;
         self.start_machines(run, &mut all)?;
@@ -120,7 +120,7 @@ impl run::Clock for Turns<'_> {
         let commands = machines::commands(run.model, &told)?;
         self.played = Played { facts, commands, capture };
         let complete = ending.pending.is_empty() && flows_complete && commands_complete;
-        Ok(if complete { End::Complete } else { End::Incomplete })
+        Ok(if complete { RunEnd::Complete } else { RunEnd::Incomplete })
     }
 }
 
@@ -254,33 +254,33 @@ fn settle(
         note(facts[owner].get_or_insert_default(), post, side, &told)?;
         let report = report(&run.world.network, post, side, &told);
         let now = run.world.network.now();
-        run.world.network.enter(now, post.door, |door: &mut Door, _| door.tell(report));
+        run.world.network.enter(now, post.door, |door: &mut FlowPort, _| door.set_external_report(report));
     }
     Ok((facts, complete))
 }
 
 /// Report of one end: from the workload that uses its connections, or from the kernel's own transfer.
-fn report(network: &Network, post: &Post, side: usize, told: &Told) -> host::Told {
-    let remote = post.remote.and_then(|remote| network.element::<Remote>(remote));
-    let said = post.remote.and_then(|said| network.element::<Said>(said));
+fn report(network: &Network, post: &Post, side: usize, told: &TaskResult) -> host::ExternalReport {
+    let remote = post.remote.and_then(|remote| network.element::<ExternalSockets>(remote));
+    let said = post.remote.and_then(|said| network.element::<ExternalUdp>(said));
     match (remote, said) {
-        (Some(remote), _) => host::Told {
+        (Some(remote), _) => host::ExternalReport {
             finished: remote.workload().finished(),
             received: remote.received(),
             connections: remote.connections() as u64,
-            seen: remote.workload().seen().clone(),
+            stats: remote.workload().stats().clone(),
         },
-        (_, Some(said)) => host::Told {
+        (_, Some(said)) => host::ExternalReport {
             finished: said.finished(),
-            received: if side == 1 { said.seen().bytes } else { 0 },
+            received: if side == 1 { said.stats().bytes } else { 0 },
             connections: 0,
-            seen: said.seen().clone(),
+            stats: said.stats().clone(),
         },
-        (None, None) => host::Told {
+        (None, None) => host::ExternalReport {
             finished: told.finished,
             received: told.bytes,
             connections: 1,
-            ..host::Told::default()
+            ..host::ExternalReport::default()
         },
     }
 }
@@ -318,7 +318,7 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
             Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
         _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer, protocol }),
-        App::Ask(_) | App::Tell(_) => Work::Lines(Lines { opens: sends, peer, protocol, cc }),
+        App::Ask(_) | App::Tell(_) => Work::Lines(ConnectionTask { opens: sends, peer, protocol, cc }),
     };
     let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
     let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
@@ -336,26 +336,26 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
 fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
-        let (start, letters) = (world.flows[i].start, world.letters[i].clone());
+        let (start, log) = (world.flows[i].start, world.logs[i].clone());
         let mut remote = |role: Role| {
             let (side, end) = if role == Role::Active { (0, flow.from) } else { (1, flow.to) };
             let linux = flow.transport.kernels()[side]?;
             let name = format!("{}@{}.app", flow.name, model.nodes[end].name);
             let id = match (linux.protocol.payload(), &flow.app) {
                 (Some(payload), App::Tell(plan)) => {
-                    let letters = letters.clone();
+                    let log = log.clone();
                     world.network.add(match role {
                         Role::Active => {
-                            let pace = Pace::new(plan, &flow.name, seed);
-                            Said::speaking(Speaking::new(payload, start, pace, letters))
+                            let schedule = MessageSchedule::new(plan, &flow.name, seed);
+                            ExternalUdp::source(DatagramSource::new(payload, start, schedule, log))
                         }
-                        Role::Passive => Said::hearing(Hearing::new(letters, plan.useful)),
+                        Role::Passive => ExternalUdp::sink(DatagramSink::new(log, plan.useful)),
                     })
                 }
                 _ if role == Role::Passive && flow.reads.is_some() => {
-                    world.network.add(Remote::reading(start, sink(flow)))
+                    world.network.add(ExternalSockets::reading(start, sink(flow)))
                 }
-                _ => world.network.add(Remote::new(role, start, workload(flow, role, &letters, seed)?)),
+                _ => world.network.add(ExternalSockets::new(role, start, workload(flow, role, &log, seed)?)),
             };
             world.names.push(name);
             Some(id)
@@ -388,7 +388,7 @@ fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Ve
 /// Whether all data sent on these flows have arrived or are lost. Datagrams are not acknowledged, so the
 /// workload does not wait for the last ones.
 fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
-    let counters = |id| network.element::<Door>(id).map(Door::counters).unwrap_or_default();
+    let counters = |id| network.element::<FlowPort>(id).map(FlowPort::counters).unwrap_or_default();
     flows.iter().all(|(ledger, ends)| {
         let lost = network.ledgers().get(*ledger).map_or(0, |l| l.queue_drops + l.other_drops);
         counters(ends.from).data_sent <= counters(ends.to).data_received + lost
@@ -400,12 +400,12 @@ fn text(post: &Post, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
 }
 
-fn told(post: &Post) -> Result<Told, Error> {
-    Ok(Told::read(&text(post, "told")?))
+fn told(post: &Post) -> Result<TaskResult, Error> {
+    Ok(TaskResult::read(&text(post, "told")?))
 }
 
 /// Adds the facts of one flow end; `TCP_INFO` is that of the sender.
-fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &Told) -> Result<(), Error> {
+fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &TaskResult) -> Result<(), Error> {
     let mut counters = proc::counters(&text(post, "netstat")?);
     counters.extend(proc::counters(&text(post, "snmp")?));
     counters.extend(proc::counters_6(&text(post, "snmp6")?));

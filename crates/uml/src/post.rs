@@ -1,7 +1,7 @@
 //! Kernels at the doors of a network: flow ends, machines with programs, PCUs.
 
 use crate::guest::Guest;
-use host::Said;
+use host::ExternalUdp;
 use path::{ElementId, Network};
 
 /// A kernel and its door into the network.
@@ -18,16 +18,16 @@ pub struct Post {
 
 /// Whether the kernel sends datagrams for a workload.
 pub(crate) fn speaks(network: &Network, post: &Post) -> bool {
-    let said = post.remote.and_then(|id| network.element::<Said>(id));
-    said.is_some_and(Said::speaks)
+    let said = post.remote.and_then(|id| network.element::<ExternalUdp>(id));
+    said.is_some_and(ExternalUdp::is_source)
 }
 
 /// Role of a kernel in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Flow end: a [`host::Door`].
+    /// Flow end: a [`host::FlowPort`].
     Flow,
-    /// Node with programs: a [`host::Machine`].
+    /// Node with programs: a [`host::NodePort`].
     Machine,
     /// PCU: a [`radio::pcu::Station`], which exchanges messages without packets.
     Pcu,

@@ -11,17 +11,17 @@ pub trait Memory {
     ///
     /// # Errors
     /// The address range is not mapped.
-    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault>;
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault>;
     /// Writes `from` to address `at`.
     ///
     /// # Errors
     /// The address range is not mapped.
-    fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault>;
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), RingFault>;
 }
 
 /// Violation of the queue format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum RingFault {
     /// Address range outside of guest memory: address, length.
     Outside(u64, u64),
     /// The queue has no address, or an invalid size.
@@ -34,14 +34,14 @@ pub enum Fault {
     Buffer(u64),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RingFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Outside(at, n) => write!(f, "{n} bytes at {at:#x} are not in its memory"),
-            Fault::Unready(ring) => write!(f, "queue {ring} is used before it is set up"),
-            Fault::Chain => f.write_str("a chain of its buffers has no end"),
-            Fault::Offered => f.write_str("it offers more buffers than its queue holds"),
-            Fault::Buffer(n) => write!(f, "a buffer of {n} bytes is not for packets"),
+            RingFault::Outside(at, n) => write!(f, "{n} bytes at {at:#x} are not in its memory"),
+            RingFault::Unready(ring) => write!(f, "queue {ring} is used before it is set up"),
+            RingFault::Chain => f.write_str("a chain of its buffers has no end"),
+            RingFault::Offered => f.write_str("it offers more buffers than its queue holds"),
+            RingFault::Buffer(n) => write!(f, "a buffer of {n} bytes is not for packets"),
         }
     }
 }
@@ -90,17 +90,17 @@ pub struct Chain {
     write: Vec<(u64, u32)>,
 }
 
-fn word(memory: &impl Memory, at: u64) -> Result<u16, Fault> {
+fn word(memory: &impl Memory, at: u64) -> Result<u16, RingFault> {
     let mut bytes = [0; 2];
     memory.read(at, &mut bytes)?;
     Ok(u16::from_le_bytes(bytes))
 }
 
 impl Ring {
-    fn ready(&self) -> Result<(Places, u16), Fault> {
+    fn ready(&self) -> Result<(Places, u16), RingFault> {
         match self.places {
             Some(places) if self.size.is_power_of_two() && self.size <= LARGEST => Ok((places, self.size)),
-            _ => Err(Fault::Unready(self.index)),
+            _ => Err(RingFault::Unready(self.index)),
         }
     }
 
@@ -108,12 +108,12 @@ impl Ring {
     ///
     /// # Errors
     /// The queue content is invalid.
-    pub fn take(&mut self, memory: &impl Memory) -> Result<Option<Chain>, Fault> {
+    pub fn take(&mut self, memory: &impl Memory) -> Result<Option<Chain>, RingFault> {
         let (places, size) = self.ready()?;
         let offered = word(memory, places.offered.wrapping_add(2))?;
         match offered.wrapping_sub(self.taken) {
             0 => return Ok(None),
-            n if n > size => return Err(Fault::Offered),
+            n if n > size => return Err(RingFault::Offered),
             _ => {}
         }
         let slot = u64::from(self.taken % size);
@@ -122,7 +122,7 @@ impl Ring {
         let mut at = head;
         for _ in 0..size {
             if at >= size {
-                return Err(Fault::Chain);
+                return Err(RingFault::Chain);
             }
             let mut d = [0; 16];
             memory.read(places.table.wrapping_add(16 * u64::from(at)), &mut d)?;
@@ -130,7 +130,7 @@ impl Ring {
             let part = (u64::from_le_bytes(address), u32::from_le_bytes([l0, l1, l2, l3]));
             let flags = u16::from_le_bytes([f0, f1]);
             if flags & INDIRECT != 0 {
-                return Err(Fault::Chain); // not negotiated
+                return Err(RingFault::Chain); // not negotiated
             }
             if flags & WRITE == 0 {
                 chain.read.push(part)
@@ -143,14 +143,14 @@ impl Ring {
             }
             at = u16::from_le_bytes([n0, n1]);
         }
-        Err(Fault::Chain)
+        Err(RingFault::Chain)
     }
 
     /// Returns a chain with `written` bytes.
     ///
     /// # Errors
     /// The queue is not mapped.
-    pub fn give_back(&mut self, memory: &impl Memory, chain: &Chain, written: u32) -> Result<(), Fault> {
+    pub fn give_back(&mut self, memory: &impl Memory, chain: &Chain, written: u32) -> Result<(), RingFault> {
         let (places, size) = self.ready()?;
         let mut entry = [0; 8];
         entry[..4].copy_from_slice(&u32::from(chain.head).to_le_bytes());
@@ -165,7 +165,7 @@ impl Ring {
     ///
     /// # Errors
     /// The queue is not mapped.
-    pub fn wants_call(&self, memory: &impl Memory) -> Result<bool, Fault> {
+    pub fn wants_call(&self, memory: &impl Memory) -> Result<bool, RingFault> {
         Ok(word(memory, self.ready()?.0.offered)? & 1 == 0)
     }
 }
@@ -175,10 +175,10 @@ impl Chain {
     ///
     /// # Errors
     /// More than `most` bytes, or outside of guest memory.
-    pub fn read(&self, memory: &impl Memory, most: u64) -> Result<Vec<u8>, Fault> {
+    pub fn read(&self, memory: &impl Memory, most: u64) -> Result<Vec<u8>, RingFault> {
         let length: u64 = self.read.iter().map(|(_, n)| u64::from(*n)).sum();
         if length > most {
-            return Err(Fault::Buffer(length));
+            return Err(RingFault::Buffer(length));
         }
         let mut out = vec![0; length as usize];
         let mut rest = out.as_mut_slice();
@@ -194,10 +194,10 @@ impl Chain {
     ///
     /// # Errors
     /// The buffer is too small, or outside of guest memory.
-    pub fn write(&self, memory: &impl Memory, bytes: &[u8]) -> Result<u32, Fault> {
+    pub fn write(&self, memory: &impl Memory, bytes: &[u8]) -> Result<u32, RingFault> {
         let room: u64 = self.write.iter().map(|(_, n)| u64::from(*n)).sum();
         if room < bytes.len() as u64 {
-            return Err(Fault::Buffer(room));
+            return Err(RingFault::Buffer(room));
         }
         let mut rest = bytes;
         for &(at, n) in &self.write {
@@ -219,20 +219,20 @@ pub(crate) mod tests {
     pub(crate) struct Plain(pub(crate) RefCell<Vec<u8>>);
 
     impl Plain {
-        fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, Fault> {
-            let from = at.checked_sub(0x1000).ok_or(Fault::Outside(at, n as u64))? as usize;
+        fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, RingFault> {
+            let from = at.checked_sub(0x1000).ok_or(RingFault::Outside(at, n as u64))? as usize;
             let until = from.checked_add(n).filter(|end| *end <= self.0.borrow().len());
-            Ok(from..until.ok_or(Fault::Outside(at, n as u64))?)
+            Ok(from..until.ok_or(RingFault::Outside(at, n as u64))?)
         }
     }
 
     impl Memory for Plain {
-        fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault> {
+        fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault> {
             let range = self.range(at, to.len())?;
             to.copy_from_slice(&self.0.borrow()[range]);
             Ok(())
         }
-        fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault> {
+        fn write(&self, at: u64, from: &[u8]) -> Result<(), RingFault> {
             let range = self.range(at, from.len())?;
             self.0.borrow_mut()[range].copy_from_slice(from);
             Ok(())
@@ -265,9 +265,9 @@ pub(crate) mod tests {
         let mut r = ring();
         let chain = r.take(&m).unwrap().unwrap();
         assert_eq!(chain.read(&m, 100).unwrap(), b"hello there");
-        assert_eq!(chain.read(&m, 10), Err(Fault::Buffer(11)));
+        assert_eq!(chain.read(&m, 10), Err(RingFault::Buffer(11)));
         assert_eq!(chain.write(&m, b"answer").unwrap(), 6);
-        assert_eq!(chain.write(&m, b"too long for it"), Err(Fault::Buffer(8)));
+        assert_eq!(chain.write(&m, b"too long for it"), Err(RingFault::Buffer(8)));
         assert_eq!(&m.0.borrow()[0x600..0x606], b"answer");
         r.give_back(&m, &chain, 6).unwrap();
         assert_eq!(&m.0.borrow()[0x200..0x20c], &[0, 0, 1, 0, 2, 0, 0, 0, 6, 0, 0, 0]);
@@ -281,10 +281,10 @@ pub(crate) mod tests {
         describe(&m, PLACES.table, 0, 0x1400, 5, NEXT, 1);
         describe(&m, PLACES.table, 1, 0x1400, 5, NEXT, 0);
         m.write(PLACES.offered, &[0, 0, 1, 0, 0, 0]).unwrap();
-        assert_eq!(ring().take(&m), Err(Fault::Chain));
+        assert_eq!(ring().take(&m), Err(RingFault::Chain));
         m.write(PLACES.offered, &[0, 0, 9, 0]).unwrap();
-        assert_eq!(ring().take(&m), Err(Fault::Offered));
-        assert_eq!(Ring::default().take(&m), Err(Fault::Unready(0)));
+        assert_eq!(ring().take(&m), Err(RingFault::Offered));
+        assert_eq!(Ring::default().take(&m), Err(RingFault::Unready(0)));
     }
 
     proptest! {

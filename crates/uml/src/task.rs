@@ -45,7 +45,7 @@ pub enum Work {
     /// One end of a bulk transfer.
     Bulk(Bulk),
     /// One end of the connections of a workload in the simulator ([`crate::words`]).
-    Lines(Lines),
+    Lines(ConnectionTask),
     /// One end of a datagram flow whose workload is in the simulator.
     Datagrams(Datagrams),
     /// Programs of the user.
@@ -67,7 +67,7 @@ pub struct Datagrams {
 
 /// One end of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct ConnectionTask {
     /// It is the active end.
     pub opens: bool,
     /// Address of the other end.
@@ -247,7 +247,7 @@ pub const PROGRAMS: usize = 1024;
 
 /// Result of a guest.
 #[derive(Clone, Default, Debug, PartialEq)]
-pub struct Told {
+pub struct TaskResult {
     /// Completion time.
     pub finished: Option<Time>,
     /// Bytes written or read.
@@ -271,10 +271,10 @@ pub struct Ran {
     pub lacks: Option<String>,
 }
 
-impl Told {
+impl TaskResult {
     /// Parses a result; invalid lines are skipped.
-    pub fn read(text: &str) -> Told {
-        let mut told = Told::default();
+    pub fn read(text: &str) -> TaskResult {
+        let mut told = TaskResult::default();
         let time = |word: &str| {
             let ns: u64 = word.parse().ok()?;
             Some(Time::from_nanos(ns.saturating_sub(BOOT.as_nanos())))
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn what_became_of_programs_is_read() {
-        let told = Told::read(
+        let told = TaskResult::read(
             "begun 0 2000000000\nended 0 3000000000 143 15\nbegun 2 x\nlacks 2 air\nended 9999 1 1 1\n",
         );
         let first = Ran {
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn what_it_tells_is_read() {
         let told =
-            Told::read("finished 3500000000\nbytes 12\nfault writing: no\ninfo 2000000000 0104\nodd\n");
+            TaskResult::read("finished 3500000000\nbytes 12\nfault writing: no\ninfo 2000000000 0104\nodd\n");
         assert_eq!(told.finished, Some(Time::from_nanos(1_500_000_000)));
         assert_eq!((told.bytes, told.fault.as_deref()), (12, Some("writing: no")));
         assert_eq!(told.history.len(), 1);
@@ -432,9 +432,9 @@ mod tests {
             info in "info [0-9]{0,22} [0-9a-zé]{0,40}",
             program in "(begun|ended|lacks) [0-9]{0,5} [-0-9a-zé ]{0,40}",
         ) {
-            Told::read(&text);
-            Told::read(&info);
-            Told::read(&program);
+            TaskResult::read(&text);
+            TaskResult::read(&info);
+            TaskResult::read(&program);
         }
     }
 }

@@ -68,7 +68,7 @@ pub const VRING_CALL: u32 = 4;
 
 /// An invalid message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum VhostFault {
     /// Other protocol version, or unknown flags.
     Flags(u32),
     /// Payload longer than [`LONGEST`].
@@ -79,13 +79,13 @@ pub enum Fault {
     Unknown(u32),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for VhostFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Flags(flags) => write!(f, "a message to its device has the flags {flags:#x}"),
-            Fault::Long(n) => write!(f, "a message to its device claims {n} bytes"),
-            Fault::Short(request) => write!(f, "request {request} to its device is too short"),
-            Fault::Unknown(request) => write!(f, "request {request} to its device does not exist"),
+            VhostFault::Flags(flags) => write!(f, "a message to its device has the flags {flags:#x}"),
+            VhostFault::Long(n) => write!(f, "a message to its device claims {n} bytes"),
+            VhostFault::Short(request) => write!(f, "request {request} to its device is too short"),
+            VhostFault::Unknown(request) => write!(f, "request {request} to its device does not exist"),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Message {
     ///
     /// # Errors
     /// The input is no valid message.
-    pub fn take(bytes: &mut Vec<u8>) -> Result<Option<Message>, Fault> {
+    pub fn take(bytes: &mut Vec<u8>) -> Result<Option<Message>, VhostFault> {
         let Some(&[r0, r1, r2, r3, f0, f1, f2, f3, s0, s1, s2, s3]) = bytes.first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -116,10 +116,10 @@ impl Message {
         let flags = u32::from_le_bytes([f0, f1, f2, f3]);
         let size = u32::from_le_bytes([s0, s1, s2, s3]);
         if flags & !(REPLY | NEED_REPLY) != VERSION {
-            return Err(Fault::Flags(flags));
+            return Err(VhostFault::Flags(flags));
         }
         if size as usize > LONGEST {
-            return Err(Fault::Long(size));
+            return Err(VhostFault::Long(size));
         }
         let whole = HEADER + size as usize;
         if bytes.len() < whole {
@@ -139,19 +139,19 @@ impl Message {
     ///
     /// # Errors
     /// The payload is too short.
-    pub fn u32_at(&self, at: usize) -> Result<u32, Fault> {
+    pub fn u32_at(&self, at: usize) -> Result<u32, VhostFault> {
         Ok(u32::from_le_bytes(self.part(at)?))
     }
     /// 64-bit value of the payload at an offset.
     ///
     /// # Errors
     /// The payload is too short.
-    pub fn u64_at(&self, at: usize) -> Result<u64, Fault> {
+    pub fn u64_at(&self, at: usize) -> Result<u64, VhostFault> {
         Ok(u64::from_le_bytes(self.part(at)?))
     }
-    fn part<const N: usize>(&self, at: usize) -> Result<[u8; N], Fault> {
+    fn part<const N: usize>(&self, at: usize) -> Result<[u8; N], VhostFault> {
         let part = self.payload.get(at..).and_then(|rest| rest.first_chunk::<N>());
-        part.copied().ok_or(Fault::Short(self.request))
+        part.copied().ok_or(VhostFault::Short(self.request))
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
         bytes.push(9);
         let m = Message::take(&mut bytes).unwrap().unwrap();
         assert_eq!((m.request, m.wants_reply, m.u32_at(0)), (VRING_CALL, true, Ok(1)));
-        assert_eq!(m.u64_at(1), Err(Fault::Short(VRING_CALL)));
+        assert_eq!(m.u64_at(1), Err(VhostFault::Short(VRING_CALL)));
         assert_eq!(bytes, [9]);
         assert_eq!(m.reply(&[5; 8])[..12], [4, 0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0]);
     }
@@ -196,8 +196,8 @@ mod tests {
     fn a_claim_to_be_endless_is_refused() {
         let mut bytes = write(1, VERSION, &[]);
         bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(Message::take(&mut bytes), Err(Fault::Long(u32::MAX)));
-        assert_eq!(Message::take(&mut write(1, 2, &[])), Err(Fault::Flags(2)));
+        assert_eq!(Message::take(&mut bytes), Err(VhostFault::Long(u32::MAX)));
+        assert_eq!(Message::take(&mut write(1, 2, &[])), Err(VhostFault::Flags(2)));
     }
 
     proptest! {

@@ -4,8 +4,8 @@
 //! programs. `guest/agent.c`, `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` implement the other
 //! side; messages of `guest/pcu.c` have variable length.
 
-use host::{Order, Standing};
-use radio::pcu::{Link, Message};
+use host::{SocketOrder, SocketState};
+use radio::pcu::{Message, PcuInterface};
 use transport::app::datagrams::Datagram;
 
 /// Bytes of a message: operation, connection and two numbers.
@@ -29,8 +29,8 @@ const GB: u32 = 14;
 /// Message to the PCU program of a guest.
 pub fn message(message: &Message) -> Vec<u8> {
     let what = match message.link {
-        Link::Station => STATION,
-        Link::Gb => GB,
+        PcuInterface::Station => STATION,
+        PcuInterface::Gb => GB,
     };
     let mut word = Vec::with_capacity(8 + message.octets.len());
     word.extend(what.to_ne_bytes());
@@ -44,8 +44,8 @@ pub fn said(word: &[u8]) -> Option<Message> {
     let (what, rest) = word.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
     let link = match u32::from_ne_bytes(*what) {
-        STATION => Link::Station,
-        GB => Link::Gb,
+        STATION => PcuInterface::Station,
+        GB => PcuInterface::Gb,
         _ => return None,
     };
     let octets = rest.get(..u32::from_ne_bytes(*length) as usize)?.to_vec();
@@ -81,13 +81,13 @@ pub fn called(number: u32, at: Option<u64>) -> Vec<u8> {
 }
 
 /// Serialises an order.
-pub fn order(order: Order) -> Vec<u8> {
+pub fn order(order: SocketOrder) -> Vec<u8> {
     let (what, line, bytes) = match order {
-        Order::Open(line) => (OPEN, line, 0),
-        Order::Write(line, bytes) => (WRITE, line, bytes),
-        Order::Close(line) => (CLOSE, line, 0),
-        Order::Abort(line) => (ABORT, line, 0),
-        Order::Read(line, bytes) => (READ, line, bytes),
+        SocketOrder::Open(line) => (OPEN, line, 0),
+        SocketOrder::Write(line, bytes) => (WRITE, line, bytes),
+        SocketOrder::Close(line) => (CLOSE, line, 0),
+        SocketOrder::Abort(line) => (ABORT, line, 0),
+        SocketOrder::Read(line, bytes) => (READ, line, bytes),
     };
     word(what, line as u32, bytes)
 }
@@ -102,14 +102,14 @@ fn word(what: u32, line: u32, bytes: u64) -> Vec<u8> {
 }
 
 /// Parses a connection state; None if the message is of another kind.
-pub fn standing(word: &[u8]) -> Option<Standing> {
+pub fn socket_state(word: &[u8]) -> Option<SocketState> {
     let (what, rest) = word.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;
     let (received, rest) = rest.split_first_chunk()?;
     let (acknowledged, _) = rest.split_first_chunk()?;
     let what = u32::from_ne_bytes(*what);
-    (what == STANDS || what == BROKEN).then(|| Standing {
-        line: u32::from_ne_bytes(*line) as usize,
+    (what == STANDS || what == BROKEN).then(|| SocketState {
+        conn: u32::from_ne_bytes(*line) as usize,
         received: u64::from_ne_bytes(*received),
         acknowledged: u64::from_ne_bytes(*acknowledged),
         broken: what == BROKEN,
@@ -123,35 +123,35 @@ mod tests {
 
     #[test]
     fn orders_are_words_and_words_standings() {
-        let word = order(Order::Write(3, 1 << 40));
-        assert_eq!((word.len(), standing(&word)), (SIZE, None));
+        let word = order(SocketOrder::Write(3, 1 << 40));
+        assert_eq!((word.len(), socket_state(&word)), (SIZE, None));
         let mut told = [STANDS.to_ne_bytes(), 3u32.to_ne_bytes()].concat();
         told.extend(7u64.to_ne_bytes());
-        assert_eq!(standing(&told), None);
+        assert_eq!(socket_state(&told), None);
         told.extend(9u64.to_ne_bytes());
-        let stands = Standing { line: 3, received: 7, acknowledged: 9, broken: false };
-        assert_eq!(standing(&told), Some(stands));
+        let state = SocketState { conn: 3, received: 7, acknowledged: 9, broken: false };
+        assert_eq!(socket_state(&told), Some(state));
         told[..4].copy_from_slice(&BROKEN.to_ne_bytes());
-        assert_eq!(standing(&told), Some(Standing { broken: true, ..stands }));
+        assert_eq!(socket_state(&told), Some(SocketState { broken: true, ..state }));
     }
 
     #[test]
     fn datagrams_are_words() {
         let said = say(Datagram { ordinal: 5, offset: 9, bytes: 160, message: 0, last: true });
-        assert_eq!((said.len(), heard(&said), standing(&said)), (SIZE, None, None));
+        assert_eq!((said.len(), heard(&said), socket_state(&said)), (SIZE, None, None));
         assert_eq!(said[8..16], 160u64.to_ne_bytes());
         let mut told = said;
         told[..4].copy_from_slice(&HEARD.to_ne_bytes());
-        assert_eq!((heard(&told), standing(&told)), (Some(5), None));
+        assert_eq!((heard(&told), socket_state(&told)), (Some(5), None));
         assert_eq!(heard(&told[..SIZE - 1]), None);
     }
 
     #[test]
     fn calls_are_words() {
         let mut told = called(7, Some(3));
-        assert_eq!((told.len(), call(&told), standing(&told)), (SIZE, None, None));
+        assert_eq!((told.len(), call(&told), socket_state(&told)), (SIZE, None, None));
         told[..4].copy_from_slice(&CALL.to_ne_bytes());
-        assert_eq!((call(&told), standing(&told), heard(&told)), (Some((7, 3, 0)), None, None));
+        assert_eq!((call(&told), socket_state(&told), heard(&told)), (Some((7, 3, 0)), None, None));
         assert_eq!(call(&told[..SIZE - 1]), None);
         assert_eq!(called(7, None)[8..16], u64::MAX.to_ne_bytes());
     }
@@ -160,7 +160,7 @@ mod tests {
         #[test]
         fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             prop_assert!(heard(&bytes).is_none() || bytes.len() >= SIZE);
-            prop_assert!(standing(&bytes).is_none() || bytes.len() >= SIZE);
+            prop_assert!(socket_state(&bytes).is_none() || bytes.len() >= SIZE);
             prop_assert!(call(&bytes).is_none() || bytes.len() >= SIZE);
         }
     }

@@ -1,5 +1,5 @@
 //! The claim: the model of Linux sends what Linux sends, segment by segment, on the paths where nothing is known to part
-//! them, and takes the same time within a fiftieth. Needs a kernel in virtual time; without one the test says so and is skipped.
+//! them, and takes the same time within a fiftieth. Needs a kernel in virtual time; without one the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

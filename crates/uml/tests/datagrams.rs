@@ -1,5 +1,5 @@
 //! The claim: messages go in datagrams over the sockets of real kernels as over the model's, at the same pace, with the same
-//! sizes, and meet the same losses. Needs a kernel built for that; without one each test says so and is skipped.
+//! sizes, and meet the same losses. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -7,15 +7,15 @@ mod common;
 use base::wire::{self, UDP};
 use common::{kernels, model, play, talk};
 use scenario::metric::Metric;
-use uml::Outcome;
+use uml::KernelOutcome;
 
 const UDP_OF_KERNELS: &str = "{ linux = { protocol = \"udp\" } }";
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-fn counted(outcome: &Outcome) -> (u64, u64) {
+fn counted(outcome: &KernelOutcome) -> (u64, u64) {
     let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
     assert!(facts.faults.is_empty(), "{:?}", facts.faults);
     let of = |end: &std::collections::BTreeMap<String, u64>, name: &str| end.get(name).copied().unwrap_or(0);

@@ -1,5 +1,5 @@
 //! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and the rate of CCID 3 here lies beside the
-//! kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test says so and is skipped.
+//! kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -7,7 +7,7 @@ mod common;
 use common::{kernels, model, play, talk};
 use scenario::Model;
 use scenario::metric::Metric;
-use uml::{Kernels, Outcome, kernel};
+use uml::{KernelOutcome, Kernels, kernel};
 
 /// The kernel that speaks DCCP, if there is one.
 fn speakers() -> Option<Kernels> {
@@ -32,7 +32,7 @@ fn speakers() -> Option<Kernels> {
     found
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 

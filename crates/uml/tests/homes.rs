@@ -7,7 +7,7 @@ mod common;
 
 use base::wire::IpHead;
 use common::{kernels, model, play};
-use uml::Outcome;
+use uml::KernelOutcome;
 
 /// The primary path breaks at 8 s.
 const SCENARIO: &str = r#"
@@ -48,7 +48,7 @@ const BREAK: f64 = 8.0;
 /// A chunk that left the sender: time, whether by the second path, kind.
 type Sent = (f64, bool, u8);
 
-fn sent(outcome: &Outcome) -> Vec<Sent> {
+fn sent(outcome: &KernelOutcome) -> Vec<Sent> {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let mut reader = capture::Reader::open(&file[..]).expect("a capture");

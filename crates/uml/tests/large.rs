@@ -1,5 +1,5 @@
 //! The claim: packets of kernels in virtual time are as large as their `mtu` says, up to the largest that IP has, whatever
-//! sends and takes them. Needs a kernel built for that; without one each test says so and is skipped.
+//! sends and takes them. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -7,14 +7,14 @@ mod common;
 use base::wire::{self, flag};
 use common::{has, kernels, kernels_for_programs, model, play};
 use scenario::metric::Metric;
-use uml::{Kernels, Outcome};
+use uml::{KernelOutcome, Kernels};
 
 /// Bits a second, s one way, bytes.
 const RATE: f64 = 10e6;
 const DELAY: f64 = 0.005;
 const ALL: f64 = 2e6;
 
-fn run(kernels: &Kernels, transport: &str, app: &str) -> Outcome {
+fn run(kernels: &Kernels, transport: &str, app: &str) -> KernelOutcome {
     let text = format!(
         r#"
         williwaw = 1
@@ -39,12 +39,12 @@ fn run(kernels: &Kernels, transport: &str, app: &str) -> Outcome {
     outcome
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
 /// The sizes of all packets, the segment sizes that SYNs offer, and whether any is a fragment.
-fn sizes(outcome: &Outcome) -> (Vec<usize>, Vec<u16>, bool) {
+fn sizes(outcome: &KernelOutcome) -> (Vec<usize>, Vec<u16>, bool) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let mut reader = capture::Reader::open(&file[..]).expect("a capture");

@@ -1,22 +1,22 @@
 //! The claim: requests, pages and messages run over the sockets of real kernels as over the model's connections, and are
-//! measured in the same table. Needs a kernel built for that; without one each test says so and is skipped.
+//! measured in the same table. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use common::{kernels, model, play, talk};
 use scenario::metric::Metric;
-use uml::Outcome;
+use uml::KernelOutcome;
 
 fn scenario(hop: &str, app: &str) -> String {
     talk(hop, "{ linux = { cc = \"reno\" } }", app)
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-fn counted(outcome: &Outcome, name: &str) -> u64 {
+fn counted(outcome: &KernelOutcome, name: &str) -> u64 {
     let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
     assert!(facts.faults.is_empty(), "{:?}", facts.faults);
     facts.from.get(name).copied().unwrap_or(0) + facts.to.get(name).copied().unwrap_or(0)

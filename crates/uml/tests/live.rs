@@ -1,5 +1,5 @@
 //! The claim: two real kernels, in virtual time, do what they do in real time, and do it the same way every time. Needs a
-//! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test says so and is skipped.
+//! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -8,13 +8,13 @@ use common::{SPIKE, kernels, model, play};
 use netns::facts::FlowFacts;
 use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
-use uml::{Options, Outcome};
+use uml::{KernelOutcome, Options};
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-fn facts(outcome: &Outcome) -> &FlowFacts {
+fn facts(outcome: &KernelOutcome) -> &FlowFacts {
     let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
     assert!(facts.faults.is_empty(), "{:?}", facts.faults);
     facts

@@ -1,5 +1,5 @@
 //! The claim: a model at one end of a flow and a real kernel at the other speak with each other in bytes, agree on what both
-//! offer, and each does what it does with its own kind. Needs a kernel built for that; without one each test says
+//! offer, and each does what it does with its own kind. Needs a kernel built for that; without one each test reports
 //! so and is skipped.
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use base::wire::checksum::Sum;
 use base::wire::{self, IpHead, TCP, TcpHead, flag};
 use common::{SPIKE, kernels, model, play};
 use scenario::metric::Metric;
-use uml::Outcome;
+use uml::KernelOutcome;
 
 const PATH: &str = "flow.download.transport";
 /// The model as it is held against this kernel elsewhere, a kernel, and how each is put at an end.
@@ -20,12 +20,12 @@ const QUIET: [&str; 2] = ["hop.radio.queue.drop-tail.limit=100 packets", "hop.ra
 /// The time of a packet of 1500 B on a link of 30 kbit/s.
 const PACKET: f64 = 1500.0 * 8.0 / 30e3;
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
 /// A flow between these ends.
-fn run(kernels: &uml::Kernels, from: &str, to: &str, set: &[&str]) -> Outcome {
+fn run(kernels: &uml::Kernels, from: &str, to: &str, set: &[&str]) -> KernelOutcome {
     let ends = format!("{PATH}={{ from = {from}, to = {to} }}");
     let set: Vec<&str> = std::iter::once(ends.as_str()).chain(set.iter().copied()).collect();
     let outcome = play(kernels, &model(SPIKE, &set), 0);
@@ -44,7 +44,7 @@ struct Seen {
 }
 
 /// All packets of a capture, each with checksums that are right.
-fn packets(outcome: &Outcome) -> Vec<Seen> {
+fn packets(outcome: &KernelOutcome) -> Vec<Seen> {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let mut reader = capture::Reader::open(&file[..]).expect("a capture");
@@ -65,7 +65,7 @@ fn packets(outcome: &Outcome) -> Vec<Seen> {
 }
 
 /// Data as they leave the opening end: where in the stream, how many, when.
-fn data(outcome: &Outcome, tap: u32) -> Vec<(u32, u32, f64)> {
+fn data(outcome: &KernelOutcome, tap: u32) -> Vec<(u32, u32, f64)> {
     let all = packets(outcome);
     let from_here = |seen: &&Seen| seen.tap == tap && seen.tcp.destination == 9;
     let syn = all.iter().filter(from_here).find(|seen| seen.tcp.has(flag::SYN)).expect("a SYN");

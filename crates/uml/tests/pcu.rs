@@ -1,5 +1,5 @@
 //! The claim: a TCP download passes Debian's osmo-pcu inside a kernel in virtual time, and does the same every time.
-//! Needs a kernel for virtual time and the package osmo-pcu; without one each test says so and is skipped.
+//! Needs a kernel for virtual time and the package osmo-pcu; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test that says what it costs")]
 
@@ -9,7 +9,7 @@ use common::{has, kernels_for_programs, model};
 use radio::pcu::{Counts, Station};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use uml::{Kernels, Options, Outcome};
+use uml::{KernelOutcome, Kernels, Options};
 
 /// The SYN finds an idle mobile: the downlink TBF is assigned on PCH. Acknowledgements are asked for in its reports.
 const DOWNLOAD: &str = r#"
@@ -28,20 +28,20 @@ const DOWNLOAD: &str = r#"
     limit = "10 min"
 "#;
 
-fn play(kernels: &Kernels, text: &str, set: &[&str], repetition: u64) -> Outcome {
+fn play(kernels: &Kernels, text: &str, set: &[&str], repetition: u64) -> KernelOutcome {
     let options = Options { trace: true, ..Options::default() };
     let model = model(text, set);
     uml::once(&model, repetition, kernels, &options, &AtomicBool::new(false))
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn counts(outcome: &Outcome) -> Counts {
+fn counts(outcome: &KernelOutcome) -> Counts {
     let station = outcome.ran.world.bearers.first().map(|(id, _)| *id).expect("a bearer");
     outcome.ran.world.network.element::<Station>(station).expect("its PCU is real").counts()
 }
 
 /// Everything that was recorded, as text.
-fn record(outcome: &Outcome) -> String {
+fn record(outcome: &KernelOutcome) -> String {
     let records = outcome.ran.world.network.records();
     format!("{:?} {:?} {records:?}", counts(outcome), outcome.ran.complete)
 }

@@ -1,12 +1,12 @@
 //! The claim: programs that know nothing of it run in virtual time, at machines behind the links of a scenario, and do the
-//! same every time. Needs a kernel built for that; without one each test says so and is skipped.
+//! same every time. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use base::Time;
 use common::{has, kernels_for_programs, model, play};
-use uml::{Command, Kernels, Outcome};
+use uml::{Command, KernelOutcome, Kernels};
 
 const LINK: &str = r#"
     williwaw = 1
@@ -24,12 +24,12 @@ fn command(name: &str, at: &str, run: &str, more: &str) -> String {
     format!("[[command]]\nname = \"{name}\"\nat = \"{at}\"\nrun = '''\n{run}\n'''\n{more}\n")
 }
 
-fn played(kernels: &Kernels, commands: &str, set: &[&str]) -> Outcome {
+fn played(kernels: &Kernels, commands: &str, set: &[&str]) -> KernelOutcome {
     play(kernels, &model(&format!("{LINK}{commands}"), set), 0)
 }
 
 /// The only command that was waited for.
-fn worker(outcome: &Outcome) -> &Command {
+fn worker(outcome: &KernelOutcome) -> &Command {
     outcome.commands.iter().find(|command| !command.facts.serves).expect("a command")
 }
 

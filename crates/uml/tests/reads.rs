@@ -1,6 +1,6 @@
 //! The claim: a kernel's connection is read as slowly as the scenario says: what waits fills the kernel's buffer, its window
 //! closes, the sender waits and goes on when it opens, whoever sends, and as the same kernel does in real time. Needs a
-//! kernel built for that; without one each test says so and is skipped.
+//! kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +13,7 @@ use scenario::metric::Metric;
 use scenario::model::App;
 use std::sync::atomic::AtomicBool;
 use testkit::Download;
-use uml::{Options, Outcome};
+use uml::{KernelOutcome, Options};
 
 /// A buffer that does not grow, bytes: no more than that waits unread.
 const BUFFER: f64 = 32_768.0;
@@ -34,11 +34,11 @@ fn download(transport: &str, how: &str) -> Model {
     model(&text, &[])
 }
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-fn run(kernels: &uml::Kernels, transport: &str, how: &str) -> Outcome {
+fn run(kernels: &uml::Kernels, transport: &str, how: &str) -> KernelOutcome {
     let outcome = play(kernels, &download(transport, how), 0);
     let faults: Vec<_> = outcome.facts.iter().flatten().flat_map(|facts| &facts.faults).collect();
     assert!(faults.is_empty(), "{faults:?}");
@@ -48,7 +48,7 @@ fn run(kernels: &uml::Kernels, transport: &str, how: &str) -> Outcome {
 }
 
 /// The windows that the reading end offers, as they leave it: when, and how many bytes.
-fn windows(outcome: &Outcome, door: u32) -> Vec<(f64, u32)> {
+fn windows(outcome: &KernelOutcome, door: u32) -> Vec<(f64, u32)> {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let mut reader = capture::Reader::open(&file[..]).expect("a capture");

@@ -1,5 +1,5 @@
 //! The claim: kernels in virtual time speak version 6 of IP as they speak version 4, with 20 B more of header, to each other and to
-//! models. Needs a kernel built for that; without one each test says so and is skipped.
+//! models. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -8,16 +8,16 @@ use base::wire::checksum::Sum;
 use base::wire::{IpHead, TCP};
 use common::{SPIKE, kernels, model, play};
 use scenario::metric::Metric;
-use uml::Outcome;
+use uml::KernelOutcome;
 
 const PATH: &str = "flow.download.transport";
 const QUIET: [&str; 2] = ["hop.radio.queue.drop-tail.limit=100 packets", "hop.radio.gate.spike.lasts=0 s"];
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-fn run(kernels: &uml::Kernels, transport: &str, set: &[&str]) -> Outcome {
+fn run(kernels: &uml::Kernels, transport: &str, set: &[&str]) -> KernelOutcome {
     let transport = format!("{PATH}={transport}");
     let set: Vec<&str> = std::iter::once(transport.as_str()).chain(set.iter().copied()).collect();
     let outcome = play(kernels, &model(SPIKE, &set), 0);
@@ -27,7 +27,7 @@ fn run(kernels: &uml::Kernels, transport: &str, set: &[&str]) -> Outcome {
 }
 
 /// Nothing but TCP over version 6, with checksums that are right.
-fn only_the_flow(outcome: &Outcome) {
+fn only_the_flow(outcome: &KernelOutcome) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let mut reader = capture::Reader::open(&file[..]).expect("a capture");

@@ -11,19 +11,19 @@ use common::{Cell, Recorded, Situation, kernels, play, recorded};
 use netns::facts::FlowFacts;
 use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
-use uml::{Kernels, Outcome};
+use uml::{KernelOutcome, Kernels};
 
 /// What a kernel says of its timeouts, whichever segments they met.
 const VERDICTS: [&str; 4] = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes"];
 
-fn facts(outcome: &Outcome) -> &FlowFacts {
+fn facts(outcome: &KernelOutcome) -> &FlowFacts {
     let facts = outcome.facts[0].as_ref().expect("a kernel's flow");
     assert!(facts.faults.is_empty(), "{:?}", facts.faults);
     facts
 }
 
 /// Every recorded cell in virtual time.
-fn every(recorded: &Recorded, kernels: &Kernels, mut each: impl FnMut(&Situation, &Cell, &Outcome)) {
+fn every(recorded: &Recorded, kernels: &Kernels, mut each: impl FnMut(&Situation, &Cell, &KernelOutcome)) {
     for situation in &recorded.situation {
         for cell in &situation.cell {
             each(situation, cell, &play(kernels, &recorded.model(situation, cell), 0));
@@ -103,7 +103,7 @@ fn the_kernel_of_this_machine_says_the_same() {
 }
 
 /// What the analyser makes of the sender's capture, and of both.
-fn judged(outcome: &Outcome) -> (Flow, Flow) {
+fn judged(outcome: &KernelOutcome) -> (Flow, Flow) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let side = |door: u32| {

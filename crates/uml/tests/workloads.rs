@@ -1,12 +1,12 @@
 //! The claim: every workload that the grammar lets a kernel's connections carry runs between two kernels and with a model at either
-//! end, and is measured as between models. Needs a kernel built for that; without one each test says so and is skipped.
+//! end, and is measured as between models. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use common::{kernels, model, play, talk};
 use scenario::metric::Metric;
-use uml::Outcome;
+use uml::KernelOutcome;
 
 const MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\" } }";
 const KERNEL: &str = "{ linux = { cc = \"cubic\" } }";
@@ -46,7 +46,7 @@ const COUNTS: [Metric; 6] = [
     Metric::MessagesLate,
 ];
 
-fn get(outcome: &Outcome, metric: Metric) -> f64 {
+fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 

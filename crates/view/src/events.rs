@@ -1,7 +1,7 @@
 //! Event log of an emulation as layer tracks.
 //!
 //! The events that `emulate --events` writes, one JSON object a line, as rows of layers: a row for each place of the
-//! path, with what was lost there, the states it was in, the frames it repeated, and the times in which it stood
+//! path, with its losses, its states, the frames it repeated, and the times in which it stood
 //! still with packets inside.
 
 use crate::layers::Wrong;
@@ -28,7 +28,7 @@ struct Place {
 }
 
 impl Place {
-    /// Something moved, or may have; what was inside before stood still since the last time.
+    /// The count may have changed; between two calls it was constant.
     fn moved(&mut self, t: f64) {
         if !self.inside.is_empty() {
             self.gaps.push((self.progress, t));
@@ -101,7 +101,7 @@ impl Place {
 /// Reads a log; `shift` (s) is added to every time. Events of the transport are left out.
 ///
 /// # Errors
-/// [`Wrong`] for the first line that makes no sense. A last line without its end is left out: who wrote it was killed.
+/// [`Wrong`] for the first line that makes no sense. An incomplete last line is ignored: its writer was killed.
 pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
     let mut places: Vec<(String, Place)> = Vec::new();
     let mut last = 0.0;

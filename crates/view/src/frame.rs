@@ -19,7 +19,7 @@ pub struct Frame {
     pub until: Option<f64>,
 }
 
-/// The stretch of time shown: what was asked for, else the connection's.
+/// The time range shown: the requested one, else the connection's.
 pub fn window(view: &View<'_>, frame: &Frame) -> (f64, f64) {
     let (first, last) = (view.at(view.flow.first), view.at(view.flow.last));
     // A connection that begins with the capture begins at 0.

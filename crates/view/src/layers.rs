@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// TA-06: radio blocks over their numbers, and what has none in its row.
+    /// TA-06: radio blocks over their numbers, and blocks without one in a row of their own.
     #[test]
     fn what_is_counted_is_a_panel() {
         let text = "time_s,event,until_s,detail,layer,number\n0.1,TBF set-up,0.2,,rlc,\n0.2,block,,,rlc,0\n\

@@ -155,7 +155,7 @@ pub fn outstanding(view: &View<'_>) -> Panel {
             (None, None) => break,
         };
         let Some(t) = t else { break };
-        // Before the first acknowledgement only what was sent counts: a capture may begin in the middle.
+        // Before the first ACK only bytes sent count: a capture may begin in the middle.
         let low = if acked == 0 { way.transmissions.first().map_or(0, |s| s.seq) } else { acked };
         let now = highest.saturating_sub(low) as f64;
         if points.last().is_none_or(|p| p[1] != now) {
@@ -193,7 +193,7 @@ pub fn window(view: &View<'_>) -> Panel {
     panel
 }
 
-/// Bits a second in stretches of a hundredth of what is shown: sent, resent included, and acknowledged.
+/// Bits a second in intervals of a hundredth of the picture: sent, resent included, and acknowledged.
 pub fn throughput(view: &View<'_>, from: f64, until: f64) -> Panel {
     let way = view.data();
     let width = (until - from) / 100.0;

@@ -1,7 +1,7 @@
 //! Generates the pages that can be generated, and checks that they are true.
 //!
 //! `cargo run -p xtask -- generate` writes them, `cargo run -p xtask -- check` fails if one is stale
-//! or a rule of the house is broken. `cargo run -p xtask -- mutate` asks whether the dialogues would
+//! or a rule of the house is broken. `cargo run -p xtask -- mutate` tests whether the dialogues would
 //! notice a fault. Everything is read from the sources, nothing is remembered.
 
 mod book;
@@ -126,7 +126,7 @@ fn generate(root: &Path) -> Result<bool, String> {
     Ok(report(&findings))
 }
 
-/// The types of the Python package, which a program of its own writes from the schema. Without Python this says so.
+/// The types of the Python package, which a program of its own writes from the schema. Without Python it reports this.
 fn python_tables(root: &Path, args: &[&str], findings: &mut Findings) {
     let path = root.join("python/tables.py");
     match std::process::Command::new("python3").arg(path).args(args).status() {

@@ -45,7 +45,7 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// What is copied: who is tested, who tests, what both need.
+/// Copied crates: those under test, their tests, and their dependencies.
 const CRATES: &[&str] = &["base", "transport", "path", "host", "sctp", "script"];
 /// So many dialogues must catch a fault.
 const LEAST: usize = 2;
@@ -55,7 +55,7 @@ const LEAST: usize = 2;
 pub(crate) struct Mutant {
     name: String,
     fault: String,
-    /// A file, or a folder below which one file holds what is to be found.
+    /// A file, or a folder below which one file holds the text searched for.
     place: String,
     find: String,
     with: String,
@@ -146,7 +146,7 @@ impl Suite {
     }
 }
 
-/// How long a run takes is what this tells; nothing hangs on it.
+/// Reports the duration of a run; no result depends on it.
 #[allow(clippy::disallowed_methods, reason = "the time that a tool takes, for its user")]
 fn clock() -> Instant {
     Instant::now()

@@ -6,7 +6,7 @@
 use crate::NOTE;
 use base::Span;
 use std::fmt::Write;
-use transport::tcp::{Config, Kind, OptionSpec};
+use transport::tcp::{Config, OptionKind, OptionSpec};
 
 /// The page.
 pub(crate) fn page() -> String {
@@ -39,18 +39,18 @@ pub(crate) fn page() -> String {
     out
 }
 
-fn takes(kind: Kind) -> String {
+fn takes(kind: OptionKind) -> String {
     match kind {
-        Kind::Bool => "true or false".into(),
-        Kind::Count => "whole number".into(),
-        Kind::Span => "time".into(),
-        Kind::Bytes => "data".into(),
-        Kind::Window => "window".into(),
-        Kind::Word(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+        OptionKind::Bool => "true or false".into(),
+        OptionKind::Count => "whole number".into(),
+        OptionKind::Span => "time".into(),
+        OptionKind::Bytes => "data".into(),
+        OptionKind::Window => "window".into(),
+        OptionKind::Word(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
     }
 }
 
-/// The text that says what `config` has already.
+/// The text of a value that `config` already has.
 fn value(config: &Config, spec: &OptionSpec) -> Option<String> {
     written(spec.key).chain(candidates(spec.kind)).find(|text| {
         let mut changed = *config;
@@ -69,18 +69,18 @@ fn written(key: &str) -> impl Iterator<Item = String> {
 }
 
 /// Texts that an option of this kind may have, likely ones first.
-fn candidates(kind: Kind) -> Box<dyn Iterator<Item = String>> {
+fn candidates(kind: OptionKind) -> Box<dyn Iterator<Item = String>> {
     let words = |all: &'static [&'static str]| all.iter().map(|w| (*w).to_owned());
     match kind {
-        Kind::Bool => Box::new(words(&["true", "false"])),
-        Kind::Word(all) => Box::new(words(all)),
-        Kind::Count => Box::new((0..=1000u32).map(|n| n.to_string())),
-        Kind::Span => {
+        OptionKind::Bool => Box::new(words(&["true", "false"])),
+        OptionKind::Word(all) => Box::new(words(all)),
+        OptionKind::Count => Box::new((0..=1000u32).map(|n| n.to_string())),
+        OptionKind::Span => {
             let hours = (1..=24u64).map(|h| Span::from_secs(3600 * h));
             Box::new((0..=120_000u64).map(Span::from_millis).chain(hours).map(|span| span.to_string()))
         }
-        Kind::Bytes => Box::new((0..=65_535u32).map(|n| format!("{n} B"))),
-        Kind::Window => {
+        OptionKind::Bytes => Box::new((0..=65_535u32).map(|n| format!("{n} B"))),
+        OptionKind::Window => {
             let segments = (1..=200).map(|n| format!("{n} segments"));
             let bytes = (1..=65_535u32).map(|n| format!("{n} B"));
             Box::new(words(&["rfc3390", "rfc6928", "peer", "unlimited"]).chain(segments).chain(bytes))

@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(key(""), "");
     }
 
-    /// Beside the code stand those that show it; what is not done stands below with its reason.
+    /// Tests stand beside the code that they cover; omissions stand below with their reason.
     #[test]
     fn a_page_shows_code_test_and_reason() {
         let source =

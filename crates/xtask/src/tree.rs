@@ -69,7 +69,7 @@ impl Tree {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The Rust sources of the crates, this one left out: it speaks of ids and citations without
+    /// The Rust sources of the crates, this one left out: it mentions ids and citations without
     /// meaning them.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().filter(|(path, _)| {

@@ -14,10 +14,10 @@ use emulate::accuracy::lateness::Histogram;
 use emulate::remote::results::{EndResult, List, Lists};
 use emulate::remote::spec::EndWork;
 use scenario::model::App;
-use transport::app::ask::Asker;
-use transport::app::lines::Letters;
-use transport::app::tell::{Pace, Telling, Useful};
-use transport::app::{band, notes};
+use transport::app::connections::MessageLog;
+use transport::app::message_stream::{MessagePlan, MessageSchedule, UsefulLife};
+use transport::app::request::RequestClient;
+use transport::app::{arrival_log, in_band};
 
 /// The first byte says what the rest is.
 pub(crate) fn agent(bytes: &[u8]) {
@@ -83,8 +83,12 @@ pub(crate) fn agent(bytes: &[u8]) {
         5 => {
             let Some((known, rest)) = rest.split_first() else { return };
             let some = |bit: u8, value: u64| (known & bit != 0).then_some(value);
-            let known = band::Known { request: some(1, 9), reply: some(2, 0), wait_ns: some(4, u64::MAX) };
-            let (mut apart, mut whole) = (band::Reader::new(known), band::Reader::new(known));
+            let known = in_band::FixedParameters {
+                request: some(1, 9),
+                reply: some(2, 0),
+                wait_ns: some(4, u64::MAX),
+            };
+            let (mut apart, mut whole) = (in_band::Reader::new(known), in_band::Reader::new(known));
             let (mut all, mut ends, mut together) = (Vec::new(), Vec::new(), Vec::new());
             let mut rest = rest;
             let mut result = Ok(());
@@ -110,17 +114,23 @@ fn told(mut end: EndResult) {
     let times = |ns: &u64| Time::from_nanos(*ns);
     let made: Vec<Time> = whole.said.iter().map(times).collect();
     let came: Vec<_> = whole.came.iter().map(|(at, value)| (times(at), *value)).collect();
-    let plan = Telling {
+    let plan = MessagePlan {
         size: Dist::Uniform(1.0, 5000.0),
         every: Dist::Constant(1e6),
         bursts: None,
         count: None,
         lasts: None,
-        useful: Useful::UntilNext,
+        useful: UsefulLife::UntilNext,
     };
-    let pace = || Pace::new(&plan, "voice", Seed { seed: 1, repetition: 0 });
-    let (over, cut) = (notes::said(pace(), None, &made), notes::said(pace(), Some(1472), &made));
-    for seen in [notes::listened(&over, &came, plan.useful), notes::heard(&cut, &came, plan.useful).0] {
+    let pace = || MessageSchedule::new(&plan, "voice", Seed { seed: 1, repetition: 0 });
+    let (over, cut) = (
+        arrival_log::sent_messages(pace(), None, &made),
+        arrival_log::sent_messages(pace(), Some(1472), &made),
+    );
+    for seen in [
+        arrival_log::replay_stream(&over, &came, plan.useful),
+        arrival_log::replay_datagrams(&cut, &came, plan.useful).0,
+    ] {
         assert!(seen.delays.len() <= made.len() && seen.late as usize <= seen.delays.len());
     }
 }
@@ -151,9 +161,11 @@ fn heard(message: &Message, bytes: &[u8]) {
 /// A plan that was understood can be drawn from.
 fn work(EndWork { app, draws, .. }: &EndWork) {
     match app {
-        App::Ask(plan) => drop(Asker::new((**plan).clone(), Letters::default(), &draws.name, draws.seed())),
+        App::Ask(plan) => {
+            drop(RequestClient::new((**plan).clone(), MessageLog::default(), &draws.name, draws.seed()))
+        }
         App::Tell(plan) => {
-            let mut pace = Pace::new(plan, &draws.name, draws.seed());
+            let mut pace = MessageSchedule::new(plan, &draws.name, draws.seed());
             let _ = (pace.message(), pace.message());
         }
         App::Bulk { .. } => {}

@@ -1,7 +1,7 @@
 //! PAWS at the receiver's side of a capture: bytes that came with a timestamp older than what the receiver had echoed.
 //!
 //! RFC 7323 section 5.3 has it discard them, and they were answered as if they had not come. Whether it does is not in any
-//! packet, so such bytes are neither called arrived nor lost until an answer tells.
+//! packet, so such bytes count neither as arrived nor as lost until an ACK decides.
 
 use super::Direction;
 use crate::facts::copies::{Copy, Evidence, later};
@@ -9,7 +9,7 @@ use crate::facts::ranges::Ranges;
 use crate::verdict::Need;
 use base::Time;
 
-/// Bytes of old packets, and what is known of TS.Recent.
+/// Bytes of old packets, and knowledge of TS.Recent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PawsSuspects {
     bytes: Ranges,
@@ -54,13 +54,13 @@ impl PawsSuspects {
         }
     }
 
-    /// Bytes come again that had come: what is known of the need, if the first may have been discarded.
+    /// Bytes that had arrived are repeated: whether they were needed, if the first copy may have been discarded.
     pub(super) fn need(&self, seq: u64, end: u64, shown: &ReceiverState<'_>) -> Option<(Need, Evidence)> {
         let from = seq.max(shown.una);
         if from >= end || !self.bytes.overlaps(from, end) || shown.sacked.holds(from, end) {
             return None;
         }
-        // It has answered since, and says that it misses them.
+        // A later ACK reports them missing.
         let answered = self.at <= shown.heard;
         let missed = answered && (seq <= shown.una || shown.blocks);
         Some((if missed { Need::Needed } else { Need::Unknown }, Evidence::Aged))
@@ -68,7 +68,7 @@ impl PawsSuspects {
 }
 
 impl Direction {
-    /// Data pass: what is seen of their need if they had passed before. Next to the receiver it is, unless those were too old.
+    /// Data pass: whether they were needed if they had passed before. Next to the receiver this is visible, unless those were too old.
     pub(super) fn note_age(&mut self, copy: &Copy) -> (Need, Evidence) {
         let shown = ReceiverState {
             una: self.una,

@@ -1,6 +1,6 @@
 //! PAWS discards seen in a receiver-side capture: data that came and were not taken in (RFC 7323 section 5).
 //!
-//! The receiver's state is replayed from what came and from what it answered: next byte expected, ranges held, TS.Recent. Each
+//! The receiver's state is replayed from arrivals and its ACKs: next byte expected, ranges held, TS.Recent. Each
 //! answer carries the first two of these in its acknowledgement and the third as its echo. Whether a receiver has PAWS is not
 //! in any packet: it is taken to have it once an answer is explained with it alone, and none without.
 //! Copies of what it had already are no discards here: they came too late to be of use, not too old.

@@ -23,7 +23,7 @@ pub struct Sighting {
     pub end: u64,
     /// What it acknowledges, as on the wire.
     pub ack: u32,
-    /// Its IP identification; `None` if that tells nothing.
+    /// Its IP identification; `None` if that is no evidence.
     pub id: Option<u16>,
     /// Its timestamp.
     pub stamp: Option<u32>,
@@ -102,7 +102,7 @@ enum Arrival {
     Old(Time),
     /// Not seen there.
     Not,
-    /// It cannot be told from others.
+    /// It cannot be distinguished from others.
     Unsure,
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct CopyFilter {
     /// Packets whose identification another packet used within [`LIFETIME`]: the identification is then not
     /// unique.
     shared: u64,
-    /// Distances of the copies that an identification has told.
+    /// Distances of copies found by IP identification.
     lag: Lag,
     /// Distances of equal data without an identification, and the number of such data.
     alike: Lag,

@@ -19,7 +19,7 @@ pub(crate) struct Ordering {
 }
 
 impl Ordering {
-    /// Whether the clock was set back before this packet: what is held comes first.
+    /// Whether the clock was set back before this packet: held packets are released first.
     pub(crate) fn steps_back(&self, o: &Observation) -> bool {
         self.held.back().is_some_and(|last| last.t.since(o.t) > LATE)
     }

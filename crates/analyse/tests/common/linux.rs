@@ -17,7 +17,7 @@ const UP: &str = "hop.radio.gate.pause.directions=\"up\"";
 const DROP: &str = "hop.radio.gate.pause.mode=\"drop\"";
 const SHORT_QUEUE: &str = "hop.radio.queue.drop-tail.limit=\"20 packets\"";
 
-/// What happens, and what is switched off.
+/// Events, and options switched off.
 pub const TROUBLES: [(&str, &[&str]); 16] = [
     ("nothing", &[]),
     ("spike", &[SPIKE]),

@@ -91,13 +91,13 @@ pub struct Meeting {
     pub both: Tally,
     /// What does not meet, alone and with both.
     pub odd: [Vec<Odd>; 2],
-    /// What the sender's capture alone says.
+    /// Findings of the sender's capture alone.
     pub plain: Flow,
     /// How likely each retransmission was called unneeded from it, whether it was, and whether it was a timeout.
     pub weighed: Vec<(f64, bool, bool)>,
 }
 
-/// What the sender's capture says of a scenario, or the receiver's.
+/// Findings of the sender's or the receiver's capture of a scenario.
 pub fn captured(case: &Case, at_receiver: bool) -> Flow {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -118,7 +118,7 @@ pub struct Elsewhere {
     pub reasoned: u64,
     /// Wrong verdicts.
     pub wrong: u64,
-    /// Timeouts told, and those that were none.
+    /// Reported timeouts, and false ones among them.
     pub timeouts: u64,
     pub invented: u64,
 }
@@ -189,7 +189,7 @@ pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usiz
     out
 }
 
-/// What the sender's capture says, and the numbers of the packets that the receiver sent and of those that came.
+/// Findings of the sender's capture, and the numbers of packets that the receiver sent and of those that arrived.
 pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -237,7 +237,7 @@ pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
     Meeting { alone, both, odd: [odd, odd_both], plain, weighed }
 }
 
-/// The likelihoods that were told, with their truths.
+/// Reported likelihoods, with the truth.
 fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, bool)> {
     let told = &flow.ways[0].retransmissions;
     let of = |t: &truth::Retransmission| {

@@ -1,4 +1,4 @@
-//! A capture written down by hand: what was sent, what came back.
+//! A capture written by hand: data sent, ACKs received.
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
@@ -103,7 +103,7 @@ impl Trace {
         self.says(ms, 1 + n * SEGMENT, &bytes);
     }
 
-    /// The same, and so many more are sent and answered one by one.
+    /// As above, and this number of further packets are sent and acknowledged one by one.
     pub fn answers(&mut self, ms: u32, n: u32, more: u32) {
         self.answer(ms, n, &[]);
         self.sends(ms, n, more);
@@ -149,7 +149,7 @@ impl Trace {
         self.spoken += SEGMENT;
     }
 
-    /// The receiver's host sends so many packets that are not seen.
+    /// The receiver's host sends this number of packets outside the capture.
     pub fn unheard(&mut self, packets: u16) {
         self.count = self.count.wrapping_add(packets);
     }
@@ -159,7 +159,7 @@ impl Trace {
         self.count
     }
 
-    /// What is seen next was sent when it had sent so many.
+    /// The next captured packet follows this number of packets sent.
     pub fn return_to(&mut self, turn: u16) {
         self.count = turn;
     }

@@ -7,7 +7,7 @@ use base::Time;
 use base::wire::TcpHead;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Takes what is needed off the front; zeros when there is no more.
+/// Takes bytes off the front; zeros at the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

@@ -10,7 +10,7 @@ use transport::endpoint::Io;
 impl AtpEnd {
     /// The rate of delivery, once a queue shows that the link and not the window sets it.
     fn delivery_rate(&self) -> Option<f64> {
-        // A transport below paces by itself: what arrives says little of what it would let through.
+        // A transport below paces by itself: arrivals show little of its capacity.
         if matches!(self.control, Control::Carrier { .. }) {
             return None;
         }
@@ -25,7 +25,7 @@ impl AtpEnd {
         // The least round trip: the smoothed one stays inflated by a queue or a pause that is over.
         let least = if self.least_rtt == Span::FOREVER { self.rto.srtt() } else { self.least_rtt };
         let (rtt, size) = (least, self.config.payload);
-        // An estimate that no acknowledgement has confirmed for two timeouts says nothing any more: without this a flow
+        // An estimate that no ACK has confirmed for two timeouts is invalid: without this a flow
         // that gives everything up would never learn better.
         let fresh = self.heard + self.timeout().times(2) >= io.now;
         let rate = self.control.rate(rtt, size).or(self.delivery_rate()).filter(|_| feasibility && fresh);

@@ -18,7 +18,7 @@ pub(crate) struct Load {
     size: u32,
     answers: bool,
     started: bool,
-    /// Only so many packets for each mobile.
+    /// Maximum number of packets per mobile.
     limit: u64,
     pub(crate) sent: Vec<u64>,
     pub(crate) received: Vec<Vec<(Time, u32)>>,

@@ -1,6 +1,6 @@
 //! `williwaw agent`: lends this host to emulations that another one plays.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;
 use crate::console::talk::Talk;
 use crate::input::{agents_file, nesting, shell_link};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if let Some(file) = &args.make_token {
         Token::make(file).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::usage(
@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             _ => Failure::write(file, &error),
         })?;
         talk.note(&format!("made a token in {}; copy the file to all hosts of the run", file.display()));
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     let token = agents_file::token(args.token_file.as_deref().unwrap_or(std::path::Path::new("")))?;
     if let Some(lost) = netns::user::gain_rights()? {
@@ -77,5 +77,5 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.note("only this host can connect; --listen ADDRESS lets others in");
     }
     agent.serve(stop, &|event| talk.note(event));
-    Ok(End::Interrupted)
+    Ok(ExitStatus::Interrupted)
 }

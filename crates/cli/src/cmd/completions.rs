@@ -1,7 +1,7 @@
 //! `williwaw completions`: what a shell needs to complete a command line.
 
 use crate::cmd::cli::Cli;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
@@ -49,7 +49,7 @@ impl Words {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();
     // Hidden verbs are internal.
@@ -62,5 +62,5 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         .subcommands(shown);
     clap_complete::generate(args.shell, &mut shown, "williwaw", &mut text);
     talk.data(&String::from_utf8_lossy(&text))?;
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }

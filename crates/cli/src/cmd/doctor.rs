@@ -1,12 +1,12 @@
 //! `williwaw doctor`: what this machine offers for emulation, each item with its remedy where it is missing.
 
 use crate::console::environment;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Check what emulation needs on this machine, and say how to install what is missing
+/// Check the requirements of emulation on this machine, and print how to install missing parts
 ///
 /// Virtual time (`run`, `compare`, `reproduce`) needs none of this. Exit code 3 if a requirement of `emulate`
 /// or `shell` is missing. Requirements of single features are listed and do not count.
@@ -31,7 +31,7 @@ struct Check {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let checks = [
         system(),
         kernel(),
@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.data(&checks.iter().map(line).collect::<String>())?;
     }
     if good {
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     let missing: Vec<&str> = checks.iter().filter(|c| c.needed && !c.there).map(|c| c.what).collect();
     Err(Failure::machine(

@@ -1,9 +1,9 @@
-//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP and with programs where the scenario says so.
+//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP, and with programs where the scenario has them.
 
 use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure, Why};
+use crate::console::exit::{ExitStatus, Failure, Why};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, lateness};
 use crate::input::agents_file::Listed;
@@ -18,7 +18,7 @@ use crate::player::remote_player::RemotePlayer;
 use crate::player::rep_report::{RepArtefacts, RepReport};
 use crate::player::summary;
 use crate::player::task::{Readiness, Task};
-use agent::control::Control;
+use agent::control::AgentControl;
 use base::{Span, units};
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::live::Live;
@@ -38,7 +38,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// Run a scenario in real time, with real stacks and programs where it asks for them
+/// Run a scenario in real time, with its real stacks and programs
 ///
 /// A flow with `transport = "linux"` uses this machine's kernel TCP at both ends, in network namespaces of its
 /// own. A [[command]] runs a program at a node. Namespaces and programs end with the process. The path is that
@@ -147,7 +147,7 @@ impl Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     for path in args.svg.iter().chain(&args.pcap) {
         crate::output::atomic_write::possible(path)?;
     }
@@ -227,7 +227,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stage: None,
         drawn: played.picture(),
     };
-    let mut end = if args.json || !rows.is_empty() { found.show(talk)? } else { End::Interrupted };
+    let mut end = if args.json || !rows.is_empty() { found.show(talk)? } else { ExitStatus::Interrupted };
     if complete && plan.report {
         found.report(talk)?;
     }
@@ -305,7 +305,7 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
 /// Host that plays repetitions.
 enum RepPlayer {
     /// This host, so exactly, with machines at others.
-    Local { options: Options, control: Option<Arc<Control>>, events: bool },
+    Local { options: Options, control: Option<Arc<AgentControl>>, events: bool },
     /// Another one.
     Remote(RemotePlayer),
 }
@@ -373,7 +373,7 @@ impl Args {
         self.svg.is_some() || self.report
     }
 
-    /// Writes what was wanted of the first repetition.
+    /// Writes the requested outputs of the first repetition.
     fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
@@ -440,7 +440,7 @@ impl PendingReps<'_> {
                                 Ok(one) => played.take(one, self.keep_first),
                                 // Stopped while other hosts were still getting ready. What goes wrong otherwise is
                                 // said, also when it was told to stop.
-                                Err(failure) if failure.end == End::Interrupted => {}
+                                Err(failure) if failure.end == ExitStatus::Interrupted => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
                                     next.store(todo.len(), Relaxed);
@@ -542,7 +542,10 @@ impl From<netns::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         if let Error::Stopped = error {
-            return Failure { end: End::Interrupted, why: Why::Sentence(error.to_string(), String::new()) };
+            return Failure {
+                end: ExitStatus::Interrupted,
+                why: Why::Sentence(error.to_string(), String::new()),
+            };
         }
         if let Error::LinkProcess(why) = error {
             return Failure::usage(why, link_processes::MEND);

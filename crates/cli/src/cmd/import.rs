@@ -1,9 +1,9 @@
 //! `williwaw import`: what other tools call a link, as a scenario.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use base::units::parse_bytes;
-use scenario::import::{Classes, Imported, Kind, Mistake, access_log, import};
+use scenario::import::{Classes, ImportFormat, Imported, Mistake, access_log, import};
 use serde_json::json;
 use std::io::Read as _;
 
@@ -36,9 +36,9 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let (name, text) = read(&args.words)?;
-    let Some(kind) = Kind::of(&text) else {
+    let Some(kind) = ImportFormat::of(&text) else {
         return Err(Failure::usage(
             format!("{name} is neither a command line of tc or mahimahi nor a recording nor an access log"),
             "it begins with `tc`, with `mm-`, with the names of columns such as t_s,rate_bps, or is a log of Squid or in the \
@@ -47,7 +47,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     };
     let classes = Classes { number: usize::from(args.classes), largest: args.largest };
     let imported = match kind {
-        Kind::AccessLog => access_log(&text, classes),
+        ImportFormat::AccessLog => access_log(&text, classes),
         kind => import(kind, &text),
     };
     let imported =
@@ -56,13 +56,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         let Imported { scenario, exactly, roughly, left_out } = imported;
         talk.document(&json!({
             "schema": "williwaw-import/1",
-            "kind": match kind { Kind::Netem => "netem", Kind::Mahimahi => "mahimahi", Kind::Recording => "recording", Kind::AccessLog => "access-log" },
+            "kind": match kind { ImportFormat::Netem => "netem", ImportFormat::Mahimahi => "mahimahi", ImportFormat::Recording => "recording", ImportFormat::AccessLog => "access-log" },
             "scenario": scenario,
             "exactly": exactly,
             "roughly": roughly,
             "left_out": left_out,
         }))?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     talk.data(&imported.scenario)?;
     let count = |n: usize, what: &str| format!("{n} {what}");
@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         count(imported.roughly.len(), "roughly"),
         count(imported.left_out.len(), "left out")
     ));
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// Name of the trigger it, and its text.

@@ -1,13 +1,13 @@
 //! `williwaw keep`: supervisor process of one command, started by williwaw itself.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 
 /// Look after a command of an emulation; started by williwaw itself
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub(crate) struct Args {
-    /// The descriptor by which it is told what to do
+    /// Descriptor of its command channel
     control: i32,
     /// The descriptor of the network
     network: i32,
@@ -15,13 +15,13 @@ pub(crate) struct Args {
 
 /// Does it.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
-    Ok(End::Command(netns::keeper::keep(args.control, args.network) as u8))
+pub(crate) fn run(args: Args, _talk: &Talk) -> Result<ExitStatus, Failure> {
+    Ok(ExitStatus::Command(netns::keeper::keep(args.control, args.network) as u8))
 }
 
 /// Does it not.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(args: Args, _talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, _talk: &Talk) -> Result<ExitStatus, Failure> {
     let _ = (args.control, args.network);
     Err(netns::Error::System.into())
 }

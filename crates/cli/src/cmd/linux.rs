@@ -2,7 +2,7 @@
 
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::player::kernels;
 use serde_json::{Value, json};
@@ -73,14 +73,14 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     match args.what {
         What::Build { source, name, jobs, if_changed } => {
             let cache = kernels::cache()?;
             if if_changed && kernel::is_current(&cache, &name) {
                 talk.note("the kernel is there, and was built with the options of this version");
                 talk.data(&format!("{}\n", kernel::place(&cache, &name).display()))?;
-                return Ok(End::Good);
+                return Ok(ExitStatus::Good);
             }
             build(source, name, jobs, talk)
         }
@@ -89,7 +89,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
 }
 
-fn build(source: Option<PathBuf>, name: String, jobs: Option<u16>, talk: &Talk) -> Result<End, Failure> {
+fn build(
+    source: Option<PathBuf>,
+    name: String,
+    jobs: Option<u16>,
+    talk: &Talk,
+) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let source = match source {
         Some(source) => source,
@@ -103,10 +108,10 @@ fn build(source: Option<PathBuf>, name: String, jobs: Option<u16>, talk: &Talk) 
     let release = kernel::probe(&place)?;
     talk.note(&format!("built Linux {release} in {:.0} s", watch.seconds()));
     talk.data(&format!("{}\n", place.display()))?;
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
-fn list(as_json: bool, talk: &Talk) -> Result<End, Failure> {
+fn list(as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let folders = std::fs::read_dir(cache.join("kernels")).into_iter().flatten().flatten();
     let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -136,11 +141,11 @@ fn list(as_json: bool, talk: &Talk) -> Result<End, Failure> {
         };
         talk.data(&all.iter().map(line).collect::<String>())?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// Requirements, with those present. The first one missing for running a kernel is the failure.
-fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<End, Failure> {
+fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let mut found: Vec<(&str, bool, String)> = Vec::new();
     let missing = kernel::missing();
@@ -182,7 +187,7 @@ fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<End, Failur
     }
     match boots {
         Some(Err(failure)) => Err(failure),
-        Some(Ok(_)) => Ok(End::Good),
+        Some(Ok(_)) => Ok(ExitStatus::Good),
         None => {
             Err(Failure::machine("the programs of the guest cannot be compiled", "install gcc and libc6-dev"))
         }

@@ -1,7 +1,7 @@
 //! `williwaw man`: manual pages of the command line, one for each verb.
 
 use crate::cmd::cli::Cli;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::atomic_write;
 use clap::{Arg, Command, CommandFactory as _};
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let all = Cli::command();
     // Arguments that go with every verb stand on its page too.
     let common: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
@@ -40,7 +40,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             },
         };
         talk.data(&String::from_utf8_lossy(&page))?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     };
     std::fs::create_dir_all(&folder).map_err(|error| Failure::write(&folder, &error))?;
     write(&folder, "williwaw", page(program(&all))?)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         write(&folder, &format!("williwaw-{}", verb.get_name()), page(titled(verb))?)?;
     }
     talk.note(&format!("{} pages in {}", verbs.len() + 1, folder.display()));
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// The program without its hidden verbs.

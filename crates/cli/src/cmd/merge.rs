@@ -7,14 +7,14 @@
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
 use crate::player::captures::Wanted;
-use lab::part::{Part, Shard};
+use lab::part::{Shard, ShardPart};
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
 use results::source::Source;
@@ -60,7 +60,7 @@ struct Folder {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;
@@ -263,7 +263,7 @@ fn each_repetition(
     sweep: &Sweep,
     each: &mut dyn FnMut(&[Row]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (part, cells) = (Part::from(shard.shard), sweep.cells.len() as u64);
+    let (part, cells) = (ShardPart::from(shard.shard), sweep.cells.len() as u64);
     let mut rows: Vec<Row> = Vec::new();
     while found.next(&mut rows)? {
         let own = rows.first().is_some_and(|row| {
@@ -277,6 +277,6 @@ fn each_repetition(
     Ok(())
 }
 
-fn share(sweep: &Sweep, part: Part) -> u64 {
+fn share(sweep: &Sweep, part: ShardPart) -> u64 {
     part.count(sweep.cells.len() as u64 * u64::from(sweep.repetitions))
 }

@@ -28,7 +28,7 @@ pub(crate) mod shell;
 pub(crate) mod trigger;
 pub(crate) mod wire;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use clap::Subcommand;
 
@@ -45,15 +45,15 @@ macro_rules! verbs {
         impl Verb {
             /// What its end means when it failed by itself: a shell passes on the codes of its command, and has one
             /// of its own.
-            pub(crate) fn own_fault(&self) -> fn(End) -> End {
+            pub(crate) fn own_fault(&self) -> fn(ExitStatus) -> ExitStatus {
                 match self {
-                    Verb::Shell(_) => |_| End::Command(shell::OWN_FAULT),
+                    Verb::Shell(_) => |_| ExitStatus::Command(shell::OWN_FAULT),
                     _ => |end| end,
                 }
             }
 
             /// Does it.
-            pub(crate) fn run(self, talk: &Talk) -> Result<End, Failure> {
+            pub(crate) fn run(self, talk: &Talk) -> Result<ExitStatus, Failure> {
                 match self {
                     $(Verb::$Verb(args) => $module::run(args, talk)),*
                 }

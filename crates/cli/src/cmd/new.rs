@@ -1,6 +1,6 @@
 //! `williwaw new`: a commented scenario to start from.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::atomic_write;
 use scenario::starter::STARTER;
@@ -26,10 +26,10 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if args.file.as_os_str() == "-" {
         talk.data(STARTER)?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     let name = args.file.display();
     let mut file = match std::fs::File::create_new(&args.file) {
@@ -54,5 +54,5 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.note(&format!("editors will not complete it: {failure}"));
     }
     talk.note(&format!("wrote {name}; run it with: williwaw run {name}"));
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }

@@ -1,6 +1,6 @@
 //! `williwaw presets`: what can be named in a scenario instead of being spelled out.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::terminal::folded;
 use scenario::preset;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let senders: Vec<&'static str> = Config::profiles().collect();
     let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);
     if let Some(name) = args.name.as_deref().filter(|name| !known(name)) {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         talk.data(&folded(&list(&senders), talk.width))?;
         talk.note("`williwaw presets NAME` shows what it says, and where the numbers come from");
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// A line for each: its name, and the first sentence about it.

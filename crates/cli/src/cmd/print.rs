@@ -1,7 +1,7 @@
 //! `williwaw print`: the headers of a capture, one line per packet in the format of tcpdump, or why each retransmission
 //! was needed.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use capture::losses::{Fate, Retransmission, retransmissions};
 use capture::print::Printer;
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 type Source = Reader<Unpacked<Box<dyn Read>>>;
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let name = args.capture.display().to_string();
     let refused = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read the capture `{name}`: {error}"), "give a pcap or pcapng file")
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     for notice in reader.notices().kept() {
         talk.note(&format!("note: {}", notice.what));
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 fn packets(reader: &mut Source) -> std::io::Result<()> {

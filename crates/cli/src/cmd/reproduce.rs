@@ -1,7 +1,7 @@
 //! `williwaw reproduce`: the papers' experiments, published beside measured.
 
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
 use crate::output::VERSION;
@@ -12,7 +12,7 @@ use lab::reproduce::{
     Laboratory, ReproduceError, Reproduced, Settings, Totals, catalogue, json, list, page, scenario_text,
     weights,
 };
-use lab::sweep::{Control, Player, Progress};
+use lab::sweep::{Progress, RepetitionPlayer, SweepControl};
 use serde_json::json as value;
 use std::path::PathBuf;
 
@@ -105,7 +105,7 @@ enum Ended {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let known = list().map_err(failure)?;
     if args.list {
         return show_list(&known, args.json, talk);
@@ -119,7 +119,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             return Err(Failure::usage("--scenario prints one scenario", "name one experiment"));
         };
         talk.data(scenario_text(id).unwrap_or_default())?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     if let Some(path) = &args.html {
         crate::output::atomic_write::possible(path)?;
@@ -139,8 +139,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let parts = weights(&ids, &settings).map_err(failure)?;
     let outcome = progress::of_parts(talk, |board| {
         let progress = |p: Progress| board.within(p.done, p.total);
-        let player = stage.as_ref().map(|stage| stage as &dyn Player);
-        let control = Control { progress: &progress, stop, jobs, shuffle_ties: None, player };
+        let player = stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer);
+        let control = SweepControl { progress: &progress, stop, jobs, shuffle_ties: None, player };
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
         let each = ids.iter().zip(&parts).enumerate().map(|(i, (id, part))| {
             board.begin(&format!("{id} ({} of {})", i + 1, ids.len()), *part);
@@ -157,7 +157,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         Ok(all) => all,
         Err(Ended::Without(ReproduceError::Stopped)) => {
             talk.note("stopped");
-            return Ok(End::Interrupted);
+            return Ok(ExitStatus::Interrupted);
         }
         Err(Ended::Without(error)) => return Err(failure(error)),
         Err(Ended::Unheard(failure)) => return Err(failure),
@@ -187,7 +187,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
     talk.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
-    Ok(if totals.good() { End::Good } else { End::Failed })
+    Ok(if totals.good() { ExitStatus::Good } else { ExitStatus::Failed })
 }
 
 fn failure(error: ReproduceError) -> Failure {
@@ -230,21 +230,21 @@ fn chosen(asked: &[String], known: &[(String, String)]) -> Result<Vec<String>, F
     Ok(if asked.is_empty() { known.iter().map(|(id, _)| id.clone()).collect() } else { ids })
 }
 
-fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<End, Failure> {
+fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
     if json {
         let all: Vec<_> = known.iter().map(|(id, title)| value!({ "id": id, "title": title })).collect();
         talk.document(&value!({ "schema": "williwaw-experiments/1", "experiments": all }))?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     let wide = known.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
     for (id, title) in known {
         talk.data(&crate::output::terminal::folded(&format!("{id:wide$}  {title}\n"), talk.width))?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// The claims of the experiments or groups asked for; all of them without any.
-fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<End, Failure> {
+fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
     let all = catalogue::claims().map_err(failure)?;
     let wanted = |experiment: &str| {
         let words = asked.iter().map(|word| word.trim_end_matches('/'));
@@ -258,12 +258,12 @@ fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<End, Failure
             .map(|claim| {
                 value!({
                     "id": claim.id, "experiment": claim.stated.experiment, "stated": claim.stated.test,
-                    "test": claim.test.as_ref().map(|test| &test.test), "letter": claim.letter(),
+                    "test": claim.test.as_ref().map(|test| &test.test), "letter": claim.statement(),
                 })
             })
             .collect();
         talk.document(&value!({ "schema": "williwaw-claims/1", "claims": lines }))?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     for claim in &all {
         let here = claim.test.as_ref().map_or_else(String::new, |test| format!("  here:   {}\n", test.test));
@@ -271,17 +271,17 @@ fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<End, Failure
             "{} {} {}\n  stated: {}\n{here}",
             claim.id,
             claim.stated.experiment,
-            claim.letter(),
+            claim.statement(),
             claim.stated.test
         ))?;
     }
     let tested = all.iter().filter(|claim| claim.test.is_some()).count();
-    let equal = all.iter().filter(|claim| claim.letter() == "equal").count();
+    let equal = all.iter().filter(|claim| claim.statement() == "equal").count();
     talk.data(&format!(
         "{} claims, {tested} tested here, {equal} by a test equal to the catalogue's\n",
         all.len()
     ))?;
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// One experiment as text.

@@ -1,6 +1,6 @@
 //! `williwaw schema`: what editors need to complete and check scenario files.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 
 /// Print the JSON Schema of scenario files, for editors
@@ -15,11 +15,11 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if args.reference {
         talk.data(&scenario::schema::reference())?;
     } else {
         talk.document(&scenario::schema::json_schema())?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }

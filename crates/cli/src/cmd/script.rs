@@ -1,6 +1,6 @@
 //! `williwaw script`: scripted-peer dialogues against the model senders and receivers.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use script::{Look, Reading, Script, Verdict, ladder};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ struct Unreadable {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
     let (cases, wrong) = read(&files(&args.files)?);
     let mut said: Vec<Value> = Vec::new();
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         let named: Vec<&str> = wrong.iter().map(|unreadable| unreadable.named.as_str()).collect();
         return Err(Failure::usage(named.join("\n"), "the notation is in docs/scripts.md"));
     }
-    Ok(if fail == 0 { End::Good } else { End::Failed })
+    Ok(if fail == 0 { ExitStatus::Good } else { ExitStatus::Failed })
 }
 
 /// Reads all of them: those that can be read, and why the others cannot.

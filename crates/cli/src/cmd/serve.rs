@@ -1,6 +1,6 @@
 //! `williwaw serve`: starts the control tool, a local web page, and builds it first where that was not done yet.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 const PROGRAM: &str = "williwaw-serve";
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let here = std::env::current_exe()
         .map_err(|error| Failure::machine(format!("cannot find this program's folder: {error}"), ""))?;
     let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
@@ -48,7 +48,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     #[cfg(not(unix))]
     {
         let status = command.status().map_err(failed)?;
-        Ok(End::Command(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+        Ok(ExitStatus::Command(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `williwaw shell`: a shell, or one command, behind the link.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::input::nesting;
 use crate::input::shell_link::{self, ShellLink};
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
     talk.warnings(link.scenario.warnings());
     let mut model: Model = link.scenario.first().clone();
@@ -114,7 +114,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     if let Some(why) = outcome.unfaithful(&options) {
         talk.complaint("unfaithful", &why);
     }
-    Ok(End::Command(if code == 0 && server_failed { OWN_FAULT } else { code }))
+    Ok(ExitStatus::Command(if code == 0 && server_failed { OWN_FAULT } else { code }))
 }
 
 fn link(args: &Args) -> Result<ShellLink, Failure> {

@@ -1,6 +1,6 @@
 //! `williwaw trigger`: change a running emulation by a name that its scenario gives.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use emulate::driver::trigger_socket::{self, Answer, Running};
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 /// Lists the triggers of running emulations, or calls one.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let refused =
         |error: std::io::Error| Failure::machine(format!("cannot reach a running emulation: {error}"), "");
     let found = || -> Result<Vec<_>, Failure> {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             all = found()?;
             list(&all, args.json, talk)?;
         }
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     };
     let one = match &all[..] {
         [one] => one,
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     } else {
         talk.note(&format!("{name} at {at:.6} s of {}", one.name));
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 fn list(all: &[Running], json: bool, talk: &Talk) -> Result<(), Failure> {

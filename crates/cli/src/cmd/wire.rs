@@ -1,6 +1,6 @@
 //! `williwaw wire`: the link between two interfaces of this host, or between two serial lines.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;
 use crate::console::lateness::{self, Screen};
 use crate::console::talk::Talk;
@@ -10,7 +10,7 @@ use crate::player::summary;
 use base::{Span, units};
 use emulate::accuracy::calibrate::Calibration;
 use emulate::wire::WireFacts;
-use emulate::{Options, Outcome, Surroundings};
+use emulate::{EmulationOutcome, Options, Surroundings};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ fn span(text: &str) -> Result<Span, String> {
 const EVER: Span = Span::from_secs(100 * 365 * 86_400);
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
     talk.warnings(link.scenario.warnings());
     let mut model = link.scenario.first().clone();
@@ -158,9 +158,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     Ok(match unfaithful {
         Some(why) => {
             talk.complaint("unfaithful", &why);
-            End::Unfaithful
+            ExitStatus::Unfaithful
         }
-        None => End::Good,
+        None => ExitStatus::Good,
     })
 }
 
@@ -253,11 +253,11 @@ fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
     let _ = talk.data(&text);
 }
 
-fn seconds(outcome: &Outcome) -> f64 {
+fn seconds(outcome: &EmulationOutcome) -> f64 {
     outcome.ran.world.network.now().as_secs_f64()
 }
 
-fn closed(outcome: &Outcome, unfaithful: Option<&str>) -> Value {
+fn closed(outcome: &EmulationOutcome, unfaithful: Option<&str>) -> Value {
     let end = |end: &WireFacts| {
         let wrong: serde_json::Map<String, Value> =
             end.wrong.iter().map(|(why, n)| (why.name().to_owned(), json!(n))).collect();
@@ -285,7 +285,7 @@ fn closed(outcome: &Outcome, unfaithful: Option<&str>) -> Value {
     })
 }
 
-fn tell(outcome: &Outcome, talk: &Talk) {
+fn tell(outcome: &EmulationOutcome, talk: &Talk) {
     let dropped = outcome.ran.world.network.counters().dropped;
     let mut text = format!("{:.1} s; {dropped} packets lost on the link", seconds(outcome));
     for end in &outcome.wires {

@@ -17,7 +17,7 @@ pub(crate) struct Everywhere {
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal that can, unless NO_COLOR is set.
+    /// On a terminal with colours, unless NO_COLOR is set.
     Auto,
     /// Into pipes and files too.
     Always,

@@ -1,6 +1,6 @@
 //! Wall clock of the command line; the only place that reads it.
 //!
-//! The only place of the command line that asks.
+//! The only place of the command line that reads the clock.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -5,7 +5,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-/// The width that COLUMNS asks for: how a user or a test fixes it where there is no terminal.
+/// The width in COLUMNS, by which a user or a test sets it without a terminal.
 #[allow(clippy::disallowed_methods, reason = "the command line reads the environment and hands it down")]
 fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| (20..=1000).contains(columns))

@@ -7,7 +7,7 @@ use scenario::{Diagnostics, Style};
 
 /// End of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ExitStatus {
     /// All is well.
     Good,
     /// It ran, but an expectation failed.
@@ -26,18 +26,18 @@ pub(crate) enum End {
     Command(u8),
 }
 
-impl End {
+impl ExitStatus {
     /// The process's exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
-            End::Good => 0,
-            End::Failed => 1,
-            End::Usage => 2,
-            End::Machine => 3,
-            End::Unfaithful => 4,
-            End::Undecided => 5,
-            End::Interrupted => 130,
-            End::Command(code) => code,
+            ExitStatus::Good => 0,
+            ExitStatus::Failed => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::Machine => 3,
+            ExitStatus::Unfaithful => 4,
+            ExitStatus::Undecided => 5,
+            ExitStatus::Interrupted => 130,
+            ExitStatus::Command(code) => code,
         }
     }
 }
@@ -45,7 +45,7 @@ impl End {
 /// Why a verb could not do what it was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) end: End,
+    pub(crate) end: ExitStatus,
     pub(crate) why: Why,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Why {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.why {
-            Why::Sentence(message, mend) if self.end == End::Usage && !mend.is_empty() => {
+            Why::Sentence(message, mend) if self.end == ExitStatus::Usage && !mend.is_empty() => {
                 write!(f, "{message} ({mend})")
             }
             Why::Sentence(message, _) => f.write_str(message),
@@ -74,12 +74,12 @@ impl std::fmt::Display for Failure {
 impl Failure {
     /// The user asked for something that cannot be.
     pub(crate) fn usage(message: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure { end: End::Usage, why: Why::Sentence(message.into(), mend.into()) }
+        Failure { end: ExitStatus::Usage, why: Why::Sentence(message.into(), mend.into()) }
     }
 
     /// The machine refused.
     pub(crate) fn machine(message: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure { end: End::Machine, why: Why::Sentence(message.into(), mend.into()) }
+        Failure { end: ExitStatus::Machine, why: Why::Sentence(message.into(), mend.into()) }
     }
 
     /// A flow or a command with a real kernel, for a verb that has none.
@@ -121,7 +121,7 @@ impl Failure {
 
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
-        Failure { end: End::Usage, why: Why::Scenario(Box::new(diagnostics)) }
+        Failure { end: ExitStatus::Usage, why: Why::Scenario(Box::new(diagnostics)) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The first one ends the repetitions in hand within 200 ms; those that were finished are kept. The second one ends the
 //! process at once.
 
-use super::exit::End;
+use super::exit::ExitStatus;
 use super::talk::Talk;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,10 +17,10 @@ pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
 /// The same, with other words at the first one.
 pub(crate) fn watch_saying(talk: &Talk, words: &'static str) -> &'static AtomicBool {
     let talk = talk.clone();
-    // Without a handler Ctrl-C just kills, and the journal still holds what was done.
+    // Without a handler Ctrl-C just kills, and the journal still holds finished work.
     let _ = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(End::Interrupted.code()));
+            std::process::exit(i32::from(ExitStatus::Interrupted.code()));
         }
         talk.note(words);
     });

@@ -63,7 +63,7 @@ impl ProgressParts<'_> {
     }
 }
 
-/// Runs `work`, which goes through parts with names and takes long: without a terminal, a line now and then says how far
+/// Runs `work`, which goes through parts with names and takes long: without a terminal, a line now and then reports how far
 /// it is.
 pub(crate) fn of_parts<R>(talk: &Talk, work: impl FnOnce(&ProgressParts<'_>) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));

@@ -5,7 +5,7 @@
 
 use super::args::{Color, Everywhere};
 use super::environment;
-use super::exit::{End, Failure, Why};
+use super::exit::{ExitStatus, Failure, Why};
 use anstream::{AutoStream, ColorChoice};
 use scenario::{Diagnostics, Style};
 use std::io::{self, BufRead as _, Write};
@@ -104,7 +104,7 @@ impl Talk {
     }
 
     /// Prints an error and returns its exit code.
-    pub(crate) fn failure(&self, failure: &Failure) -> End {
+    pub(crate) fn failure(&self, failure: &Failure) -> ExitStatus {
         match &failure.why {
             Why::Sentence(message, mend) => {
                 self.complaint("error", message);
@@ -117,7 +117,7 @@ impl Talk {
         failure.end
     }
 
-    /// Prints a text and asks whether to continue; no if the user cannot be asked.
+    /// Prints a text and requests confirmation; no without a terminal.
     pub(crate) fn ask(&self, what: &Diagnostics, question: &str) -> bool {
         self.stderr(&what.render(self.style()));
         if !environment::can_ask() {

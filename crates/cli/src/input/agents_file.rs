@@ -4,7 +4,7 @@
 
 use crate::console::exit::Failure;
 use crate::console::talk::Talk;
-use agent::control::Control;
+use agent::control::AgentControl;
 use agent::list::{self, Host};
 use agent::token::Token;
 use base::Span;
@@ -65,8 +65,8 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
 
 impl Listed {
     /// Connects to all worker hosts. Starts threads, so it comes after all work that needs a single thread.
-    pub(crate) fn connect(&self, talk: &Talk) -> Result<Arc<Control>, Failure> {
-        let control = Control::connect(&self.hosts, self.clock_limit)?;
+    pub(crate) fn connect(&self, talk: &Talk) -> Result<Arc<AgentControl>, Failure> {
+        let control = AgentControl::connect(&self.hosts, self.clock_limit)?;
         for agent in control.agents() {
             talk.note(&clock_of(&agent, "this host"));
         }

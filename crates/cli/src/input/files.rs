@@ -25,7 +25,7 @@ pub(crate) fn read(file: &Path, set: &[String]) -> Result<Input, Failure> {
     read_more(file, set, |_, _, _| String::new())
 }
 
-/// As [`read`], with what `more` gives behind the file's text; it is told the name, the text, and how to load files.
+/// As [`read`], with what `more` gives behind the file's text; it receives the name, the text, and a file loader.
 pub(crate) fn read_more(
     file: &Path,
     set: &[String],

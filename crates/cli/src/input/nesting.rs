@@ -72,7 +72,7 @@ pub(crate) fn common() -> Surroundings {
     }
 }
 
-/// Gives what was written into a folder to the user who called this program with more rights than they have.
+/// Transfers ownership of the files written into a folder to the user who called this program with elevated rights.
 pub(crate) fn give_back(folder: &std::path::Path) {
     let Some((uid, gid)) = environment::caller() else { return };
     let mut todo = vec![folder.to_owned()];

@@ -1,6 +1,6 @@
 //! Atomic write of files by rename.
 //!
-//! Beside its place first, then put there: a full disk or a kill leaves what was there before.
+//! Beside its place first, then put there: a full disk or a kill leaves the previous file.
 
 use crate::console::exit::Failure;
 use std::fs;
@@ -92,7 +92,7 @@ fn fresh(part: &Path) -> io::Result<fs::File> {
     }
 }
 
-/// Whose it was and who might read it. Who may not give files away keeps them.
+/// Restores owner and mode. Without the right to change the owner, the file keeps its present one.
 fn as_before(part: &Path, old: &fs::Metadata) -> io::Result<()> {
     let _ = std::os::unix::fs::chown(part, Some(old.uid()), Some(old.gid()));
     fs::set_permissions(part, old.permissions())

@@ -1,6 +1,6 @@
 //! Kernel TCP state beside a time-sequence picture, from `TCP_INFO`.
 //!
-//! What the doors saw is in the picture; what `TCP_INFO` told is added here: windows, timers, timeouts, and the
+//! The picture has the packets at the ports; samples of `TCP_INFO` are added here: windows, timers, timeouts, and the
 //! verdict that shows in a window that comes back.
 
 use netns::facts::{FlowFacts, TcpInfo};

@@ -6,7 +6,7 @@ use super::local_player::{LocalPlayer, kernel_version};
 use super::summary;
 use super::task::{Readiness, RepOrder, Task};
 use crate::console::exit::Failure;
-use agent::control::Control;
+use agent::control::AgentControl;
 use agent::path_worker::{PathPlayer, PathPreparer};
 use base::Span;
 use emulate::Options;
@@ -29,7 +29,7 @@ impl PathPreparer for AgentPlayer {
     fn begin(
         &self,
         task: &[u8],
-        elsewhere: Option<Arc<Control>>,
+        elsewhere: Option<Arc<AgentControl>>,
     ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String> {
         let said = |failure: Failure| failure.to_string();
         let (task, files) = Task::read(task).ok_or("the task cannot be read")?;
@@ -63,7 +63,7 @@ struct AgentRun {
     task: Task,
     sweep: Sweep,
     options: Options,
-    elsewhere: Option<Arc<Control>>,
+    elsewhere: Option<Arc<AgentControl>>,
 }
 
 impl PathPlayer for AgentRun {

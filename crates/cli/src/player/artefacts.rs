@@ -32,7 +32,7 @@ impl Store {
         Some(self.folder.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Keeps what is not in the table.
+    /// Keeps the artefacts that are not in the table.
     pub(crate) fn write(
         &self,
         told: &RepReport,

@@ -97,7 +97,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// Runs what is asked for again, with everything recorded, and writes it into the folder.
+    /// Runs the requested repetitions again with full recording, and writes the captures into the folder.
     pub(crate) fn write(
         &self,
         sweep: &Sweep,

@@ -9,7 +9,7 @@ use results::parquet::long::{self, Head, Kind, Push};
 use scenario::Model;
 use std::path::Path;
 
-/// Writes what is asked for beside the results.
+/// Writes the requested details beside the results.
 pub(crate) fn write(
     wanted: &Wanted,
     sweep: &Sweep,

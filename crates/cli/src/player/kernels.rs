@@ -7,12 +7,12 @@ use super::numbers;
 use super::summary::{command, command_complaints, facts_document, values};
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::labels;
 use base::{Span, units};
 use lab::measure::FlowMeasures;
-use lab::sweep::{Counters, Played, Player, Refused, Sweep};
+use lab::sweep::{Counters, Played, Refused, RepetitionPlayer, Sweep};
 use netns::facts::FlowFacts;
 use netns::job::CommandFacts;
 use report::Picture;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use uml::{Error, Kernels, Options, Outcome, kernel};
+use uml::{Error, KernelOutcome, Kernels, Options, kernel};
 
 /// Name of the default kernel.
 pub(crate) const DEFAULT: &str = "default";
@@ -218,21 +218,21 @@ impl KernelPlayer {
     }
 
     /// Prints the faults of commands, and returns the verb's end.
-    pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
+    pub(crate) fn judge(&self, end: ExitStatus, talk: &Talk) -> ExitStatus {
         let mut end = end;
         for ((cell, repetition), said) in self.facts() {
             let which = format!("repetition {repetition} of cell {cell}");
             for facts in &said.commands {
                 let (complaints, failed) = command_complaints(facts, &which);
                 complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
-                if failed && end == End::Good {
-                    end = End::Failed;
+                if failed && end == ExitStatus::Good {
+                    end = ExitStatus::Failed;
                 }
             }
             let (complaints, failed) = said.own_faults;
             complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
-            if failed && end == End::Good {
-                end = End::Failed;
+            if failed && end == ExitStatus::Good {
+                end = ExitStatus::Failed;
             }
         }
         end
@@ -253,7 +253,7 @@ impl KernelPlayer {
     }
 
     /// Plays a repetition again, even if its results are stored.
-    fn again(&self, model: &Model, repetition: u64, options: Options) -> Result<Outcome, Failure> {
+    fn again(&self, model: &Model, repetition: u64, options: Options) -> Result<KernelOutcome, Failure> {
         Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
     }
 
@@ -415,7 +415,7 @@ fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-impl Player for KernelPlayer {
+impl RepetitionPlayer for KernelPlayer {
     fn play(
         &self,
         cell: u32,

@@ -4,7 +4,7 @@ use crate::console::exit::Failure;
 use base::rng::Seed;
 use emulate::link_process;
 use lab::once::run_attached;
-use lab::sweep::{self, Played, Player, Refused, Sweep};
+use lab::sweep::{self, Played, Refused, RepetitionPlayer, Sweep};
 use scenario::Model;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ impl LinkProcesses {
     }
 }
 
-impl Player for LinkProcesses {
+impl RepetitionPlayer for LinkProcesses {
     fn play(
         &self,
         _cell: u32,

@@ -78,13 +78,13 @@ impl LocalPlayer<'_> {
                 }
                 _ => written.get(i).map_or_else(Vec::new, |[out, _]| out.clone()),
             });
-        // Also what is empty: it was looked for.
+        // An empty list counts too: the search took place.
         if matches!(around.outputs, Outputs::Memory) {
             for (i, outputs) in written.into_iter().enumerate() {
                 brought.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));
             }
         }
-        let mut told = played.told(self.sweep, self.options);
+        let mut told = played.report(self.sweep, self.options);
         numbers::tell(&mut told, model, &reported);
         Ok((told, brought))
     }

@@ -44,7 +44,7 @@ pub(crate) fn any(model: &Model) -> bool {
 }
 
 /// Numbers reported by a command, or the reason of their absence.
-pub(crate) type Outcome = Result<Numbers, String>;
+pub(crate) type NumbersResult = Result<Numbers, String>;
 
 /// Reads what the commands of a repetition reported: none for a command that reports nothing, and for one that failed
 /// or did not end and wrote none. `output` gives standard output by the number of the command.
@@ -53,7 +53,7 @@ pub(crate) fn gather(
     facts: &[CommandFacts],
     marks: Option<&Marks>,
     mut output: impl FnMut(usize) -> Vec<u8>,
-) -> Vec<Option<Outcome>> {
+) -> Vec<Option<NumbersResult>> {
     let one = |(i, command): (usize, &Command)| {
         let read = match command.metrics.as_ref()? {
             Reports::Output => numbers::of_output(&output(i), Metric::NAMES).map_err(|why| why.to_string()),
@@ -68,7 +68,7 @@ pub(crate) fn gather(
     model.commands.iter().enumerate().map(one).collect()
 }
 
-fn of_file(file: &str, command: &Command, before: Mark) -> Outcome {
+fn of_file(file: &str, command: &Command, before: Mark) -> NumbersResult {
     let now = mark(command);
     if now.is_none() {
         return Err(format!("`{file}` was to hold its numbers, and there is no such file"));
@@ -83,7 +83,7 @@ fn of_file(file: &str, command: &Command, before: Mark) -> Outcome {
 /// Faults of the reported numbers, and whether a command reported none.
 pub(crate) fn complaints(
     model: &Model,
-    outcomes: &[Option<Outcome>],
+    outcomes: &[Option<NumbersResult>],
     which: &str,
 ) -> (Vec<(String, String)>, bool) {
     let (mut complaints, mut failed) = (Vec::new(), false);
@@ -105,7 +105,7 @@ pub(crate) fn complaints(
 }
 
 /// Adds them to the report of a repetition.
-pub(crate) fn tell(told: &mut RepReport, model: &Model, outcomes: &[Option<Outcome>]) {
+pub(crate) fn tell(told: &mut RepReport, model: &Model, outcomes: &[Option<NumbersResult>]) {
     let which = format!("repetition {} of cell {}", told.repetition, told.cell);
     let (complaints, failed) = complaints(model, outcomes, &which);
     told.complaints.extend(complaints);
@@ -121,7 +121,7 @@ pub(crate) fn tell(told: &mut RepReport, model: &Model, outcomes: &[Option<Outco
 pub(crate) fn reported(
     (cell, repetition): (u32, u64),
     model: &Model,
-    outcomes: &[Option<Outcome>],
+    outcomes: &[Option<NumbersResult>],
 ) -> Vec<Reported> {
     let named = model.commands.iter().zip(outcomes);
     named
@@ -173,7 +173,7 @@ pub(crate) fn kept(folder: &Path, sweep: &Sweep, of: &[(u32, u64)]) -> Vec<Repor
     all
 }
 
-/// Adds their columns to what is shown, and keeps them as a table in the folder of a complete run.
+/// Adds their columns to the output, and keeps them as a table in the folder of a complete run.
 pub(crate) fn put_beside(
     header: &mut Header,
     rows: &mut Vec<Row>,

@@ -1,6 +1,6 @@
 //! Controller-side player of repetitions carried by an agent.
 //!
-//! It is told of the scenario once and of each repetition in its turn, and what it brings is taken as if it had been
+//! It receives the scenario once and then each repetition, and its results are treated as if they had been
 //! played here.
 
 use super::rep_report::{RepArtefacts, RepReport};
@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct RemotePlayer(RemotePath);
 
 impl RemotePlayer {
-    /// Has the host that the list names make itself ready for a task; gives what it tells too.
+    /// Prepares the host named in the list for a task; returns its answer too.
     pub(crate) fn begin(listed: &Listed, task: &[u8]) -> Result<(RemotePlayer, Readiness), Failure> {
         let Some(path) = &listed.path else {
             return Err(Failure::usage(

@@ -2,7 +2,7 @@
 //!
 //! Words that go from one host to another, and the bytes of the files that come with them.
 
-use crate::console::exit::End;
+use crate::console::exit::ExitStatus;
 use crate::console::talk::Talk;
 use results::Row;
 use serde::{Deserialize, Serialize};
@@ -56,11 +56,11 @@ impl RepReport {
     }
 
     /// Prints the faults, and returns the verb's end.
-    pub(crate) fn judge(&self, end: End, talk: &Talk) -> End {
+    pub(crate) fn judge(&self, end: ExitStatus, talk: &Talk) -> ExitStatus {
         self.complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
         match end {
-            _ if !self.faithful => End::Unfaithful,
-            End::Good if self.failed => End::Failed,
+            _ if !self.faithful => ExitStatus::Unfaithful,
+            ExitStatus::Good if self.failed => ExitStatus::Failed,
             _ => end,
         }
     }

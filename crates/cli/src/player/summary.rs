@@ -6,7 +6,7 @@ use base::{Span, event};
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::lateness::{Histogram, Timing};
 use emulate::accuracy::overhead::Overhead;
-use emulate::{Options, Outcome};
+use emulate::{EmulationOutcome, Options};
 use lab::sweep::{Prepared, Sweep};
 use netns::facts::{FlowFacts, TcpInfo};
 use netns::job::CommandFacts;
@@ -22,7 +22,7 @@ pub(crate) const APPLICATION: &str = concat!("williwaw ", env!("CARGO_PKG_VERSIO
 pub(crate) struct PlayedRep {
     pub(crate) cell: usize,
     pub(crate) repetition: u64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: EmulationOutcome,
 }
 
 impl PlayedRep {
@@ -69,7 +69,7 @@ impl PlayedRep {
     }
 
     /// Text of all results.
-    pub(crate) fn told(&self, sweep: &Sweep, options: &Options) -> RepReport {
+    pub(crate) fn report(&self, sweep: &Sweep, options: &Options) -> RepReport {
         let (complaints, failed) = self.complaints(options);
         RepReport {
             cell: self.cell as u32,

@@ -51,7 +51,7 @@ impl Desk {
         ended(&mut self.command(args))
     }
 
-    /// The same on a terminal of so many columns.
+    /// As above, on a terminal with this number of columns.
     pub(crate) fn run_at(&self, columns: usize, args: &[&str]) -> Ended {
         ended(self.command(args).env("COLUMNS", columns.to_string()))
     }

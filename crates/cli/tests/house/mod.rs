@@ -14,7 +14,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// What is left of a run is looked for so long: silence is noticed after four seconds.
 pub(crate) const UNTIL_CLEAN: Duration = Duration::from_secs(15);
 
-/// Somebody who holds a network namespace (and the first one also a user namespace) until it is dropped.
+/// Holder of a network namespace (and the first one also a user namespace) until it is dropped.
 pub(crate) struct Host(pub(crate) Child);
 
 impl Host {

@@ -35,7 +35,7 @@ impl Wire {
         assert!(killed.unwrap().success());
     }
 
-    /// Ends it as a user does; what it tells then.
+    /// Ends it as a user does, and returns its output.
     pub(crate) fn close(mut self) -> Value {
         self.signal("INT");
         let mut line = String::new();

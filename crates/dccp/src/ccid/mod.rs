@@ -86,7 +86,7 @@ impl Sending {
             c.on_blocked(now);
         }
     }
-    /// An acknowledgement arrived. `fate` hears what became of data packets.
+    /// An acknowledgement arrived. `fate` receives the fate of data packets.
     pub fn on_ack(&mut self, now: Time, packet: &Dccp, fate: impl FnMut(Fate)) {
         match self {
             Sending::Tcplike(c) => c.on_ack(now, packet, fate),

@@ -237,7 +237,7 @@ impl Outbox {
         !fate.arrived
     }
 
-    /// After a timeout of a window nothing more is learned of what was on its way.
+    /// After a timeout of a window the fate of packets in flight stays unknown.
     pub(super) fn settle_all_sent(&mut self, sending: &Sending) {
         if !matches!(sending, Sending::Tcplike(_)) {
             return;

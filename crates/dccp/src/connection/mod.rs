@@ -209,7 +209,7 @@ impl Socket for Connection {
     fn stop(&mut self) {
         self.outbox.stop();
     }
-    /// Data in order, counting what was given up: the stream's position, since nothing is sent again.
+    /// Data in order, abandoned data included: the stream's position, since nothing is retransmitted.
     fn received(&self) -> u64 {
         self.inbox.position()
     }

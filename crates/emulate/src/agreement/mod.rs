@@ -213,7 +213,7 @@ pub fn by_model(case: &Case) -> Result<SideResult, AgreementError> {
 /// Result of the kernel in a case; an error if the run was not faithful.
 ///
 /// # Errors
-/// As [`model`], and what [`crate::once`] says.
+/// As [`model`], with the result of [`crate::once`].
 pub fn by_kernel(case: &Case) -> Result<SideResult, AgreementError> {
     let model = model(&case.linux)?;
     let never = std::sync::atomic::AtomicBool::new(false);

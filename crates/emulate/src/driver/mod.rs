@@ -18,7 +18,7 @@ use self::trigger_socket::Ear;
 use crate::accuracy::lateness::Timing;
 use crate::accuracy::live::Live;
 use base::{Span, Time};
-use host::{Door, Gate, Machine, Wire};
+use host::{FlowPort, FramePort, NodePort, PacketPort};
 use lab::capture::ports::{Capture, PacketMeta};
 use netns::clock::Clock;
 use netns::device::Device;
@@ -36,19 +36,19 @@ pub struct Gateway {
     /// Non-blocking device.
     pub device: Device,
     /// Kind of door.
-    pub kind: Kind,
+    pub kind: PortOwner,
 }
 
 /// Owner of a door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Flow end: a [`host::Door`].
+pub enum PortOwner {
+    /// Flow end: a [`host::FlowPort`].
     Flow,
-    /// Node: a [`host::Machine`].
+    /// Node: a [`host::NodePort`].
     Machine,
     /// Model outside of the network: a [`ModelPort`].
     ModelPort,
-    /// End of a wire: a [`host::Wire`].
+    /// End of a wire: a [`host::FramePort`].
     Wire,
 }
 
@@ -58,28 +58,28 @@ impl Gateway {
         &self,
         network: &mut Network,
         at: Time,
-        act: impl FnOnce(&mut dyn Gate, &mut Cx<'_>) -> R,
+        act: impl FnOnce(&mut dyn PacketPort, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         match self.kind {
-            Kind::Flow => network.enter(at, self.door, |door: &mut Door, cx| act(door, cx)),
-            Kind::ModelPort => network.enter(at, self.door, |door: &mut ModelPort, cx| act(door, cx)),
-            Kind::Wire => network.enter(at, self.door, |door: &mut Wire, cx| act(door, cx)),
-            Kind::Machine => network.enter(at, self.door, |door: &mut Machine, cx| act(door, cx)),
+            PortOwner::Flow => network.enter(at, self.door, |door: &mut FlowPort, cx| act(door, cx)),
+            PortOwner::ModelPort => network.enter(at, self.door, |door: &mut ModelPort, cx| act(door, cx)),
+            PortOwner::Wire => network.enter(at, self.door, |door: &mut FramePort, cx| act(door, cx)),
+            PortOwner::Machine => network.enter(at, self.door, |door: &mut NodePort, cx| act(door, cx)),
         }
     }
 
     /// Sets the time of day at t = 0. Deadlines in headers count from midnight.
     fn set_time_of_day(&self, network: &mut Network, day: Span) {
-        fn of<T: Gate + Element>(network: &mut Network, door: ElementId, day: Span) {
+        fn of<T: PacketPort + Element>(network: &mut Network, door: ElementId, day: Span) {
             if let Some(door) = network.element_mut::<T>(door) {
                 door.set_time_of_day(day);
             }
         }
         match self.kind {
-            Kind::Flow => of::<Door>(network, self.door, day),
-            Kind::ModelPort => of::<ModelPort>(network, self.door, day),
-            Kind::Wire => of::<Wire>(network, self.door, day),
-            Kind::Machine => of::<Machine>(network, self.door, day),
+            PortOwner::Flow => of::<FlowPort>(network, self.door, day),
+            PortOwner::ModelPort => of::<ModelPort>(network, self.door, day),
+            PortOwner::Wire => of::<FramePort>(network, self.door, day),
+            PortOwner::Machine => of::<NodePort>(network, self.door, day),
         }
     }
 }
@@ -263,7 +263,7 @@ impl Driver {
                 self.timing.ingress.add(stamp.since(self.looked[i]));
                 let bytes = self.buffer.get(..length).unwrap_or_default();
                 let after = self.network.records().len();
-                let taken = gateway.with(&mut self.network, stamp, |door, cx| door.take_in(cx, bytes));
+                let taken = gateway.with(&mut self.network, stamp, |door, cx| door.inject(cx, bytes));
                 match (taken, &mut self.capture) {
                     (Some(Ok(number)), Some(capture)) => {
                         capture.add(i, PacketMeta { t: stamp, number, after, late: None }, bytes);
@@ -306,7 +306,7 @@ impl Driver {
         for (i, gateway) in self.gateways.iter_mut().enumerate() {
             loop {
                 let now = self.network.now();
-                let next = gateway.with(&mut self.network, now, |door, _| door.next_out());
+                let next = gateway.with(&mut self.network, now, |door, _| door.next_departure());
                 let Some(Some(leaving)) = next else { break };
                 if gateway.device.write(&leaving.bytes).is_err() {
                     self.timing.refused += 1;
@@ -319,7 +319,7 @@ impl Driver {
                     let note = PacketMeta { t: written, number: Some(leaving.id), after, late: Some(late) };
                     capture.add(i, note, &leaving.bytes);
                 }
-                gateway.with(&mut self.network, now, |door, _| door.give_back(leaving.bytes));
+                gateway.with(&mut self.network, now, |door, _| door.recycle(leaving.bytes));
             }
         }
     }

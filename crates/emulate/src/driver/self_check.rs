@@ -7,7 +7,7 @@
 //! in memory.
 
 use crate::accuracy::lateness::Timing;
-use crate::driver::{Driver, Gateway, Kind};
+use crate::driver::{Driver, Gateway, PortOwner};
 use crate::{Error, Options};
 use base::packet::{FlowId, NodeId, Packet};
 use base::rng::Seed;
@@ -15,7 +15,7 @@ use base::tcp::Segment;
 use base::trace::Tracer;
 use base::wire::Malformed;
 use base::{Span, Time};
-use host::{Gate, Host, HostConfig, Leaving};
+use host::{Departure, Host, HostConfig, PacketPort};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::namespace::Namespace;
@@ -60,7 +60,7 @@ type InTransit = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
 /// Door of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
 pub struct ModelPort {
     letters: InTransit,
-    leaving: VecDeque<Leaving>,
+    leaving: VecDeque<Departure>,
 }
 
 /// Position of the segment number behind an IPv4 header.
@@ -70,8 +70,8 @@ const PROTOCOL: u8 = 253;
 /// Unassigned addresses: no kernel answers.
 const UNASSIGNED: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 9, 1), Ipv4Addr::new(198, 18, 9, 2)];
 
-impl Gate for ModelPort {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
+impl PacketPort for ModelPort {
+    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let number = bytes.get(NUMBER).and_then(|b| b.try_into().ok()).map(u64::from_be_bytes);
         let number = number.filter(|_| bytes[9] == PROTOCOL).ok_or(Malformed::Short)?;
         let found = self.letters.lock().ok().and_then(|mut letters| letters.1.remove(&number));
@@ -80,10 +80,10 @@ impl Gate for ModelPort {
         cx.forward(Port(0), Packet { id, body, ecn: bytes[1] & 3, ..head });
         Ok(Some(id))
     }
-    fn next_out(&mut self) -> Option<Leaving> {
+    fn next_departure(&mut self) -> Option<Departure> {
         self.leaving.pop_front()
     }
-    fn give_back(&mut self, _buffer: Vec<u8>) {}
+    fn recycle(&mut self, _buffer: Vec<u8>) {}
 }
 
 impl Element for ModelPort {
@@ -102,7 +102,7 @@ impl Element for ModelPort {
         bytes[12..16].copy_from_slice(&UNASSIGNED[0].octets());
         bytes[16..20].copy_from_slice(&UNASSIGNED[1].octets());
         bytes[NUMBER].copy_from_slice(&number.to_be_bytes());
-        self.leaving.push_back(Leaving { due: cx.now(), id: packet.id, bytes });
+        self.leaving.push_back(Departure { due: cx.now(), id: packet.id, bytes });
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {
@@ -144,7 +144,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     let spaces = [Namespace::new()?, Namespace::new()?];
     let mut gateways = Vec::new();
     for (space, door) in spaces.iter().zip([ends.from, ends.to]) {
-        gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: Kind::Flow });
+        gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: PortOwner::Flow });
     }
     let letters = InTransit::default();
     let clock = Clock::starting_in(LEAD);
@@ -167,7 +167,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
                 .map_err(netns::Error::right("opening a socket for packets"))
         };
         let device = Device::tun(space.inside(frames)?);
-        let gateway = Gateway { door: plug, device, kind: Kind::ModelPort };
+        let gateway = Gateway { door: plug, device, kind: PortOwner::ModelPort };
         let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
         hosts.push((host, driver));
     }
@@ -229,7 +229,7 @@ pub enum ScenarioError {
 /// takes, or one made up here.
 ///
 /// # Errors
-/// A text that is no scenario, with what is wrong in it.
+/// A text that is no scenario, with its error.
 pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, ScenarioError> {
     let table: toml::Table = toml::from_str(include_str!("../../twins.toml"))?;
     let load = |path: &str| match path {

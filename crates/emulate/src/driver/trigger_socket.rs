@@ -46,7 +46,7 @@ pub struct Answer {
     pub flows: Vec<Flow>,
 }
 
-/// Trigger request with its response channel. An empty name only asks for the list of names.
+/// Trigger request with its response channel. An empty name requests the list of names.
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) answer: Sender<Answer>,

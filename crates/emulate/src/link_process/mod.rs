@@ -1,4 +1,4 @@
-//! Link process: a program that says on its standard output when each packet of a hop is delivered (docs/link-process.md).
+//! Link process: a program that writes the delivery time of each packet of a hop to its standard output (docs/link-process.md).
 //!
 //! It is started anew for each repetition and asked for one packet at a time, so that under virtual time its answers depend on
 //! its questions alone. An answer that cannot be used ends the repetition with one error.
@@ -7,7 +7,7 @@ pub mod response;
 
 use self::response::{LONGEST, Response, Responses, answer};
 use base::rng::Seed;
-use path::outside::{Arriving, Fate, Outside, Server};
+use path::outside::{ExternalLink, FateServer, PacketArrival, PacketFate};
 use scenario::Model;
 use scenario::build::World;
 use std::io::Write as _;
@@ -18,14 +18,14 @@ use std::time::Duration;
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest wait for its end once it has been told that no question comes any more.
+/// Maximum wait for its end after the end of its input.
 const PARTING: Duration = Duration::from_secs(1);
 /// Time between two looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(10);
 /// Answers to no question that are passed over at its end.
 const UNASKED: u32 = 16;
 
-/// Starts the programs of a model's hops and has them serve its links; the first fault is told to `faults`, and every packet
+/// Starts the programs of a model's hops and has them serve its links; the first fault goes to `faults`, and every packet
 /// after it is lost.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<Stri
         for (direction, index) in ["down", "up"].into_iter().zip(process.links) {
             let of = world.outsides.iter().filter(|(link, _)| *link == index);
             for (_, id) in of {
-                if let Some(link) = world.network.element_mut::<Outside>(*id) {
+                if let Some(link) = world.network.element_mut::<ExternalLink>(*id) {
                     link.serve(Some(Box::new(HopDirection { line: line.clone(), direction })));
                 }
             }
@@ -49,7 +49,7 @@ pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<Stri
 /// Lets the programs go.
 pub fn detach(world: &mut World) {
     for (_, id) in &world.outsides {
-        if let Some(link) = world.network.element_mut::<Outside>(*id) {
+        if let Some(link) = world.network.element_mut::<ExternalLink>(*id) {
             link.serve(None);
         }
     }
@@ -61,9 +61,9 @@ struct HopDirection {
     direction: &'static str,
 }
 
-impl Server for HopDirection {
-    fn fate(&mut self, packet: &Arriving) -> Fate {
-        self.line.lock().map_or(Fate::Lost, |mut line| line.fate(self.direction, packet))
+impl FateServer for HopDirection {
+    fn fate(&mut self, packet: &PacketArrival) -> PacketFate {
+        self.line.lock().map_or(PacketFate::Lost, |mut line| line.fate(self.direction, packet))
     }
 }
 
@@ -101,25 +101,25 @@ impl ProcessPipe {
         Ok(line)
     }
 
-    /// Whether the program takes what is said.
+    /// Whether the program accepts input.
     fn say(&mut self, text: &str) -> bool {
         self.questions.as_mut().is_some_and(|questions| questions.write_all(text.as_bytes()).is_ok())
     }
 
-    fn fate(&mut self, direction: &str, packet: &Arriving) -> Fate {
+    fn fate(&mut self, direction: &str, packet: &PacketArrival) -> PacketFate {
         if self.questions.is_none() {
-            return Fate::Lost;
+            return PacketFate::Lost;
         }
         self.ask(direction, packet).unwrap_or_else(|why| {
-            // Who is told may be gone: then the run has ended.
+            // The receiver may be gone: then the run has ended.
             let _told = self.faults.send(format!("the program of hop `{}` {why}", self.name));
             self.questions = None;
-            Fate::Lost
+            PacketFate::Lost
         })
     }
 
-    fn ask(&mut self, direction: &str, packet: &Arriving) -> Result<Fate, String> {
-        let Arriving { at, number, size, flow } = *packet;
+    fn ask(&mut self, direction: &str, packet: &PacketArrival) -> Result<PacketFate, String> {
+        let PacketArrival { at, number, size, flow } = *packet;
         let at = at.as_nanos();
         // One that does not listen may have answered before, wrongly.
         let _said = self.say(&format!("packet {direction} {number} {at} {size} {flow}\n"));
@@ -166,7 +166,7 @@ impl ProcessPipe {
 
 impl Drop for ProcessPipe {
     fn drop(&mut self) {
-        // The end of its input asks it to end; its output ends with it.
+        // The end of its input requests its exit; its output ends with it.
         self.questions = None;
         // One that goes on writing has not listened.
         for _ in 0..UNASKED {
@@ -184,7 +184,7 @@ impl Drop for ProcessPipe {
     }
 }
 
-/// The first fault that was told, if one was.
+/// The first reported fault, if any.
 pub fn first(faults: &Receiver<String>) -> Option<String> {
     faults.try_recv().ok()
 }

@@ -1,7 +1,7 @@
 //! Answers of a link process: lines of its output, and the fate of a packet that each names (docs/link-process.md).
 
 use base::Time;
-use path::outside::{Arriving, Fate};
+use path::outside::{PacketArrival, PacketFate};
 use std::io::{BufRead, BufReader, Read};
 
 /// The longest answer, bytes with its end of line.
@@ -55,11 +55,11 @@ impl<R: Read> Iterator for Responses<R> {
 ///
 /// # Errors
 /// What is wrong with it, and how to write it.
-pub fn answer(line: &str, packet: &Arriving) -> Result<Fate, String> {
+pub fn answer(line: &str, packet: &PacketArrival) -> Result<PacketFate, String> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let (number, fate) = match words[..] {
-        [number, "at", t] => (number, t.parse().map(|t| Fate::At(Time::from_nanos(t))).ok()),
-        [number, "lost"] => (number, Some(Fate::Lost)),
+        [number, "at", t] => (number, t.parse().map(|t| PacketFate::At(Time::from_nanos(t))).ok()),
+        [number, "lost"] => (number, Some(PacketFate::Lost)),
         _ => ("", None),
     };
     let Some(fate) = fate else {
@@ -69,10 +69,12 @@ pub fn answer(line: &str, packet: &Arriving) -> Result<Fate, String> {
         return Err(format!("packet {} was asked about", packet.number));
     }
     match fate {
-        Fate::At(t) if t <= packet.at => {
+        PacketFate::At(t) if t <= packet.at => {
             Err(format!("it came at {}, and is delivered later than that", packet.at.as_nanos()))
         }
-        Fate::At(t) if t == Time::NEVER => Err("that is no time; `NUMBER lost` loses a packet".to_owned()),
+        PacketFate::At(t) if t == Time::NEVER => {
+            Err("that is no time; `NUMBER lost` loses a packet".to_owned())
+        }
         fate => Ok(fate),
     }
 }
@@ -81,12 +83,12 @@ pub fn answer(line: &str, packet: &Arriving) -> Result<Fate, String> {
 mod tests {
     use super::*;
 
-    const PACKET: Arriving = Arriving { at: Time::from_nanos(7), number: 12, size: 40, flow: 0 };
+    const PACKET: PacketArrival = PacketArrival { at: Time::from_nanos(7), number: 12, size: 40, flow: 0 };
 
     #[test]
     fn answers_are_times_after_the_question() {
-        assert_eq!(answer("12 at 8", &PACKET), Ok(Fate::At(Time::from_nanos(8))));
-        assert_eq!(answer("12 lost", &PACKET), Ok(Fate::Lost));
+        assert_eq!(answer("12 at 8", &PACKET), Ok(PacketFate::At(Time::from_nanos(8))));
+        assert_eq!(answer("12 lost", &PACKET), Ok(PacketFate::Lost));
         for wrong in [
             "",
             "12",

@@ -5,11 +5,11 @@
 use crate::sockets::endpoint::Report;
 use crate::sockets::tcp_info_log::TcpInfoLog;
 use base::{Span, Time};
-use host::Told;
+use host::ExternalReport;
 use netns::facts::TcpInfo;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use transport::app::seen::Seen;
+use transport::app::stats::AppStats;
 
 /// Result of a flow end.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ impl EndResult {
     /// Result from a report.
     pub(crate) fn of((flow, opens): (usize, bool), report: Report, counters: BTreeMap<String, u64>) -> Self {
         let Report { told, watch, lasts, written, fault, said, came, .. } = report;
-        let Told { finished, received, connections, seen } = told;
+        let ExternalReport { finished, received, connections, stats } = told;
         let ns = |spans: &[Span]| spans.iter().map(|span| span.as_nanos()).collect();
         EndResult {
             flow,
@@ -137,17 +137,17 @@ impl EndResult {
             bytes: received,
             written,
             connections,
-            aborted: seen.aborted,
-            sent: seen.sent,
-            whole: seen.bytes,
+            aborted: stats.aborted,
+            sent: stats.sent,
+            whole: stats.bytes,
             fault,
             info: watch.info,
             counters,
             lists: Lists {
                 history: watch.history,
                 lasts,
-                responses: ns(&seen.responses),
-                pages: ns(&seen.pages),
+                responses: ns(&stats.responses),
+                pages: ns(&stats.pages),
                 said: said.iter().map(|at| at.as_nanos()).collect(),
                 came: came.iter().map(|(at, value)| (at.as_nanos(), *value)).collect(),
             },
@@ -158,14 +158,14 @@ impl EndResult {
     pub(crate) fn report(&mut self) -> Report {
         let Lists { history, lasts, responses, pages, said, came } = std::mem::take(&mut self.lists);
         let spans = |ns: Vec<u64>| ns.into_iter().map(Span::from_nanos).collect();
-        let mut seen = Seen::default();
-        (seen.responses, seen.pages) = (spans(responses), spans(pages));
-        (seen.aborted, seen.sent, seen.bytes) = (self.aborted, self.sent, self.whole);
-        let told = Told {
+        let mut stats = AppStats::default();
+        (stats.responses, stats.pages) = (spans(responses), spans(pages));
+        (stats.aborted, stats.sent, stats.bytes) = (self.aborted, self.sent, self.whole);
+        let told = ExternalReport {
             finished: self.finished_ns.map(Time::from_nanos),
             received: self.bytes,
             connections: self.connections,
-            seen,
+            stats,
         };
         Report {
             told,
@@ -188,10 +188,10 @@ mod tests {
     #[test]
     fn an_end_elsewhere_tells_as_one_here() {
         let at = Time::from_nanos;
-        let mut seen = Seen::default();
-        seen.responses = (0..40_000).map(Span::from_nanos).collect();
-        (seen.pages, seen.aborted, seen.sent, seen.bytes) = (vec![Span::from_secs(1)], 2, 3, 4);
-        let told = Told { finished: Some(at(9)), received: 5, connections: 6, seen };
+        let mut stats = AppStats::default();
+        stats.responses = (0..40_000).map(Span::from_nanos).collect();
+        (stats.pages, stats.aborted, stats.sent, stats.bytes) = (vec![Span::from_secs(1)], 2, 3, 4);
+        let told = ExternalReport { finished: Some(at(9)), received: 5, connections: 6, stats };
         let info = TcpInfo { rtt: 7, ..TcpInfo::default() };
         let report = || Report {
             told: told.clone(),
@@ -218,7 +218,7 @@ mod tests {
             (there.told.finished, there.told.received),
             (expected.told.finished, expected.told.received)
         );
-        assert_eq!(there.told.seen.responses, expected.told.seen.responses);
+        assert_eq!(there.told.stats.responses, expected.told.stats.responses);
         assert_eq!((there.said, there.came), (expected.said, expected.came));
         assert_eq!((there.watch.history, there.lasts), (expected.watch.history, expected.lasts));
     }

@@ -179,7 +179,7 @@ impl<'a> RemoteSession<'a> {
     }
 
     /// Report of a flow end on a remote host.
-    pub(crate) fn told(&mut self, at: (usize, bool)) -> Report {
+    pub(crate) fn take_report(&mut self, at: (usize, bool)) -> Report {
         let found = self.returned.ends.iter_mut().find(|end| (end.flow, end.opens) == at);
         found.map_or_else(Report::default, |end| end.report())
     }

@@ -2,7 +2,7 @@
 //!
 //! Each local end runs its half of the workload in a thread. The opposite end may be a model in the network.
 
-use crate::driver::{Gateway, Kind};
+use crate::driver::{Gateway, PortOwner};
 use crate::remote::session::RemoteSession;
 use crate::sockets::bulk::PORT;
 use crate::sockets::endpoint::{self, Part, Report};
@@ -25,9 +25,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::thread::{Scope, ScopedJoinHandle};
-use transport::app::lines::Letters;
-use transport::app::notes;
-use transport::app::tell::Pace;
+use transport::app::arrival_log;
+use transport::app::connections::MessageLog;
+use transport::app::message_stream::MessageSchedule;
 use transport::tcp::Role;
 
 /// Kind of a flow end.
@@ -99,12 +99,12 @@ impl RealFlow {
                 None => here(linux, address(opens, linux.ip, mixed))
                     .map(|(space, device)| (EndPlace::Space(space), device))?,
             };
-            gateways.push(Gateway { door, device, kind: Kind::Flow });
+            gateways.push(Gateway { door, device, kind: PortOwner::Flow });
             Ok::<_, Error>(place)
         };
         let places = [place(Role::Active, ends.from)?, place(Role::Passive, ends.to)?];
-        let letters = Letters::default();
-        let shared = places.iter().all(|place| !matches!(place, EndPlace::Away)).then_some(&letters);
+        let log = MessageLog::default();
+        let shared = places.iter().all(|place| !matches!(place, EndPlace::Away)).then_some(&log);
         let player = |place: EndPlace, role| {
             let opens = role == Role::Active;
             let (space, linux) = match (place, kernels[usize::from(!opens)]) {
@@ -188,14 +188,15 @@ impl RealFlow {
         }
         to.told.finished = from.told.finished;
         let App::Tell(plan) = &self.plan.app else { return };
-        let pace = Pace::new(plan, &self.plan.name, self.seed);
-        let (said, came) = (notes::said(pace, self.payload, &from.said), std::mem::take(&mut to.came));
+        let schedule = MessageSchedule::new(plan, &self.plan.name, self.seed);
+        let (said, came) =
+            (arrival_log::sent_messages(schedule, self.payload, &from.said), std::mem::take(&mut to.came));
         if self.trails() {
-            let (seen, last) = notes::heard(&said, &came, plan.useful);
+            let (stats, last) = arrival_log::replay_datagrams(&said, &came, plan.useful);
             to.told.finished = to.told.finished.map(|at| at.max(last));
-            (to.told.received, to.told.seen) = (seen.bytes, seen);
+            (to.told.received, to.told.stats) = (stats.bytes, stats);
         } else {
-            to.told.seen = notes::listened(&said, &came, plan.useful);
+            to.told.stats = arrival_log::replay_stream(&said, &came, plan.useful);
         }
     }
 

@@ -18,13 +18,13 @@ use crate::driver::{Driver, Gateway};
 use crate::remote::session::RemoteSession;
 use crate::sockets::endpoint::Report;
 use crate::wire::Ends as Wires;
-use crate::{Error, Options, Outcome, Surroundings, link_process};
+use crate::{EmulationOutcome, Error, Options, Surroundings, link_process};
 use base::trace::Tracer;
 use base::{Span, Time};
-use host::Door;
+use host::FlowPort;
 use lab::capture::ports::{self, Capture, CapturedPort};
 use lab::priorities::Managers;
-use lab::run::{self, End, Pending, Run};
+use lab::run::{self, Pending, Run, RunEnd};
 use lab::serving::Mobiles;
 use netns::clock::Clock;
 use netns::facts::FlowFacts;
@@ -46,7 +46,12 @@ const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
 /// # Errors
 /// [`netns::Error::Rights`] if there are kernel flows and the process may not create namespaces or devices;
 /// other errors of the kernel.
-pub fn once(model: &Model, repetition: u64, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
+pub fn once(
+    model: &Model,
+    repetition: u64,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<EmulationOutcome, Error> {
     play(model, repetition, options, &Surroundings::default(), stop)
 }
 
@@ -60,7 +65,7 @@ pub fn play(
     options: &Options,
     around: &Surroundings,
     stop: &AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<EmulationOutcome, Error> {
     let tracer = if options.capture { Tracer::of(&ports::RECORDED) } else { run::tracer(options.trace) };
     let mut clock = RealTime { options, around, stop, played: Played::default() };
     let ran = if model.processes.is_empty() {
@@ -72,7 +77,7 @@ pub fn play(
     let Played { facts, commands, written, wires, timing, capture } = clock.played;
     // Counters of the wire's ends include packets that arrived during the final simulation.
     let wires = wires.facts(model, &ran.world.network);
-    Ok(Outcome { ran, facts, commands, written, wires, timing, capture })
+    Ok(EmulationOutcome { ran, facts, commands, written, wires, timing, capture })
 }
 
 /// Runs a repetition with programs that serve links. A fault of one stops the run.
@@ -81,7 +86,7 @@ fn with_programs(
     repetition: u64,
     tracer: Tracer,
     clock: &mut RealTime<'_>,
-) -> Result<Option<run::Outcome>, Error> {
+) -> Result<Option<run::RunOutcome>, Error> {
     let (sender, faults) = link_process::faults();
     let stop = clock.stop;
     let (ran, first) = std::thread::scope(|scope| {
@@ -119,7 +124,7 @@ impl run::Clock for Attached<'_, '_> {
         link_process::attach(model, seed, &mut run.world, &self.faults).map_err(Error::LinkProcess)
     }
 
-    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<RunEnd, Error> {
         self.clock.drive(run)
     }
 }
@@ -182,7 +187,7 @@ impl<'a> Outside<'a> {
 impl run::Clock for RealTime<'_> {
     type Error = Error;
 
-    fn drive(&mut self, run: &mut Run<'_>) -> Result<End, Error> {
+    fn drive(&mut self, run: &mut Run<'_>) -> Result<RunEnd, Error> {
         let Outside { mut ordered, mut reals, wired, stage, wires, gateways, _uplink } =
             Outside::prepare(run, self)?;
         let models =
@@ -242,7 +247,7 @@ impl run::Clock for RealTime<'_> {
             timing.overrun += machine.space.overrun()?;
         }
         self.played = Played { facts, commands, written, wires, timing, capture };
-        Ok(if complete && settled { End::Complete } else { End::Incomplete })
+        Ok(if complete && settled { RunEnd::Complete } else { RunEnd::Incomplete })
     }
 }
 
@@ -295,12 +300,12 @@ fn settle(
     let network = &mut run.world.network;
     for (real, [from, to]) in reals.iter().zip(told) {
         let mut told = [(from, true), (to, false)]
-            .map(|(told, opens)| told.unwrap_or_else(|| ordered.told((real.flow, opens))));
+            .map(|(told, opens)| told.unwrap_or_else(|| ordered.take_report((real.flow, opens))));
         real.settle(&mut told);
         complete &= real.complete(&told);
         for (door, report) in [(real.ends.from, &told[0]), (real.ends.to, &told[1])] {
             let at: Time = network.now();
-            network.enter(at, door, |door: &mut Door, _| door.tell(report.told.clone()));
+            network.enter(at, door, |door: &mut FlowPort, _| door.set_external_report(report.told.clone()));
         }
         facts[real.flow] = Some(real.facts(&told, ordered)?);
     }

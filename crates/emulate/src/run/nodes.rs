@@ -3,11 +3,11 @@
 //! Each node with commands gets a network namespace with a device, addresses known to all machines, and the
 //! host names of all of them.
 
-use crate::driver::{Gateway, Kind};
+use crate::driver::{Gateway, PortOwner};
 use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
-use host::Machine as Gate;
+use host::NodePort as Gate;
 use lab::machines::{addresses, hosts};
 use netns::device::Device;
 use netns::namespace::Namespace;
@@ -59,15 +59,15 @@ impl CommandNodes {
                     device
                 }
             };
-            gateways.push(Gateway { door, device, kind: Kind::Machine });
+            gateways.push(Gateway { door, device, kind: PortOwner::Machine });
             let now = network.now();
             network.enter(now, door, |gate: &mut Gate, _| {
                 for &other in &model.stations {
                     let (four, six) = addresses(other, around.level);
-                    gate.knows(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
+                    gate.set_addresses(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
                 }
                 if let Some(at) = beyond {
-                    gate.leads_beyond(NodeId(at as u16));
+                    gate.set_default_route(NodeId(at as u16));
                 }
             });
         }

@@ -12,19 +12,19 @@ use crate::Error;
 use crate::sockets::spec::EndWork;
 use crate::sockets::spec::KernelSettings;
 use base::{Span, Time};
-use host::Told;
+use host::ExternalReport;
 use netns::facts::TcpInfo;
 use netns::namespace::Namespace;
 use netns::sys;
 use scenario::model::{App, Ip};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd as _;
-use transport::app::ask::{Answerer, Asker};
-use transport::app::band::Known;
-use transport::app::datagrams::{Hearing, Speaking};
-use transport::app::lines::{Letters, Workload};
-use transport::app::notes::{Arrival, Notes, Noting};
-use transport::app::tell::{Listener, Pace, Teller};
+use transport::app::arrival_log::{Arrival, ArrivalLog, ArrivalRecorder};
+use transport::app::connections::{MessageLog, Workload};
+use transport::app::datagrams::{DatagramSink, DatagramSource};
+use transport::app::in_band::FixedParameters;
+use transport::app::message_stream::{MessageSchedule, StreamSink, StreamSource};
+use transport::app::request::{RequestClient, RequestServer};
 
 /// A prepared end.
 pub(crate) struct Part {
@@ -34,8 +34,8 @@ pub(crate) struct Part {
     /// Address of the passive end.
     to: SocketAddr,
     cc: Option<String>,
-    letters: Letters,
-    notes: Notes,
+    log: MessageLog,
+    notes: ArrivalLog,
 }
 
 enum Kind {
@@ -43,14 +43,14 @@ enum Kind {
     Reads(TcpListener, BulkPlan),
     Opens(Box<dyn Workload>),
     Waits(TcpListener, Box<dyn Workload>),
-    Speaks(UdpSocket, Box<Speaking>),
+    Speaks(UdpSocket, Box<DatagramSource>),
     SameHost(UdpSocket, MessageReceiver),
 }
 
 /// Result of an end.
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(crate) told: Told,
+    pub(crate) told: ExternalReport,
     pub(crate) watch: TcpInfoLog,
     /// Last `TCP_INFO` of each connection.
     pub(crate) lasts: Vec<TcpInfo>,
@@ -67,15 +67,15 @@ pub(crate) struct Report {
 impl From<bulk::BulkResult> for Report {
     fn from(told: bulk::BulkResult) -> Report {
         let bulk::BulkResult { finished, bytes, watch, fault, stream: _stream } = told;
-        let told = Told { finished, received: bytes, connections: 1, ..Told::default() };
+        let told = ExternalReport { finished, received: bytes, connections: 1, ..ExternalReport::default() };
         Report { told, lasts: vec![watch.info], watch, fault, _stream, ..Report::default() }
     }
 }
 
 impl From<multi::MultiResult> for Report {
     fn from(told: multi::MultiResult) -> Report {
-        let multi::MultiResult { finished, read, written, lines, watch, lasts, seen, fault } = told;
-        let told = Told { finished, received: read, connections: lines, seen };
+        let multi::MultiResult { finished, read, written, lines, watch, lasts, stats, fault } = told;
+        let told = ExternalReport { finished, received: read, connections: lines, stats };
         Report { told, watch, lasts, written, fault, ..Report::default() }
     }
 }
@@ -109,11 +109,11 @@ impl Part {
         (work, opens): (&EndWork, bool),
         (space, linux, ip): (&Namespace, &KernelSettings, Ip),
         (start, limit): (Time, Time),
-        (to, shared): (SocketAddr, Option<&Letters>),
+        (to, shared): (SocketAddr, Option<&MessageLog>),
     ) -> Result<Part, Error> {
         let apart = shared.is_none();
-        let notes = Notes::default();
-        let mut letters = shared.cloned().unwrap_or_default();
+        let notes = ArrivalLog::default();
+        let mut log = shared.cloned().unwrap_or_default();
         let listen = || {
             let listener = bulk::listen(space, ip)?;
             if let Some(cc) = &linux.cc {
@@ -136,29 +136,29 @@ impl Part {
             }
             (App::Ask(plan), _, _) => {
                 if apart {
-                    letters = Letters::in_band(Known::of(plan));
+                    log = MessageLog::in_band(FixedParameters::of(plan));
                 }
                 if opens {
-                    let asker = Asker::new((**plan).clone(), letters.clone(), &draws.name, draws.seed());
-                    Kind::Opens(Box::new(asker))
+                    let client = RequestClient::new((**plan).clone(), log.clone(), &draws.name, draws.seed());
+                    Kind::Opens(Box::new(client))
                 } else {
-                    Kind::Waits(listen()?, Box::new(Answerer::new(letters.clone())))
+                    Kind::Waits(listen()?, Box::new(RequestServer::new(log.clone())))
                 }
             }
             (App::Tell(plan), true, None) => {
-                let pace = Pace::new(plan, &draws.name, draws.seed());
-                Kind::Opens(Box::new(Teller::new(pace, letters.clone())))
+                let schedule = MessageSchedule::new(plan, &draws.name, draws.seed());
+                Kind::Opens(Box::new(StreamSource::new(schedule, log.clone())))
             }
             (App::Tell(plan), true, Some(payload)) => {
-                let pace = Pace::new(plan, &draws.name, draws.seed());
-                let speaking = Speaking::new(payload, start, pace, letters.clone());
-                Kind::Speaks(datagrams(space, ip, 0)?, Box::new(speaking))
+                let schedule = MessageSchedule::new(plan, &draws.name, draws.seed());
+                let source = DatagramSource::new(payload, start, schedule, log.clone());
+                Kind::Speaks(datagrams(space, ip, 0)?, Box::new(source))
             }
             (App::Tell(plan), false, None) => {
                 let workload: Box<dyn Workload> = if apart {
-                    Box::new(Noting::new(notes.clone()))
+                    Box::new(ArrivalRecorder::new(notes.clone()))
                 } else {
-                    Box::new(Listener::new(letters.clone(), plan.useful))
+                    Box::new(StreamSink::new(log.clone(), plan.useful))
                 };
                 Kind::Waits(listen()?, workload)
             }
@@ -166,18 +166,18 @@ impl Part {
                 let ear = if apart {
                     MessageReceiver::Notes(notes.clone())
                 } else {
-                    MessageReceiver::SameHost(Box::new(Hearing::new(letters.clone(), plan.useful)))
+                    MessageReceiver::SameHost(Box::new(DatagramSink::new(log.clone(), plan.useful)))
                 };
                 Kind::SameHost(datagrams(space, ip, bulk::PORT)?, ear)
             }
         };
-        Ok(Part { kind, apart, to, cc: linux.cc.clone(), letters, notes })
+        Ok(Part { kind, apart, to, cc: linux.cc.clone(), log, notes })
     }
 
     /// Runs the end in the calling thread, which enters the namespace if it creates sockets on the way; calls
     /// `done` once.
     pub(crate) fn run(&mut self, space: &Namespace, times: Times<'_>, done: impl FnOnce()) -> Report {
-        let Part { kind, apart, to, cc, letters, notes } = self;
+        let Part { kind, apart, to, cc, log, notes } = self;
         let Times { clock, over, .. } = times;
         // The active end knows when the workload is done; a passive end on another host never does.
         let mut done = Some(done);
@@ -200,27 +200,26 @@ impl Part {
                 // Some congestion controls need privileges, and sockets are created during the run.
                 times.settle_in(cc.is_some());
                 let end = End::Opens { to: *to, cc: cc.as_deref() };
-                let meaning =
-                    if letters.known().is_some() { Meaning::InBand(letters) } else { Meaning::Beside };
+                let meaning = if log.known().is_some() { Meaning::InBand(log) } else { Meaning::Beside };
                 let told = multi::play((end, meaning), &mut **workload, times, done);
-                let said = if *apart && letters.known().is_none() { all(letters) } else { Vec::new() };
+                let said = if *apart && log.known().is_none() { all(log) } else { Vec::new() };
                 Report { said, ..told.into() }
             }
             Kind::Waits(listener, workload) => {
                 times.settle_in(false);
-                let meaning = match (*apart, letters.known().is_some()) {
+                let meaning = match (*apart, log.known().is_some()) {
                     (false, _) => Meaning::Beside,
-                    (true, true) => Meaning::InBand(letters),
+                    (true, true) => Meaning::InBand(log),
                     (true, false) => Meaning::Noted,
                 };
                 let told = multi::play((End::Waits(listener), meaning), &mut **workload, times, done);
                 Report { came: notes.take(), ..told.into() }
             }
-            Kind::Speaks(socket, speaking) => {
+            Kind::Speaks(socket, source) => {
                 times.settle_in(false);
                 let trailing = if *apart { TRAILING } else { Span::ZERO };
-                let told = messages::speak(socket, *to, speaking, trailing, times, done);
-                let said = if *apart { all(letters) } else { Vec::new() };
+                let told = messages::speak(socket, *to, source, trailing, times, done);
+                let said = if *apart { all(log) } else { Vec::new() };
                 Report { said, ..told.into() }
             }
             Kind::SameHost(socket, ear) => {
@@ -233,8 +232,8 @@ impl Part {
 }
 
 /// Send times of all messages not yet taken from the first connection.
-fn all(letters: &Letters) -> Vec<Time> {
-    std::iter::from_fn(|| letters.take(0, u64::MAX)).map(|letter| letter.made).collect()
+fn all(log: &MessageLog) -> Vec<Time> {
+    std::iter::from_fn(|| log.take(0, u64::MAX)).map(|letter| letter.created).collect()
 }
 
 /// UDP socket; port 0 is any port, for an end that only sends.

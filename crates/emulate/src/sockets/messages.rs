@@ -10,8 +10,8 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering;
-use transport::app::datagrams::{Hearing, Speaking};
-use transport::app::notes::Notes;
+use transport::app::arrival_log::ArrivalLog;
+use transport::app::datagrams::{DatagramSink, DatagramSource};
 
 /// Interval at which the end of the run is polled.
 const LOOK: Span = Span::from_millis(10);
@@ -23,15 +23,15 @@ const BUFFER: usize = 1 << 16;
 /// Receiving side.
 pub(crate) enum MessageReceiver {
     /// The sender is on this host: datagrams are accounted directly.
-    SameHost(Box<Hearing>),
+    SameHost(Box<DatagramSink>),
     /// The sender is on another host: arrivals are recorded.
-    Notes(Notes),
+    Notes(ArrivalLog),
 }
 
 impl MessageReceiver {
     fn hear(&mut self, now: Time, number: u32) {
         match self {
-            MessageReceiver::SameHost(hearing) => hearing.hear(now, number, None),
+            MessageReceiver::SameHost(sink) => sink.receive(now, number, None),
             MessageReceiver::Notes(notes) => notes.add(now, number.into()),
         }
     }
@@ -41,7 +41,7 @@ impl MessageReceiver {
 pub(crate) fn speak(
     socket: &UdpSocket,
     to: SocketAddr,
-    speaking: &mut Speaking,
+    source: &mut DatagramSource,
     trailing: Span,
     times: Times<'_>,
     done: impl FnOnce(),
@@ -49,13 +49,13 @@ pub(crate) fn speak(
     let Times { clock, limit, over, .. } = times;
     let mut told = MultiResult::default();
     let mut buffer = vec![0; BUFFER];
-    while !over.load(Ordering::Relaxed) && speaking.finished().is_none() {
+    while !over.load(Ordering::Relaxed) && source.finished().is_none() {
         let now = clock.now();
         if now >= limit {
             break;
         }
-        if speaking.next_wake() <= now && !clock.is_before() {
-            speaking.speak(now, |datagram| {
+        if source.next_wake() <= now && !clock.is_before() {
+            source.send_due(now, |datagram| {
                 let size = (datagram.bytes as usize).clamp(NUMBER, BUFFER);
                 buffer[..NUMBER].copy_from_slice(&datagram.ordinal.to_be_bytes());
                 match socket.send_to(buffer.get(..size).unwrap_or_default(), to) {
@@ -67,14 +67,14 @@ pub(crate) fn speak(
             });
             continue;
         }
-        let _ = sys::poll(std::iter::empty(), clock.until(speaking.next_wake().min(now + LOOK)));
+        let _ = sys::poll(std::iter::empty(), clock.until(source.next_wake().min(now + LOOK)));
     }
-    let until = speaking.finished().map_or(Time::ZERO, |at| at + trailing);
+    let until = source.finished().map_or(Time::ZERO, |at| at + trailing);
     while clock.now() < until && !over.load(Ordering::Relaxed) {
         let _ = sys::poll(std::iter::empty(), clock.until(until).min(LOOK));
     }
-    told.finished = speaking.finished();
-    told.seen = speaking.seen().clone();
+    told.finished = source.finished();
+    told.stats = source.stats().clone();
     done();
     told
 }
@@ -114,7 +114,7 @@ pub(crate) fn hear(
         if last {
             break;
         }
-        let finished = if let MessageReceiver::SameHost(hearing) = ear { hearing.finished() } else { None };
+        let finished = if let MessageReceiver::SameHost(sink) = ear { sink.finished() } else { None };
         if (finished.is_some() || clock.now() >= limit)
             && let Some(done) = done.take()
         {
@@ -125,9 +125,9 @@ pub(crate) fn hear(
     if let Some(done) = done {
         done();
     }
-    if let MessageReceiver::SameHost(hearing) = ear {
-        told.finished = hearing.finished().map(|at| at.max(hearing.last()));
-        (told.read, told.seen) = (hearing.seen().bytes, hearing.seen().clone());
+    if let MessageReceiver::SameHost(sink) = ear {
+        told.finished = sink.finished().map(|at| at.max(sink.last()));
+        (told.read, told.stats) = (sink.stats().bytes, sink.stats().clone());
     }
     told
 }

@@ -17,9 +17,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::app::lines::{Letters, Lines, Workload};
-use transport::app::seen::Seen;
-use transport::app::{Socket, band};
+use transport::app::connections::{Connections, MessageLog, Workload};
+use transport::app::stats::AppStats;
+use transport::app::{Socket, in_band};
 
 /// Role of this end.
 pub(crate) enum End<'a> {
@@ -34,7 +34,7 @@ pub(crate) enum Meaning<'a> {
     /// Both ends share them in memory.
     Beside,
     /// Requests carry them in band: the active end writes them, the passive end reads them.
-    InBand(&'a Letters),
+    InBand(&'a MessageLog),
     /// Determined after the run from recorded arrivals, so every byte up to the end is read.
     Noted,
 }
@@ -78,7 +78,7 @@ pub(crate) struct MultiResult {
     pub(crate) watch: TcpInfoLog,
     /// Final `TCP_INFO` of each connection, up to [`MOST_TOLD`].
     pub(crate) lasts: Vec<TcpInfo>,
-    pub(crate) seen: Seen,
+    pub(crate) stats: AppStats,
     pub(crate) fault: Option<String>,
 }
 
@@ -110,7 +110,7 @@ struct Line {
     heads: VecDeque<(u64, Vec<u8>)>,
     headed: u64,
     /// Parser of in-band headers of the incoming stream.
-    reader: Option<band::Reader>,
+    reader: Option<in_band::Reader>,
 }
 
 impl Line {
@@ -139,10 +139,10 @@ impl Line {
     }
 
     /// Takes the pending message boundaries of this connection as in-band headers.
-    fn say(&mut self, number: usize, letters: &Letters) {
-        let Some(known) = letters.known() else { return };
-        while let Some(letter) = letters.take(number, u64::MAX) {
-            let head = known.write(letter.end.saturating_sub(self.headed), letter.reply, letter.wait);
+    fn say(&mut self, number: usize, log: &MessageLog) {
+        let Some(known) = log.known() else { return };
+        while let Some(letter) = log.take(number, u64::MAX) {
+            let head = known.write(letter.end.saturating_sub(self.headed), letter.reply, letter.service_time);
             self.heads.push_back((self.headed, head));
             self.headed = letter.end;
         }
@@ -185,7 +185,7 @@ impl Line {
     }
 
     /// Reads available bytes and parses in-band headers, if any; true if there was data.
-    fn pull(&mut self, buffer: &mut [u8], letters: Option<(usize, &Letters)>) -> io::Result<bool> {
+    fn pull(&mut self, buffer: &mut [u8], log: Option<(usize, &MessageLog)>) -> io::Result<bool> {
         let before = self.received;
         loop {
             match self.stream.read(buffer) {
@@ -195,12 +195,12 @@ impl Line {
                 }
                 Ok(n) => {
                     self.received += n as u64;
-                    if let Some((number, letters)) = letters {
+                    if let Some((number, log)) = log {
                         let bytes = buffer.get(..n).unwrap_or_default();
                         let reader = self
                             .reader
-                            .get_or_insert_with(|| band::Reader::new(letters.known().unwrap_or_default()));
-                        let read = reader.read(bytes, |letter| letters.post(number, letter));
+                            .get_or_insert_with(|| in_band::Reader::new(log.known().unwrap_or_default()));
+                        let read = reader.read(bytes, |letter| log.append(number, letter));
                         read.map_err(|_| io::Error::other("what came is no request"))?;
                     }
                 }
@@ -310,9 +310,9 @@ impl Sockets<'_> {
     /// Writes waiting bytes; returns the connections with errors.
     fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
         let waits = matches!(self.end, End::Waits(_));
-        let letters = if let Meaning::InBand(letters) = self.meaning { Some(letters) } else { None };
+        let log = if let Meaning::InBand(log) = self.meaning { Some(log) } else { None };
         let push = |(number, line): (&usize, &mut Line)| {
-            letters.filter(|_| !waits).into_iter().for_each(|letters| line.say(*number, letters));
+            log.filter(|_| !waits).into_iter().for_each(|log| line.say(*number, log));
             // The passive end closes a connection after the active one.
             line.closes |= waits && line.ended && line.waiting == 0;
             Some((*number, line.push(zeros).err()?))
@@ -334,7 +334,7 @@ impl Sockets<'_> {
     }
 }
 
-impl Lines for Sockets<'_> {
+impl Connections for Sockets<'_> {
     fn open(&mut self) -> usize {
         let number = self.opened;
         self.opened += 1;
@@ -346,7 +346,7 @@ impl Lines for Sockets<'_> {
         }
         number
     }
-    fn line(&mut self, number: usize) -> Option<&mut dyn Socket> {
+    fn connection(&mut self, number: usize) -> Option<&mut dyn Socket> {
         self.lines.get_mut(&number).map(|line| line as &mut dyn Socket)
     }
     /// The socket aborts on close, which sends a reset.
@@ -420,7 +420,7 @@ pub(crate) fn play(
     }
     (told.read, told.written, told.lines) = (sockets.read, sockets.written, sockets.opened as u64);
     told.lasts = sockets.lasts.into_values().collect();
-    (told.seen, told.fault) = (workload.seen().clone(), sockets.fault);
+    (told.stats, told.fault) = (workload.stats().clone(), sockets.fault);
     told
 }
 
@@ -433,8 +433,8 @@ fn attend(
     ready: PollResult,
     buffer: &mut [u8],
 ) {
-    let letters = match sockets.meaning {
-        Meaning::InBand(letters) if matches!(sockets.end, End::Waits(_)) => Some((number, letters)),
+    let log = match sockets.meaning {
+        Meaning::InBand(log) if matches!(sockets.end, End::Waits(_)) => Some((number, log)),
         _ => None,
     };
     let Some(line) = sockets.lines.get_mut(&number).filter(|_| ready.read || ready.write) else { return };
@@ -444,7 +444,7 @@ fn attend(
         line.open = ready.write && result.is_ok();
     }
     if result.is_ok() && ready.read {
-        result = line.pull(buffer, letters);
+        result = line.pull(buffer, log);
     }
     let now = clock.now();
     match result {

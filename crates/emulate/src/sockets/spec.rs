@@ -89,7 +89,7 @@ mod tests {
     use base::Span;
     use base::dist::{Dist, Sampler};
     use proptest::prelude::*;
-    use scenario::model::{Telling, Useful};
+    use scenario::model::{MessagePlan, UsefulLife};
 
     fn dists() -> impl Strategy<Value = Dist> {
         let (any, more) = (|| -1e12f64..1e12, || 1e-9f64..1e12);
@@ -120,13 +120,13 @@ mod tests {
         /// Another host draws identical numbers.
         #[test]
         fn the_same_is_drawn_there(dist in dists(), seed in any::<u64>(), repetition in any::<u64>()) {
-            let plan = Telling {
+            let plan = MessagePlan {
                 size: dist.clone(),
                 every: dist.clone(),
                 bursts: Some((dist.clone(), dist.clone())),
                 count: Some(seed),
                 lasts: Some(Span::from_nanos(repetition)),
-                useful: Useful::For(Span::from_nanos(seed)),
+                useful: UsefulLife::For(Span::from_nanos(seed)),
             };
             let draws = Draws { name: "voice".into(), seed, repetition };
             let work = EndWork { app: App::Tell(Box::new(plan)), reads: None, draws, payload: Some(1472) };

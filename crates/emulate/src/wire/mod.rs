@@ -7,14 +7,14 @@ mod interface;
 mod serial_line;
 
 use crate::Error;
-use crate::driver::{Gateway, Kind};
+use crate::driver::{Gateway, PortOwner};
 use base::wire::frame::Framing;
 use base::wire::hdlc::Wrong;
-use host::{Wire as End, WireCounters};
+use host::{FramePort as End, FramePortCounters};
 use netns::device::{Device, Tunnel};
 use path::{ElementId, Network};
 use scenario::Model;
-use scenario::model::Wire;
+use scenario::model::WireEnd;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ pub struct WireFacts {
     /// Name of the interface, or path of the line.
     pub name: String,
     /// Traffic over the path.
-    pub counters: WireCounters,
+    pub counters: FramePortCounters,
     /// Frames bridged directly, beside the path.
     pub beside: u64,
     /// Large frames dropped because they could not be segmented.
@@ -99,19 +99,19 @@ impl Ends {
         gateways: &mut Vec<Gateway>,
     ) -> Result<Ends, Error> {
         let pairs = model.stations.iter().zip(doors);
-        let wires: Vec<(usize, ElementId, &Wire)> = pairs
+        let wires: Vec<(usize, ElementId, &WireEnd)> = pairs
             .filter_map(|(&node, &door)| Some((node, door, model.nodes.get(node)?.wire.as_ref()?)))
             .collect();
         let [(a, one_door, one), (b, other_door, other)] = wires[..] else { return Ok(Ends::default()) };
         let tallies: [Arc<Tally>; 2] = Default::default();
         let opened = match (one, other) {
-            (Wire::Interface(one), Wire::Interface(other)) => interface::both([one, other], &tallies)?,
+            (WireEnd::Interface(one), WireEnd::Interface(other)) => interface::both([one, other], &tallies)?,
             _ => serial_line::both([one, other], &tallies)?,
         };
         let mut ends = Vec::new();
         let places = [(a, one_door), (b, other_door)];
         for (((node, door), (name, device)), tally) in places.into_iter().zip(opened).zip(tallies) {
-            gateways.push(Gateway { door, device: Device::tunnel(device), kind: Kind::Wire });
+            gateways.push(Gateway { door, device: Device::tunnel(device), kind: PortOwner::Wire });
             ends.push(OpenEnd { node, name, door, tally });
         }
         Ok(Ends(ends))

@@ -8,7 +8,7 @@ use crate::Error;
 use base::wire::hdlc::{self, Deframer, Found};
 use netns::device::Tunnel;
 use netns::sys::serial::{self, Setting};
-use scenario::model::Wire;
+use scenario::model::WireEnd;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -80,8 +80,8 @@ struct UnpairedEnd {
     before: Option<Setting>,
 }
 
-fn open(wire: &Wire) -> Result<UnpairedEnd, Error> {
-    let Wire::Serial { device, speed } = wire else {
+fn open(wire: &WireEnd) -> Result<UnpairedEnd, Error> {
+    let WireEnd::Serial { device, speed } = wire else {
         let (file, theirs, name) = serial::pair().map_err(|error| Error::Wire {
             why: format!("making a pseudo-terminal: {error}"),
             mend: "/dev/ptmx and /dev/pts have to be there".into(),
@@ -109,7 +109,7 @@ fn open(wire: &Wire) -> Result<UnpairedEnd, Error> {
 }
 
 /// Opens both lines.
-pub(super) fn both(wires: [&Wire; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<NamedTunnel>, Error> {
+pub(super) fn both(wires: [&WireEnd; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<NamedTunnel>, Error> {
     let [one, other] = wires;
     let singles = [open(one)?, open(other)?];
     let mut outs = Vec::new();

@@ -2,7 +2,7 @@
 
 use base::Time;
 use emulate::link_process::response::{LONGEST, Response, Responses, answer};
-use path::outside::{Arriving, Fate};
+use path::outside::{PacketArrival, PacketFate};
 use std::io::{self, Read};
 
 /// Gives `bytes` in pieces of at most `most`.
@@ -27,16 +27,16 @@ pub(crate) fn link_process(bytes: &[u8]) {
     assert!(Responses::of(pieces).eq(whole.iter().cloned()));
     let before_last = whole.len().saturating_sub(1);
     assert!(whole.iter().take(before_last).all(|said| matches!(said, Response::Line(_))));
-    let packet = Arriving { at: Time::from_nanos(1000), number: number.into(), size: 40, flow: 0 };
+    let packet = PacketArrival { at: Time::from_nanos(1000), number: number.into(), size: 40, flow: 0 };
     for said in whole {
         let Response::Line(line) = said else { continue };
         // A byte that is no UTF-8 becomes three.
         assert!(line.len() as u64 <= 3 * LONGEST);
         let again = match answer(&line, &packet) {
-            Ok(Fate::Lost) => (Fate::Lost, format!("{number} lost")),
-            Ok(Fate::At(t)) => {
+            Ok(PacketFate::Lost) => (PacketFate::Lost, format!("{number} lost")),
+            Ok(PacketFate::At(t)) => {
                 assert!(packet.at < t && t < Time::NEVER);
-                (Fate::At(t), format!("{number} at {}", t.as_nanos()))
+                (PacketFate::At(t), format!("{number} at {}", t.as_nanos()))
             }
             Err(why) => {
                 assert!(!why.is_empty());

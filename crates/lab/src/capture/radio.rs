@@ -10,7 +10,7 @@ use super::numbers::Numbers;
 use super::{Capture, TTL, inner};
 use ::capture::{Link, Tap};
 use ::radio::cell::Cell;
-use ::radio::cell::content::{Content, Entry, Frame, Place, RlcBlock, What};
+use ::radio::cell::content::{Content, Entry, EntryContent, Frame, RlcBlock, TapPoint};
 use ::radio::rlc::receive::Report;
 use ::radio::rlc::{Numbering, send::Reason};
 use ::radio::tdma;
@@ -120,7 +120,7 @@ impl CellWriter<'_> {
         // Users whose uplink blocks are granted by USF, by block period and timeslot.
         let mut granted = BTreeMap::new();
         for entry in content.entries().iter().filter(|e| e.up) {
-            if matches!(entry.what, What::Data { .. } | What::Dummy) {
+            if matches!(entry.what, EntryContent::Data { .. } | EntryContent::Dummy) {
                 granted.insert((tdma::tick_of(entry.t), entry.slot), entry.user % block::FREE_USF);
             }
         }
@@ -136,7 +136,7 @@ impl CellWriter<'_> {
         let mut comment = format!("hop={hop}");
         let tlli = TLLI + u32::from(entry.user);
         let (tap, bytes) = match &entry.what {
-            What::Frame(Place::Gb, serial) => {
+            EntryContent::Frame(TapPoint::Gb, serial) => {
                 self.tell_frame(*serial, &mut comment);
                 let frame = self.frame(*serial);
                 let datagram = if entry.up {
@@ -146,23 +146,23 @@ impl CellWriter<'_> {
                 };
                 (1, self.on_gb(entry.up, &datagram))
             }
-            What::Frame(Place::Mobile, serial) => {
+            EntryContent::Frame(TapPoint::Mobile, serial) => {
                 self.tell_frame(*serial, &mut comment);
                 let frame = self.frame(*serial);
                 let bytes = self.datagram(entry.up, &gsmtap::wrap(Payload::Llc { up: entry.up }, &frame));
                 (2 + u32::from(entry.user), bytes)
             }
-            What::Flush(octets) => {
+            EntryContent::Flush(octets) => {
                 let command = self.on_gb(false, &gb::flush(tlli));
                 all.push(self.octets(entry.t, 1, command, comment.clone()));
                 (1, self.on_gb(true, &gb::flush_ack(tlli, *octets)))
             }
-            What::Data { .. } | What::Dummy | What::Report { .. } => {
+            EntryContent::Data { .. } | EntryContent::Dummy | EntryContent::Report { .. } => {
                 let octets = self.block(entry, usf, tlli, &mut comment);
                 if !entry.arrived {
                     comment.push_str(" arrived=no");
                 }
-                let control = !matches!(entry.what, What::Data { .. });
+                let control = !matches!(entry.what, EntryContent::Data { .. });
                 let frame = tdma::frame_of(tdma::tick_of(entry.t));
                 let payload = Payload::Block { up: entry.up, slot: entry.slot, frame, control };
                 (0, self.datagram(entry.up, &gsmtap::wrap(payload, &octets)))
@@ -187,7 +187,7 @@ impl CellWriter<'_> {
         // The polled answer comes 3 to 6 block periods later (RRBP 0 to 3).
         let poll = entry.poll.and_then(|after| after.checked_sub(3)).map(|code| code as u8 & 3);
         match &entry.what {
-            What::Data { scheme, blocks, cv } => {
+            EntryContent::Data { scheme, blocks, cv } => {
                 tell_blocks(blocks, comment);
                 if let Some(piece) = blocks.first().and_then(|b| b.pieces.first()) {
                     self.tell_frame(piece.frame, comment);
@@ -196,7 +196,7 @@ impl CellWriter<'_> {
                     if entry.up { Header::up(tfi, *cv) } else { Header { usf, poll, ..Header::down(tfi) } };
                 self.data(*scheme, &header, blocks)
             }
-            What::Report { egprs, scheme, report, wants } => {
+            EntryContent::Report { egprs, scheme, report, wants } => {
                 report_words(report, comment);
                 let ack = message::AckNack::of(tfi, report);
                 let command = scheme.number();

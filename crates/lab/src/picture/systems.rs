@@ -1,6 +1,6 @@
 //! Pictures of networks of cells: the map over time, and the radio events under a user's time sequence.
 
-use crate::once::{Options, Outcome, run_once};
+use crate::once::{Options, RunOutcome, run_once};
 use base::{Span, Time};
 use cells::observe::{Observe, Watched};
 use cells::system::Cells;
@@ -39,7 +39,7 @@ fn place(model: &Model, flow: usize) -> Option<(usize, usize)> {
 }
 
 /// Adds the radio events of the flow's mobile below its picture.
-pub(crate) fn add(model: &Model, flow: usize, outcome: &Outcome, picture: &mut Picture) {
+pub(crate) fn add(model: &Model, flow: usize, outcome: &RunOutcome, picture: &mut Picture) {
     let Some((system, mobile)) = place(model, flow) else { return };
     let id = outcome.world.systems[system];
     let Some(element) = outcome.world.network.element::<Cells>(id) else { return };

@@ -5,7 +5,7 @@
 //! flow's receiver has received its last data.
 
 use super::Readings;
-use crate::once::Outcome;
+use crate::once::RunOutcome;
 use base::event::{Event, Record};
 use scenario::Model;
 use scenario::model::App;
@@ -48,7 +48,7 @@ impl Waiting {
 /// Measures the probes in the trace of one repetition.
 pub(super) fn take(
     model: &Model,
-    outcome: &Outcome,
+    outcome: &RunOutcome,
     flow: usize,
     records: &[Record],
     out: &mut Readings,

@@ -31,7 +31,7 @@ pub struct Listed {
 
 impl Listed {
     /// `equal`, the departure of the test from the statement, or that there is no test.
-    pub fn letter(&self) -> String {
+    pub fn statement(&self) -> String {
         match self.test.as_ref().map(|claim| claim.letter.as_deref()) {
             None => "not tested here".to_owned(),
             Some(None) => "not compared".to_owned(),
@@ -68,6 +68,9 @@ mod tests {
             }
         }
         let one = all.iter().find(|listed| listed.id == "C001").unwrap();
-        assert_eq!((one.stated.experiment.as_str(), one.letter().as_str()), ("gprs-eifel/table2", "equal"));
+        assert_eq!(
+            (one.stated.experiment.as_str(), one.statement().as_str()),
+            ("gprs-eifel/table2", "equal")
+        );
     }
 }

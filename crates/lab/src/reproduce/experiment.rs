@@ -29,7 +29,7 @@ pub struct Experiment {
     pub set: Vec<String>,
     /// Variants beside the grid; their labels come first in keys.
     #[serde(default)]
-    pub case: Vec<Case>,
+    pub case: Vec<ExperimentCase>,
     /// Axes of the scenario's grid, in the order of labels in keys.
     #[serde(default)]
     pub axis: Vec<Axis>,
@@ -92,7 +92,7 @@ impl Experiment {
 /// A variant of an experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub struct ExperimentCase {
     /// Name in keys; several labels are joined by slashes.
     pub label: String,
     /// Scenario settings, `path=value`.

@@ -1,9 +1,9 @@
 //! Measured values of an experiment by cell and flow. The labels of a cell are those of its case, then those
-//! of its position in the scenario's grid. Probes are measured when a claim asks for one.
+//! of its position in the scenario's grid. Probes are measured when a claim needs one.
 
 use super::ReproduceError;
 use super::claim::Cells;
-use super::experiment::{Axis, Case, Experiment};
+use super::experiment::{Axis, Experiment, ExperimentCase};
 use crate::probe::{self, Readings};
 use crate::sweep::{Counters, Prepared, Sweep, on_all_threads, real};
 use results::row::Row;
@@ -192,9 +192,9 @@ impl Cells for View<'_> {
 }
 
 /// Cases of an experiment; a single case without settings if it has none.
-pub(super) fn cases(experiment: &Experiment) -> Vec<Case> {
+pub(super) fn cases(experiment: &Experiment) -> Vec<ExperimentCase> {
     if experiment.case.is_empty() {
-        vec![Case { label: String::new(), set: Vec::new(), scenario: None }]
+        vec![ExperimentCase { label: String::new(), set: Vec::new(), scenario: None }]
     } else {
         experiment.case.clone()
     }

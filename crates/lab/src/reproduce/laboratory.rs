@@ -2,12 +2,12 @@
 
 use super::experiment::{Claims, Experiment, Group};
 use super::grid::{Grid, Measured, cases};
-use super::scene::{pictures, scenes};
+use super::single_pictures::{pictures, scenes};
 use super::value::{beside, values};
 use super::{
     ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, figure, find, today, verdict,
 };
-use crate::sweep::{Control, Prepared, Sweep, SweepError};
+use crate::sweep::{Prepared, Sweep, SweepControl, SweepError};
 use report::Picture;
 use results::row::Row;
 use scenario::{Model, NoFiles, Scenario};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// Runs experiments and shares runs between experiments with equal scenarios.
 pub struct Laboratory<'a> {
     pub(super) settings: Settings,
-    pub(super) control: &'a Control<'a>,
+    pub(super) control: &'a SweepControl<'a>,
     measured: BTreeMap<String, Rc<Measured>>,
     runs: Vec<Run>,
     pub(super) played: Vec<today::Played>,
@@ -33,7 +33,7 @@ struct Run {
 
 impl<'a> Laboratory<'a> {
     /// A laboratory without runs.
-    pub fn new(settings: Settings, control: &'a Control<'a>, version: &'a str) -> Self {
+    pub fn new(settings: Settings, control: &'a SweepControl<'a>, version: &'a str) -> Self {
         Laboratory {
             settings,
             control,

@@ -16,7 +16,7 @@ mod groups;
 pub mod json;
 mod laboratory;
 pub mod page;
-mod scene;
+mod single_pictures;
 pub mod today;
 mod value;
 mod verdict;

@@ -7,8 +7,8 @@
 use super::experiment::Experiment;
 use super::grid::{Grid, Measured};
 use super::{Laboratory, ReproduceError};
-use crate::part::Part;
-use crate::sweep::{Control, Counters, Prepared, Sweep};
+use crate::part::ShardPart;
+use crate::sweep::{Counters, Prepared, Sweep, SweepControl};
 use report::Picture;
 use results::row::Row;
 use results::stats::Summary;
@@ -126,7 +126,7 @@ impl Laboratory<'_> {
             self.play(Sweep {
                 cells: new.into(),
                 repetitions,
-                part: Part::WHOLE,
+                part: ShardPart::WHOLE,
                 header: header.clone(),
                 tables: None,
             })?;
@@ -139,7 +139,7 @@ impl Laboratory<'_> {
             counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
         }
         Ok(Some(Rc::new(part.again(
-            Sweep { cells: cells.into(), repetitions, part: Part::WHOLE, header, tables: None },
+            Sweep { cells: cells.into(), repetitions, part: ShardPart::WHOLE, header, tables: None },
             &rows,
             counted,
         ))))
@@ -207,7 +207,7 @@ impl Laboratory<'_> {
 
 /// Picture of a kernel on this path and repetition; `None` if the player cannot draw.
 pub(super) fn picture(
-    control: &Control<'_>,
+    control: &SweepControl<'_>,
     model: &Model,
     repetition: u64,
     flow: usize,

@@ -1,6 +1,6 @@
 //! Unfinished repetitions of a sweep, in the order of the table.
 
-use crate::part::Part;
+use crate::part::ShardPart;
 
 /// Bit set of finished repetitions.
 #[derive(Debug)]
@@ -42,13 +42,13 @@ impl Done {
 pub(super) struct Todo {
     next: (u32, u64),
     cells: u32,
-    part: Part,
+    part: ShardPart,
     done: Done,
 }
 
 impl Todo {
     /// Unfinished repetitions of `part` in a grid of `cells` cells.
-    pub(super) fn new(cells: u32, part: Part, done: Done) -> Todo {
+    pub(super) fn new(cells: u32, part: ShardPart, done: Done) -> Todo {
         Todo { next: (0, 0), cells, part, done }
     }
 }
@@ -81,11 +81,11 @@ mod tests {
         let mut done = Done::none(3);
         [(0, 1), (2, 2), (0, 1)].into_iter().for_each(|(cell, repetition)| done.add(cell, repetition));
         assert_eq!(done.count(), 2);
-        let left: Vec<_> = Todo::new(3, Part::WHOLE, done).collect();
+        let left: Vec<_> = Todo::new(3, ShardPart::WHOLE, done).collect();
         assert_eq!(left, [(0, 0), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]);
         // Number = repetition x cells + cell: 3 and 4 are the second repetitions of the first two cells.
-        let part: Vec<_> = Todo::new(3, Part::range(3..5), Done::none(3)).collect();
+        let part: Vec<_> = Todo::new(3, ShardPart::range(3..5), Done::none(3)).collect();
         assert_eq!(part, [(0, 1), (1, 1)]);
-        assert_eq!(Todo::new(3, Part::WHOLE, Done::none(0)).next(), None);
+        assert_eq!(Todo::new(3, ShardPart::WHOLE, Done::none(0)).next(), None);
     }
 }

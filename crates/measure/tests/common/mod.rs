@@ -53,7 +53,7 @@ pub(crate) fn beside<R>(server: &Server, act: impl FnOnce() -> R) -> R {
     watching(server, &|_| {}, act)
 }
 
-/// The same, with somebody who hears what happens.
+/// As above, with an observer.
 pub(crate) fn watching<R>(server: &Server, tell: &(dyn Fn(Event) + Sync), act: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     struct Ends<'a>(&'a AtomicBool);

@@ -9,9 +9,9 @@ use measure::flow::Output;
 use measure::message::{Amount, Direction, Job};
 use measure::probe;
 use measure::server_protocol::{Identity, ServerLimits, ServerProtocol};
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 
-/// The first byte says who hears the rest and how it is cut; the others are what a peer says.
+/// The first byte selects the receiver of the rest and its pieces; the others are a peer's input.
 pub(crate) fn measure(bytes: &[u8]) {
     let Some((first, said)) = bytes.split_first() else { return };
     let cut = usize::from(first >> 3) * 3 + 1;
@@ -91,10 +91,10 @@ fn client(job: Job, said: &[u8], cut: usize) {
     }
 }
 
-/// A file of results: read or refused, and what is read can be summed up.
+/// A file of results: read or refused, and entries read can be summed up.
 pub(crate) fn results(bytes: &[u8]) {
     let Ok(entries) = measure::entry::parse(std::path::Path::new("fuzz.jsonl"), bytes) else { return };
-    let Some(outcome) = Outcome::of(&entries) else { return };
+    let Some(outcome) = TestOutcome::of(&entries) else { return };
     let document = outcome.document();
     assert_eq!(document["tests"].as_array().map(Vec::len), Some(outcome.tests.len()));
 }

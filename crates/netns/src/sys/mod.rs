@@ -430,7 +430,7 @@ pub fn drop_rights() -> io::Result<()> {
 pub fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0u8; 512];
     let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which the array has, and tells how many it wrote.
+    // SAFETY: the kernel writes at most `length` bytes, which the array has, and returns the number written.
     check(unsafe {
         libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, bytes.as_mut_ptr().cast(), &raw mut length)
     })?;

@@ -106,7 +106,7 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
         piece: large.then_some(piece),
         tag: None,
     };
-    // SAFETY: the kernel has written these records, and tells where they end.
+    // SAFETY: the kernel has written these records and returned their length.
     unsafe {
         let mut record = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(found) = record.as_ref() {

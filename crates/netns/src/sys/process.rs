@@ -155,7 +155,7 @@ pub fn place(command: &mut Command, own_group: bool, terminal: Option<RawFd>, tr
 pub fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved; a number that is no open file is refused here.
     check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: it is open, and whoever calls says that nobody else owns it.
+    // SAFETY: it is open, and the caller guarantees sole ownership.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -3,7 +3,7 @@
 //! A lost frame is retransmitted, ahead of new ones, when its negative acknowledgement arrives. The sender
 //! discards a packet after a number of attempts or a time. Unacknowledged frames fill a window.
 
-use super::timed::Timed;
+use super::time_queue::TimeQueue;
 use base::dist::Sampler;
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -40,7 +40,7 @@ pub(crate) struct Frame {
 pub(crate) struct Arq {
     config: ArqConfig,
     /// Frames sent, ordered by the arrival of their feedback.
-    sent: Timed<Frame>,
+    sent: TimeQueue<Frame>,
     /// Number of lost frames among them.
     lost: u32,
     /// All feedback takes the same time.
@@ -56,7 +56,7 @@ pub(crate) struct Arq {
 
 /// Decision after the feedback on a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum ArqDecision {
     /// The frame arrived.
     Acknowledged(Frame),
     /// The frame was lost and is retransmitted.
@@ -70,7 +70,7 @@ impl Arq {
         Arq {
             steady: config.feedback.constant().is_some(),
             config,
-            sent: Timed::new(),
+            sent: TimeQueue::new(),
             lost: 0,
             lasts: VecDeque::new(),
             repeats: VecDeque::new(),
@@ -116,7 +116,11 @@ impl Arq {
 
     /// Processes the next feedback due at `now`. `began` returns the start of a packet's first frame, none if
     /// the packet has gone.
-    pub(crate) fn hear(&mut self, now: Time, began: impl Fn(u64) -> Option<Time>) -> Option<Verdict> {
+    pub(crate) fn take_feedback(
+        &mut self,
+        now: Time,
+        began: impl Fn(u64) -> Option<Time>,
+    ) -> Option<ArqDecision> {
         if self.sent.next() > now {
             return None;
         }
@@ -127,17 +131,17 @@ impl Arq {
         }
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
             self.unacknowledged -= 1;
-            return Some(Verdict::Acknowledged(frame));
+            return Some(ArqDecision::Acknowledged(frame));
         };
         let persists = self.config.attempts.is_none_or(|n| frame.repeated < n)
             && self.config.time.is_none_or(|time| now < began + time);
         if persists {
             self.repeats.push_back(frame);
             *self.pending.entry(frame.unit).or_default() += 1;
-            return Some(Verdict::Repeated);
+            return Some(ArqDecision::Repeated);
         }
         self.unacknowledged -= 1;
-        Some(Verdict::GivenUp(frame))
+        Some(ArqDecision::GivenUp(frame))
     }
 
     /// Whether a frame waits for retransmission.

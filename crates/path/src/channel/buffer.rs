@@ -3,7 +3,7 @@
 //! One list in order of arrival holds the send buffer, the packet in service, packets in propagation, and
 //! packets that wait in the receive buffer for an earlier one. Each packet records its own progress.
 
-use super::timed::Timed;
+use super::time_queue::TimeQueue;
 use crate::qdisc::{Room, Waiting};
 use base::packet::{DropReason, Packet};
 use base::{Span, Time};
@@ -86,7 +86,7 @@ pub(crate) struct Buffer {
     next: u64,
     last: Time,
     /// Without in-order delivery: packets with known arrival, ordered by it.
-    flying: Timed<u64>,
+    flying: TimeQueue<u64>,
     /// With in-order delivery and a bounded receive buffer: packets that arrive later than all before them,
     /// with their arrival, ascending.
     records: VecDeque<(u64, Time)>,
@@ -107,7 +107,7 @@ impl Buffer {
             bounded,
             next: 0,
             last: Time::ZERO,
-            flying: Timed::new(),
+            flying: TimeQueue::new(),
             records: VecDeque::new(),
             send: Amount::default(),
             under_way: Amount::default(),

@@ -14,7 +14,7 @@ use base::{Span, Time};
 
 /// Kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// Carries data.
     Data,
     /// Pure ACK.
@@ -27,7 +27,7 @@ pub enum Kind {
 
 /// Match rule of a class: all conditions given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rule {
+pub struct ClassRule {
     /// Ledgers that match, by ledger number (two per flow).
     pub ledgers: Option<Vec<bool>>,
     /// Range of the service class (the DSCP of IP).
@@ -35,30 +35,30 @@ pub struct Rule {
     /// Range of the size on the wire, bytes.
     pub size: Option<(u32, u32)>,
     /// Kind of packet.
-    pub kind: Option<Kind>,
+    pub kind: Option<PacketKind>,
 }
 
-impl Rule {
+impl ClassRule {
     /// Whether the packet matches.
     pub fn holds(&self, packet: &Packet) -> bool {
         let within = |range: Option<(u32, u32)>, x: u32| range.is_none_or(|(a, b)| (a..=b).contains(&x));
         self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
             && within(self.service.map(|(a, b)| (u32::from(a), u32::from(b))), u32::from(packet.class))
             && within(self.size, packet.size)
-            && self.kind.is_none_or(|kind| kind == Kind::of(packet.flags))
+            && self.kind.is_none_or(|kind| kind == PacketKind::of(packet.flags))
     }
 }
 
-impl Kind {
-    fn of(flags: Flags) -> Kind {
+impl PacketKind {
+    fn of(flags: Flags) -> PacketKind {
         if flags.has(Flags::VIRTUAL) {
-            Kind::Background
+            PacketKind::Background
         } else if flags.has(Flags::DATA) {
-            Kind::Data
+            PacketKind::Data
         } else if [Flags::SYN, Flags::FIN, Flags::RST].into_iter().any(|f| flags.has(f)) {
-            Kind::Control
+            PacketKind::Control
         } else {
-            Kind::Ack
+            PacketKind::Ack
         }
     }
 }
@@ -67,7 +67,7 @@ impl Kind {
 #[derive(Debug, Default)]
 pub struct ClassConfig {
     /// Match rule; a packet belongs to the first class that matches.
-    pub rule: Rule,
+    pub rule: ClassRule,
     /// Priority; the smallest number is served first.
     pub priority: u32,
     /// Weight among classes of the same priority.
@@ -81,7 +81,7 @@ pub struct ClassConfig {
 }
 
 struct Class {
-    rule: Rule,
+    rule: ClassRule,
     weight: u32,
     queue: Queue,
     police: Option<Policer>,

@@ -11,28 +11,28 @@ use base::{Span, Time};
 
 /// Error probability of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Chance {
+pub enum ErrorRate {
     /// Per frame, regardless of its length.
     Frame(f64),
     /// Per bit, independently.
     Bit(f64),
 }
 
-impl Chance {
+impl ErrorRate {
     /// Error probability of a frame of `bytes`: 1 - (1 - b)^bits.
     pub fn of(self, bytes: u32) -> f64 {
         match self {
-            Chance::Frame(p) => p,
-            Chance::Bit(b) => -libm::expm1(8.0 * f64::from(bytes) * libm::log1p(-b)),
+            ErrorRate::Frame(p) => p,
+            ErrorRate::Bit(b) => -libm::expm1(8.0 * f64::from(bytes) * libm::log1p(-b)),
         }
     }
 }
 
 /// Error process.
 #[derive(Clone, Debug)]
-pub enum Process {
+pub enum ErrorProcess {
     /// Constant probability.
-    Steady(Chance),
+    Steady(ErrorRate),
     /// Frame error probability drawn at each entry of a state: its distribution, and the present value, at
     /// most 1.
     Drawn(Sampler, f64),
@@ -43,18 +43,18 @@ pub enum Process {
         /// Probability of leaving the bad state.
         leave_bad: f64,
         /// Error probability in the good state.
-        good: Chance,
+        good: ErrorRate,
         /// Error probability in the bad state.
-        bad: Chance,
+        bad: ErrorRate,
     },
     /// Error periods over time, independent of traffic.
     OverTime {
         /// Error periods are the closed intervals of this gate.
         gate: Gate,
         /// Error probability outside of error periods.
-        good: Chance,
+        good: ErrorRate,
         /// Error probability in error periods.
-        bad: Chance,
+        bad: ErrorRate,
     },
 }
 
@@ -71,7 +71,7 @@ pub enum Mode {
 
 /// Result for one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FrameOutcome {
     /// The frame was discarded.
     pub lost: bool,
     /// The frame has bit errors.
@@ -83,7 +83,7 @@ pub struct Outcome {
 /// Error source of a link.
 #[derive(Clone, Debug)]
 pub struct Errors {
-    process: Process,
+    process: ErrorProcess,
     mode: Mode,
     stream: Stream,
     bad: bool,
@@ -93,13 +93,13 @@ pub struct Errors {
 
 impl Errors {
     /// Error source that draws from `stream`.
-    pub fn new(process: Process, mode: Mode, stream: Stream) -> Self {
+    pub fn new(process: ErrorProcess, mode: Mode, stream: Stream) -> Self {
         Errors { process, mode, stream, bad: false, known: [(0.0, 0, 0.0); 2] }
     }
 
     /// [`Chance::of`], computed once for each of the last two frame lengths.
-    fn probability(&mut self, chance: Chance, bytes: u32) -> f64 {
-        let Chance::Bit(rate) = chance else { return chance.of(bytes) };
+    fn probability(&mut self, chance: ErrorRate, bytes: u32) -> f64 {
+        let ErrorRate::Bit(rate) = chance else { return chance.of(bytes) };
         if let Some(known) = self.known.iter().find(|known| known.0 == rate && known.1 == bytes) {
             return known.2;
         }
@@ -110,22 +110,22 @@ impl Errors {
 
     /// Redraws a drawn probability at the entry of its state.
     pub(crate) fn enter(&mut self) {
-        if let Process::Drawn(from, share) = &mut self.process {
+        if let ErrorProcess::Drawn(from, share) = &mut self.process {
             *share = from.draw().min(1.0);
         }
     }
 
     /// Draws the result for a frame of `bytes` whose transmission ends `now`, and adds it to `outcome`.
-    pub fn strike(&mut self, now: Time, bytes: u32, outcome: &mut Outcome) {
+    pub fn strike(&mut self, now: Time, bytes: u32, outcome: &mut FrameOutcome) {
         let chance = match &mut self.process {
-            Process::Steady(chance) => *chance,
-            Process::Drawn(_, share) => Chance::Frame(*share),
-            Process::PerFrame { leave_good, leave_bad, good, bad } => {
+            ErrorProcess::Steady(chance) => *chance,
+            ErrorProcess::Drawn(_, share) => ErrorRate::Frame(*share),
+            ErrorProcess::PerFrame { leave_good, leave_bad, good, bad } => {
                 let leave = if self.bad { leave_bad } else { leave_good };
                 self.bad ^= self.stream.uniform() < *leave;
                 if self.bad { *bad } else { *good }
             }
-            Process::OverTime { gate, good, bad } => {
+            ErrorProcess::OverTime { gate, good, bad } => {
                 if gate.open_from(now, now) > now {
                     *bad
                 } else {
@@ -153,11 +153,11 @@ mod tests {
 
     const SEED: Seed = Seed { seed: 1, repetition: 0 };
 
-    fn share(process: Process, bytes: u32) -> f64 {
+    fn share(process: ErrorProcess, bytes: u32) -> f64 {
         let mut errors = Errors::new(process, Mode::Drop, SEED.stream("radio.noise", "error"));
         let n = 200_000;
         let lost = (0..n).filter(|_| {
-            let mut outcome = Outcome::default();
+            let mut outcome = FrameOutcome::default();
             errors.strike(Time::ZERO, bytes, &mut outcome);
             outcome.lost
         });
@@ -168,22 +168,22 @@ mod tests {
     #[test]
     fn sw_36_bits_make_frames_wrong() {
         let good: f64 = (0..800).map(|_| 1.0 - 1e-3).product();
-        assert!((Chance::Bit(1e-3).of(100) - (1.0 - good)).abs() < 1e-12);
-        assert!((Chance::Bit(1e-12).of(1000) - 8e-9).abs() < 1e-15, "small rates lose no digits");
-        assert!((share(Process::Steady(Chance::Bit(1e-3)), 100) - 0.5509).abs() < 0.004);
-        assert!((share(Process::Steady(Chance::Frame(0.1)), 100) - 0.1).abs() < 0.003);
+        assert!((ErrorRate::Bit(1e-3).of(100) - (1.0 - good)).abs() < 1e-12);
+        assert!((ErrorRate::Bit(1e-12).of(1000) - 8e-9).abs() < 1e-15, "small rates lose no digits");
+        assert!((share(ErrorProcess::Steady(ErrorRate::Bit(1e-3)), 100) - 0.5509).abs() < 0.004);
+        assert!((share(ErrorProcess::Steady(ErrorRate::Frame(0.1)), 100) - 0.1).abs() < 0.003);
     }
 
     /// SW-36: a chain of two states has its stationary share: 1/5 of frames meet the bad state.
     #[test]
     fn sw_36_bursts_have_their_share() {
-        let process = Process::PerFrame {
+        let process = ErrorProcess::PerFrame {
             leave_good: 0.05,
             leave_bad: 0.2,
-            good: Chance::Bit(1e-5),
-            bad: Chance::Bit(1e-3),
+            good: ErrorRate::Bit(1e-5),
+            bad: ErrorRate::Bit(1e-3),
         };
-        let expected = 0.8 * Chance::Bit(1e-5).of(50) + 0.2 * Chance::Bit(1e-3).of(50);
+        let expected = 0.8 * ErrorRate::Bit(1e-5).of(50) + 0.2 * ErrorRate::Bit(1e-3).of(50);
         assert!((share(process, 50) - expected).abs() < 0.004);
     }
 }

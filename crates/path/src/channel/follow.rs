@@ -4,7 +4,7 @@
 //! changes all of them at once (catalogue SW-41, SW-42).
 
 use super::error::Errors;
-use crate::states::{Change, Machine};
+use crate::states::{Change, StateMachine};
 use base::dist::Sampler;
 use base::{Rate, Span, Time};
 
@@ -34,7 +34,7 @@ pub enum Flush {
 
 /// Link parameters in one state.
 #[derive(Clone, Debug, Default)]
-pub struct Setting {
+pub struct StateParameters {
     /// Rate in bit/s, drawn at each entry of the state; none: the link's own. 0 freezes service in the middle
     /// of a frame.
     pub rate: Option<Sampler>,
@@ -52,8 +52,8 @@ pub struct Setting {
 #[derive(Clone, Debug)]
 pub struct Follower {
     number: u16,
-    machine: Machine,
-    settings: Vec<Setting>,
+    machine: StateMachine,
+    settings: Vec<StateParameters>,
     /// Rate drawn at the entry of the present state.
     rate: Option<Rate>,
 }
@@ -61,7 +61,7 @@ pub struct Follower {
 impl Follower {
     /// A link's copy of the state machine with this number in the network, with the link parameters of each
     /// state.
-    pub fn new(number: u16, machine: Machine, settings: Vec<Setting>) -> Self {
+    pub fn new(number: u16, machine: StateMachine, settings: Vec<StateParameters>) -> Self {
         let mut follower = Follower { number, machine, settings, rate: None };
         follower.enter();
         follower
@@ -83,7 +83,7 @@ impl Follower {
         said.map(|delay| Span::from_nanos(delay.constant().unwrap_or(0.0) as u64)).min()
     }
 
-    fn setting(&mut self) -> Option<&mut Setting> {
+    fn setting(&mut self) -> Option<&mut StateParameters> {
         self.settings.get_mut(self.machine.state())
     }
 }

@@ -19,22 +19,22 @@ pub mod error;
 pub mod follow;
 pub mod frame;
 pub mod policer;
-mod timed;
-mod waking;
+mod time_queue;
+mod wakeups;
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
 use crate::link::LinkGate;
 use crate::qdisc::Room;
 use allocation::Allocation;
-use arq::{Arq, ArqConfig, Frame, Verdict};
+use arq::{Arq, ArqConfig, ArqDecision, Frame};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
 use buffer::{Buffer, Delivery};
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
-use error::{Errors, Outcome};
+use error::{Errors, FrameOutcome};
 use follow::{Follower, Followers, Service};
 use frame::Framing;
 
@@ -191,7 +191,7 @@ impl Channel {
         if let Some(credit) = &mut self.credit {
             credit.take(now);
         }
-        self.hear(cx);
+        self.take_feedback(cx);
         if let Some(done) = self.in_service.filter(|s| s.end <= now) {
             self.in_service = None;
             self.idle_since = now;
@@ -250,22 +250,22 @@ impl Channel {
     }
 
     /// Processes the ARQ feedback.
-    fn hear(&mut self, cx: &mut Cx<'_>) {
+    fn take_feedback(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         let Some(arq) = &mut self.arq else { return };
         let buffer = &mut self.buffer;
         while let Some(verdict) =
-            arq.hear(now, |n| buffer.get(n).filter(|u| u.lost.is_none()).map(|u| u.began))
+            arq.take_feedback(now, |n| buffer.get(n).filter(|u| u.lost.is_none()).map(|u| u.began))
         {
             match verdict {
-                Verdict::Repeated => {}
-                Verdict::Acknowledged(frame) => heard(buffer, frame.unit, 1),
-                Verdict::GivenUp(frame) => {
+                ArqDecision::Repeated => {}
+                ArqDecision::Acknowledged(frame) => acknowledge_frames(buffer, frame.unit, 1),
+                ArqDecision::GivenUp(frame) => {
                     let forgotten = arq.forget(frame.unit);
                     let arrival = now + buffer.get(frame.unit).map_or(Span::ZERO, |unit| unit.delay);
                     buffer.give_up(frame.unit, arrival, DropReason::GivenUp);
                     buffer.known(frame.unit, None);
-                    heard(buffer, frame.unit, forgotten + 1);
+                    acknowledge_frames(buffer, frame.unit, forgotten + 1);
                 }
             }
         }
@@ -274,7 +274,7 @@ impl Channel {
     /// The transmission of a frame has ended.
     fn ended(&mut self, cx: &mut Cx<'_>, frame: Frame) {
         let now = cx.now();
-        let mut outcome = Outcome::default();
+        let mut outcome = FrameOutcome::default();
         for errors in self.errors.iter_mut().chain(self.followers.errors()) {
             errors.strike(now, frame.bytes, &mut outcome);
         }
@@ -283,7 +283,7 @@ impl Channel {
             if let Some(arq) = &mut self.arq {
                 arq.abandoned();
             }
-            return heard(&mut self.buffer, frame.unit, 1);
+            return acknowledge_frames(&mut self.buffer, frame.unit, 1);
         }
         if let Some(arq) = &mut self.arq {
             arq.ended(now, Frame { good: !outcome.lost, ..frame });
@@ -479,7 +479,7 @@ impl Channel {
 }
 
 /// Counts feedback on frames of a packet; after the last one it leaves the send buffer.
-fn heard(buffer: &mut Buffer, number: u64, frames: u32) {
+fn acknowledge_frames(buffer: &mut Buffer, number: u64, frames: u32) {
     if let Some(unit) = buffer.get_mut(number) {
         unit.unheard -= frames.min(unit.unheard);
         if unit.unheard == 0 && unit.sent == unit.frames {

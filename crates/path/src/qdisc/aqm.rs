@@ -6,7 +6,7 @@ use base::{Span, Time};
 
 /// Decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AqmVerdict {
     /// Pass unchanged.
     Pass,
     /// Pass with a CE mark (RFC 3168).
@@ -17,7 +17,7 @@ pub enum Verdict {
 
 /// Packet and queue state passed to a manager.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct View {
+pub struct QueueView {
     /// Current time.
     pub now: Time,
     /// Backlog in packets, without this one.
@@ -35,12 +35,12 @@ pub struct View {
 /// Active queue management of one queue.
 pub trait Aqm: std::fmt::Debug + Send {
     /// A packet arrives.
-    fn comes(&mut self, _view: View) -> Verdict {
-        Verdict::Pass
+    fn comes(&mut self, _view: QueueView) -> AqmVerdict {
+        AqmVerdict::Pass
     }
     /// A packet at the head is about to leave.
-    fn leaves(&mut self, _view: View) -> Verdict {
-        Verdict::Pass
+    fn leaves(&mut self, _view: QueueView) -> AqmVerdict {
+        AqmVerdict::Pass
     }
     /// A packet passed at arrival finds the queue full.
     fn overflowed(&mut self) {}

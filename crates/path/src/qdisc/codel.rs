@@ -3,7 +3,7 @@
 //! When the minimum sojourn time of an interval exceeds a target, CoDel drops a packet at the head. It
 //! continues at ever shorter intervals until the sojourn time falls below the target.
 
-use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
 
@@ -96,22 +96,22 @@ impl CoDel {
     }
 
     /// RFC 8289 section 5.5, one packet at a time.
-    fn dequeue(&mut self, view: View) -> Verdict {
+    fn dequeue(&mut self, view: QueueView) -> AqmVerdict {
         let long = self.is_long(view);
         if self.dropping {
             if !long {
                 self.dropping = false;
-                return Verdict::Pass;
+                return AqmVerdict::Pass;
             }
             if view.now < self.next {
-                return Verdict::Pass;
+                return AqmVerdict::Pass;
             }
             self.count += 1;
             self.next = self.after(self.next);
             return self.verdict(view.ecn);
         }
         if !long {
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         self.dropping = true;
         //= RFC 8289 section 5.5: if dropping ended recently, it resumes at the rate that worked then
@@ -123,7 +123,7 @@ impl CoDel {
         self.verdict(view.ecn)
     }
 
-    fn is_long(&mut self, view: View) -> bool {
+    fn is_long(&mut self, view: QueueView) -> bool {
         //= RFC 8289 section 5.4: a sojourn time below the target, or a backlog below a full packet, restarts
         // the interval
         if view.span < self.target || view.bytes <= FULL_PACKET {
@@ -139,13 +139,13 @@ impl CoDel {
         t + Span::from_nanos((self.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
     }
 
-    fn verdict(&self, ecn: u8) -> Verdict {
-        if self.ecn && ecn != 0 { Verdict::Mark } else { Verdict::Drop }
+    fn verdict(&self, ecn: u8) -> AqmVerdict {
+        if self.ecn && ecn != 0 { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 }
 
 impl Aqm for CoDel {
-    fn leaves(&mut self, view: View) -> Verdict {
+    fn leaves(&mut self, view: QueueView) -> AqmVerdict {
         self.dequeue(view)
     }
 }
@@ -163,15 +163,15 @@ mod tests {
         let mut codel = CoDel::new(ms(5), ms(100), false);
         (0..until_ms)
             .filter(|&t| {
-                let view = View {
+                let view = QueueView {
                     now: Time::ZERO + ms(t),
                     packets: 50,
                     bytes: 50_000,
                     ecn: 0,
                     span: ms(wait),
-                    ..View::default()
+                    ..QueueView::default()
                 };
-                codel.leaves(view) == Verdict::Drop
+                codel.leaves(view) == AqmVerdict::Drop
             })
             .collect()
     }
@@ -187,14 +187,14 @@ mod tests {
     #[test]
     fn codel_lets_a_queue_of_one_packet_be() {
         let mut codel = CoDel::new(ms(5), ms(100), false);
-        let view = |t| View {
+        let view = |t| QueueView {
             now: Time::ZERO + ms(t),
             packets: 1,
             bytes: 1500,
             ecn: 0,
             span: ms(400),
-            ..View::default()
+            ..QueueView::default()
         };
-        assert!((0..2000).all(|t| codel.leaves(view(t)) == Verdict::Pass));
+        assert!((0..2000).all(|t| codel.leaves(view(t)) == AqmVerdict::Pass));
     }
 }

@@ -8,7 +8,7 @@
 //! parameters here ([`Victim`], [`Rearm`]). With several flows a counter or a timer ([`Another`]) permits a
 //! drop from another flow while the queue stays long.
 
-use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
 
@@ -163,12 +163,12 @@ impl DualThreshold {
     }
 
     /// Whether the backlog is at least 1/`share` of the soft threshold.
-    fn reaches(&self, view: View, share: u64) -> bool {
+    fn reaches(&self, view: QueueView, share: u64) -> bool {
         self.soft.packets.is_some_and(|n| share * view.packets as u64 >= u64::from(n))
             || self.soft.bytes.is_some_and(|n| share * view.bytes >= n)
     }
 
-    fn enqueue(&mut self, view: View) -> Verdict {
+    fn enqueue(&mut self, view: QueueView) -> AqmVerdict {
         let low = match self.rearm {
             Rearm::Half => !self.reaches(view, 2),
             Rearm::Below => !self.reaches(view, 1),
@@ -179,7 +179,7 @@ impl DualThreshold {
         }
         if !self.reaches(view, 1) {
             self.dropped.clear();
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         self.arrivals = self.arrivals.saturating_add(1);
         let next = match self.another {
@@ -188,26 +188,26 @@ impl DualThreshold {
             Some(Another::Time(span)) => view.now.since(self.last) >= span,
         };
         if !(self.armed || next && !self.dropped.contains(&view.flow)) {
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         self.armed = false;
         self.dropped.push(view.flow);
         (self.arrivals, self.last) = (0, view.now);
         if self.victim == Victim::Arriving {
-            return Verdict::Drop;
+            return AqmVerdict::Drop;
         }
         self.pending = true;
-        Verdict::Pass
+        AqmVerdict::Pass
     }
 }
 
 impl Aqm for DualThreshold {
-    fn comes(&mut self, view: View) -> Verdict {
+    fn comes(&mut self, view: QueueView) -> AqmVerdict {
         self.enqueue(view)
     }
 
-    fn leaves(&mut self, _view: View) -> Verdict {
-        if std::mem::take(&mut self.pending) { Verdict::Drop } else { Verdict::Pass }
+    fn leaves(&mut self, _view: QueueView) -> AqmVerdict {
+        if std::mem::take(&mut self.pending) { AqmVerdict::Drop } else { AqmVerdict::Pass }
     }
 }
 
@@ -215,9 +215,9 @@ impl Aqm for DualThreshold {
 mod tests {
     use super::*;
 
-    fn at(packets: usize, flow: u64, ms: u64) -> View {
+    fn at(packets: usize, flow: u64, ms: u64) -> QueueView {
         let now = Time::ZERO + Span::from_millis(ms);
-        View { now, packets, bytes: 1000 * packets as u64, flow, ..View::default() }
+        QueueView { now, packets, bytes: 1000 * packets as u64, flow, ..QueueView::default() }
     }
 
     fn dual(victim: Victim, rearm: Rearm, another: Option<Another>) -> DualThreshold {
@@ -229,18 +229,18 @@ mod tests {
     fn a_single_packet_goes_at_the_soft_threshold() {
         for (rearm, low) in [(Rearm::Half, 2), (Rearm::Below, 5), (Rearm::Empty, 0)] {
             let mut queue = dual(Victim::Arriving, rearm, None);
-            assert!((0..6).all(|n| queue.comes(at(n, 0, 0)) == Verdict::Pass));
-            assert_eq!(queue.comes(at(6, 0, 0)), Verdict::Drop);
-            assert!((6..12).all(|n| queue.comes(at(n, 0, 0)) == Verdict::Pass));
-            assert_eq!(queue.comes(at(low + 1, 0, 0)), Verdict::Pass);
+            assert!((0..6).all(|n| queue.comes(at(n, 0, 0)) == AqmVerdict::Pass));
+            assert_eq!(queue.comes(at(6, 0, 0)), AqmVerdict::Drop);
+            assert!((6..12).all(|n| queue.comes(at(n, 0, 0)) == AqmVerdict::Pass));
+            assert_eq!(queue.comes(at(low + 1, 0, 0)), AqmVerdict::Pass);
             assert_eq!(
-                queue.comes(at(6, 0, 0)) == Verdict::Drop,
+                queue.comes(at(6, 0, 0)) == AqmVerdict::Drop,
                 low + 1 < 3 && rearm == Rearm::Half,
                 "{rearm:?}"
             );
             queue.comes(at(low, 0, 0));
             let again = queue.comes(at(6, 0, 0));
-            assert!(again == Verdict::Drop || rearm == Rearm::Half, "{rearm:?}");
+            assert!(again == AqmVerdict::Drop || rearm == Rearm::Half, "{rearm:?}");
         }
     }
 
@@ -248,24 +248,24 @@ mod tests {
     #[test]
     fn the_head_goes_in_place_of_the_arrival() {
         let mut queue = dual(Victim::Head, Rearm::Half, None);
-        assert_eq!((queue.leaves(View::default()), queue.comes(at(6, 0, 0))), (Verdict::Pass, Verdict::Pass));
-        assert_eq!((queue.leaves(View::default()), queue.leaves(View::default())), (Verdict::Drop, Verdict::Pass));
+        assert_eq!((queue.leaves(QueueView::default()), queue.comes(at(6, 0, 0))), (AqmVerdict::Pass, AqmVerdict::Pass));
+        assert_eq!((queue.leaves(QueueView::default()), queue.leaves(QueueView::default())), (AqmVerdict::Drop, AqmVerdict::Pass));
     }
 
     /// Other flows lose one packet each after a count or a time, no flow twice (QM-07).
     #[test]
     fn another_flow_follows_by_counter_or_timer() {
         let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Packets(3)));
-        assert_eq!(queue.comes(at(6, 0, 0)), Verdict::Drop);
-        assert!((0..3).all(|_| queue.comes(at(7, 1, 0)) == Verdict::Pass));
-        assert_eq!(queue.comes(at(7, 0, 0)), Verdict::Pass);
-        assert_eq!(queue.comes(at(7, 1, 0)), Verdict::Drop);
+        assert_eq!(queue.comes(at(6, 0, 0)), AqmVerdict::Drop);
+        assert!((0..3).all(|_| queue.comes(at(7, 1, 0)) == AqmVerdict::Pass));
+        assert_eq!(queue.comes(at(7, 0, 0)), AqmVerdict::Pass);
+        assert_eq!(queue.comes(at(7, 1, 0)), AqmVerdict::Drop);
         let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Time(Span::from_millis(50))));
-        assert_eq!(queue.comes(at(6, 0, 1)), Verdict::Drop);
-        assert_eq!((queue.comes(at(7, 1, 50)), queue.comes(at(7, 0, 60))), (Verdict::Pass, Verdict::Pass));
-        assert_eq!(queue.comes(at(7, 1, 61)), Verdict::Drop);
+        assert_eq!(queue.comes(at(6, 0, 1)), AqmVerdict::Drop);
+        assert_eq!((queue.comes(at(7, 1, 50)), queue.comes(at(7, 0, 60))), (AqmVerdict::Pass, AqmVerdict::Pass));
+        assert_eq!(queue.comes(at(7, 1, 61)), AqmVerdict::Drop);
         // Below the soft threshold, yet not at half of it: the first flow may lose one again, by the timer.
-        assert_eq!((queue.comes(at(5, 0, 70)), queue.comes(at(6, 0, 80))), (Verdict::Pass, Verdict::Pass));
-        assert_eq!(queue.comes(at(6, 0, 111)), Verdict::Drop);
+        assert_eq!((queue.comes(at(5, 0, 70)), queue.comes(at(6, 0, 80))), (AqmVerdict::Pass, AqmVerdict::Pass));
+        assert_eq!(queue.comes(at(6, 0, 111)), AqmVerdict::Drop);
     }
 }

@@ -1,6 +1,6 @@
 //! First-in first-out queue with limits, drop policy and maximum sojourn time (catalogue SW-23, SW-24).
 
-use super::{Aqm, Qdisc, QueueSpec, Verdict, View};
+use super::{Aqm, AqmVerdict, Qdisc, QueueSpec, QueueView};
 use crate::element::Cx;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
@@ -233,7 +233,7 @@ impl Qdisc for Fifo {
         let full = !at_once && !self.config.room.takes(self.waiting.len(), self.bytes, packet.size);
         if let Some(aqm) = &mut self.config.aqm {
             let (packets, bytes) = (self.waiting.len(), self.bytes);
-            match aqm.comes(View {
+            match aqm.comes(QueueView {
                 now,
                 packets,
                 bytes,
@@ -241,9 +241,9 @@ impl Qdisc for Fifo {
                 span: idle,
                 flow: packet.ledger() as u64,
             }) {
-                Verdict::Pass => {}
-                Verdict::Mark => mark(cx, &mut packet),
-                Verdict::Drop => {
+                AqmVerdict::Pass => {}
+                AqmVerdict::Mark => mark(cx, &mut packet),
+                AqmVerdict::Drop => {
                     cx.drop(packet, DropReason::Early);
                     return 1;
                 }
@@ -278,7 +278,7 @@ impl Qdisc for Fifo {
             return None;
         }
         if let Some(aqm) = &mut self.config.aqm {
-            let view = View {
+            let view = QueueView {
                 now,
                 packets: self.waiting.len(),
                 bytes: self.bytes,
@@ -287,9 +287,9 @@ impl Qdisc for Fifo {
                 flow: waiting.packet.ledger() as u64,
             };
             match aqm.leaves(view) {
-                Verdict::Pass => {}
-                Verdict::Mark => mark(cx, &mut waiting.packet),
-                Verdict::Drop => {
+                AqmVerdict::Pass => {}
+                AqmVerdict::Mark => mark(cx, &mut waiting.packet),
+                AqmVerdict::Drop => {
                     cx.drop(waiting.packet, DropReason::Early);
                     return None;
                 }

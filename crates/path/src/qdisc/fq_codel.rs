@@ -7,7 +7,7 @@
 
 use super::codel::CoDel;
 use super::fifo::mark;
-use super::{Aqm as _, Discipline, ECN, Qdisc, Queue, QueueSpec, Room, QueueSite, Verdict, View, Waiting, room};
+use super::{Aqm as _, Discipline, ECN, Qdisc, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, Waiting, room};
 use crate::element::Cx;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
@@ -263,18 +263,18 @@ impl Qdisc for FqCoDel {
         self.left(i, &waiting.packet);
         let now = cx.now();
         let queue = &mut self.queues[i as usize];
-        let view = View {
+        let view = QueueView {
             now,
             packets: queue.waiting.len(),
             bytes: queue.bytes,
             ecn: waiting.packet.ecn,
             span: now.since(waiting.joined),
-            ..View::default()
+            ..QueueView::default()
         };
         match queue.codel.leaves(view) {
-            Verdict::Pass => {}
-            Verdict::Mark => mark(cx, &mut waiting.packet),
-            Verdict::Drop => {
+            AqmVerdict::Pass => {}
+            AqmVerdict::Mark => mark(cx, &mut waiting.packet),
+            AqmVerdict::Drop => {
                 cx.drop(waiting.packet, DropReason::Early);
                 return None;
             }

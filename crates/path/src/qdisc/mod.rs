@@ -8,7 +8,7 @@
 mod aqm;
 pub mod fifo;
 
-pub use aqm::{Aqm, Verdict, View};
+pub use aqm::{Aqm, AqmVerdict, QueueView};
 pub use fifo::{Discard, Fifo, FifoConfig, Room, Waiting};
 
 use crate::element::Cx;

@@ -3,7 +3,7 @@
 //! Every 15 ms the drop probability is updated from the deviation of the queueing delay from a target, and
 //! from its growth.
 
-use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::rng::Stream;
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
@@ -117,7 +117,7 @@ impl Pie {
         self.probability
     }
 
-    fn enqueue(&mut self, view: View) -> Verdict {
+    fn enqueue(&mut self, view: QueueView) -> AqmVerdict {
         if view.packets == 0 {
             self.wait = 0.0;
         }
@@ -125,13 +125,13 @@ impl Pie {
         //= RFC 8033 section 4.1: no drops during a burst, nor with a short queue
         let short = self.wait_before < self.config.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         if !self.burst_left.is_zero() || short || view.bytes <= TWO_PACKETS {
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         if self.stream.uniform() >= self.probability {
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         //= RFC 8033 section 5.1: ECN-capable packets are marked below a probability of 10 %
-        if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { Verdict::Mark } else { Verdict::Drop }
+        if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 
     fn catch_up(&mut self, now: Time) {
@@ -176,14 +176,14 @@ impl Pie {
 }
 
 impl Aqm for Pie {
-    fn comes(&mut self, view: View) -> Verdict {
+    fn comes(&mut self, view: QueueView) -> AqmVerdict {
         self.enqueue(view)
     }
 
-    fn leaves(&mut self, view: View) -> Verdict {
+    fn leaves(&mut self, view: QueueView) -> AqmVerdict {
         self.catch_up(view.now);
         self.wait = if view.packets == 0 { 0.0 } else { view.span.as_secs_f64() };
-        Verdict::Pass
+        AqmVerdict::Pass
     }
 }
 
@@ -198,17 +198,17 @@ mod tests {
     }
 
     /// Verdicts on one packet per millisecond with a constant queueing delay of `wait_ms`.
-    fn fed(pie: &mut Pie, from: u64, until: u64, wait_ms: u64, ecn: u8) -> Vec<Verdict> {
+    fn fed(pie: &mut Pie, from: u64, until: u64, wait_ms: u64, ecn: u8) -> Vec<AqmVerdict> {
         (from..until)
             .map(|t| {
                 let now = Time::ZERO + Span::from_millis(t);
-                let view = View {
+                let view = QueueView {
                     now,
                     packets: 20,
                     bytes: 30_000,
                     ecn,
                     span: Span::from_millis(wait_ms),
-                    ..View::default()
+                    ..QueueView::default()
                 };
                 pie.leaves(view);
                 pie.comes(view)
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn pie_follows_the_wait() {
         let mut pie = Pie::new(config(), Seed { seed: 1, repetition: 0 }.stream("radio.down", "pie"));
-        assert!(fed(&mut pie, 0, 140, 100, 0).iter().all(|v| *v == Verdict::Pass), "a burst");
+        assert!(fed(&mut pie, 0, 140, 100, 0).iter().all(|v| *v == AqmVerdict::Pass), "a burst");
         fed(&mut pie, 140, 20_000, 100, 0);
         let high = pie.probability();
         assert!(high > 0.5, "{high}");
@@ -238,6 +238,6 @@ mod tests {
         }
         let seen = fed(&mut pie, t, t + 100, 40, 2);
         assert!(pie.probability() < 0.1, "{}", pie.probability());
-        assert!(seen.contains(&Verdict::Mark) && !seen.contains(&Verdict::Drop));
+        assert!(seen.contains(&AqmVerdict::Mark) && !seen.contains(&AqmVerdict::Drop));
     }
 }

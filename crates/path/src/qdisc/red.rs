@@ -10,7 +10,7 @@
 //! is the default (the probability rises to 1 between the upper threshold and twice that, as in the 2001
 //! text). Where the probability has reached 1, packets are dropped and not marked.
 
-use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::rng::Stream;
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
@@ -227,7 +227,7 @@ impl Red {
     }
 
     /// A packet arrives at a backlog of `waiting` packets; `idle`: idle time of the link before.
-    pub fn arrival(&mut self, now: Time, waiting: usize, idle: Span, ecn: u8) -> Verdict {
+    pub fn arrival(&mut self, now: Time, waiting: usize, idle: Span, ecn: u8) -> AqmVerdict {
         let c = self.config;
         if !idle.is_zero() && !c.typical.is_zero() {
             let missed = idle.as_secs_f64() / c.typical.as_secs_f64();
@@ -241,11 +241,11 @@ impl Red {
         let p = self.pressure();
         if p <= 0.0 {
             self.since = None;
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         if p >= 1.0 {
             self.since = Some(0);
-            return Verdict::Drop;
+            return AqmVerdict::Drop;
         }
         // Drops are spread evenly: their probability grows with the packets since the last one.
         let since = self.since.map_or(0, |n| n + 1);
@@ -253,10 +253,10 @@ impl Red {
         let spread = f64::from(since) * p;
         let chance = if spread < 1.0 { p / (1.0 - spread) } else { 1.0 };
         if self.stream.uniform() >= chance {
-            return Verdict::Pass;
+            return AqmVerdict::Pass;
         }
         self.since = Some(0);
-        if c.ecn && ecn != NOT_ECT { Verdict::Mark } else { Verdict::Drop }
+        if c.ecn && ecn != NOT_ECT { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 
     /// Drop probability at this average, before drops are spread.
@@ -287,7 +287,7 @@ impl Red {
 }
 
 impl Aqm for Red {
-    fn comes(&mut self, view: View) -> Verdict {
+    fn comes(&mut self, view: QueueView) -> AqmVerdict {
         self.arrival(view.now, view.packets, view.span, view.ecn)
     }
 
@@ -320,7 +320,7 @@ mod tests {
     /// The share dropped of `n` packets that all find `waiting` others.
     fn dropped(red: &mut Red, waiting: usize, n: u32) -> f64 {
         let now = Time::from_secs_f64(1.0);
-        let drops = (0..n).filter(|_| red.arrival(now, waiting, Span::ZERO, 0) == Verdict::Drop).count();
+        let drops = (0..n).filter(|_| red.arrival(now, waiting, Span::ZERO, 0) == AqmVerdict::Drop).count();
         drops as f64 / f64::from(n)
     }
 
@@ -360,9 +360,9 @@ mod tests {
     fn qm_03_marks_what_understands_it() {
         let mut r = red(RedConfig { ecn: true, weight: 1.0, ..config() });
         let now = Time::from_secs_f64(1.0);
-        let all: Vec<Verdict> = (0..200).map(|_| r.arrival(now, 12, Span::ZERO, 2)).collect();
-        assert!(all.contains(&Verdict::Mark) && !all.contains(&Verdict::Drop));
-        assert_eq!(r.arrival(now, 40, Span::ZERO, 2), Verdict::Drop, "nothing is marked at probability 1");
+        let all: Vec<AqmVerdict> = (0..200).map(|_| r.arrival(now, 12, Span::ZERO, 2)).collect();
+        assert!(all.contains(&AqmVerdict::Mark) && !all.contains(&AqmVerdict::Drop));
+        assert_eq!(r.arrival(now, 40, Span::ZERO, 2), AqmVerdict::Drop, "nothing is marked at probability 1");
     }
 
     /// QM-04.

@@ -4,7 +4,7 @@
 //! require (Alizadeh and others, "Data Center TCP", 2010, section 3.1). Packets without ECN pass and are
 //! subject to the limit only.
 
-use super::{Aqm, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, Verdict, View, room};
+use super::{Aqm, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
 
 static TABLE: TableShape = table(
@@ -52,10 +52,10 @@ impl Discipline for Options {
 pub struct Threshold(pub Room);
 
 impl Aqm for Threshold {
-    fn comes(&mut self, view: View) -> Verdict {
+    fn comes(&mut self, view: QueueView) -> AqmVerdict {
         let long = self.0.packets.is_some_and(|n| view.packets >= n as usize)
             || self.0.bytes.is_some_and(|n| view.bytes >= n);
         //= RFC 3168 section 5: not-ECT is '00', and such packets are not marked
-        if long && view.ecn != 0 { Verdict::Mark } else { Verdict::Pass }
+        if long && view.ecn != 0 { AqmVerdict::Mark } else { AqmVerdict::Pass }
     }
 }

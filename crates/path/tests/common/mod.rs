@@ -19,7 +19,7 @@ pub(crate) fn plain(bps: u64) -> ChannelConfig {
     ChannelConfig::plain(Capacity::Fixed(Rate::from_bps(bps)), Span::ZERO)
 }
 
-/// A distribution that always gives so many seconds.
+/// A constant distribution, seconds.
 pub(crate) fn always(seconds: f64) -> base::dist::Sampler {
     base::dist::Sampler::new(base::dist::Dist::Constant(seconds * 1e9), SEED.stream("x", "always"))
 }

@@ -3,7 +3,7 @@
 use super::display::Camped;
 use super::user::User;
 use super::{Air, Direction, Side};
-use crate::mac::tbf::{DOWNLINK, Event as TbfEvent, State};
+use crate::mac::tbf::{DOWNLINK, Event as TbfEvent, TbfState};
 use crate::mobility::{Change, Extent};
 use crate::tdma::{self, Tick};
 use base::event::{CellStep, Event};
@@ -84,8 +84,8 @@ impl User {
         }
         self.abort(Direction::Down, n, air, side);
         self.abort(Direction::Up, n, air, side);
-        self.down.state = State::Idle;
-        self.up.state = State::Idle;
+        self.down.state = TbfState::Idle;
+        self.up.state = TbfState::Idle;
         let waits_for_update = matches!(change.extent, Extent::RoutingArea | Extent::InterSgsn);
         let up = if waits_for_update { change.updated } else { change.access };
         self.suspended = [change.resumed.max(t), up.max(t)];

@@ -12,7 +12,7 @@ use crate::rlc::poll::Policy;
 use crate::rlc::{Mode, Numbering};
 use base::dist::Dist;
 use base::{Rate, Span};
-use path::channel::class::Rule;
+use path::channel::class::ClassRule;
 
 base::named! {
     /// Retransmission of unacknowledged blocks that no report has named missing.
@@ -158,7 +158,7 @@ pub struct Voice {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Traffic {
     /// Match rule; a packet belongs to the first class that matches.
-    pub rule: Rule,
+    pub rule: ClassRule,
     /// Time for which TBFs are kept after its packets, downlink and uplink; `None`: the default.
     pub hold: [Option<Span>; 2],
     /// Whether RLC retransmits its blocks. If not, a missing block without other data is abandoned.

@@ -66,7 +66,7 @@ pub struct RlcBlock {
 
 /// Observation point of an LLC frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum TapPoint {
     /// At the PCU's end of Gb.
     Gb,
     /// At the mobile, between LLC and RLC.
@@ -75,7 +75,7 @@ pub enum Place {
 
 /// Content of a log entry.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum EntryContent {
     /// A block with data.
     Data {
         /// Its coding scheme.
@@ -99,7 +99,7 @@ pub enum What {
         wants: Option<u16>,
     },
     /// An LLC frame, by its index in [`Content::frames`].
-    Frame(Place, u32),
+    Frame(TapPoint, u32),
     /// FLUSH-LL and its acknowledgement: octets that the PCU deleted.
     Flush(u32),
 }
@@ -120,12 +120,12 @@ pub struct Entry {
     /// For a downlink block with a poll: block periods until the answer.
     pub poll: Option<u32>,
     /// Content.
-    pub what: What,
+    pub what: EntryContent,
 }
 
 /// Transmission of a block: mobile, time, timeslot, and whether it is decoded.
 #[derive(Clone, Copy)]
-pub(super) struct Sent {
+pub(super) struct BlockSent {
     pub(super) user: u8,
     pub(super) up: bool,
     pub(super) slot: usize,
@@ -135,7 +135,7 @@ pub(super) struct Sent {
 
 /// Last numbers assigned in one direction of a mobile.
 #[derive(Clone, Copy, Default, Debug)]
-struct Given {
+struct LastNumbers {
     frames: u32,
     packets: u32,
 }
@@ -145,12 +145,12 @@ struct Given {
 pub struct Content {
     frames: Vec<Frame>,
     entries: Vec<Entry>,
-    given: Vec<[Given; 2]>,
+    given: Vec<[LastNumbers; 2]>,
 }
 
 impl Content {
     pub(super) fn new(users: usize) -> Content {
-        Content { frames: Vec::new(), entries: Vec::new(), given: vec![[Given::default(); 2]; users] }
+        Content { frames: Vec::new(), entries: Vec::new(), given: vec![[LastNumbers::default(); 2]; users] }
     }
 
     /// All LLC frames in the order of creation.
@@ -186,8 +186,8 @@ impl Content {
         serial
     }
 
-    fn push(&mut self, sent: Sent, what: What) {
-        let Sent { user, up, slot, tick, arrived } = sent;
+    fn push(&mut self, sent: BlockSent, what: EntryContent) {
+        let BlockSent { user, up, slot, tick, arrived } = sent;
         let t = tdma::start_of(tick);
         self.entries.push(Entry { t, user, up, slot: slot as u8, arrived, poll: None, what });
     }
@@ -195,7 +195,7 @@ impl Content {
     /// Logs a data block. `keeps`: the TBF continues after its last block.
     pub(super) fn block(
         &mut self,
-        sent: Sent,
+        sent: BlockSent,
         sender: &Sender<FrameId>,
         frames: &Frames,
         block: &RadioBlock,
@@ -203,16 +203,16 @@ impl Content {
         keeps: bool,
     ) {
         let blocks = block.units().map(|unit| rlc_block(sender, frames, unit, keeps)).collect();
-        self.push(sent, What::Data { scheme: block.scheme, blocks, cv });
+        self.push(sent, EntryContent::Data { scheme: block.scheme, blocks, cv });
     }
 
-    pub(super) fn dummy(&mut self, sent: Sent) {
-        self.push(sent, What::Dummy);
+    pub(super) fn dummy(&mut self, sent: BlockSent) {
+        self.push(sent, EntryContent::Dummy);
     }
 
-    pub(super) fn report(&mut self, sent: Sent, scheme: Scheme, report: &Report, wants: Option<u16>) {
+    pub(super) fn report(&mut self, sent: BlockSent, scheme: Scheme, report: &Report, wants: Option<u16>) {
         let egprs = scheme.is_egprs();
-        self.push(sent, What::Report { egprs, scheme, report: Box::new(*report), wants });
+        self.push(sent, EntryContent::Report { egprs, scheme, report: Box::new(*report), wants });
     }
 
     /// Adds a poll to the last logged block.
@@ -222,15 +222,15 @@ impl Content {
         }
     }
 
-    pub(super) fn frame(&mut self, t: Time, place: Place, serial: u32) {
+    pub(super) fn frame(&mut self, t: Time, place: TapPoint, serial: u32) {
         let Some(frame) = self.frames.get(serial as usize) else { return };
         let (user, up) = (frame.user, frame.numbers.up);
-        let what = What::Frame(place, serial);
+        let what = EntryContent::Frame(place, serial);
         self.entries.push(Entry { t, user, up, slot: 0, arrived: true, poll: None, what });
     }
 
     pub(super) fn flush(&mut self, t: Time, user: u8, octets: u32) {
-        let what = What::Flush(octets);
+        let what = EntryContent::Flush(octets);
         self.entries.push(Entry { t, user, up: false, slot: 0, arrived: true, poll: None, what });
     }
 }

@@ -5,34 +5,34 @@
 use super::Cell;
 use super::user::Flow;
 use crate::coding::Scheme;
-use crate::mac::tbf::State;
-use crate::mobility::{Change, Place};
+use crate::mac::tbf::TbfState;
+use crate::mobility::{CampingPlace, Change};
 use base::Time;
 
 /// Where a mobile camps: each place with the time since when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Camped {
     /// Before the last change.
-    pub(super) from: (Place, Time),
+    pub(super) from: (CampingPlace, Time),
     /// After it; the time is that of access to the new cell.
-    pub(super) to: (Place, Time),
+    pub(super) to: (CampingPlace, Time),
 }
 
 impl Camped {
     pub(super) const FIRST: Camped =
-        Camped { from: (Place::FIRST, Time::ZERO), to: (Place::FIRST, Time::ZERO) };
+        Camped { from: (CampingPlace::FIRST, Time::ZERO), to: (CampingPlace::FIRST, Time::ZERO) };
 
     /// The place at `t`, which is not before that of `from`.
-    pub(super) fn at(&self, t: Time) -> (Place, Time) {
+    pub(super) fn at(&self, t: Time) -> (CampingPlace, Time) {
         if t >= self.to.1 { self.to } else { self.from }
     }
 }
 
 /// One direction of a bearer.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Way {
+pub struct TbfDisplay {
     /// State of its TBF.
-    pub state: State,
+    pub state: TbfState,
     /// Timeslots of the TBF; 0 without one.
     pub slots: u8,
     /// Coding scheme of data.
@@ -45,13 +45,13 @@ pub struct Way {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Display {
     /// Serving cell.
-    pub place: Place,
+    pub place: CampingPlace,
     /// Since when the mobile has it.
     pub since: Time,
     /// Downlink and uplink.
-    pub ways: [Way; 2],
+    pub ways: [TbfDisplay; 2],
     /// Change of cell under way, and the place it leads to.
-    pub change: Option<(Change, Place)>,
+    pub change: Option<(Change, CampingPlace)>,
 }
 
 impl Cell {
@@ -59,7 +59,7 @@ impl Cell {
     pub fn display(&self, user: usize, now: Time) -> Option<Display> {
         let user = self.users.get(user)?;
         let (place, since) = user.camped.at(now);
-        let way = |flow: &Flow| Way {
+        let way = |flow: &Flow| TbfDisplay {
             state: flow.state,
             slots: flow.used,
             scheme: flow.scheme,

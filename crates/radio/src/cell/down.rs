@@ -1,11 +1,11 @@
 //! Downlink blocks: data, dummy blocks, polls, uplink reports.
 
 use super::config::IdleRepeat;
-use super::content::Sent;
+use super::content::BlockSent;
 use super::user::User;
 use super::{Air, Direction, Reservation, Side};
 use crate::coding::Scheme;
-use crate::mac::tbf::State;
+use crate::mac::tbf::TbfState;
 use crate::rlc::Mode;
 use crate::rlc::send::{RadioBlock, Reason};
 use crate::tdma::{self, Tick};
@@ -33,15 +33,15 @@ impl User {
     pub(super) fn down_priority(&self, n: Tick, slot: usize) -> Option<u8> {
         let d = &self.down;
         match d.state {
-            State::Active if d.sender.has_work() => Some(3),
+            TbfState::Active if d.sender.has_work() => Some(3),
             // A pending poll needs a block on a timeslot where the mobile can answer.
-            State::Active if self.poll_due && d.sender.is_pending() && self.answers_on(slot) => Some(3),
-            State::Active if d.sender.is_pending() => match d.idle {
+            TbfState::Active if self.poll_due && d.sender.is_pending() && self.answers_on(slot) => Some(3),
+            TbfState::Active if d.sender.is_pending() => match d.idle {
                 IdleRepeat::Never => (self.polls == 0 && d.may_repeat(n)).then_some(2),
                 IdleRepeat::WhenFree => Some(1),
                 IdleRepeat::Always => Some(3),
             },
-            State::Kept if d.keep_at <= n && self.answers_on(slot) => Some(2),
+            TbfState::Kept if d.keep_at <= n && self.answers_on(slot) => Some(2),
             _ => None,
         }
     }
@@ -175,7 +175,14 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     let keeps = user.keeps[0];
     side.content(|log| {
         let frames = &user.frames;
-        log.block(Sent { user: me, up: false, slot, tick: n, arrived }, &d.sender, frames, &block, 15, keeps);
+        log.block(
+            BlockSent { user: me, up: false, slot, tick: n, arrived },
+            &d.sender,
+            frames,
+            &block,
+            15,
+            keeps,
+        );
     });
     if d.sender.is_stalled() && !d.was_stalled {
         d.was_stalled = true;
@@ -205,7 +212,7 @@ fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) 
     let arrived = d.quality.decodes(n, Scheme::Cs1, true);
     note_empty(side, user.me, false, slot, n, BlockUse::Dummy, arrived);
     let me = user.me;
-    side.content(|log| log.dummy(Sent { user: me, up: false, slot, tick: n, arrived }));
+    side.content(|log| log.dummy(BlockSent { user: me, up: false, slot, tick: n, arrived }));
     let reserved = poll(user, air, slot, n, arrived);
     side.content(|log| log.polled(reserved));
 }
@@ -235,7 +242,7 @@ pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: 
     let (me, complete, end) = (u32::from(user.me), report.complete, report.end);
     side.note(tdma::start_of(n), || Event::RadioReport { user: me, up: true, complete, end, arrived });
     note_empty(side, user.me, false, slot, n, BlockUse::Control, arrived);
-    let (sent, scheme) = (Sent { user: user.me, up: false, slot, tick: n, arrived }, user.up.scheme);
+    let (sent, scheme) = (BlockSent { user: user.me, up: false, slot, tick: n, arrived }, user.up.scheme);
     side.content(|log| log.report(sent, scheme, &report, None));
     if arrived {
         user.up.reports.push_back((n + 1, report));

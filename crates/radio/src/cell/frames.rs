@@ -10,7 +10,7 @@ use base::packet::Packet;
 pub(crate) type FrameId = u32;
 
 #[derive(Clone, Copy)]
-struct Held {
+struct PacketEntry {
     packet: Packet,
     /// Number of frames that have not arrived.
     missing: u16,
@@ -61,7 +61,7 @@ impl<T: Copy> Slab<T> {
 
 /// Packets and frames of one mobile.
 pub(crate) struct Frames {
-    held: Slab<Held>,
+    held: Slab<PacketEntry>,
     frames: Slab<Frame>,
     /// Number of packets inside that have not ended.
     inside: usize,
@@ -91,7 +91,7 @@ impl Frames {
         sizes: impl Iterator<Item = u32>,
         mut each: impl FnMut(FrameId, u32),
     ) {
-        let held = self.held.put(Held { packet, missing: 0, frames: 0, ended: false });
+        let held = self.held.put(PacketEntry { packet, missing: 0, frames: 0, ended: false });
         self.inside += 1;
         for (i, octets) in sizes.enumerate() {
             let since = Time::ZERO;
@@ -171,7 +171,7 @@ impl Frames {
 
     /// A duplicate of an arrived frame, which only uses air time.
     pub(crate) fn copy(&mut self, octets: u32, packet: Packet, serial: u32) -> FrameId {
-        let held = self.held.put(Held { packet, missing: 0, frames: 1, ended: true });
+        let held = self.held.put(PacketEntry { packet, missing: 0, frames: 1, ended: true });
         let since = Time::ZERO;
         let (delivered, genuine, traffic, spoiled) = (false, false, u8::MAX, false);
         self.frames.put(Frame {

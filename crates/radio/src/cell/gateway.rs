@@ -1,6 +1,6 @@
 //! Path of packets outside of the radio interface: core network, SGSN queue, Gb, terminal, cable.
 
-use super::content::Place;
+use super::content::TapPoint;
 use super::user::{User, llc};
 use super::{Direction, Side};
 use crate::bssgp::Passed;
@@ -117,7 +117,7 @@ impl User {
             match self.sgsn.pass(now) {
                 Some(Passed::At(t, id)) => {
                     let serial = self.frames.get(id).serial;
-                    side.content(|log| log.frame(t, Place::Gb, serial));
+                    side.content(|log| log.frame(t, TapPoint::Gb, serial));
                     self.pcu.push_back((t.max(self.sgsn_held), id));
                     if self.rlc_buffer.is_some() {
                         self.take_from_gb(now, side);

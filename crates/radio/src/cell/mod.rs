@@ -95,7 +95,7 @@ impl Slot {
 
 /// A control block that waits for a downlink block period: an uplink report.
 #[derive(Clone, Copy)]
-struct Control {
+struct PendingReport {
     user: u8,
     ready: Tick,
 }
@@ -107,7 +107,7 @@ struct Air {
     /// Number of mobiles that may use each timeslot.
     load: Vec<u32>,
     /// Queue of control blocks for each timeslot.
-    control: Vec<VecDeque<Control>>,
+    control: Vec<VecDeque<PendingReport>>,
     /// Uplink blocks reserved by polls, by tick (modulo the length) and timeslot.
     reserved: [[Reservation; 8]; RESERVED],
     /// Bit sets of timeslots: with a downlink and with an uplink TBF; below, with a waiting control block.
@@ -149,13 +149,13 @@ impl Air {
     }
 
     /// Queues a control block on a timeslot.
-    fn queue(&mut self, slot: usize, control: Control) {
+    fn queue(&mut self, slot: usize, control: PendingReport) {
         self.control[slot].push_back(control);
         self.controlled |= 1 << slot;
     }
 
     /// The next control block of a timeslot.
-    fn dequeue(&mut self, slot: usize) -> Option<Control> {
+    fn dequeue(&mut self, slot: usize) -> Option<PendingReport> {
         let control = self.control[slot].pop_front();
         self.controlled &= !(u8::from(self.control[slot].is_empty()) << slot);
         control

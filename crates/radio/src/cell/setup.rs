@@ -2,7 +2,7 @@
 
 use super::user::{User, tbf_event};
 use super::{Air, Direction, Side};
-use crate::mac::tbf::{DOWNLINK, Durations, Event, Setup, State, UPLINK};
+use crate::mac::tbf::{DOWNLINK, Durations, Event, Setup, TbfState, UPLINK};
 use crate::rlc::Mode;
 use crate::tdma::{self, Tick};
 use base::dist::Sampler;
@@ -35,8 +35,8 @@ impl User {
             for direction in [Direction::Down, Direction::Up] {
                 self.activate(direction, 0, true, air, side);
             }
-            self.down.state = State::Kept;
-            self.up.state = State::Kept;
+            self.down.state = TbfState::Kept;
+            self.up.state = TbfState::Kept;
             (self.down.until, self.up.until) = (Tick::MAX, Tick::MAX);
             (self.down.keep_at, self.up.keep_at) = (Tick::MAX, Tick::MAX);
         }
@@ -97,7 +97,7 @@ impl User {
         }
         let data = self.down.sender.feed.has_data() || self.down.sender.is_pending();
         match self.down.state {
-            State::Idle if data && self.suspended[0] <= t => {
+            TbfState::Idle if data && self.suspended[0] <= t => {
                 self.down.step(DOWNLINK, Event::Data);
                 side.note(t, || tbf_event(self.me, false, TbfStep::Requested));
                 let (setup, whole) = self.way_down(n);
@@ -107,12 +107,12 @@ impl User {
                     self.advance_down_tbf(n, air, side);
                 }
             }
-            State::Requested if self.down.until <= n => {
+            TbfState::Requested if self.down.until <= n => {
                 let whole = self.down.full_at > 0;
                 self.down.step(DOWNLINK, Event::Assigned);
                 self.activate(Direction::Down, n, whole, air, side);
             }
-            State::Active => {
+            TbfState::Active => {
                 if self.down.used < self.down.granted && self.down.full_at <= n && self.demand.is_none() {
                     self.occupy(Direction::Down, self.down.granted, n, air);
                 }
@@ -122,10 +122,10 @@ impl User {
                     self.drain_down(n, air, side);
                 }
             }
-            State::Kept if data => {
+            TbfState::Kept if data => {
                 self.down.step(DOWNLINK, Event::Data);
             }
-            State::Kept if self.down.until <= n => {
+            TbfState::Kept if self.down.until <= n => {
                 self.down.step(DOWNLINK, Event::HoldOver);
                 self.release_down(n, air, side);
             }
@@ -180,7 +180,7 @@ impl User {
         let t = tdma::start_of(n);
         let data = self.up.sender.feed.has_data() || self.up.sender.is_pending() || !self.backlog.is_empty();
         match self.up.state {
-            State::Idle if data && self.suspended[1] <= t => {
+            TbfState::Idle if data && self.suspended[1] <= t => {
                 self.up.step(UPLINK, Event::Data);
                 side.note(t, || tbf_event(self.me, true, TbfStep::Requested));
                 self.ask_up(n);
@@ -188,19 +188,19 @@ impl User {
                     self.advance_up_tbf(n, air, side);
                 }
             }
-            State::Requested if self.up.until == Tick::MAX && !self.down.is_up() => {
+            TbfState::Requested if self.up.until == Tick::MAX && !self.down.is_up() => {
                 // The downlink TBF that would have carried the channel request was released.
                 self.wants_channel = false;
                 self.ask_up(n);
             }
-            State::Requested if self.up.until <= n => {
+            TbfState::Requested if self.up.until <= n => {
                 self.up.step(UPLINK, Event::Assigned);
                 // One-phase access assigns one timeslot; a second phase or PACCH assigns all.
                 let whole = self.up.full_at > 0;
                 self.activate(Direction::Up, n, whole, air, side);
                 self.ready = n + tdma::ticks(self.tbf.ready);
             }
-            State::Active => {
+            TbfState::Active => {
                 if self.up.used < self.up.granted && self.up.full_at <= n && self.demand.is_none() {
                     self.occupy(Direction::Up, self.up.granted, n, air);
                 }
@@ -210,10 +210,10 @@ impl User {
                 }
             }
             // The mobile sends at its next USF; with a permanent TBF it can use each block.
-            State::Kept if data && (self.tbf.permanent || self.up.keep_at <= n) => {
+            TbfState::Kept if data && (self.tbf.permanent || self.up.keep_at <= n) => {
                 self.up.step(UPLINK, Event::Data);
             }
-            State::Kept if self.up.until <= n => {
+            TbfState::Kept if self.up.until <= n => {
                 self.up.step(UPLINK, Event::HoldOver);
                 self.release_up(n, air, side);
             }
@@ -240,7 +240,7 @@ impl User {
     /// The network has received a channel request in a downlink report.
     pub(super) fn requested_on_pacch(&mut self, n: Tick) {
         self.wants_channel = false;
-        if self.up.state == State::Requested && self.up.until == Tick::MAX {
+        if self.up.state == TbfState::Requested && self.up.until == Tick::MAX {
             self.up.until = n + self.draws.ticks(Setup::UplinkOnPacch);
         }
     }
@@ -280,7 +280,7 @@ impl User {
 
     /// Processes the reports that senders receive by tick `n`.
     #[inline]
-    pub(super) fn hear(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+    pub(super) fn take_reports(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         while let Some(report) = self.down.report_at(n) {
             let before = self.down.sender.outstanding();
             let heard = self.down.sender.on_report(&report, n);

@@ -1,13 +1,13 @@
 //! Uplink blocks: data with countdown, downlink reports, idle USFs.
 
 use super::config::IdleRepeat;
-use super::content::Sent;
+use super::content::BlockSent;
 use super::down::{note, note_empty};
 use super::user::User;
-use super::{Air, Control, Direction, Side, reaction};
+use super::{Air, Direction, PendingReport, Side, reaction};
 use crate::coding::Scheme;
 use crate::mac::countdown;
-use crate::mac::tbf::{Event as TbfEvent, State, UPLINK};
+use crate::mac::tbf::{Event as TbfEvent, TbfState, UPLINK};
 use crate::rlc::Mode;
 use crate::rlc::send::Reason;
 use crate::tdma::{self, Tick};
@@ -19,14 +19,14 @@ impl User {
     pub(super) fn up_priority(&self, n: Tick) -> Option<u8> {
         let d = &self.up;
         match d.state {
-            State::Active | State::Final => {
+            TbfState::Active | TbfState::Final => {
                 if d.sender.has_work() {
                     return Some(3);
                 }
                 let open = d.sender.is_pending() && !d.receiver.is_complete() && d.may_repeat(n);
                 open.then_some(if d.idle == IdleRepeat::Always { 3 } else { 1 })
             }
-            State::Kept if d.keep_at <= n => Some(2),
+            TbfState::Kept if d.keep_at <= n => Some(2),
             _ => None,
         }
     }
@@ -37,7 +37,7 @@ impl User {
             return;
         }
         let slot = usize::from(self.up.first).min(air.control.len() - 1);
-        air.queue(slot, Control { user: self.me, ready });
+        air.queue(slot, PendingReport { user: self.me, ready });
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         // A USF answered without data.
         d.counts.dummy += 1;
         d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
-        side.content(|log| log.dummy(Sent { user: me, up: true, slot, tick: n, arrived: true }));
+        side.content(|log| log.dummy(BlockSent { user: me, up: true, slot, tick: n, arrived: true }));
         return note_empty(side, me, true, slot, n, BlockUse::Dummy, true);
     };
     d.busy += 1;
@@ -98,7 +98,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         let cv = if extended { 15 } else { countdown::value(left, u32::from(d.used), user.tbf.bs_cv_max) };
         let frames = &user.frames;
         log.block(
-            Sent { user: me, up: true, slot, tick: n, arrived },
+            BlockSent { user: me, up: true, slot, tick: n, arrived },
             &d.sender,
             frames,
             &block,
@@ -113,7 +113,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         side.note(tdma::start_of(n), || Event::RadioStalled { user: u32::from(me), up: true, block: va });
     }
     let unacknowledged = d.mode == Mode::Unacknowledged;
-    if last && !extended && d.state == State::Active {
+    if last && !extended && d.state == TbfState::Active {
         d.step(UPLINK, TbfEvent::FinalSent);
     }
     if arrived {
@@ -152,7 +152,7 @@ pub(super) fn polled(user: &mut User, side: &mut Side, slot: usize, n: Tick, hea
         let frames = user.backlog.iter().map(|id| u64::from(user.frames.get(*id).octets)).sum::<u64>();
         (user.up.sender.feed.waiting() + frames).min(u64::from(u16::MAX)) as u16
     });
-    let (sent, scheme) = (Sent { user: user.me, up: true, slot, tick: n, arrived }, user.down.scheme);
+    let (sent, scheme) = (BlockSent { user: user.me, up: true, slot, tick: n, arrived }, user.down.scheme);
     side.content(|log| log.report(sent, scheme, &report, wants));
     if !arrived {
         user.unanswered += 1;

@@ -3,7 +3,7 @@
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
 use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, Traffic, UserConfig};
-use super::content::Place;
+use super::content::TapPoint;
 use super::counts::{DirectionCounts, UserCounts};
 use super::display::Camped;
 use super::frames::{FrameId, Frames};
@@ -13,12 +13,12 @@ use crate::bssgp::Sgsn;
 use crate::coding::Scheme;
 use crate::llc::{LlcMode, Segmentation};
 use crate::mac::multislot::Class;
-use crate::mac::tbf::{self, State, TbfConfig};
+use crate::mac::tbf::{self, TbfConfig, TbfState};
 use crate::mobility::{Change, Mobility};
 use crate::quality::Quality;
 use crate::rlc::poll::Poller;
 use crate::rlc::receive::{Receiver, Report};
-use crate::rlc::send::{Rules, Sender};
+use crate::rlc::send::{SendOptions, Sender};
 use crate::rlc::{Mode, Numbering};
 use crate::tdma::{self, Tick};
 use base::event::{Event, FrameFate, TbfStep};
@@ -47,7 +47,7 @@ pub(super) struct Flow {
     pub(super) persistence: Option<Span>,
     halves: bool,
     policy: crate::rlc::poll::Policy,
-    pub(super) state: State,
+    pub(super) state: TbfState,
     /// In `Requested`, the time of assignment; in `Kept`, the time of release.
     pub(super) until: Tick,
     /// Timeslots granted, timeslots in use, the first of them, and the time at which all are usable.
@@ -77,7 +77,7 @@ pub(super) struct Flow {
 
 impl Flow {
     fn new(config: &DirectionConfig, granted: u8, first: u8, quality: Quality) -> Self {
-        let rules = Rules {
+        let rules = SendOptions {
             // The scheduler decides when idle retransmission is permitted.
             preemptive: true,
             hold_off: tdma::ticks(config.hold_off),
@@ -95,7 +95,7 @@ impl Flow {
             persistence: config.persistence,
             halves: config.resegment,
             policy: config.policy,
-            state: State::Idle,
+            state: TbfState::Idle,
             until: 0,
             granted,
             used: 0,
@@ -116,7 +116,7 @@ impl Flow {
     }
 
     /// Steps the TBF state machine; true if the state changed.
-    pub(super) fn step(&mut self, machine: &[tbf::Line], event: tbf::Event) -> bool {
+    pub(super) fn step(&mut self, machine: &[tbf::Transition], event: tbf::Event) -> bool {
         match tbf::next(machine, self.state, event) {
             Some(next) => {
                 self.state = next;
@@ -186,7 +186,7 @@ impl Flow {
 
     /// Whether the TBF exists.
     pub(super) fn is_up(&self) -> bool {
-        matches!(self.state, State::Active | State::Kept | State::Final)
+        matches!(self.state, TbfState::Active | TbfState::Kept | TbfState::Final)
     }
 }
 
@@ -273,8 +273,8 @@ impl User {
         let voice = config.voice.as_ref().map(|v| {
             let closures = path::gate::Closures::Process {
                 every: v.every.clone(),
-                from: path::gate::From::End,
-                first: path::gate::First::Stationary,
+                from: path::gate::IntervalReference::End,
+                first: path::gate::FirstInterval::Stationary,
                 lasts: v.lasts.clone(),
             };
             path::gate::Gate::new(&closures, &format!("{name}.voice"), seed)
@@ -402,7 +402,7 @@ impl User {
         let up = direction == Direction::Up;
         let frame = *self.frames.get(id);
         let packet = *self.frames.packet(id);
-        side.content(|log| log.frame(t, if up { Place::Gb } else { Place::Mobile }, frame.serial));
+        side.content(|log| log.frame(t, if up { TapPoint::Gb } else { TapPoint::Mobile }, frame.serial));
         let counts = if up { &mut self.up.counts } else { &mut self.down.counts };
         if frame.delivered || !frame.genuine {
             counts.twice += 1;
@@ -445,14 +445,15 @@ impl User {
         if self.abm.is_some() {
             self.link_control(t, n, air, side);
         }
-        self.hear(n, t, air, side);
+        self.take_reports(n, t, air, side);
         self.admit_up(t, side);
         if self.down.persistence.is_some() || self.up.persistence.is_some() {
             self.give_up_old(n, t, air, side);
         }
         self.advance_tbfs(n, air, side);
         for flow in [&mut self.down, &mut self.up] {
-            flow.counts.stalled_ticks += u64::from(flow.state == State::Active && flow.sender.is_stalled());
+            flow.counts.stalled_ticks +=
+                u64::from(flow.state == TbfState::Active && flow.sender.is_stalled());
         }
     }
 
@@ -469,7 +470,7 @@ impl User {
             let frame = self.frames.get_mut(id);
             frame.since = t;
             let serial = frame.serial;
-            side.content(|log| log.frame(t, Place::Mobile, serial));
+            side.content(|log| log.frame(t, TapPoint::Mobile, serial));
             let octets = frame.octets;
             self.ask_hold(Direction::Up, id);
             self.up.sender.feed.push(octets, id);
@@ -520,7 +521,7 @@ impl User {
     /// Next tick with an action after tick `n`.
     #[inline]
     pub(super) fn next_due(&self, n: Tick) -> Tick {
-        let busy = |flow: &Flow| matches!(flow.state, State::Active | State::Final);
+        let busy = |flow: &Flow| matches!(flow.state, TbfState::Active | TbfState::Final);
         if busy(&self.down) || busy(&self.up) { n + 1 } else { self.next_event(n) }
     }
 
@@ -547,13 +548,13 @@ impl User {
             let data =
                 d.sender.feed.has_data() || d.sender.is_pending() || i == 1 && !self.backlog.is_empty();
             due = due.min(match d.state {
-                State::Idle if data => after(self.suspended[i]),
-                State::Idle => Tick::MAX,
-                State::Requested if d.until == Tick::MAX => n + 1,
-                State::Requested => d.until.max(n + 1),
-                State::Kept if !data && self.tbf.permanent => Tick::MAX,
-                State::Kept if !data => d.until.min(d.keep_at).max(n + 1),
-                State::Active | State::Final | State::Kept => n + 1,
+                TbfState::Idle if data => after(self.suspended[i]),
+                TbfState::Idle => Tick::MAX,
+                TbfState::Requested if d.until == Tick::MAX => n + 1,
+                TbfState::Requested => d.until.max(n + 1),
+                TbfState::Kept if !data && self.tbf.permanent => Tick::MAX,
+                TbfState::Kept if !data => d.until.min(d.keep_at).max(n + 1),
+                TbfState::Active | TbfState::Final | TbfState::Kept => n + 1,
             });
             if let Some((t, _)) = d.reports.front() {
                 due = due.min((*t).max(n + 1));

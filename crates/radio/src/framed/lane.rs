@@ -6,7 +6,7 @@ use crate::cell::counts::DirectionCounts;
 use crate::coding::Scheme;
 use crate::rlc::poll::{Policy, Poller};
 use crate::rlc::receive::{Part, Receiver, Report};
-use crate::rlc::send::{Reason, Rules, Sender};
+use crate::rlc::send::{Reason, SendOptions, Sender};
 use crate::rlc::{Bsn, Mode};
 use base::packet::{DropReason, Packet};
 use base::rng::Stream;
@@ -66,7 +66,7 @@ impl Lane {
             Reports::Rounds { .. } => Policy::Every { n: 1 },
         };
         let ticks = (config.feedback.as_nanos() / config.period.as_nanos().max(1)) as u32;
-        let rules = Rules { preemptive: true, hold_off: ticks + 2, resegment: false };
+        let rules = SendOptions { preemptive: true, hold_off: ticks + 2, resegment: false };
         Lane {
             sender: Sender::new(config.numbering, Mode::Acknowledged, rules),
             receiver: Receiver::new(config.numbering, Mode::Acknowledged, false),
@@ -131,7 +131,7 @@ impl Lane {
 
     /// Executes one period at this rate and frame error rate; `tick` counts periods.
     pub(super) fn step(&mut self, tick: u32, now: Time, period: Span, rate: Rate, error: f64) {
-        self.hear(tick, now);
+        self.take_reports(tick, now);
         self.nak(now);
         self.credit += rate.bps() as f64 / 8.0 * period.as_secs_f64();
         let mut spare = true;
@@ -226,7 +226,7 @@ impl Lane {
     }
 
     /// Processes the reports that the sender receives by now.
-    fn hear(&mut self, tick: u32, now: Time) {
+    fn take_reports(&mut self, tick: u32, now: Time) {
         while self.heard.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, mut report)) = self.heard.pop_front() else { return };
             if matches!(self.reports, Reports::Rounds { .. }) {

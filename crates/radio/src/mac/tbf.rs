@@ -9,7 +9,7 @@ use base::dist::Dist;
 
 base::named! {
     /// States of a TBF direction.
-    pub enum State {
+    pub enum TbfState {
         /// No TBF.
         Idle = "idle",
         /// Access (uplink) or assignment (downlink) is in progress.
@@ -44,38 +44,38 @@ base::named! {
 }
 
 /// A line of a state machine.
-pub type Line = (State, Event, State, &'static str);
+pub type Transition = (TbfState, Event, TbfState, &'static str);
 
 /// Downlink TBF.
-pub static DOWNLINK: &[Line] = &[
-    (State::Idle, Event::Data, State::Requested, "assignment on AGCH, PACCH, or after paging"),
-    (State::Requested, Event::Assigned, State::Active, "starting time over"),
-    (State::Active, Event::Drained, State::Kept, "delayed release"),
-    (State::Active, Event::Acknowledged, State::Idle, "T3192 begins"),
-    (State::Kept, Event::Data, State::Active, "at once"),
-    (State::Kept, Event::HoldOver, State::Idle, "FBI = 1; T3192 begins"),
-    (State::Requested, Event::Abort, State::Idle, "T3191"),
-    (State::Active, Event::Abort, State::Idle, "N3105, T3195"),
-    (State::Kept, Event::Abort, State::Idle, "N3105, T3195"),
+pub static DOWNLINK: &[Transition] = &[
+    (TbfState::Idle, Event::Data, TbfState::Requested, "assignment on AGCH, PACCH, or after paging"),
+    (TbfState::Requested, Event::Assigned, TbfState::Active, "starting time over"),
+    (TbfState::Active, Event::Drained, TbfState::Kept, "delayed release"),
+    (TbfState::Active, Event::Acknowledged, TbfState::Idle, "T3192 begins"),
+    (TbfState::Kept, Event::Data, TbfState::Active, "at once"),
+    (TbfState::Kept, Event::HoldOver, TbfState::Idle, "FBI = 1; T3192 begins"),
+    (TbfState::Requested, Event::Abort, TbfState::Idle, "T3191"),
+    (TbfState::Active, Event::Abort, TbfState::Idle, "N3105, T3195"),
+    (TbfState::Kept, Event::Abort, TbfState::Idle, "N3105, T3195"),
 ];
 
 /// Uplink TBF.
-pub static UPLINK: &[Line] = &[
-    (State::Idle, Event::Data, State::Requested, "RACH, or channel request in a downlink report"),
-    (State::Requested, Event::Assigned, State::Active, "first USF"),
-    (State::Active, Event::FinalSent, State::Final, "CV = 0; T3182"),
-    (State::Active, Event::Drained, State::Kept, "extended uplink TBF"),
-    (State::Kept, Event::Data, State::Active, "next USF"),
-    (State::Kept, Event::HoldOver, State::Idle, "final report"),
-    (State::Final, Event::Acknowledged, State::Idle, "final report"),
-    (State::Requested, Event::Abort, State::Idle, "T3168, T3164"),
-    (State::Active, Event::Abort, State::Idle, "N3101, T3169"),
-    (State::Kept, Event::Abort, State::Idle, "N3101, T3169"),
-    (State::Final, Event::Abort, State::Idle, "N3103, T3182"),
+pub static UPLINK: &[Transition] = &[
+    (TbfState::Idle, Event::Data, TbfState::Requested, "RACH, or channel request in a downlink report"),
+    (TbfState::Requested, Event::Assigned, TbfState::Active, "first USF"),
+    (TbfState::Active, Event::FinalSent, TbfState::Final, "CV = 0; T3182"),
+    (TbfState::Active, Event::Drained, TbfState::Kept, "extended uplink TBF"),
+    (TbfState::Kept, Event::Data, TbfState::Active, "next USF"),
+    (TbfState::Kept, Event::HoldOver, TbfState::Idle, "final report"),
+    (TbfState::Final, Event::Acknowledged, TbfState::Idle, "final report"),
+    (TbfState::Requested, Event::Abort, TbfState::Idle, "T3168, T3164"),
+    (TbfState::Active, Event::Abort, TbfState::Idle, "N3101, T3169"),
+    (TbfState::Kept, Event::Abort, TbfState::Idle, "N3101, T3169"),
+    (TbfState::Final, Event::Abort, TbfState::Idle, "N3103, T3182"),
 ];
 
 /// Next state; `None` if the machine ignores the event in this state.
-pub fn next(machine: &[Line], state: State, event: Event) -> Option<State> {
+pub fn next(machine: &[Transition], state: TbfState, event: Event) -> Option<TbfState> {
     machine.iter().find(|(s, e, ..)| *s == state && *e == event).map(|(_, _, next, _)| *next)
 }
 
@@ -194,11 +194,11 @@ mod tests {
     /// GP-18, GP-19, GP-20: set-up, release at once, delayed release, as lines of the tables.
     #[test]
     fn gp_18_gp_19_gp_20_lines_of_the_machines() {
-        assert_eq!(next(UPLINK, State::Idle, Event::Data), Some(State::Requested));
-        assert_eq!(next(UPLINK, State::Final, Event::Data), None, "data wait for the next TBF");
-        assert_eq!(next(DOWNLINK, State::Active, Event::Acknowledged), Some(State::Idle));
-        assert_eq!(next(DOWNLINK, State::Active, Event::Drained), Some(State::Kept));
-        assert_eq!(next(DOWNLINK, State::Kept, Event::Data), Some(State::Active));
+        assert_eq!(next(UPLINK, TbfState::Idle, Event::Data), Some(TbfState::Requested));
+        assert_eq!(next(UPLINK, TbfState::Final, Event::Data), None, "data wait for the next TBF");
+        assert_eq!(next(DOWNLINK, TbfState::Active, Event::Acknowledged), Some(TbfState::Idle));
+        assert_eq!(next(DOWNLINK, TbfState::Active, Event::Drained), Some(TbfState::Kept));
+        assert_eq!(next(DOWNLINK, TbfState::Kept, Event::Data), Some(TbfState::Active));
     }
 
     /// Every state can be left, every line is unique, and every state except idle can be aborted.
@@ -208,8 +208,8 @@ mod tests {
             for (i, (s, e, ..)) in machine.iter().enumerate() {
                 assert!(!machine[..i].iter().any(|(t, f, ..)| (s, e) == (t, f)), "{s} {e} twice");
             }
-            for s in machine.iter().map(|l| l.2).filter(|s| *s != State::Idle) {
-                assert_eq!(next(machine, s, Event::Abort), Some(State::Idle));
+            for s in machine.iter().map(|l| l.2).filter(|s| *s != TbfState::Idle) {
+                assert_eq!(next(machine, s, Event::Abort), Some(TbfState::Idle));
             }
         }
     }

@@ -41,7 +41,7 @@ impl DownTbf {
     }
 
     /// Whether the TBF uses the timeslot.
-    pub(super) fn hears(&self, slot: u8) -> bool {
+    pub(super) fn listens_on(&self, slot: u8) -> bool {
         self.slots >> slot & 1 == 1
     }
 

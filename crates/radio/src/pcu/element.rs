@@ -12,8 +12,8 @@ const AFTER: Span = Span::from_nanos(1);
 
 impl Station {
     /// Handles a message of the PCU.
-    pub fn hears(&mut self, cx: &mut Cx<'_>, message: &Message) {
-        self.hear(message, cx.now());
+    pub fn on_message(&mut self, cx: &mut Cx<'_>, message: &Message) {
+        self.receive(message, cx.now());
         self.settle(cx);
     }
 

@@ -23,7 +23,7 @@ mod ns {
 
 /// Meaning of a PCU's datagram for the SGSN, apart from its answer.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Heard<'a> {
+pub(super) enum GbMessage<'a> {
     /// Nothing.
     Nothing,
     /// An LLC frame of a mobile.
@@ -47,28 +47,28 @@ fn bucket(pdu: &Read<'_>, size: u8, leak: u8) -> Option<Bucket> {
 }
 
 /// Handles a datagram: writes its answer and returns its meaning.
-pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>) -> Heard<'a> {
+pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>) -> GbMessage<'a> {
     match datagram.first() {
         Some(&ns::RESET) => {
             let mut ack = vec![ns::RESET_ACK];
             gb::put(&mut ack, ns::NSVCI, &id.to_be_bytes());
             gb::put(&mut ack, ns::NSEI, &id.to_be_bytes());
             *answer = Some(ack);
-            Heard::Nothing
+            GbMessage::Nothing
         }
         Some(&ns::UNBLOCK) => {
             *answer = Some(vec![ns::UNBLOCK_ACK]);
-            Heard::Nothing
+            GbMessage::Nothing
         }
         Some(&ns::ALIVE) => {
             *answer = Some(vec![ns::ALIVE_ACK]);
-            Heard::Nothing
+            GbMessage::Nothing
         }
-        Some(&ns::UNITDATA) => gb::read(datagram).map_or(Heard::Nothing, |pdu| {
+        Some(&ns::UNITDATA) => gb::read(datagram).map_or(GbMessage::Nothing, |pdu| {
             *answer = echo(&pdu);
             meaning(datagram, &pdu)
         }),
-        _ => Heard::Nothing,
+        _ => GbMessage::Nothing,
     }
 }
 
@@ -90,31 +90,31 @@ fn echo(pdu: &Read<'_>) -> Option<Vec<u8>> {
     Some(gb::unitdata(bvci, &out))
 }
 
-fn meaning<'a>(datagram: &'a [u8], pdu: &Read<'_>) -> Heard<'a> {
+fn meaning<'a>(datagram: &'a [u8], pdu: &Read<'_>) -> GbMessage<'a> {
     let whose = number(pdu, element::TLLI).map(|tlli| tlli as u32);
     match pdu.kind {
         kind::UL_UNITDATA => {
             let frame = gb::read(datagram).and_then(|pdu| pdu.element(element::LLC_PDU));
             match (pdu.tlli, frame) {
-                (Some(tlli), Some(frame)) => Heard::Frame(tlli, frame),
-                _ => Heard::Nothing,
+                (Some(tlli), Some(frame)) => GbMessage::Frame(tlli, frame),
+                _ => GbMessage::Nothing,
             }
         }
-        kind::FLOW_CONTROL_BVC => Heard::Cell(
+        kind::FLOW_CONTROL_BVC => GbMessage::Cell(
             bucket(pdu, element::BVC_BUCKET_SIZE, element::BUCKET_LEAK_RATE),
             bucket(pdu, element::BMAX_DEFAULT_MS, element::R_DEFAULT_MS),
         ),
         kind::FLOW_CONTROL_MS => {
             match (whose, bucket(pdu, element::MS_BUCKET_SIZE, element::BUCKET_LEAK_RATE)) {
-                (Some(tlli), Some(bucket)) => Heard::Mobile(tlli, bucket),
-                _ => Heard::Nothing,
+                (Some(tlli), Some(bucket)) => GbMessage::Mobile(tlli, bucket),
+                _ => GbMessage::Nothing,
             }
         }
         kind::LLC_DISCARDED => match (whose, number(pdu, element::FRAMES_DISCARDED)) {
-            (Some(tlli), Some(frames)) => Heard::Discarded(tlli, frames as u8),
-            _ => Heard::Nothing,
+            (Some(tlli), Some(frames)) => GbMessage::Discarded(tlli, frames as u8),
+            _ => GbMessage::Nothing,
         },
-        _ => Heard::Nothing,
+        _ => GbMessage::Nothing,
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let datagram = gb::unitdata(9, &pdu);
         let heard = hear(&datagram, 9, &mut answer);
         let of = |size, bps| Some(Bucket { size, leak: Rate::from_bps(bps) });
-        assert_eq!(heard, Heard::Cell(of(8_000, 6_400), of(2_000, 3_200)));
+        assert_eq!(heard, GbMessage::Cell(of(8_000, 6_400), of(2_000, 3_200)));
         assert_eq!(answer, Some(vec![0, 0, 0, 9, kind::FLOW_CONTROL_BVC_ACK, element::TAG, 0x81, 7]));
         hear(&[10], 9, &mut answer);
         assert_eq!(answer, Some(vec![11]));

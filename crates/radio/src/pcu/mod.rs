@@ -35,7 +35,7 @@ pub use station::{Counts, Station};
 
 /// An interface of the PCU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Link {
+pub enum PcuInterface {
     /// PCUIF, toward the base station.
     Station,
     /// Datagrams of the network service, toward the SGSN.
@@ -46,7 +46,7 @@ pub enum Link {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     /// Which interface.
-    pub link: Link,
+    pub link: PcuInterface,
     /// Its octets.
     pub octets: Vec<u8>,
 }

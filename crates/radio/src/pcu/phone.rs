@@ -119,7 +119,7 @@ impl Phone {
     }
 
     /// Whether the network decodes a block of this mobile.
-    pub(super) fn is_heard(&mut self, now: Tick, octets: &[u8]) -> bool {
+    pub(super) fn on_channel_response(&mut self, now: Tick, octets: &[u8]) -> bool {
         let control = octets.first().is_some_and(|o| o >> 6 != 0);
         let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
         self.quality[1].decodes(now, scheme, control)
@@ -134,7 +134,7 @@ impl Phone {
     /// Whether it listens to a timeslot.
     fn listens(&self, slot: u8) -> bool {
         let up = self.up.as_ref().map_or(0, UpTbf::slots);
-        up >> slot & 1 == 1 || self.down.as_ref().is_some_and(|d| d.hears(slot))
+        up >> slot & 1 == 1 || self.down.as_ref().is_some_and(|d| d.listens_on(slot))
     }
 
     /// Whether it has no TBF, or only a finished downlink TBF.
@@ -182,7 +182,7 @@ impl Phone {
     }
 
     /// Handles a message on AGCH or PCH.
-    pub(super) fn hear_common(&mut self, octets: &[u8], now: Tick) {
+    pub(super) fn receive_common(&mut self, octets: &[u8], now: Tick) {
         if !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
             return;
         }
@@ -215,7 +215,7 @@ impl Phone {
 
     /// Handles a downlink block on a timeslot. Returns whether its USF grants this mobile the uplink block,
     /// and the LLC frames that it completes.
-    pub(super) fn hear(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
+    pub(super) fn receive(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
         let control = octets.first().is_some_and(|o| o >> 6 != 0);
         let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
         if !self.listens(slot) || !self.quality[0].decodes(now, scheme, control) {
@@ -240,7 +240,7 @@ impl Phone {
 
     fn data(&mut self, now: Tick, slot: u8, octets: &[u8]) -> Vec<Vec<u8>> {
         let Some(read) = block::read_gprs(false, octets) else { return Vec::new() };
-        let Some(down) = self.down.as_mut().filter(|d| d.tfi == read.header.tfi && d.hears(slot)) else {
+        let Some(down) = self.down.as_mut().filter(|d| d.tfi == read.header.tfi && d.listens_on(slot)) else {
             return Vec::new();
         };
         let frames = down.take(&read, octets, now);
@@ -257,7 +257,7 @@ impl Phone {
             else {
                 return;
             };
-            let mine = self.uplink.hear(up, &ack, named, tlli, now);
+            let mine = self.uplink.receive(up, &ack, named, tlli, now);
             if mine {
                 self.reserve(now, slot, poll, Answer::Acknowledge);
             }
@@ -346,11 +346,13 @@ impl Phone {
     }
 
     /// Handles a BSSGP message that concerns this mobile.
-    pub(super) fn hears_of(&mut self, heard: &gb::Heard<'_>) {
+    pub(super) fn on_gb_message(&mut self, heard: &gb::GbMessage<'_>) {
         match heard {
-            gb::Heard::Mobile(tlli, bucket) if *tlli == self.tlli => self.sgsn.announce(*bucket),
-            gb::Heard::Cell(_, Some(bucket)) => self.sgsn.announce(*bucket),
-            gb::Heard::Discarded(tlli, frames) if *tlli == self.tlli => self.discarded += u64::from(*frames),
+            gb::GbMessage::Mobile(tlli, bucket) if *tlli == self.tlli => self.sgsn.announce(*bucket),
+            gb::GbMessage::Cell(_, Some(bucket)) => self.sgsn.announce(*bucket),
+            gb::GbMessage::Discarded(tlli, frames) if *tlli == self.tlli => {
+                self.discarded += u64::from(*frames)
+            }
             _ => {}
         }
     }

@@ -2,12 +2,12 @@
 //! the SGSN.
 
 use super::config::{MOBILES, StationConfig};
-use super::gb::{self, Heard};
+use super::gb::{self, GbMessage};
 use super::phone::Phone;
-use super::{Link, Message};
+use super::{Message, PcuInterface};
 use crate::bssgp::{Bucket, CellBucket, Passed};
 use crate::tdma::{self, Tick};
-use crate::wire::pcuif::{self, Info, Said};
+use crate::wire::pcuif::{self, Info, PcuMessage};
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
 use base::{Span, Time};
@@ -117,7 +117,7 @@ impl Station {
     }
 
     fn tell(&mut self, octets: Vec<u8>) {
-        self.told.push_back(Message { link: Link::Station, octets });
+        self.told.push_back(Message { link: PcuInterface::Station, octets });
     }
 
     /// Executes one block period.
@@ -134,7 +134,7 @@ impl Station {
         for phone in &mut self.phones {
             if let Some(octet) = phone.tick(now) {
                 let octets = pcuif::request(now, octet);
-                self.told.push_back(Message { link: Link::Station, octets });
+                self.told.push_back(Message { link: PcuInterface::Station, octets });
             }
         }
         self.send_up(now);
@@ -142,7 +142,7 @@ impl Station {
         let active = self.active;
         for slot in (0..8u8).filter(|s| active[usize::from(*s)]) {
             self.counts.asked += 1;
-            self.told.push_back(Message { link: Link::Station, octets: pcuif::ready(now, slot) });
+            self.told.push_back(Message { link: PcuInterface::Station, octets: pcuif::ready(now, slot) });
         }
     }
 
@@ -161,7 +161,7 @@ impl Station {
     fn broadcast(&mut self, now: Tick) {
         let due: Vec<_> = self.common.extract_if(.., |(at, ..)| *at <= now).collect();
         for (_, is_paging, octets) in due {
-            self.phones.iter_mut().for_each(|phone| phone.hear_common(&octets, now));
+            self.phones.iter_mut().for_each(|phone| phone.receive_common(&octets, now));
             if is_paging {
                 self.tell(pcuif::paged(&octets));
             }
@@ -176,7 +176,7 @@ impl Station {
             let granted = granted[at].take();
             for (i, phone) in phones.iter_mut().enumerate() {
                 let Some(octets) = phone.send(now, slot, granted == Some(i)) else { continue };
-                if phone.is_heard(now, &octets) && air[at].is_none() {
+                if phone.on_channel_response(now, &octets) && air[at].is_none() {
                     counts.up += 1;
                     air[at] = Some(Uplink { octets, level: phone.level(now) });
                 } else {
@@ -187,22 +187,24 @@ impl Station {
     }
 
     /// Handles a message of the PCU.
-    pub(super) fn hear(&mut self, message: &Message, now: Time) {
+    pub(super) fn receive(&mut self, message: &Message, now: Time) {
         match message.link {
-            Link::Station => self.hear_station(&message.octets, now),
-            Link::Gb => self.hear_gb(&message.octets, now),
+            PcuInterface::Station => self.receive_pcuif(&message.octets, now),
+            PcuInterface::Gb => self.receive_gb(&message.octets, now),
         }
     }
 
-    fn hear_station(&mut self, octets: &[u8], now: Time) {
+    fn receive_pcuif(&mut self, octets: &[u8], now: Time) {
         match pcuif::read(octets) {
-            Some(Said::Activate { slot, on }) => self.active[usize::from(slot)] = on,
-            Some(Said::Grant(octets)) => self.common.push((self.next - 1 + GRANT, false, octets.to_vec())),
-            Some(Said::Paged(octets)) => {
+            Some(PcuMessage::Activate { slot, on }) => self.active[usize::from(slot)] = on,
+            Some(PcuMessage::Grant(octets)) => {
+                self.common.push((self.next - 1 + GRANT, false, octets.to_vec()))
+            }
+            Some(PcuMessage::Paged(octets)) => {
                 let at = (self.next + GRANT).next_multiple_of(PAGING);
                 self.common.push((at, true, octets.to_vec()));
             }
-            Some(Said::Block { slot, octets }) if !octets.is_empty() => self.down(slot, octets, now),
+            Some(PcuMessage::Block { slot, octets }) if !octets.is_empty() => self.down(slot, octets, now),
             _ => {}
         }
     }
@@ -217,7 +219,7 @@ impl Station {
             _ => self.counts.control += 1,
         }
         for (i, phone) in self.phones.iter_mut().enumerate() {
-            let (granted, frames) = phone.hear(tick, slot, octets);
+            let (granted, frames) = phone.receive(tick, slot, octets);
             if granted {
                 self.granted[usize::from(slot)] = Some(i);
             }
@@ -232,14 +234,14 @@ impl Station {
         }
     }
 
-    fn hear_gb(&mut self, datagram: &[u8], now: Time) {
+    fn receive_gb(&mut self, datagram: &[u8], now: Time) {
         let mut answer = None;
         let heard = gb::hear(datagram, pcuif::BVCI, &mut answer);
         if let Some(octets) = answer {
-            self.told.push_back(Message { link: Link::Gb, octets });
+            self.told.push_back(Message { link: PcuInterface::Gb, octets });
         }
         match heard {
-            Heard::Frame(tlli, frame) => {
+            GbMessage::Frame(tlli, frame) => {
                 let Some(phone) = self.phones.iter_mut().find(|p| p.tlli == tlli) else { return };
                 let arrived = phone.stores[1].arrived(frame);
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
@@ -248,11 +250,11 @@ impl Station {
                 }
             }
             heard => {
-                if let Heard::Cell(bucket, _) = &heard {
+                if let GbMessage::Cell(bucket, _) = &heard {
                     self.ready = true;
                     gb::renew(&mut self.bucket, *bucket);
                 }
-                self.phones.iter_mut().for_each(|phone| phone.hears_of(&heard));
+                self.phones.iter_mut().for_each(|phone| phone.on_gb_message(&heard));
             }
         }
         self.advance(now);
@@ -306,7 +308,7 @@ impl Station {
                 match phone.sgsn.pass(now) {
                     Some(Passed::At(_, id)) => {
                         let octets = phone.datagram(id);
-                        told.extend(octets.map(|octets| Message { link: Link::Gb, octets }));
+                        told.extend(octets.map(|octets| Message { link: PcuInterface::Gb, octets }));
                     }
                     Some(Passed::Expired(id)) => {
                         drops.extend(phone.expire(id).map(|p| (p, DropReason::Expired)));
@@ -338,7 +340,7 @@ mod tests {
         let kinds: Vec<u8> = std::iter::from_fn(|| station.next_message()).map(|m| m.octets[0]).collect();
         assert_eq!(kinds, [0x32, 0x52, 0x52, 0x52]);
         let on = |slot| [0x40, 0, 0, 0, 1, 0, slot, 0];
-        station.hear_station(&on(7), Time::ZERO);
+        station.receive_pcuif(&on(7), Time::ZERO);
         station.tick();
         let kinds: Vec<u8> = std::iter::from_fn(|| station.next_message()).map(|m| m.octets[0]).collect();
         assert_eq!(kinds, [0x02, 0x52, 0x10], "uplink block, time, ready to send");
@@ -351,11 +353,11 @@ mod tests {
             (any::<bool>(), 0u8..6, proptest::collection::vec(any::<u8>(), 0..60)), 0..60)
         ) {
             let mut station = station();
-            station.hear_station(&[0x40, 0, 0, 0, 1, 0, 7, 0], Time::ZERO);
+            station.receive_pcuif(&[0x40, 0, 0, 0, 1, 0, 7, 0], Time::ZERO);
             for (n, (gb, kind, octets)) in said.into_iter().enumerate() {
                 let now = tdma::start_of(n as Tick);
                 station.tick();
-                let link = if gb { Link::Gb } else { Link::Station };
+                let link = if gb { PcuInterface::Gb } else { PcuInterface::Station };
                 // Blocks and messages of all channels, valid and invalid.
                 let mut message = octets;
                 if !gb && kind > 0 {
@@ -365,7 +367,7 @@ mod tests {
                 }
                 station.take_up(n % 2, Packet { id: n as u64, size: 40, ..Packet::NONE });
                 station.take_down(n % 2, Packet { id: n as u64, size: 576, ..Packet::NONE }, now);
-                station.hear(&Message { link, octets: message }, now);
+                station.receive(&Message { link, octets: message }, now);
                 while station.next_message().is_some() {}
             }
         }

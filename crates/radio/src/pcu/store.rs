@@ -10,7 +10,7 @@ use base::packet::Packet;
 use std::collections::VecDeque;
 
 /// A packet in flight.
-struct Under {
+struct PacketInFlight {
     packet: Packet,
     number: u32,
     /// Octets of each segment.
@@ -21,7 +21,7 @@ struct Under {
 
 /// Result of a received frame.
 #[derive(Default)]
-pub(super) struct Arrived {
+pub(super) struct FrameResult {
     /// Packet completed by the frame.
     pub(super) packet: Option<Packet>,
     /// Earlier packets, which can no longer be completed.
@@ -32,7 +32,7 @@ pub(super) struct Arrived {
 pub(super) struct Store {
     up: bool,
     segmentation: Segmentation,
-    under: VecDeque<Under>,
+    under: VecDeque<PacketInFlight>,
     packets: u32,
     frames: u32,
     /// Frames received with altered octets.
@@ -74,7 +74,7 @@ impl Store {
             self.frames += 1;
             frames.push(llc::frame(&numbers, &segment(number, i as u32, *octets)));
         }
-        self.under.push_back(Under { packet, number, sizes, have: 0 });
+        self.under.push_back(PacketInFlight { packet, number, sizes, have: 0 });
         (number, frames)
     }
 
@@ -90,8 +90,8 @@ impl Store {
     }
 
     /// A frame has arrived. Frames without a packet segment, such as LLC dummy commands, are ignored.
-    pub(super) fn arrived(&mut self, frame: &[u8]) -> Arrived {
-        let mut arrived = Arrived::default();
+    pub(super) fn arrived(&mut self, frame: &[u8]) -> FrameResult {
+        let mut arrived = FrameResult::default();
         let Some(read) = llc::read(frame).filter(|read| read.sapi == llc::SAPI) else { return arrived };
         let Some(got) = llc::read_segment(read.information) else { return arrived };
         let (Some(number), Some(part)) = (got.packet, got.segment) else { return arrived };

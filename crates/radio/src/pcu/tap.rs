@@ -1,13 +1,13 @@
 //! Capture format of a real PCU's messages: radio blocks in GSMTAP, NS and BSSGP over UDP.
 
-use super::{Link, Message};
+use super::{Message, PcuInterface};
 use crate::wire::gb;
 use crate::wire::gsmtap::{self, Payload};
-use crate::wire::pcuif::{self, LARGEST, Said};
+use crate::wire::pcuif::{self, LARGEST, PcuMessage};
 
 /// UDP port and payload of a message; `None` without a block or a datagram.
 pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
-    if message.link == Link::Gb {
+    if message.link == PcuInterface::Gb {
         return Some((gb::PORT, message.octets.clone()));
     }
     let frame = || Some(u32::from_le_bytes(*message.octets.get(6 + LARGEST..)?.first_chunk()?));
@@ -18,10 +18,10 @@ pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
     let common =
         |paging, octets: &[u8]| Some(gsmtap::wrap(Payload::Common { paging, frame: frame()? }, octets));
     let octets = match pcuif::read(&message.octets)? {
-        Said::Block { slot, octets } if !octets.is_empty() => block(false, slot, octets)?,
-        Said::Heard { slot, octets } if !octets.is_empty() => block(true, slot, octets)?,
-        Said::Grant(octets) => common(false, octets)?,
-        Said::Paged(octets) => common(true, octets)?,
+        PcuMessage::Block { slot, octets } if !octets.is_empty() => block(false, slot, octets)?,
+        PcuMessage::Heard { slot, octets } if !octets.is_empty() => block(true, slot, octets)?,
+        PcuMessage::Grant(octets) => common(false, octets)?,
+        PcuMessage::Paged(octets) => common(true, octets)?,
         _ => return None,
     };
     Some((gsmtap::PORT, octets))
@@ -33,13 +33,13 @@ mod tests {
 
     #[test]
     fn blocks_and_datagrams_are_captured_and_nothing_else() {
-        let station = |octets| Message { link: Link::Station, octets };
+        let station = |octets| Message { link: PcuInterface::Station, octets };
         let (port, octets) = datagram(&station(pcuif::uplink(13, 6, &[0x40; 23], 0))).expect("a block");
         let payload = Payload::Block { up: true, slot: 6, frame: 56, control: true };
         assert_eq!((port, gsmtap::read(&octets)), (4729, Some((payload, &[0x40; 23][..]))));
         assert_eq!(datagram(&station(pcuif::uplink(13, 6, &[], 0))), None);
         assert_eq!(datagram(&station(pcuif::time(13))), None);
-        let gb = Message { link: Link::Gb, octets: vec![10] };
+        let gb = Message { link: PcuInterface::Gb, octets: vec![10] };
         assert_eq!(datagram(&gb), Some((2157, vec![10])));
     }
 }

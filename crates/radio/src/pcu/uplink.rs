@@ -4,7 +4,7 @@
 use crate::coding::Scheme;
 use crate::mac::countdown;
 use crate::rlc::receive::{Part, Receiver, Report};
-use crate::rlc::send::{Rules, Sender};
+use crate::rlc::send::{SendOptions, Sender};
 use crate::rlc::{Mode, Numbering};
 use crate::tdma::Tick;
 use crate::wire::block::{self, Header, Piece, Unit};
@@ -78,7 +78,7 @@ pub(super) struct Uplink {
 impl Uplink {
     pub(super) fn new() -> Uplink {
         Uplink {
-            sender: Sender::new(Numbering::GPRS, Mode::Acknowledged, Rules::default()).keeping_cuts(),
+            sender: Sender::new(Numbering::GPRS, Mode::Acknowledged, SendOptions::default()).keeping_cuts(),
             frames: VecDeque::new(),
             first: 0,
             waiting: VecDeque::new(),
@@ -176,7 +176,7 @@ impl Uplink {
     }
 
     /// Handles a report of the network; false if it names another mobile, which has won the contention.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         tbf: &mut UpTbf,
         ack: &AckNack,

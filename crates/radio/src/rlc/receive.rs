@@ -30,7 +30,7 @@ impl Part {
 
 /// Result of a received block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct AcceptedBlock {
     /// It held no missing data.
     pub duplicate: bool,
     /// It revealed a gap: earlier blocks are missing that were not known to be.
@@ -124,7 +124,7 @@ impl Receiver {
 
     /// A block has arrived; `last` if it carries the final block indicator or countdown value 0.
     #[inline]
-    pub fn take(&mut self, bsn: Bsn, part: Part, last: bool) -> Taken {
+    pub fn take(&mut self, bsn: Bsn, part: Part, last: bool) -> AcceptedBlock {
         if last {
             self.last = Some(bsn);
         }
@@ -135,11 +135,11 @@ impl Receiver {
             // The next block in order, none missing.
             self.received.set(bsn);
             (self.vr, self.vq) = (bsn + 1, bsn + 1);
-            return Taken { duplicate: false, gap: false, complete: bsn + 1 };
+            return AcceptedBlock { duplicate: false, gap: false, complete: bsn + 1 };
         }
         let outside = bsn >= self.vq + self.numbering.window;
         if bsn < self.vq || outside || bsn < self.vr && self.received.get(bsn) {
-            return Taken { duplicate: true, gap: false, complete: self.vq };
+            return AcceptedBlock { duplicate: true, gap: false, complete: self.vq };
         }
         let gap = bsn > self.vr;
         if bsn >= self.vr {
@@ -151,14 +151,14 @@ impl Receiver {
             let now = before | part.bits();
             self.halves[i] = now;
             if now != 3 {
-                return Taken { duplicate: now == before, gap, complete: self.vq };
+                return AcceptedBlock { duplicate: now == before, gap, complete: self.vq };
             }
         }
         self.received.set(bsn);
         if bsn == self.vq {
             self.vq = self.received.first_clear(self.vq, self.vr).unwrap_or(self.vr);
         }
-        Taken { duplicate: false, gap, complete: self.vq }
+        AcceptedBlock { duplicate: false, gap, complete: self.vq }
     }
 
     /// Advances V(R) and clears the ring for the blocks that it now covers.
@@ -175,11 +175,11 @@ impl Receiver {
     }
 
     /// In unacknowledged mode V(Q) follows V(R) at the distance of a window (44.060 section 9.1.6).
-    fn take_unacknowledged(&mut self, bsn: Bsn) -> Taken {
+    fn take_unacknowledged(&mut self, bsn: Bsn) -> AcceptedBlock {
         if bsn < self.vr {
             let duplicate = self.vr - bsn > self.received.length() || self.received.get(bsn);
             self.received.set(bsn);
-            return Taken { duplicate, gap: false, complete: self.vr };
+            return AcceptedBlock { duplicate, gap: false, complete: self.vr };
         }
         let gap = bsn > self.vr;
         let from = self.vr.max((bsn + 1).saturating_sub(self.received.length()));
@@ -187,7 +187,7 @@ impl Receiver {
         self.vr = bsn + 1;
         self.vq = self.vr.saturating_sub(self.numbering.window);
         self.received.set(bsn);
-        Taken { duplicate: false, gap, complete: self.vr }
+        AcceptedBlock { duplicate: false, gap, complete: self.vr }
     }
 
     /// For unacknowledged mode: whether all blocks of a range are received; `None` while one can still
@@ -249,7 +249,10 @@ mod tests {
     #[test]
     fn halves_make_a_block() {
         let mut r = Receiver::new(Numbering::egprs(64), Mode::Acknowledged, true);
-        assert_eq!(r.take(0, Part::Second, false), Taken { duplicate: false, gap: false, complete: 0 });
+        assert_eq!(
+            r.take(0, Part::Second, false),
+            AcceptedBlock { duplicate: false, gap: false, complete: 0 }
+        );
         assert!(r.take(0, Part::Second, false).duplicate);
         assert_eq!(r.take(0, Part::First, false).complete, 1);
         assert_eq!(r.take(1, Part::Whole, false).complete, 2);

@@ -16,7 +16,7 @@ use crate::tdma::Tick;
 
 /// Vendor options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rules {
+pub struct SendOptions {
     /// Pre-emptive retransmission of unacknowledged blocks for lack of other blocks.
     pub preemptive: bool,
     /// Least block periods between transmissions of a block; 0: every report counts.
@@ -25,9 +25,9 @@ pub struct Rules {
     pub resegment: bool,
 }
 
-impl Default for Rules {
+impl Default for SendOptions {
     fn default() -> Self {
-        Rules { preemptive: true, hold_off: 0, resegment: false }
+        SendOptions { preemptive: true, hold_off: 0, resegment: false }
     }
 }
 
@@ -82,7 +82,7 @@ impl RadioBlock {
 
 /// Effect of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Heard {
+pub struct ReportEffect {
     /// Blocks newly acknowledged.
     pub acknowledged: u32,
     /// Blocks reported missing that will be retransmitted.
@@ -95,7 +95,7 @@ pub struct Heard {
 
 /// Counters of one TBF direction over the sender's lifetime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct SendCounts {
     /// RLC blocks sent for the first time.
     pub new: u64,
     /// RLC blocks retransmitted because they were reported missing.
@@ -107,7 +107,7 @@ pub struct Counts {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct BlockState {
     sent: Tick,
     scheme: Scheme,
     attempts: u8,
@@ -131,11 +131,11 @@ pub struct Sender<T> {
     missing_count: u32,
     numbering: Numbering,
     mode: Mode,
-    rules: Rules,
-    states: Vec<State>,
+    rules: SendOptions,
+    states: Vec<BlockState>,
     /// The LLC queue.
     pub feed: Feed<T>,
-    counts: Counts,
+    counts: SendCounts,
     cuts: Option<Vec<Cut>>,
     /// Sent and not acknowledged.
     pending: Bits,
@@ -145,9 +145,9 @@ pub struct Sender<T> {
 
 impl<T: Copy> Sender<T> {
     /// A sender at the start of a TBF, with an empty queue.
-    pub fn new(numbering: Numbering, mode: Mode, rules: Rules) -> Self {
+    pub fn new(numbering: Numbering, mode: Mode, rules: SendOptions) -> Self {
         let ring = numbering.ring();
-        let state = State { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
+        let state = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
         Sender {
             feed: Feed::new(numbering.space > 128),
             numbering,
@@ -161,7 +161,7 @@ impl<T: Copy> Sender<T> {
             missing_count: 0,
             states: vec![state; ring as usize],
             cuts: None,
-            counts: Counts::default(),
+            counts: SendCounts::default(),
         }
     }
 
@@ -206,7 +206,7 @@ impl<T: Copy> Sender<T> {
     }
     /// Counters since the sender was made, over all its TBFs.
     #[inline]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SendCounts {
         self.counts
     }
     /// The window is closed: V(S) = V(A) + WS.
@@ -399,7 +399,7 @@ impl<T: Copy> Sender<T> {
                     cuts[i] = cut;
                 }
                 self.vs += 1;
-                self.states[i] = State { sent: now, scheme, attempts: 0, half: false };
+                self.states[i] = BlockState { sent: now, scheme, attempts: 0, half: false };
                 if self.mode == Mode::Acknowledged {
                     self.pending.set(bsn);
                 } else {
@@ -440,8 +440,8 @@ impl<T: Copy> Sender<T> {
 
     /// Handles a report. Blocks outside of V(A) to V(S) are ignored, so that an old or forged report is
     /// harmless.
-    pub fn on_report(&mut self, report: &Report, now: Tick) -> Heard {
-        let mut heard = Heard::default();
+    pub fn on_report(&mut self, report: &Report, now: Tick) -> ReportEffect {
+        let mut heard = ReportEffect::default();
         let end = report.end.min(self.vs);
         let complete = report.complete.min(end);
         let received = &report.received;
@@ -494,7 +494,7 @@ impl<T: Copy> Sender<T> {
         self.feed.rewind(again);
         let ring = numbering.ring();
         if numbering != self.numbering {
-            let state = State { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
+            let state = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
             self.states = vec![state; ring as usize];
             self.cuts = self.cuts.take().map(|_| vec![Cut::default(); ring as usize]);
             self.numbering = numbering;

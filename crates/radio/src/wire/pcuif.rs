@@ -50,7 +50,7 @@ pub struct Info {
 
 /// A message of the PCU, or an uplink block for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Said<'a> {
+pub enum PcuMessage<'a> {
     /// Downlink block for a timeslot; empty: nothing to send.
     Block {
         /// Timeslot.
@@ -81,7 +81,7 @@ pub enum Said<'a> {
 }
 
 /// Reads a message of the PCU, or an uplink block for it; `None` if it is too short.
-pub fn read(message: &[u8]) -> Option<Said<'_>> {
+pub fn read(message: &[u8]) -> Option<PcuMessage<'_>> {
     let (kind, body) = (*message.first()?, message.get(4..)?);
     Some(match kind {
         kind::DATA_REQ | kind::DATA_IND => {
@@ -90,18 +90,18 @@ pub fn read(message: &[u8]) -> Option<Said<'_>> {
             // Frame number and ARFCN are between the block and the carrier number.
             let slot = *body.get(2 + LARGEST + 7)?;
             match sapi {
-                sapi::PDTCH if slot < 8 && kind == kind::DATA_IND => Said::Heard { slot, octets },
-                sapi::PDTCH if slot < 8 => Said::Block { slot, octets },
-                sapi::AGCH => Said::Grant(octets),
-                sapi::PCH => Said::Paged(octets.get(3..)?),
-                _ => Said::Other(kind),
+                sapi::PDTCH if slot < 8 && kind == kind::DATA_IND => PcuMessage::Heard { slot, octets },
+                sapi::PDTCH if slot < 8 => PcuMessage::Block { slot, octets },
+                sapi::AGCH => PcuMessage::Grant(octets),
+                sapi::PCH => PcuMessage::Paged(octets.get(3..)?),
+                _ => PcuMessage::Other(kind),
             }
         }
         kind::ACT_REQ => match *body.get(2)? {
-            slot if slot < 8 => Said::Activate { slot, on: *body.first()? != 0 },
-            _ => Said::Other(kind),
+            slot if slot < 8 => PcuMessage::Activate { slot, on: *body.first()? != 0 },
+            _ => PcuMessage::Other(kind),
         },
-        other => Said::Other(other),
+        other => PcuMessage::Other(other),
     })
 }
 
@@ -213,10 +213,10 @@ mod tests {
             (m[0], m[4]) = (0, sapi);
             m
         };
-        assert_eq!(read(&said(6, 5, &[1, 2])), Some(Said::Block { slot: 6, octets: &[1, 2] }));
-        assert_eq!(read(&said(0, 2, &[9; 23])), Some(Said::Grant(&[9; 23])));
-        assert_eq!(read(&said(0, 3, &[0, 0, 0, 6])), Some(Said::Paged(&[6])));
-        assert_eq!(read(&message(0x40, &[1, 0, 7, 0])), Some(Said::Activate { slot: 7, on: true }));
+        assert_eq!(read(&said(6, 5, &[1, 2])), Some(PcuMessage::Block { slot: 6, octets: &[1, 2] }));
+        assert_eq!(read(&said(0, 2, &[9; 23])), Some(PcuMessage::Grant(&[9; 23])));
+        assert_eq!(read(&said(0, 3, &[0, 0, 0, 6])), Some(PcuMessage::Paged(&[6])));
+        assert_eq!(read(&message(0x40, &[1, 0, 7, 0])), Some(PcuMessage::Activate { slot: 7, on: true }));
         let cell = info(&Info { slots: 0x80, ports: [1, 2], initial: 0, egprs: false });
         assert_eq!((cell.len(), cell[4], cell[12..15].to_vec()), (SIZE, 0x0a, vec![0x67, 3, 0x80]));
         assert_eq!(ready(12, 7)[8..12], 52u32.to_le_bytes());

@@ -3,7 +3,7 @@
 use radio::coding::Scheme;
 use radio::rlc::bits::Bits;
 use radio::rlc::receive::Report;
-use radio::rlc::send::{Rules, Sender};
+use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::{assignment, block, gb, llc, message, pcuif};
 
@@ -39,7 +39,7 @@ fn parsers(bytes: &[u8]) {
 
 /// Six octets are one turn: some blocks, then a report with numbers near the sender's, or far from them.
 fn hostile(numbering: Numbering, bytes: &[u8]) {
-    let rules = Rules { hold_off: 3, resegment: true, ..Rules::default() };
+    let rules = SendOptions { hold_off: 3, resegment: true, ..SendOptions::default() };
     let mut sender = Sender::new(numbering, Mode::Acknowledged, rules).keeping_cuts();
     let scheme = if numbering.space > 128 { Scheme::Mcs9 } else { Scheme::Cs2 };
     let mut octets = 0;

@@ -4,18 +4,18 @@
 
 use radio::coding::Scheme;
 use radio::rlc::receive::{Part, Receiver};
-use radio::rlc::send::{Rules, Sender};
+use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 
 /// Options, then steps: a PDU, a block that arrives or is lost, a report, old, cut or forged. No panic; V(A) and V(S)
-/// keep their order within the window; nothing counts as acknowledged beyond what was sent.
+/// keep their order within the window; nothing counts as acknowledged beyond the data sent.
 pub(crate) fn blocks(bytes: &[u8]) {
     let Some(([options, window], mut steps)) = bytes.split_first_chunk::<2>() else { return };
     let egprs = options & 1 != 0;
     let numbering = if egprs { Numbering::egprs(u32::from(*window) * 8) } else { Numbering::GPRS };
     let mode = if options & 2 == 0 { Mode::Acknowledged } else { Mode::Unacknowledged };
     let resegment = egprs && options & 4 != 0;
-    let rules = Rules { preemptive: options & 8 != 0, hold_off: u32::from(options >> 4), resegment };
+    let rules = SendOptions { preemptive: options & 8 != 0, hold_off: u32::from(options >> 4), resegment };
     let mut sender = Sender::new(numbering, mode, rules);
     let mut receiver = Receiver::new(numbering, mode, resegment);
     let mut report = receiver.report();

@@ -7,7 +7,7 @@ mod program;
 
 use program::Program;
 use radio::wire::gb::{self, element, kind};
-use radio::wire::pcuif::{self, BVCI, Info, Said};
+use radio::wire::pcuif::{self, BVCI, Info, PcuMessage};
 use std::time::{Duration, Instant};
 
 /// Options of a scenario that the PCU's own configuration sets.
@@ -73,8 +73,10 @@ impl Pcu {
         loop {
             let message = self.program.receive()?;
             match pcuif::read(&message) {
-                Some(Said::Block { octets, .. }) => return Some(octets.to_vec()),
-                Some(Said::Grant(octets) | Said::Paged(octets)) => self.common.push(octets.to_vec()),
+                Some(PcuMessage::Block { octets, .. }) => return Some(octets.to_vec()),
+                Some(PcuMessage::Grant(octets) | PcuMessage::Paged(octets)) => {
+                    self.common.push(octets.to_vec())
+                }
                 _ => {}
             }
         }
@@ -98,7 +100,7 @@ impl Pcu {
         std::thread::sleep(Duration::from_millis(1));
     }
 
-    /// An LLC frame for a mobile of which the PCU is told what it can.
+    /// An LLC frame for a mobile with its radio access capability.
     pub(crate) fn down_known(&self, mobile: &gb::Mobile, frame: &[u8]) {
         self.tell(&gb::down_known(BVCI, mobile, None, frame));
         std::thread::sleep(Duration::from_millis(1));
@@ -113,7 +115,7 @@ impl Pcu {
         let _ = self.program.sgsn.send(datagram);
     }
 
-    /// Answers what has come over Gb.
+    /// Answers the messages received over Gb.
     pub(crate) fn listen(&mut self) {
         let mut buffer = [0; 2048];
         while let Ok((n, from)) = self.program.sgsn.recv_from(&mut buffer) {

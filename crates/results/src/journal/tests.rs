@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// A file of memory that counts what is read from it.
+/// A file in memory that counts the bytes read from it.
 struct Counted {
     file: Cursor<Vec<u8>>,
     bytes: std::rc::Rc<std::cell::Cell<usize>>,

@@ -5,7 +5,7 @@
 use results::journal;
 use std::path::Path;
 
-/// Any bytes as a journal: read or refused; what is read is within the file, and read again the same from its whole part.
+/// Any bytes as a journal: read or refused; the rows read lie within the file, and reading its intact part again gives them again.
 pub(crate) fn journal(bytes: &[u8]) {
     let path = Path::new("fuzz.journal");
     let Ok(Some(contents)) = journal::parse(path, bytes) else { return };

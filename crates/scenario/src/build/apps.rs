@@ -2,22 +2,26 @@
 
 use crate::model::{App, Flow};
 use base::rng::Seed;
-use transport::app::ask::{Answerer, Asker};
-use transport::app::lines::{Letters, Workload};
-use transport::app::tell::{Listener, Pace, Teller};
+use transport::app::connections::{MessageLog, Workload};
+use transport::app::message_stream::{MessageSchedule, StreamSink, StreamSource};
+use transport::app::request::{RequestClient, RequestServer};
 use transport::app::{Reading, Sink};
 use transport::tcp::Role;
 
 /// Application at one end of a flow with messages or several connections; `None` for bulk data. Both ends
 /// share the record of message boundaries.
-pub fn workload(flow: &Flow, role: Role, letters: &Letters, seed: Seed) -> Option<Box<dyn Workload>> {
-    let letters = letters.clone();
+pub fn workload(flow: &Flow, role: Role, log: &MessageLog, seed: Seed) -> Option<Box<dyn Workload>> {
+    let log = log.clone();
     Some(match (&flow.app, role) {
         (App::Bulk { .. }, _) => return None,
-        (App::Ask(plan), Role::Active) => Box::new(Asker::new((**plan).clone(), letters, &flow.name, seed)),
-        (App::Ask(_), Role::Passive) => Box::new(Answerer::new(letters)),
-        (App::Tell(plan), Role::Active) => Box::new(Teller::new(Pace::new(plan, &flow.name, seed), letters)),
-        (App::Tell(plan), Role::Passive) => Box::new(Listener::new(letters, plan.useful)),
+        (App::Ask(plan), Role::Active) => {
+            Box::new(RequestClient::new((**plan).clone(), log, &flow.name, seed))
+        }
+        (App::Ask(_), Role::Passive) => Box::new(RequestServer::new(log)),
+        (App::Tell(plan), Role::Active) => {
+            Box::new(StreamSource::new(MessageSchedule::new(plan, &flow.name, seed), log))
+        }
+        (App::Tell(plan), Role::Passive) => Box::new(StreamSink::new(log, plan.useful)),
     })
 }
 

@@ -49,8 +49,8 @@ pub(super) fn gate_of_closures(
 ) -> Gate {
     let closures = Closures::Process {
         every: good.clone(),
-        from: gate::From::End,
-        first: gate::First::Drawn(good.clone()),
+        from: gate::IntervalReference::End,
+        first: gate::FirstInterval::Drawn(good.clone()),
         lasts: bad.clone(),
     };
     Gate::new(&closures, name, seed)

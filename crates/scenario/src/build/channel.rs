@@ -12,16 +12,16 @@ use path::Port;
 use path::Signal;
 use path::channel::allocation::Allocation;
 use path::channel::arq::ArqConfig;
-use path::channel::class::{ClassConfig, Rule};
+use path::channel::class::{ClassConfig, ClassRule};
 use path::channel::credit::{CREDIT, Credit};
-use path::channel::error::{Errors, Mode, Process};
-use path::channel::follow::{Follower, Setting};
+use path::channel::error::{ErrorProcess, Errors, Mode};
+use path::channel::follow::{Follower, StateParameters};
 use path::channel::policer::Policer;
 use path::channel::{Channel, ChannelConfig};
 use path::qdisc::{QueueSite, Room};
 use path::rst_flush::FLUSH;
-use path::shaper::{Shape, Shaper};
-use path::states::{Machine, Plan, State};
+use path::shaper::{Shaper, ShaperClass};
+use path::states::{MachineState, Plan, StateMachine};
 use std::sync::Arc;
 
 /// Plan of every state machine for one repetition, triggers included.
@@ -42,9 +42,9 @@ pub(super) fn plans(model: &Model, seed: Seed) -> Vec<Arc<Plan>> {
             }
         }
     }
-    let plan = |(machine, mut script): (&channel::Machine, Vec<_>)| {
+    let plan = |(machine, mut script): (&channel::StateMachine, Vec<_>)| {
         script.sort_by_key(|(t, _)| *t);
-        let state = |s: &channel::State| State {
+        let state = |s: &channel::MachineState| MachineState {
             name: s.name.clone(),
             lasts: s.lasts.clone(),
             next: s.next.clone(),
@@ -127,7 +127,7 @@ impl Builder<'_> {
             })
             .collect();
         classes.push(ClassConfig {
-            rule: Rule::default(),
+            rule: ClassRule::default(),
             priority: u32::MAX,
             weight: 1,
             queue: link.queue.queue(&self.site(link, of, &link.name, of.stay)),
@@ -138,12 +138,12 @@ impl Builder<'_> {
     }
 
     /// Match rule of a traffic class.
-    fn rule(&self, class: &channel::Class) -> Rule {
+    fn rule(&self, class: &channel::Class) -> ClassRule {
         let belongs = |names: &Vec<String>| {
             let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
             flows.flat_map(|belongs| [belongs, belongs]).collect()
         };
-        Rule {
+        ClassRule {
             ledgers: class.flows.as_ref().map(belongs),
             service: class.dscp.map(|d| (d, d)),
             size: class.size,
@@ -157,9 +157,10 @@ impl Builder<'_> {
         let shape = |class: &channel::Class| {
             let shape = class.shape?;
             let room = Room { packets: None, bytes: shape.limit };
-            Some(Shape { rule: self.rule(class), rate: shape.rate, burst: shape.burst, room })
+            Some(ShaperClass { rule: self.rule(class), rate: shape.rate, burst: shape.burst, room })
         };
-        let shapes: Vec<Shape> = link.channel.iter().flat_map(|c| &c.classes).filter_map(shape).collect();
+        let shapes: Vec<ShaperClass> =
+            link.channel.iter().flat_map(|c| &c.classes).filter_map(shape).collect();
         if shapes.is_empty() {
             return None;
         }
@@ -189,14 +190,14 @@ impl Builder<'_> {
                 let kind = share::drawn(&**mean, parts, weather, self.seed);
                 return self.errors(&kind, mode, weather, chance);
             }
-            ErrorKind::Steady(chance) => Process::Steady(*chance),
-            ErrorKind::Drawn(share) => Process::Drawn(self.sampler(share, chance, "probability"), 0.0),
+            ErrorKind::Steady(chance) => ErrorProcess::Steady(*chance),
+            ErrorKind::Drawn(share) => ErrorProcess::Drawn(self.sampler(share, chance, "probability"), 0.0),
             ErrorKind::PerFrame { to_bad, to_good, good, bad } => {
-                Process::PerFrame { leave_good: *to_bad, leave_bad: *to_good, good: *good, bad: *bad }
+                ErrorProcess::PerFrame { leave_good: *to_bad, leave_bad: *to_good, good: *good, bad: *bad }
             }
             ErrorKind::OverTime { good_lasts, bad_lasts, good, bad } => {
                 let gate = gate_of_closures(good_lasts, bad_lasts, weather, self.seed);
-                Process::OverTime { gate, good: *good, bad: *bad }
+                ErrorProcess::OverTime { gate, good: *good, bad: *bad }
             }
         };
         let mode = match mode {
@@ -210,12 +211,12 @@ impl Builder<'_> {
     fn follower(&self, link: usize, machine: usize) -> Follower {
         let of = &self.model.machines[machine];
         let name = &self.model.links[link].name;
-        let setting = |state: &channel::State| {
+        let setting = |state: &channel::MachineState| {
             // If several tables of a state set one link, the last one applies.
             let on = state.settings.iter().rev().find(|(l, _)| *l == link).map(|(_, s)| s);
             let weather = format!("{}.{}", of.name, state.name);
             let chance = format!("{weather}@{name}");
-            Setting {
+            StateParameters {
                 rate: on.and_then(|s| s.rate.as_ref()).map(|d| self.sampler(d, &chance, "rate")),
                 delay: on.and_then(|s| s.delay.as_ref()).map(|d| self.sampler(d, &chance, "delay")),
                 errors: on
@@ -225,7 +226,7 @@ impl Builder<'_> {
                 flush: state.flush,
             }
         };
-        let plan = Machine::new(self.plans[machine].clone(), self.seed);
+        let plan = StateMachine::new(self.plans[machine].clone(), self.seed);
         Follower::new(machine as u16, plan, of.states.iter().map(setting).collect())
     }
 

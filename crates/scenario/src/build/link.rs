@@ -8,15 +8,15 @@ use super::{Builder, Chain, deadline, gate_of};
 use crate::model::{Direction, GateMode, Link, Position, Queue};
 use path::ElementId;
 use path::background::{Absorber, Background};
-use path::compression::{Decompressor, Growing, Numbering, Shrinking};
+use path::compression::{Compressor, Decompressor, Numbering, Restorer};
 use path::deadline::DeadlineLink;
 use path::hold::Hold;
 use path::loaded::LoadedLink;
 use path::loss::Loss;
 use path::meter::Meter;
-use path::outside::Outside;
+use path::outside::ExternalLink;
 use path::qdisc::QueueSite;
-use path::rst_flush::RstWatch;
+use path::rst_flush::RstFlush;
 
 impl Builder<'_> {
     /// Builds the chain of a link, unless it exists.
@@ -73,7 +73,7 @@ impl Builder<'_> {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
         if let Some(down) = link.flushes {
-            let id = self.add(format!("{}.rst-watch", link.name), RstWatch);
+            let id = self.add(format!("{}.rst-watch", link.name), RstFlush);
             self.watches.push((id, down));
             self.prepend_element(index, chain, id);
         }
@@ -105,7 +105,7 @@ impl Builder<'_> {
         let headers = self.compressed_headers(link);
         if !headers.is_empty() {
             let compressed = headers.iter().map(Option::is_some).collect();
-            let id = self.add(format!("{}.headers-restored", link.name), Growing::new(compressed));
+            let id = self.add(format!("{}.headers-restored", link.name), Restorer::new(compressed));
             self.prepend_element(index, chain, id);
         }
     }
@@ -135,7 +135,7 @@ impl Builder<'_> {
         }
         let headers = self.compressed_headers(link);
         if !headers.is_empty() {
-            let id = self.add(format!("{}.headers-compressed", link.name), Shrinking::new(headers));
+            let id = self.add(format!("{}.headers-compressed", link.name), Compressor::new(headers));
             self.prepend_element(index, chain, id);
         }
         if link.charging.is_some() && !is_up(link) {
@@ -153,7 +153,7 @@ impl Builder<'_> {
         let (model, seed) = (self.model, self.seed);
         let link = &model.links[index];
         if model.processes.iter().any(|process| process.links.contains(&index)) {
-            let id = self.add(link.name.clone(), Outside::default());
+            let id = self.add(link.name.clone(), ExternalLink::default());
             self.outsides.push((index, id));
             return id;
         }

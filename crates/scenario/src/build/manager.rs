@@ -6,8 +6,8 @@ use crate::model::channel::{Change, When};
 use crate::model::{App, Datagrams, Delay, Flow, Link, LinkRate, Manager, PRIORITIES, Transport};
 use base::{Rate, Span, Time};
 use host::{Managed, ManagedFlow};
-use path::states::Machine;
-use path::throttle::{Access, Throttle};
+use path::states::StateMachine;
+use path::throttle::{AccessCondition, Throttle};
 use path::{ElementId, Port, Signal};
 use transport::tcp::Role;
 use transport::tcp::receiver::{Aggregate, WindowManager};
@@ -46,7 +46,7 @@ impl Builder<'_> {
             let aggregate = match of.estimate {
                 Some(initial) => Aggregate::Estimated(initial),
                 None => {
-                    let window = |(at, hint): (Time, Hint)| (at, hint.window(of));
+                    let window = |(at, hint): (Time, AccessHint)| (at, hint.window(of));
                     Aggregate::Known(self.hints(of).into_iter().map(window).collect())
                 }
             };
@@ -97,8 +97,12 @@ impl Builder<'_> {
         let all: Vec<ManagedFlow> = managing.flows.iter().map(|(_, flow)| flow.clone()).collect();
         let share = host::Manager::fraction(&all, |other| other.name == flow.name);
         let Some(of) = self.model.nodes[node].manager.clone() else { return first };
-        let access = |(from, hint): (Time, Hint)| {
-            Some(Access { from, rate: hint.rate.filter(|rate| rate.bps() > 0)?, window: hint.window(&of) })
+        let access = |(from, hint): (Time, AccessHint)| {
+            Some(AccessCondition {
+                from,
+                rate: hint.rate.filter(|rate| rate.bps() > 0)?,
+                window: hint.window(&of),
+            })
         };
         let access = self.hints(&of).into_iter().filter_map(access).collect();
         let name = format!("{}.throttle", self.names[host.0 as usize]);
@@ -159,15 +163,15 @@ impl Builder<'_> {
     }
 
     /// Hints of the link layer, each earlier than the change by the configured lead time.
-    fn hints(&self, of: &Manager) -> Vec<(Time, Hint)> {
-        let early = |(at, hint): (Time, Hint)| {
+    fn hints(&self, of: &Manager) -> Vec<(Time, AccessHint)> {
+        let early = |(at, hint): (Time, AccessHint)| {
             (Time::from_nanos(at.as_nanos().saturating_sub(of.ahead.as_nanos())), hint)
         };
         self.conditions(of).into_iter().map(early).collect()
     }
 
     /// Rate and delay of the access link over time, from its schedule or its state machine.
-    fn conditions(&self, of: &Manager) -> Vec<(Time, Hint)> {
+    fn conditions(&self, of: &Manager) -> Vec<(Time, AccessHint)> {
         let link = &self.model.links[of.link];
         let (base_rate, base_delay) = (first_rate(link), mean_delay(link));
         let limit = Time::ZERO + self.model.run.limit;
@@ -181,9 +185,9 @@ impl Builder<'_> {
                 let rate =
                     on.and_then(|s| s.rate.as_ref()).map(|d| Rate::from_bps(d.mean() as u64)).or(base_rate);
                 let delay = on.and_then(|s| s.delay.as_ref()).map(|d| Span::from_nanos(d.mean() as u64));
-                Hint { rate, delay: delay.unwrap_or(base_delay) }
+                AccessHint { rate, delay: delay.unwrap_or(base_delay) }
             };
-            let run = Machine::new(self.plans[number].clone(), self.seed);
+            let run = StateMachine::new(self.plans[number].clone(), self.seed);
             let mut steps = vec![(Time::ZERO, of_state(run.state()))];
             steps.extend(run.changes_before(limit).iter().map(|change| (change.at, of_state(change.state))));
             return steps;
@@ -194,10 +198,10 @@ impl Builder<'_> {
                     schedule.steps.iter().map(move |(at, rate)| (from + at.since(Time::ZERO), *rate))
                 };
                 let mut from = Time::ZERO;
-                let mut steps: Vec<(Time, Hint)> = Vec::new();
+                let mut steps: Vec<(Time, AccessHint)> = Vec::new();
                 loop {
                     steps.extend(
-                        one(from).map(|(at, rate)| (at, Hint { rate: Some(rate), delay: base_delay })),
+                        one(from).map(|(at, rate)| (at, AccessHint { rate: Some(rate), delay: base_delay })),
                     );
                     match schedule.repeat {
                         Some(period)
@@ -209,21 +213,21 @@ impl Builder<'_> {
                     }
                 }
             }
-            _ => vec![(Time::ZERO, Hint { rate: base_rate, delay: base_delay })],
+            _ => vec![(Time::ZERO, AccessHint { rate: base_rate, delay: base_delay })],
         }
     }
 }
 
 /// State of the access link, as the link layer reports it.
 #[derive(Clone, Copy)]
-struct Hint {
+struct AccessHint {
     /// `None`: unlimited.
     rate: Option<Rate>,
     /// One-way delay.
     delay: Span,
 }
 
-impl Hint {
+impl AccessHint {
     /// Window in bytes: headroom x rate x round trip.
     fn window(&self, of: &Manager) -> u64 {
         let Some(rate) = self.rate.filter(|rate| rate.bps() > 0) else { return u64::MAX };

@@ -32,15 +32,17 @@ use base::dist::Sampler;
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{FlowId, NodeId, Span, Time};
-use host::{ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Hearer, Host, HostConfig, Party, Speaker};
+use host::{
+    ADDRESSES, AnyEnd, CodecConfig, DatagramConfig, Host, HostConfig, MultiConnectionHost, UdpSink, UdpSource,
+};
 use path::gate::{self, Closures, Gate};
 use path::states::Plan;
 use path::{ElementId, Network, Port};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use transport::app::Bulk;
-use transport::app::lines::Letters;
-use transport::app::tell::{Pace, Useful};
+use transport::app::connections::MessageLog;
+use transport::app::message_stream::{MessageSchedule, UsefulLife};
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
 
@@ -61,7 +63,7 @@ pub struct World {
     /// Cell of each bearer and the number of its mobile in it, in the order of the model.
     pub bearers: Vec<(ElementId, usize)>,
     /// Out-of-band message boundaries of each flow, in the order of the model.
-    pub letters: Vec<Letters>,
+    pub logs: Vec<MessageLog>,
     /// Elements of each link, in the order of the model; both directions of a bearer share theirs.
     pub links: Vec<Vec<ElementId>>,
     /// Links that a program serves, and their elements.
@@ -164,19 +166,19 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         macroflows: BTreeMap::new(),
     };
     let mut ends = Vec::with_capacity(model.flows.len());
-    let mut told = Vec::with_capacity(model.flows.len());
+    let mut logs = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
         let start = draw_time(&flow.start, seed, &flow.name, "start");
-        let letters = Letters::default();
-        let to = b.host(i, flow, Role::Passive, start, &letters);
+        let log = MessageLog::default();
+        let to = b.host(i, flow, Role::Passive, start, &log);
         for &link in flow.route.iter().rev() {
             b.link(link);
         }
         for [there, back] in &flow.other_paths {
             there.iter().rev().chain(back.iter().rev()).for_each(|&link| b.link(link));
         }
-        let from = b.host(i, flow, Role::Active, start, &letters);
-        told.push(letters);
+        let from = b.host(i, flow, Role::Active, start, &log);
+        logs.push(log);
         for &link in flow.way_back.iter().rev() {
             b.link(link);
         }
@@ -201,7 +203,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         stations,
         systems,
         bearers,
-        letters: told,
+        logs,
         links: b.links,
         outsides: b.outsides,
         managers,
@@ -232,12 +234,12 @@ fn gate_of(timing: &Timing, name: &str, seed: Seed) -> Gate {
         Timing::Every { every, from, first, lasts } => Closures::Process {
             every: every.clone(),
             from: match from {
-                CountedFrom::Start => gate::From::Start,
-                CountedFrom::End => gate::From::End,
+                CountedFrom::Start => gate::IntervalReference::Start,
+                CountedFrom::End => gate::IntervalReference::End,
             },
             first: match first {
-                First::Stationary => gate::First::Stationary,
-                First::After(dist) => gate::First::Drawn(dist.clone()),
+                First::Stationary => gate::FirstInterval::Stationary,
+                First::After(dist) => gate::FirstInterval::Drawn(dist.clone()),
             },
             lasts: lasts.clone(),
         },
@@ -274,7 +276,7 @@ impl Builder<'_> {
         self.choices[self.choices.len() - 1].clone()
     }
 
-    fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time, letters: &Letters) -> ElementId {
+    fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time, log: &MessageLog) -> ElementId {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
         let name = format!("{}@{}", flow.name, self.model.nodes[here].name);
         let (flow_id, node, peer) = (FlowId(index as u32), NodeId(here as u16), NodeId(there as u16));
@@ -283,44 +285,44 @@ impl Builder<'_> {
             // `Transport::Ends` is never nested (checked by the reader).
             Transport::Linux(Linux { stamp, .. }) => {
                 let deadlines = host::Deadlines { stamp: *stamp, ..host::Deadlines::default() };
-                let door = host::DoorConfig { flow: flow_id, node, peer, role, deadlines };
+                let door = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
                 let paths = path_numbers(self.model, index);
                 let others = u8::try_from(paths.len()).unwrap_or(u8::MAX);
-                let door = host::Door::new(door).with_paths(FlowId(paths.start as u32), others);
+                let door = host::FlowPort::new(door).with_paths(FlowId(paths.start as u32), others);
                 return self.add(name, door);
             }
             Transport::Ends(_) => {
                 let deadlines = host::Deadlines::default();
-                let door = host::DoorConfig { flow: flow_id, node, peer, role, deadlines };
-                return self.add(name, host::Door::new(door));
+                let door = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
+                return self.add(name, host::FlowPort::new(door));
             }
             Transport::Model(spec) => {
                 let host = HostConfig { flow: flow_id, node, peer, role, start };
                 let other_paths = FlowId(path_numbers(self.model, index).start as u32);
                 let window = self.windows.entry((here, there)).or_default().clone();
                 let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
-                let site = Site { host, flow, index, letters, seed: self.seed, other_paths, window, codec };
+                let site = Site { host, flow, index, log, seed: self.seed, other_paths, window, codec };
                 return self.add(name, AnyEnd::new(spec.end(&site)));
             }
             Transport::Udp(udp) => {
                 // The reader permits only message workloads over datagrams.
                 let plan = if let App::Tell(plan) = &flow.app { Some(plan) } else { None };
                 let (Some(plan), Role::Active) = (plan, role) else {
-                    let useful = plan.map_or(Useful::Always, |plan| plan.useful);
-                    return self.add(name, Hearer::new(letters.clone(), useful));
+                    let useful = plan.map_or(UsefulLife::Always, |plan| plan.useful);
+                    return self.add(name, UdpSink::new(log.clone(), useful));
                 };
                 let (payload, header, lifetime) = (udp.payload, udp.header, udp.lifetime);
                 let sizes = DatagramConfig { flow: flow_id, node, peer, payload, header, lifetime };
-                let pace = Pace::new(plan, &flow.name, self.seed);
-                return self.add(name, Speaker::new(sizes, start, pace, letters.clone()));
+                let schedule = MessageSchedule::new(plan, &flow.name, self.seed);
+                return self.add(name, UdpSource::new(sizes, start, schedule, log.clone()));
             }
         };
         let cache = config.share.any().then(|| self.caches.entry((here, there)).or_default().clone());
         let tcp = self.shared(config);
         let host = HostConfig { flow: flow_id, node, peer, role, start };
         let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
-        if let Some(workload) = workload(flow, role, letters, self.seed) {
-            let mut party = Party::new(host, tcp, workload);
+        if let Some(workload) = workload(flow, role, log, self.seed) {
+            let mut party = MultiConnectionHost::new(host, tcp, workload);
             if let Some(cache) = cache {
                 party = party.sharing(cache);
             }
@@ -386,20 +388,20 @@ impl Builder<'_> {
             let name = model.nodes[node].name.clone();
             if let (Some(wire), Some(pair)) = (&model.nodes[node].wire, model.pairs.first()) {
                 let side = usize::from(pair.ends[0] != node);
-                let end = host::WireConfig {
+                let end = host::FramePortConfig {
                     framing: wire.framing(),
                     flow: FlowId(first as u32),
                     node: NodeId(node as u16),
                     peer: NodeId(pair.ends[1 - side] as u16),
                     reply: side == 1,
                 };
-                return b.add(name, host::Wire::new(end));
+                return b.add(name, host::FramePort::new(end));
             }
-            let mut machine = host::Machine::new(NodeId(node as u16));
+            let mut machine = host::NodePort::new(NodeId(node as u16));
             for (i, pair) in model.pairs.iter().enumerate() {
                 let flow = FlowId((first + i) as u32);
                 if let Some(side) = pair.ends.iter().position(|end| *end == node) {
-                    machine.sees(NodeId(pair.ends[1 - side] as u16), flow, side == 1);
+                    machine.add_peer(NodeId(pair.ends[1 - side] as u16), flow, side == 1);
                 }
             }
             b.add(name, machine)

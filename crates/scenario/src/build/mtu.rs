@@ -1,7 +1,7 @@
 //! Builder of MTUs: fragmentation or rejection at the entrance of links, reassembly before hosts, and the
 //! return path of ICMP errors.
 
-use super::wiring::Way;
+use super::wiring::HostRoute;
 use super::{Builder, path_numbers};
 use crate::model::{Flow, Mtu, Transport};
 use path::fragment::{self, ERRORS, HOST_ERRORS};
@@ -62,12 +62,12 @@ impl Builder<'_> {
 
     /// Wires ICMP errors from each link with an MTU back to the senders, along the route of the returning
     /// packets from the router at which the error arises.
-    pub(super) fn wire_errors(&mut self, ways: &[Way]) {
+    pub(super) fn wire_errors(&mut self, ways: &[HostRoute]) {
         let links = &self.model.links;
         if self.mtus.is_empty() {
             return;
         }
-        let by_ledger: BTreeMap<usize, &Way> = ways.iter().map(|way| (way.ledger, way)).collect();
+        let by_ledger: BTreeMap<usize, &HostRoute> = ways.iter().map(|way| (way.ledger, way)).collect();
         for (link, id) in std::mem::take(&mut self.mtus) {
             let mut targets = Vec::new();
             for way in ways {

@@ -5,7 +5,7 @@ use super::{Builder, Chain};
 use crate::Model;
 use crate::model::Bearer;
 use crate::model::radio::{self as model, BearerKind};
-use path::channel::class::Rule;
+use path::channel::class::ClassRule;
 use path::{ElementId, Port, Signal};
 use radio::cell::config::{CellConfig, Traffic, UserConfig};
 use radio::cell::{Cell, element};
@@ -103,10 +103,10 @@ impl Builder<'_> {
             let flows = self.model.flows.iter().map(|f| names.contains(&f.name));
             flows.flat_map(|belongs| [belongs, belongs]).collect()
         };
-        let rule = Rule {
+        let rule = ClassRule {
             ledgers: class.flows.as_ref().map(belongs),
             service: class.dscp.map(|d| (d, d)),
-            ..Rule::default()
+            ..ClassRule::default()
         };
         Traffic { rule, hold: class.hold, repeats: class.repeats }
     }

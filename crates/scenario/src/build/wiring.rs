@@ -11,7 +11,7 @@ use path::{ElementId, Port};
 use transport::tcp::Role;
 
 /// Route of packets from one host over links to another.
-pub(super) struct Way {
+pub(super) struct HostRoute {
     /// Flow direction of the packets.
     pub(super) ledger: usize,
     pub(super) route: Vec<usize>,
@@ -58,7 +58,7 @@ impl Builder<'_> {
         let of_systems = users().min().unwrap_or(0)..users().max().map_or(0, |last| last + 1);
         let mut ways = Vec::new();
         let mut way = |ledger: usize, route: &[usize], from: ElementId, port: Port, to: ElementId| {
-            ways.push(Way { ledger, route: route.to_vec(), to });
+            ways.push(HostRoute { ledger, route: route.to_vec(), to });
             let mut targets: Vec<(ElementId, Port)> =
                 route.iter().filter_map(|&l| self.chains[l].map(|c| c.entry)).collect();
             targets.push((to, Port(0)));

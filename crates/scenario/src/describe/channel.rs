@@ -2,8 +2,8 @@
 
 use super::{dist, loss_share};
 use crate::model::channel::{
-    Allocation, Arq, Chance, Change, Class, Error, ErrorKind, ErrorMode, Flush, Framing, Kind, Machine,
-    Service, Setting, State, Trigger, When,
+    Allocation, Arq, Change, Class, Error, ErrorKind, ErrorMode, ErrorRate, Flush, Framing, MachineState,
+    PacketKind, Service, StateMachine, StateParameters, Trigger, When,
 };
 use crate::model::{Link, Model};
 use base::Rate;
@@ -44,10 +44,10 @@ fn class(class: &Class) -> String {
     }));
     rules.extend(class.kind.map(|kind| {
         match kind {
-            Kind::Data => "data",
-            Kind::Ack => "acknowledgements",
-            Kind::Control => "control",
-            Kind::Background => "background load",
+            PacketKind::Data => "data",
+            PacketKind::Ack => "acknowledgements",
+            PacketKind::Control => "control",
+            PacketKind::Background => "background load",
         }
         .to_owned()
     }));
@@ -109,9 +109,9 @@ fn error(error: &Error) -> String {
 }
 
 fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
-    let of = |chance: &Chance| match chance {
-        Chance::Frame(p) => format!("{p} of frames"),
-        Chance::Bit(p) => format!("{p} of bits"),
+    let of = |chance: &ErrorRate| match chance {
+        ErrorRate::Frame(p) => format!("{p} of frames"),
+        ErrorRate::Bit(p) => format!("{p} of bits"),
     };
     let kind = match kind {
         ErrorKind::Shares(mean, parts) => return format!("{}{}", errors(mean, mode), super::drawn(parts)),
@@ -132,7 +132,7 @@ fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
 }
 
 /// State machine: one line for each state and each link that the state sets.
-pub fn machine(machine: &Machine, model: &Model) -> Vec<String> {
+pub fn machine(machine: &StateMachine, model: &Model) -> Vec<String> {
     let mut out = Vec::new();
     for (i, state) in machine.states.iter().enumerate() {
         let begins = if i == machine.first { ", where it begins" } else { "" };
@@ -147,7 +147,7 @@ pub fn machine(machine: &Machine, model: &Model) -> Vec<String> {
     out
 }
 
-fn state(state: &State, machine: &Machine) -> String {
+fn state(state: &MachineState, machine: &StateMachine) -> String {
     let mut out = match &state.lasts {
         None => "until a trigger".to_owned(),
         Some(lasts) => {
@@ -167,7 +167,7 @@ fn state(state: &State, machine: &Machine) -> String {
     out
 }
 
-fn setting(setting: &Setting) -> String {
+fn setting(setting: &StateParameters) -> String {
     let mut parts = Vec::new();
     parts.extend(setting.rate.as_ref().map(|rate| match rate {
         Dist::Constant(bps) => format!("rate {}", Rate::from_bps(*bps as u64)),

@@ -6,7 +6,7 @@
 //! Retransmissions are not estimated.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::model::{App, Asking, CountedFrom, Flow, Model, Telling, Timing};
+use crate::model::{App, CountedFrom, Flow, MessagePlan, Model, RequestPlan, Timing};
 use crate::protocol::Sizes;
 use crate::scenario::Scenario;
 use base::dist::Dist;
@@ -187,7 +187,7 @@ fn of_tcp(config: &transport::tcp::Config) -> Sizes {
 }
 
 /// Estimate for request and reply. Reply times are unknown, so that only think times count.
-fn asking(plan: &Asking, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
+fn asking(plan: &RequestPlan, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
     let pages = plan.pages.map_or(f64::INFINITY, |n| n as f64);
     let objects = typical(&plan.objects).min(1e6);
     let think = typical(&plan.think) / 1e9;
@@ -202,7 +202,7 @@ fn asking(plan: &Asking, mss: u32, start: f64, limit: f64) -> (f64, f64, f64) {
 }
 
 /// Estimate for messages.
-fn telling(plan: &Telling, start: f64, limit: f64) -> (f64, f64, f64) {
+fn telling(plan: &MessagePlan, start: f64, limit: f64) -> (f64, f64, f64) {
     let every = typical(&plan.every) / 1e9;
     let share = plan.bursts.as_ref().map_or(1.0, |(on, off)| share_of(typical(on), typical(off)));
     let time = plan.lasts.map_or(limit, |l| l.as_secs_f64()).min((limit - start).max(0.0));

@@ -1,6 +1,6 @@
 //! Description of a workload in a few words.
 
-use crate::model::{App, Asking, Telling, Useful};
+use crate::model::{App, MessagePlan, RequestPlan, UsefulLife};
 use base::Span;
 use base::dist::Dist;
 use base::units::Limit;
@@ -41,7 +41,7 @@ fn amount(dist: &Dist) -> String {
     }
 }
 
-fn asking(plan: &Asking, time: &dyn Fn(&Dist) -> String) -> String {
+fn asking(plan: &RequestPlan, time: &dyn Fn(&Dist) -> String) -> String {
     let single = plan.objects == Dist::Constant(0.0);
     let mut what =
         if single { times(plan.pages, "request", "requests") } else { times(plan.pages, "page", "pages") };
@@ -67,7 +67,7 @@ fn asking(plan: &Asking, time: &dyn Fn(&Dist) -> String) -> String {
     what
 }
 
-fn telling(plan: &Telling, time: &dyn Fn(&Dist) -> String) -> String {
+fn telling(plan: &MessagePlan, time: &dyn Fn(&Dist) -> String) -> String {
     let mut what = times(plan.count, "message", "messages");
     add_span(&mut what, plan.lasts);
     let _ = write!(what, ": {} B every {}", amount(&plan.size), time(&plan.every));
@@ -75,9 +75,9 @@ fn telling(plan: &Telling, time: &dyn Fn(&Dist) -> String) -> String {
         let _ = write!(what, " in bursts of {}, {} apart", time(on), time(off));
     }
     match plan.useful {
-        Useful::Always => {}
-        Useful::UntilNext => what.push_str(", of use until the next one"),
-        Useful::For(span) => {
+        UsefulLife::Always => {}
+        UsefulLife::UntilNext => what.push_str(", of use until the next one"),
+        UsefulLife::For(span) => {
             let _ = write!(what, ", of use for {span}");
         }
     }

@@ -5,7 +5,7 @@
 pub mod render;
 pub mod source;
 
-use self::source::{Place, Sources};
+use self::source::{SourceSpan, Sources};
 use serde_json::{Value, json};
 use std::fmt;
 
@@ -38,18 +38,18 @@ pub struct Diagnostic {
     /// Message: one sentence, lower case, without a full stop.
     pub message: String,
     /// Text to underline.
-    pub place: Place,
+    pub place: SourceSpan,
     /// Short text beside the underline; may be empty.
     pub label: String,
     /// Related places ("first named here"), each with its label.
-    pub others: Vec<(Place, String)>,
+    pub others: Vec<(SourceSpan, String)>,
     /// Remedy; may be empty.
     pub help: String,
 }
 
 impl Diagnostic {
     /// An error with this code at `place`.
-    pub fn error(code: &'static str, place: Place, message: impl Into<String>) -> Self {
+    pub fn error(code: &'static str, place: SourceSpan, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
             code,
@@ -62,7 +62,7 @@ impl Diagnostic {
     }
 
     /// A warning with this code at `place`.
-    pub fn warning(code: &'static str, place: Place, message: impl Into<String>) -> Self {
+    pub fn warning(code: &'static str, place: SourceSpan, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, place, message) }
     }
 
@@ -82,7 +82,7 @@ impl Diagnostic {
 
     /// Adds a related place.
     #[must_use]
-    pub fn also(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub fn also(mut self, place: SourceSpan, label: impl Into<String>) -> Self {
         self.others.push((place, label.into()));
         self
     }
@@ -92,7 +92,7 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     list: Vec<Diagnostic>,
-    seen: std::collections::BTreeSet<(Place, &'static str, String)>,
+    seen: std::collections::BTreeSet<(SourceSpan, &'static str, String)>,
     more: usize,
     /// Number of errors, those not kept included.
     errors: usize,
@@ -185,9 +185,11 @@ impl Diagnostics {
     /// JSON for editors: one object per diagnostic with `file`, `line`, `column`, `end_line`, `end_column`
     /// (all from 1), `severity`, `code`, `message`, `label`, `help`, `others`.
     pub fn to_json(&self) -> Value {
-        let at = |place: Place| {
-            let (start, end) =
-                (self.sources.position(place), self.sources.position(Place { start: place.end, ..place }));
+        let at = |place: SourceSpan| {
+            let (start, end) = (
+                self.sources.position(place),
+                self.sources.position(SourceSpan { start: place.end, ..place }),
+            );
             json!({
                 "file": self.sources.name(place),
                 "line": start.line,

@@ -3,7 +3,7 @@
 //! File, line and column, the line with the mistake underlined, and the remedy. Output fits any width, with
 //! or without colour, and is safe for arbitrary file contents.
 
-use super::source::{Place, Sources, boundary};
+use super::source::{SourceSpan, Sources, boundary};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use std::fmt::Write;
 
@@ -70,11 +70,11 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, style: Style, ink: &
         let before = if i == 0 { ink.severity(d.severity, head) + ": " } else { " ".repeat(head.len() + 2) };
         let _ = writeln!(out, "{before}{}", ink.paint("1", line));
     }
-    let mut shown: Vec<(Place, &str, bool)> = vec![(d.place, d.label.as_str(), true)];
+    let mut shown: Vec<(SourceSpan, &str, bool)> = vec![(d.place, d.label.as_str(), true)];
     shown.extend(d.others.iter().map(|(place, label)| (*place, label.as_str(), false)));
     let gutter =
         shown.iter().map(|(place, ..)| sources.position(*place).line.to_string().len()).max().unwrap_or(1);
-    let mut previous: Option<Place> = None;
+    let mut previous: Option<SourceSpan> = None;
     for (place, label, main) in shown {
         let position = sources.position(place);
         // Two marks share an excerpt only if the whole line is shown, because a cut line is centred on its
@@ -122,7 +122,7 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, style: Style, ink: &
 #[allow(clippy::too_many_arguments, reason = "one drawing, all of its inputs plain values")]
 fn excerpt(
     out: &mut String,
-    place: Place,
+    place: SourceSpan,
     label: &str,
     main: bool,
     severity: Severity,

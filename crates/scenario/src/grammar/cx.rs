@@ -5,7 +5,7 @@
 
 use super::leaf::{self, Complaint};
 use super::shape::Quantity;
-use crate::diagnostic::source::{Place, Sources};
+use crate::diagnostic::source::{SourceSpan, Sources};
 use crate::diagnostic::{Collector, Diagnostic};
 use crate::model::{LinkRate, Schedule};
 use base::{Rate, Span, Time};
@@ -82,7 +82,7 @@ impl<'a> Cx<'a> {
         self.collector.borrow_mut().push(diagnostic);
     }
 
-    pub(crate) fn complain(&self, code: &'static str, place: Place, complaint: Complaint) {
+    pub(crate) fn complain(&self, code: &'static str, place: SourceSpan, complaint: Complaint) {
         self.push(
             Diagnostic::error(code, place, complaint.message).label(complaint.label).help(complaint.help),
         );
@@ -113,15 +113,15 @@ impl<'a> Cx<'a> {
         loaded
     }
 
-    pub(crate) fn lines(&self, source: u32) -> Vec<(Place, String)> {
+    pub(crate) fn lines(&self, source: u32) -> Vec<(SourceSpan, String)> {
         let sources = self.sources.borrow();
-        let whole = Place { source, start: 0, end: 0 };
+        let whole = SourceSpan { source, start: 0, end: 0 };
         let mut start = 0u32;
         sources
             .text(whole)
             .split('\n')
             .map(|line| {
-                let place = Place { source, start, end: start + line.trim_end().len() as u32 };
+                let place = SourceSpan { source, start, end: start + line.trim_end().len() as u32 };
                 start += line.len() as u32 + 1;
                 (place, line.trim().to_owned())
             })
@@ -130,7 +130,12 @@ impl<'a> Cx<'a> {
 
     /// Values of an empirical distribution, one per line: `300 ms` or plain seconds (then in nanoseconds), `5
     /// kB` or plain bytes, plain numbers.
-    pub(crate) fn values(&self, path: &str, quantity: Quantity, named_at: Place) -> Result<Vec<f64>, String> {
+    pub(crate) fn values(
+        &self,
+        path: &str,
+        quantity: Quantity,
+        named_at: SourceSpan,
+    ) -> Result<Vec<f64>, String> {
         let key = (path.to_owned(), quantity);
         if let Some(known) = self.library.borrow().values.get(&key) {
             return known.clone().map(|v| v.to_vec());
@@ -180,7 +185,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Recorded rate: milliseconds in mahimahi's format, or `t_s,bit_per_s`.
-    pub(crate) fn trace(&self, path: &str, bytes: u32, named_at: Place) -> Option<LinkRate> {
+    pub(crate) fn trace(&self, path: &str, bytes: u32, named_at: SourceSpan) -> Option<LinkRate> {
         let key = (path.to_owned(), bytes);
         if let Some(known) = self.library.borrow().traces.get(&key) {
             return known.clone();
@@ -196,7 +201,7 @@ impl<'a> Cx<'a> {
         read
     }
 
-    fn parse_trace(&self, source: u32, bytes: u32, named_at: Place) -> Option<LinkRate> {
+    fn parse_trace(&self, source: u32, bytes: u32, named_at: SourceSpan) -> Option<LinkRate> {
         let lines: Vec<_> = self
             .lines(source)
             .into_iter()
@@ -264,7 +269,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Spikes of every repetition from a file of `rep,start_s,length_s`; repetitions count from 0.
-    pub(crate) fn spikes(&self, path: &str, named_at: Place) -> Option<Arc<Vec<Spikes>>> {
+    pub(crate) fn spikes(&self, path: &str, named_at: SourceSpan) -> Option<Arc<Vec<Spikes>>> {
         if let Some(known) = self.library.borrow().spikes.get(path) {
             return known.clone();
         }
@@ -279,7 +284,7 @@ impl<'a> Cx<'a> {
         read
     }
 
-    fn parse_spikes(&self, source: u32, named_at: Place) -> Option<Vec<Spikes>> {
+    fn parse_spikes(&self, source: u32, named_at: SourceSpan) -> Option<Vec<Spikes>> {
         const MOST_REPETITIONS: usize = 10_000_000;
         let mut all: Vec<Spikes> = Vec::new();
         let mut bad = false;
@@ -315,7 +320,9 @@ impl<'a> Cx<'a> {
                     }
                     all[rep].push((Time::from_nanos(start.as_nanos()), length));
                 }
-                (Ok(_), Ok(_), Ok(_)) => problem(format!("repetition {rep} is beyond {MOST_REPETITIONS}")),
+                (Ok(_), Ok(_), Ok(_)) => {
+                    problem(format!("repetition {rep} exceeds the maximum of {MOST_REPETITIONS}"))
+                }
                 (Err(_), _, _) => problem(format!("`{rep}` is not the number of a repetition")),
                 (_, Err(message), _) | (_, _, Err(message)) => problem(message),
             }

@@ -4,7 +4,7 @@
 //! spans, so that all later stages treat both formats alike.
 
 use super::tree::{Entry, Table, Tree, Value};
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::diagnostic::{Collector, Diagnostic};
 
 /// Maximum nesting depth, which bounds the parser's recursion.
@@ -39,8 +39,8 @@ struct Parser<'t> {
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl Parser<'_> {
-    fn place(&self, start: usize, end: usize) -> Place {
-        Place { source: self.source, start: start as u32, end: end as u32 }
+    fn place(&self, start: usize, end: usize) -> SourceSpan {
+        SourceSpan { source: self.source, start: start as u32, end: end as u32 }
     }
 
     fn mistake(&self, message: &str) -> Box<Diagnostic> {

@@ -155,7 +155,7 @@ pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
     for part in text.split(',') {
         let twice = match says(Kind::Limits, parse_limit(part.trim()))? {
             Limit::Packets(0) | Limit::Bytes(0) => {
-                return Err(Complaint::new("a queue of nothing would drop every packet that has to wait")
+                return Err(Complaint::new("a queue limit of 0 drops every packet that waits")
                     .help("write at least \"1 packets\""));
             }
             Limit::Packets(n) => packets.replace(n).is_some(),

@@ -17,7 +17,7 @@ use super::spelling::{alternatives, nearest};
 use super::tree::{Table, Tree, Value, parse_value};
 use super::validate::parted;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::preset;
 use crate::tables::flow::tcp_options;
 use crate::tables::run::ROOT;
@@ -37,12 +37,12 @@ pub(crate) struct Override {
 pub(crate) struct Path {
     pub(crate) text: String,
     /// Span of the path, without quotes.
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
 }
 
 /// Components of a path with their spans.
 struct Steps<'p> {
-    parts: Vec<(&'p str, Place)>,
+    parts: Vec<(&'p str, SourceSpan)>,
 }
 
 impl Path {
@@ -65,7 +65,7 @@ impl Path {
 /// Parses `KEY=VALUE`, the argument of `--set`.
 pub(crate) fn parse(argument: &str, cx: &Cx<'_>) -> Option<Override> {
     let source = cx.sources.borrow_mut().add("--set", argument);
-    let whole = Place { source, start: 0, end: argument.len().min(u32::MAX as usize) as u32 };
+    let whole = SourceSpan { source, start: 0, end: argument.len().min(u32::MAX as usize) as u32 };
     let Some((key, value)) = argument.split_once('=') else {
         cx.push(
             Diagnostic::error("bad-set", whole, "`--set` takes KEY=VALUE")
@@ -131,7 +131,7 @@ fn make_way(table: &mut Table, shape: &TableShape, key: &str) {
 
 struct Walk<'a> {
     change: &'a Override,
-    steps: &'a [(&'a str, Place)],
+    steps: &'a [(&'a str, SourceSpan)],
 }
 
 type Done = Result<(), Box<Diagnostic>>;

@@ -7,7 +7,7 @@ use super::cx::Cx;
 use super::leaf;
 use super::shape::{Kind, Need, Quantity, Shape, TableShape, Values};
 use super::tree::{Tree, parse_value};
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use base::dist::Dist;
 use base::{Rate, Span};
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Span for diagnostics about `key`: its value, or the table that lacks it.
-    pub(crate) fn place(&self, key: &str) -> Place {
+    pub(crate) fn place(&self, key: &str) -> SourceSpan {
         self.get(key).map_or(self.tree.place, |t| t.place)
     }
 

@@ -7,7 +7,7 @@ use crate::tables::flow::tcp_options;
 use crate::tables::run::ROOT;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use transport::tcp::{Config, Kind as OptionKind};
+use transport::tcp::{Config, OptionKind};
 
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Value {

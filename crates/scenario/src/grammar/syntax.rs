@@ -3,7 +3,7 @@
 //! Each broken statement is reported once and then blanked, so that one missing bracket neither hides other
 //! mistakes nor causes false ones.
 
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::diagnostic::{Collector, Diagnostic};
 use toml::de::DeTable;
 
@@ -78,7 +78,7 @@ fn blank(bytes: &mut [u8]) -> bool {
 }
 
 fn complaint(text: &str, source: u32, statement: &Statement, found: &[(usize, usize, String)]) -> Diagnostic {
-    let place = |start: usize, end: usize| Place { source, start: start as u32, end: end as u32 };
+    let place = |start: usize, end: usize| SourceSpan { source, start: start as u32, end: end as u32 };
     if let Some(open) = statement.open {
         let bracket = text.get(open..open + 1).unwrap_or("[");
         let closing = if bracket == "{" { "}" } else { "]" };

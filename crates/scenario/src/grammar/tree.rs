@@ -1,10 +1,10 @@
 //! Value tree with source spans.
 //!
-//! Every key and every value has a [`Place`]. The tree is built once from the text. Overrides (`--set`, a
+//! Every key and every value has a [`SourceSpan`]. The tree is built once from the text. Overrides (`--set`, a
 //! cell of the grid) are applied to it, so that a wrong override is underlined in its own text.
 
 use super::{json, syntax};
-use crate::diagnostic::source::{Place, Sources};
+use crate::diagnostic::source::{SourceSpan, Sources};
 use crate::diagnostic::{Collector, Diagnostic};
 use toml::de::{DeTable, DeValue};
 
@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
 }
 
 /// Kinds of values.
@@ -37,7 +37,7 @@ pub(crate) struct Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    pub(crate) key_place: Place,
+    pub(crate) key_place: SourceSpan,
     pub(crate) tree: Tree,
 }
 
@@ -47,7 +47,7 @@ impl Table {
     }
 
     /// Tree under `key`; inserted with `default` if missing.
-    pub(crate) fn entry_mut(&mut self, key: &str, place: Place, default: Value) -> &mut Tree {
+    pub(crate) fn entry_mut(&mut self, key: &str, place: SourceSpan, default: Value) -> &mut Tree {
         let index = match self.entries.iter().position(|e| e.key == key) {
             Some(index) => index,
             None => {
@@ -121,12 +121,13 @@ impl Tree {
 /// returned, so that its mistakes are found too.
 pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Tree {
     if json::looks_like(text) {
-        let empty = Tree { value: Value::Table(Table::default()), place: Place { source, start: 0, end: 0 } };
+        let empty =
+            Tree { value: Value::Table(Table::default()), place: SourceSpan { source, start: 0, end: 0 } };
         return json::parse(text, source, collector).unwrap_or(empty);
     }
     let mended = syntax::mend(text, source, collector);
     let (root, _) = DeTable::parse_recoverable(mended.as_deref().unwrap_or(text));
-    let whole = Place { source, start: 0, end: 0 };
+    let whole = SourceSpan { source, start: 0, end: 0 };
     Tree { value: Value::Table(table(root.into_inner(), source, collector)), place: whole }
 }
 
@@ -161,9 +162,9 @@ fn shift(tree: &mut Tree, by: u32) {
     }
 }
 
-fn place(source: u32, range: std::ops::Range<usize>) -> Place {
+fn place(source: u32, range: std::ops::Range<usize>) -> SourceSpan {
     let offset = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Place { source, start: offset(range.start), end: offset(range.end) }
+    SourceSpan { source, start: offset(range.start), end: offset(range.end) }
 }
 
 fn table(table: DeTable<'_>, source: u32, collector: &mut Collector) -> Table {
@@ -223,7 +224,7 @@ pub(crate) fn decode(
         }
     };
     let source = sources.add(name, &String::from_utf8_lossy(&text[..at.min(text.len())]));
-    let place = Place { source, start: at as u32, end: at as u32 };
+    let place = SourceSpan { source, start: at as u32, end: at as u32 };
     let help = "a scenario is TOML in UTF-8; `williwaw new` writes one to start from";
     collector.push(Diagnostic::error("not-text", place, message).help(help));
     None

@@ -9,7 +9,7 @@ use super::shape::{DIRECTIONS, ENDS, Field, Need, Parts, Shape, TableShape, Vari
 use super::spelling::{alternatives, article, nearest};
 use super::tree::{Table, Tree, Value};
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use std::collections::BTreeMap;
 
 /// Checks `tree` against `shape`; `key` is the key of the tree.
@@ -85,9 +85,9 @@ fn called(shape: &TableShape, written: &Table) -> String {
 /// Checks one table. `top` is the span of its header if it is one of several.
 pub(crate) fn table(
     written: &Table,
-    place: Place,
+    place: SourceSpan,
     shape: &'static TableShape,
-    top: Option<Place>,
+    top: Option<SourceSpan>,
     cx: &Cx<'_>,
 ) {
     for entry in &written.entries {
@@ -163,7 +163,7 @@ pub(crate) fn sentence(doc: &str) -> &str {
     doc.split_inclusive(". ").next().unwrap_or(doc).trim_end()
 }
 
-fn unknown_key(place: Place, key: &str, shape: &'static TableShape, cx: &Cx<'_>) {
+fn unknown_key(place: SourceSpan, key: &str, shape: &'static TableShape, cx: &Cx<'_>) {
     let shown: String = key.chars().take(60).collect();
     let keys = || shape.fields.iter().map(|f| f.key);
     let owner = if shape.name == "scenario" {
@@ -184,7 +184,7 @@ fn tables(tree: &Tree, inner: &'static TableShape, key: &str, cx: &Cx<'_>) {
         wrong_type(tree, key, "a list of tables", if tree.table().is_some() { &help } else { "" }, cx);
         return;
     };
-    let mut names: BTreeMap<&str, Place> = BTreeMap::new();
+    let mut names: BTreeMap<&str, SourceSpan> = BTreeMap::new();
     for element in list {
         if cx.full() {
             return;
@@ -207,7 +207,7 @@ fn tables(tree: &Tree, inner: &'static TableShape, key: &str, cx: &Cx<'_>) {
                 )
                 .label("here again")
                 .also(first, "first here")
-                .help("names are how flows, grids and results refer to things: give each its own"),
+                .help("flows, grids and results refer to names: give each table its own"),
             );
         }
     }
@@ -249,7 +249,7 @@ fn in_parts(tree: &Tree, inner: &Shape, parts: &Parts, key: &str, cx: &Cx<'_>) {
 
 fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
     let names = || variants.iter().map(|v| v.name);
-    let complain = |place: Place, name: &str| {
+    let complain = |place: SourceSpan, name: &str| {
         let shown: String = name.chars().take(40).collect();
         let diagnostic = Diagnostic::error(
             "unknown-variant",
@@ -302,9 +302,13 @@ fn choice(tree: &Tree, variants: &'static [Variant], key: &str, cx: &Cx<'_>) {
                 }
                 [_] => {}
                 [first, second, ..] => cx.push(
-                    Diagnostic::error("conflict", second.key_place, format!("`{key}` can be one thing only"))
-                        .also(first.key_place, "this is one already")
-                        .help(format!("keep one of {}", alternatives(names()))),
+                    Diagnostic::error(
+                        "conflict",
+                        second.key_place,
+                        format!("`{key}` takes one variant only"),
+                    )
+                    .also(first.key_place, "this is one already")
+                    .help(format!("keep one of {}", alternatives(names()))),
                 ),
             }
         }

@@ -57,7 +57,7 @@ impl Draft {
             let message = diagnostics.render(Style::default());
             let first = message.lines().next().unwrap_or_default().to_owned();
             return Err(Mistake::new(
-                format!("this cannot be said in a scenario: {first}"),
+                format!("a scenario cannot express this: {first}"),
                 "change that value",
             ));
         }

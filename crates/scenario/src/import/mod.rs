@@ -42,7 +42,7 @@ impl Mistake {
 
 /// Formats that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ImportFormat {
     /// `tc qdisc add dev eth0 root netem ...`, one command a line; tbf as well.
     Netem,
     /// `mm-delay 50 mm-link up.trace down.trace ...`.
@@ -53,20 +53,20 @@ pub enum Kind {
     AccessLog,
 }
 
-impl Kind {
+impl ImportFormat {
     /// Format of `text`, by its first lines.
-    pub fn of(text: &str) -> Option<Kind> {
+    pub fn of(text: &str) -> Option<ImportFormat> {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
         let first = line.split_whitespace().find(|word| *word != "sudo")?;
         let name = first.rsplit('/').next().unwrap_or(first);
         if name.starts_with("mm-") {
-            Some(Kind::Mahimahi)
+            Some(ImportFormat::Mahimahi)
         } else if name == "tc" || name == "netem" || name == "tbf" {
-            Some(Kind::Netem)
+            Some(ImportFormat::Netem)
         } else if access_log::is_log(line) {
-            Some(Kind::AccessLog)
+            Some(ImportFormat::AccessLog)
         } else if line.contains(',') {
-            Some(Kind::Recording)
+            Some(ImportFormat::Recording)
         } else {
             None
         }
@@ -77,12 +77,12 @@ impl Kind {
 ///
 /// # Errors
 /// The first word or line that is not understood, with its remedy.
-pub fn import(kind: Kind, text: &str) -> Result<Imported, Mistake> {
+pub fn import(kind: ImportFormat, text: &str) -> Result<Imported, Mistake> {
     let draft = match kind {
-        Kind::Netem => netem::read(text)?,
-        Kind::Mahimahi => mahimahi::read(text)?,
-        Kind::Recording => recording::read(text)?,
-        Kind::AccessLog => return access_log(text, Classes::default()),
+        ImportFormat::Netem => netem::read(text)?,
+        ImportFormat::Mahimahi => mahimahi::read(text)?,
+        ImportFormat::Recording => recording::read(text)?,
+        ImportFormat::AccessLog => return access_log(text, Classes::default()),
     };
     draft.finish(text)
 }

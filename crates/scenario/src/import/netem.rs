@@ -21,11 +21,11 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     }
     if !found {
         let help = "write it as tc takes it: tc qdisc add dev eth0 root netem delay 100ms 20ms loss 1%";
-        return Err(Mistake::new("there is no netem and no tbf in this", help));
+        return Err(Mistake::new("this contains neither netem nor tbf", help));
     }
     if devices.len() < 2 {
         draft.roughly.push(
-            "tc acts on what leaves one device; that is taken for the way down, and the way up is left alone"
+            "tc acts on packets that leave one device: direction down here; direction up stays unchanged"
                 .into(),
         );
     }

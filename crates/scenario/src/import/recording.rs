@@ -130,7 +130,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     if columns.contains(&Column::Clock) {
         draft
             .roughly
-            .push("what a phone received in each second is taken for what the link could carry".into());
+            .push("the bytes that a phone received in each second count as the capacity of the link".into());
     }
     draft.hops.push(hop);
     Ok(draft)

@@ -6,7 +6,7 @@
 use super::{Capacity, Queue};
 use base::dist::Dist;
 use base::{Span, Time};
-pub use path::channel::class::Kind;
+pub use path::channel::class::PacketKind;
 pub use path::channel::follow::{Flush, Service};
 pub use path::channel::frame::Framing;
 
@@ -53,7 +53,7 @@ pub struct Class {
     /// Smallest and largest packet, bytes on the wire.
     pub size: Option<(u32, u32)>,
     /// Packet kind; `None`: any.
-    pub kind: Option<Kind>,
+    pub kind: Option<PacketKind>,
     /// Priority; smaller values are served first.
     pub priority: u32,
     /// Weight among classes of equal priority.
@@ -129,7 +129,7 @@ pub struct Error {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
     /// Constant probability.
-    Steady(Chance),
+    Steady(ErrorRate),
     /// Probability per frame, drawn when a state machine enters a state.
     Drawn(Dist),
     /// Probabilities drawn once per repetition; the inner kind holds their means.
@@ -141,9 +141,9 @@ pub enum ErrorKind {
         /// Transition probability to the good state before a frame.
         to_good: f64,
         /// Error probability in the good state.
-        good: Chance,
+        good: ErrorRate,
         /// Error probability in the bad state.
-        bad: Chance,
+        bad: ErrorRate,
     },
     /// Two states with durations: weather.
     OverTime {
@@ -152,13 +152,13 @@ pub enum ErrorKind {
         /// Duration of the bad state, nanoseconds.
         bad_lasts: Dist,
         /// Error probability in the good state.
-        good: Chance,
+        good: ErrorRate,
         /// Error probability in the bad state.
-        bad: Chance,
+        bad: ErrorRate,
     },
 }
 
-pub use path::channel::error::Chance;
+pub use path::channel::error::ErrorRate;
 
 /// Effect on an erroneous frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,18 +173,18 @@ pub enum ErrorMode {
 
 /// A state machine: weather that changes several links at once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct StateMachine {
     /// Name, the key of its random streams.
     pub name: String,
     /// States.
-    pub states: Vec<State>,
+    pub states: Vec<MachineState>,
     /// Index of the initial state.
     pub first: usize,
 }
 
 /// A state of a state machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub struct MachineState {
     /// Its name.
     pub name: String,
     /// Duration, nanoseconds; `None`: until a trigger.
@@ -196,12 +196,12 @@ pub struct State {
     /// Effect of entry on packets in the links.
     pub flush: Flush,
     /// Settings by link.
-    pub settings: Vec<(usize, Setting)>,
+    pub settings: Vec<(usize, StateParameters)>,
 }
 
 /// Settings of a link in a state; an absent setting leaves the link's own value.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Setting {
+pub struct StateParameters {
     /// Rate, bit/s, drawn at entry; 0 freezes service.
     pub rate: Option<Dist>,
     /// Propagation delay, nanoseconds, drawn per packet.

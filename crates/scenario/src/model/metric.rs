@@ -146,7 +146,7 @@ named! {
         RtcpRoundTrip = "rtcp_round_trip_s",
         /// Interarrival jitter in the last RTCP report, seconds.
         RtcpJitter = "rtcp_jitter_s",
-        /// Highest fraction of packets lost that an RTCP report told of.
+        /// Highest fraction of lost packets in an RTCP report.
         RtcpFractionLost = "rtcp_fraction_lost_max",
         /// Bytes of a page or reply per second, bit/s; mean over the transfers of a population.
         TransferRate = "transfer_rate_bps",

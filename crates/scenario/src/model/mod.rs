@@ -20,7 +20,7 @@ pub use command::{Command, Reports};
 pub use linux::{Ip, Linux, Protocol};
 pub use radio::Bearer;
 pub use run::{Comparison, Expectation, Run};
-pub use wire::Wire;
+pub use wire::WireEnd;
 
 use base::dist::Dist;
 use base::{Rate, Span, Time};
@@ -28,8 +28,8 @@ pub use path::qdisc::{QueueSpec as Queue, Room as Capacity};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-pub use transport::app::ask::{Asking, Keep};
-pub use transport::app::tell::{Telling, Useful};
+pub use transport::app::message_stream::{MessagePlan, UsefulLife};
+pub use transport::app::request::{ConnectionLifetime, RequestPlan};
 
 /// One cell of a scenario: complete input for building and running it.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub struct Model {
     /// Frame error processes.
     pub errors: Vec<channel::Error>,
     /// State machines.
-    pub machines: Vec<channel::Machine>,
+    pub machines: Vec<channel::StateMachine>,
     /// Triggers of state machines and priorities, in the order of the file.
     pub triggers: Vec<channel::Trigger>,
     /// Flows and their workloads.
@@ -83,7 +83,7 @@ pub struct Node {
     /// Kernel settings for commands at the node.
     pub linux: Linux,
     /// Interface or device in place of a host, if the node is the end of a wire.
-    pub wire: Option<Wire>,
+    pub wire: Option<WireEnd>,
     /// Receiver congestion manager, which shares one window between the node's connections.
     pub manager: Option<Manager>,
     /// Sender-side congestion manager: its scheduler.
@@ -544,9 +544,9 @@ pub enum App {
         lasts: Option<Span>,
     },
     /// Request and reply, or pages: `from` is the client, `to` the server.
-    Ask(Box<Asking>),
+    Ask(Box<RequestPlan>),
     /// Messages on a schedule: `from` is the source, `to` the sink.
-    Tell(Box<Telling>),
+    Tell(Box<MessagePlan>),
 }
 
 impl App {

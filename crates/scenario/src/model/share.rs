@@ -1,7 +1,7 @@
 //! Random probabilities of losses and errors, drawn once per repetition.
 
 use super::LossKind;
-use super::channel::{Chance, ErrorKind};
+use super::channel::{ErrorKind, ErrorRate};
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 
@@ -62,8 +62,8 @@ impl Shares for ErrorKind {
                 Part::Bad,
             ) => {
                 *chance = match chance {
-                    Chance::Frame(_) => Chance::Frame(value),
-                    Chance::Bit(_) => Chance::Bit(value),
+                    ErrorRate::Frame(_) => ErrorRate::Frame(value),
+                    ErrorRate::Bit(_) => ErrorRate::Bit(value),
                 };
             }
             _ => {}

@@ -4,7 +4,7 @@ use base::wire::frame::Framing;
 
 /// End of a wire: the interface or device with which `williwaw wire` exchanges frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wire {
+pub enum WireEnd {
     /// Network interface of this host, by name.
     Interface(String),
     /// A serial device of this host.
@@ -18,12 +18,12 @@ pub enum Wire {
     Pty,
 }
 
-impl Wire {
+impl WireEnd {
     /// Framing of the end.
     pub fn framing(&self) -> Framing {
         match self {
-            Wire::Interface(_) => Framing::Ethernet,
-            Wire::Serial { .. } | Wire::Pty => Framing::Ppp,
+            WireEnd::Interface(_) => Framing::Ethernet,
+            WireEnd::Serial { .. } | WireEnd::Pty => Framing::Ppp,
         }
     }
 }

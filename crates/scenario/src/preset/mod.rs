@@ -7,7 +7,7 @@
 pub mod starter;
 
 use crate::diagnostic::Collector;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::shape::{Field, Kind, Need, Shape, field};
 use crate::grammar::tree::{self, Entry, Table, Tree, Value};
@@ -67,7 +67,7 @@ pub(crate) const PRESET: Field = field(
     "preset",
     Shape::One(Kind::Word(NAMES)),
     Need::Optional,
-    "A link with a name, as `williwaw presets` lists them. What else the hop says goes before it.",
+    "A named link from `williwaw presets`. Other keys of the hop override its values.",
 );
 
 /// Expands the presets of all hops.
@@ -96,7 +96,7 @@ pub(crate) fn expand<'t>(root: &'t Tree, cx: &Cx<'_>) -> Cow<'t, Tree> {
 
 /// If the hop's preset has a fault `name` under `key`, adds an empty fault of that name for an override path
 /// into it. `*` adds all names.
-pub(crate) fn stub(hop: &mut Table, key: &str, name: &str, place: Place) {
+pub(crate) fn stub(hop: &mut Table, key: &str, name: &str, place: SourceSpan) {
     let named = hop.get("preset").and_then(|e| e.tree.text()).and_then(text);
     let Some(below) = named.map(|text| tree::parse(text, 0, &mut Collector::default())) else { return };
     for fault in below.get(key).and_then(Tree::list).unwrap_or_default() {

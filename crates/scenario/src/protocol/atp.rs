@@ -7,14 +7,14 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use crate::model::{App, Useful};
+use crate::model::{App, UsefulLife};
 use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, OverDccp};
 use ::dccp::Ccid;
-use host::{FlowEnd, Party};
+use host::{FlowEnd, MultiConnectionHost};
 use std::sync::Arc;
-use transport::app::lines::Workload;
+use transport::app::connections::Workload;
 use transport::app::messages::Manner;
-use transport::app::tell::Pace;
+use transport::app::message_stream::MessageSchedule;
 use transport::app::units::{UnitSink, UnitSource};
 use transport::tcp::Role;
 use transport::tcp::config::Lifetime;
@@ -36,7 +36,7 @@ pub(super) static TABLE: TableShape = table(
             "carrier",
             Shape::One(Kind::Word(Carrier::NAMES)),
             Need::Default("\"udp\""),
-            "What carries its packets: UDP, RTP, a DCCP connection, RTP over one (SR-RTP on DCCP, the real-time stack of the overview), or a TCP connection for each unit, aborted at the end of its lifetime.",
+            "Carrier of its packets: UDP, RTP, a DCCP connection, RTP over DCCP (SR-RTP, the real-time stack of the overview), or a TCP connection for each unit, aborted at the end of its lifetime.",
         ),
         field("payload", Shape::One(Kind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
         field(
@@ -67,7 +67,7 @@ pub(super) static TABLE: TableShape = table(
             "weight",
             Shape::One(Kind::Count(1, 1000)),
             Need::Default("1"),
-            "Share of the window relative to other flows between the same nodes (control = \"shared\").",
+            "Weight of the window relative to other flows between these two nodes (control = \"shared\").",
         ),
         field(
             "bandwidth",
@@ -92,7 +92,7 @@ pub(super) static TABLE: TableShape = table(
             "feasibility",
             Shape::One(Kind::Flag),
             Need::Default("true"),
-            "Whether units that cannot arrive in time are given up at once.",
+            "Whether units that cannot arrive in time are abandoned at once.",
         ),
         field(
             "exp-forgives",
@@ -110,7 +110,7 @@ pub(super) static TABLE: TableShape = table(
             "initiated",
             Shape::One(Kind::Word(&["sender", "receiver"])),
             Need::Default("\"sender\""),
-            "Who begins: with `receiver` nothing is sent before it asks.",
+            "End that begins: with `receiver`, the sender waits for its request.",
         ),
         field(
             "receiver-lifetime",
@@ -128,7 +128,7 @@ pub(super) static TABLE: TableShape = table(
             "unbinds",
             Shape::One(Kind::Span),
             Need::Optional,
-            "After this nothing listens at the receiver's port, which ICMP says. Without it, never.",
+            "Time at which the receiver's port closes; ICMP reports it to the sender. Without it, never.",
         ),
         field(
             "connect",
@@ -146,25 +146,25 @@ pub(super) static TABLE: TableShape = table(
             "processes",
             Shape::One(Kind::Rate),
             Need::Optional,
-            "How fast the receiver can process; it asks to slow down (CE) when half a second waits. Without it, any rate.",
+            "Processing rate of the receiver; it requests a lower rate (CE) when its backlog exceeds half a second. Without it, unlimited.",
         ),
         field(
             "coverage",
             Shape::One(Kind::Bytes),
             Need::Optional,
-            "How much of the payload the checksum covers. Without it, all.",
+            "Part of the payload that the checksum covers. Without it, all.",
         ),
         field(
             "important-every",
             Shape::One(Kind::Count(0, 1000)),
             Need::Default("0"),
-            "Every so many units one is important, the others give way in routers with classes. 0: all are.",
+            "One unit in this many is important; the others yield in routers with classes. 0: all are important.",
         ),
         field(
             "on-congestion",
             Shape::One(Kind::Word(&["keep", "slow-down"])),
             Need::Default("\"keep\""),
-            "What the application does when it hears of a major loss (cng): it keeps its interval, or doubles it, up to 16 times, and comes back with units that are acknowledged.",
+            "Reaction of the application to a major loss (cng): it keeps its interval, or doubles it up to 16 times and recovers with acknowledged units.",
         ),
         field(
             "timer",
@@ -191,7 +191,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
             Diagnostic::error(
                 "bad-value",
                 reader.place("buffer"),
-                "a receiver without a buffer takes no unit",
+                "a receive buffer of 0 B accepts no unit",
             )
             .help("give at least the size of a message"),
         );
@@ -232,7 +232,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         ..Config::default()
     };
     if config.carrier.is_dccp() && !matches!(config.control, Method::Aimd | Method::Tfrc) {
-        let message = "over DCCP the congestion control is that of the connection";
+        let message = "over DCCP, the DCCP connection determines the congestion control";
         cx.push(
             Diagnostic::error("impossible", reader.place("control"), message)
                 .help("write control = \"tfrc\" for CCID 3, or \"aimd\" for CCID 2"),
@@ -267,16 +267,16 @@ impl Choice {
                 Manner::default(),
             );
         };
-        let letters = site.letters.clone();
-        let useful = if let Useful::For(span) = plan.useful { Some(span) } else { None };
+        let log = site.log.clone();
+        let useful = if let UsefulLife::For(span) = plan.useful { Some(span) } else { None };
         let workload: Box<dyn Workload> = match site.host.role {
             Role::Active => {
-                let pace = Pace::new(plan, &site.flow.name, site.seed);
-                Box::new(UnitSource::new(pace, self.config.lifetime.or(useful), letters))
+                let schedule = MessageSchedule::new(plan, &site.flow.name, site.seed);
+                Box::new(UnitSource::new(schedule, self.config.lifetime.or(useful), log))
             }
-            Role::Passive => Box::new(UnitSink::new(letters, plan.useful)),
+            Role::Passive => Box::new(UnitSink::new(log, plan.useful)),
         };
-        Box::new(Party::new(site.host, Arc::new(self.tcp()), workload))
+        Box::new(MultiConnectionHost::new(site.host, Arc::new(self.tcp()), workload))
     }
 }
 

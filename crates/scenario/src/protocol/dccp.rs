@@ -24,7 +24,7 @@ pub(super) const LIFETIME_FIELD: Field = field(
     "lifetime",
     Shape::One(Kind::Text),
     Need::Default("\"always\""),
-    "For how long data packets are of use to the network: a time such as \"5 s\", rto (until the timeout), rto-and-rtt, message (as long as theirs), or always.",
+    "Lifetime of data packets in the network: a time such as \"5 s\", rto (until the timeout), rto-and-rtt, message (that of their message), or always.",
 );
 pub(super) const ACK_LIFETIME_FIELD: Field = field(
     "ack-lifetime",
@@ -67,7 +67,7 @@ pub(super) static TABLE: TableShape = table(
             "initial-window",
             Shape::One(Kind::Count(0, 100)),
             Need::Default("0"),
-            "Initial window of ccid 3 in packets; 0: as RFC 5348 section 4.2 says.",
+            "Initial window of ccid 3 in packets; 0: by RFC 5348 section 4.2.",
         ),
         field(
             "send-queue",
@@ -169,7 +169,7 @@ pub(super) fn isn(site: &Site<'_>) -> u64 {
 pub(super) fn unreliable(app: &App) -> Result<(), Misfit> {
     match app {
         App::Ask(_) => Err(Misfit {
-            message: "this transport does not send again what is lost; requests and answers need that",
+            message: "this transport does not retransmit losses; requests and replies need a reliable transport",
             help: "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         }),
         _ => Ok(()),

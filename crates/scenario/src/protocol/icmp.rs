@@ -9,7 +9,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use ::host::{DatagramConfig, EchoClient, EchoServer, FlowEnd};
 use std::sync::Arc;
-use transport::app::tell::Pace;
+use transport::app::message_stream::MessageSchedule;
 use transport::endpoint::Role;
 
 /// Variant `icmp` of `transport`.
@@ -73,10 +73,10 @@ impl Spec for Choice {
             DatagramConfig { flow, node, peer, payload: LARGEST, header: self.header, lifetime: None };
         match (&site.flow.app, role) {
             (App::Tell(plan), Role::Active) => {
-                let pace = Pace::new(plan, &site.flow.name, site.seed);
-                Box::new(EchoClient::new(sizes, start, pace, site.letters.clone()))
+                let schedule = MessageSchedule::new(plan, &site.flow.name, site.seed);
+                Box::new(EchoClient::new(sizes, start, schedule, site.log.clone()))
             }
-            _ => Box::new(EchoServer::new(sizes, site.letters.clone())),
+            _ => Box::new(EchoServer::new(sizes, site.log.clone())),
         }
     }
     fn same(&self, other: &dyn Spec) -> bool {

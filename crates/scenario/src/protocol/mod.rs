@@ -14,10 +14,10 @@ use host::{CodecConfig, FlowEnd, Host, HostConfig, WireCodec};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
-use transport::app::lines::Letters;
+use transport::app::connections::MessageLog;
+use transport::app::message_stream::MessageSchedule;
 use transport::app::messages::{Manner, MessageSink, MessageSource};
 use transport::app::streams::Streamed;
-use transport::app::tell::Pace;
 use transport::app::{App as Application, Bulk};
 use transport::endpoint::{Endpoint, Role};
 
@@ -40,7 +40,7 @@ pub trait Spec: Any + Debug + Send + Sync {
         "segment"
     }
     /// Kernel protocol with which the model interoperates packet by packet, if any.
-    fn speaks(&self) -> Option<Protocol> {
+    fn kernel_protocol(&self) -> Option<Protocol> {
         None
     }
     /// Whether its packets are datagrams without acknowledgement or retransmission.
@@ -100,7 +100,7 @@ pub struct Site<'a> {
     /// Index of the flow, from 0, for ports and tags.
     pub index: usize,
     /// Out-of-band record of message boundaries, shared by both ends.
-    pub letters: &'a Letters,
+    pub log: &'a MessageLog,
     /// Seed of the repetition.
     pub seed: Seed,
     /// Flow number of packets on its first further network path; those of the other paths follow.
@@ -126,16 +126,16 @@ impl Site<'_> {
     }
 
     fn application(&self, manner: Manner) -> Box<dyn Application> {
-        let (flow, role, letters) = (self.flow, self.host.role, self.letters.clone());
+        let (flow, role, log) = (self.flow, self.host.role, self.log.clone());
         match (&flow.app, role) {
             (App::Bulk { bytes, lasts }, Role::Active) => Box::new(Bulk::new(*bytes, *lasts)),
             (App::Bulk { .. }, Role::Passive) => Box::new(crate::build::sink(flow)),
             (App::Tell(plan), Role::Active) => {
-                Box::new(MessageSource::new(Pace::new(plan, &flow.name, self.seed), manner, letters))
+                Box::new(MessageSource::new(MessageSchedule::new(plan, &flow.name, self.seed), manner, log))
             }
-            (App::Tell(plan), Role::Passive) => Box::new(MessageSink::new(letters, plan.useful)),
+            (App::Tell(plan), Role::Passive) => Box::new(MessageSink::new(log, plan.useful)),
             (App::Ask(_), _) => {
-                let workload = crate::build::workload(flow, role, self.letters, self.seed);
+                let workload = crate::build::workload(flow, role, self.log, self.seed);
                 workload
                     .map_or_else(|| Box::new(Bulk::new(None, None)) as _, |w| Box::new(Streamed::new(w)) as _)
             }

@@ -55,13 +55,13 @@ pub(super) static TABLE: TableShape = table(
             "lifetime",
             Shape::One(Kind::Text),
             Need::Default("\"always\""),
-            "For how long packets are of use to the network: a time such as \"300 ms\", message (as long as their frame), or always.",
+            "Lifetime of packets in the network: a time such as \"300 ms\", message (that of their frame), or always.",
         ),
         field(
             "on-congestion",
             Shape::One(Kind::Word(&["keep", "slow-down"])),
             Need::Default("\"keep\""),
-            "What the application does when a report tells of more than 4 % losses: it keeps its interval, or doubles it, up to 16 times, and comes back as reports improve.",
+            "Reaction of the application to a report of more than 4 % losses: it keeps its interval, or doubles it up to 16 times and recovers as reports improve.",
         ),
     ],
 );

@@ -45,7 +45,7 @@ pub(super) static TABLE: TableShape = table(
             "profile",
             Shape::One(Kind::Word(PROFILES)),
             Need::Default("\"rfc9260\""),
-            "What the options start from.",
+            "Profile that sets the defaults of the options.",
         ),
         field("mtu", BYTES, NO, "Largest IP packet."),
         field(
@@ -54,8 +54,8 @@ pub(super) static TABLE: TableShape = table(
             NO,
             "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; `probe` looks for the largest packet by probes as well (RFC 8899); with `off` routers cut them up.",
         ),
-        field("probe-timer", SPAN, NO, "How long the answer to a probe of the path MTU is waited for, 1 s at least (PROBE_TIMER)."),
-        field("chunk", BYTES, NO, "Most user data in a DATA chunk. Without it, what the MTU holds."),
+        field("probe-timer", SPAN, NO, "Timeout of a path MTU probe, at least 1 s (PROBE_TIMER)."),
+        field("chunk", BYTES, NO, "Maximum user data in a DATA chunk. Without it, as much as the MTU allows."),
         field(
             "data-header",
             BYTES,
@@ -70,7 +70,7 @@ pub(super) static TABLE: TableShape = table(
             "window-unit",
             Shape::One(Kind::Word(WindowUnit::NAMES)),
             NO,
-            "What congestion control counts as one packet.",
+            "Unit that congestion control counts as one packet.",
         ),
         field("initial-window", Shape::One(Kind::Word(InitialWindow::NAMES)), NO, "First congestion window."),
         field("initial-threshold", BYTES, NO, "First slow-start threshold. Without it, the peer's window."),
@@ -79,7 +79,7 @@ pub(super) static TABLE: TableShape = table(
             "repeated-timeouts",
             Shape::One(Kind::Word(Repeated::NAMES)),
             NO,
-            "What further timeouts of a flight do to the slow-start threshold.",
+            "Effect of further timeouts of a flight on the slow-start threshold.",
         ),
         field("missing-reports", COUNT, NO, "Missing reports that make a fast retransmit."),
         field(
@@ -98,9 +98,9 @@ pub(super) static TABLE: TableShape = table(
         ),
         field("idle-decay", FLAG, NO, "The congestion window shrinks in pauses of the application."),
         field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
-        field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "What the burst limit bounds."),
+        field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "Quantity that the burst limit bounds."),
         field("max-burst", COUNT, NO, "Max.Burst, packets."),
-        field("sack-every", COUNT, NO, "A SACK for every so many packets."),
+        field("sack-every", COUNT, NO, "Number of packets per SACK."),
         field("sack-delay", SPAN, NO, "The longest wait before a SACK."),
         field(
             "sacks-first",
@@ -160,13 +160,13 @@ pub(super) static TABLE: TableShape = table(
             "spurious",
             Shape::One(Kind::Word(Spurious::NAMES)),
             NO,
-            "Who judges whether a timeout was spurious.",
+            "Detector of spurious timeouts.",
         ),
         field(
             "response",
             Shape::One(Kind::Word(Response::NAMES)),
             NO,
-            "What follows from a spurious timeout.",
+            "Response to a spurious timeout.",
         ),
         field(
             "message-streams",
@@ -354,7 +354,7 @@ impl Spec for Sctp {
         self.config.path_mtu != PathMtu::Off
     }
 
-    fn speaks(&self) -> Option<Protocol> {
+    fn kernel_protocol(&self) -> Option<Protocol> {
         Some(Protocol::Sctp)
     }
 

@@ -32,7 +32,7 @@ pub(super) static TABLE: TableShape = table(
             "initial-window",
             Shape::One(Kind::Count(0, 100)),
             Need::Default("0"),
-            "In packets; 0: as RFC 5348 section 4.2 says.",
+            "In packets; 0: by RFC 5348 section 4.2.",
         ),
         field(
             "discounting",

@@ -38,7 +38,7 @@ pub(super) static ADAPTATION: TableShape = table(
             "hysteresis",
             Shape::One(Kind::Number(0.0, 200.0)),
             Need::Default("2"),
-            "Width about the C/I at which both codings carry the same, dB.",
+            "Width of the transition around the C/I of equal throughput of both codings, dB.",
         ),
     ],
 );

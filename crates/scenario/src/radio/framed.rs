@@ -24,7 +24,7 @@ static SLOTS: Shape = Shape::One(Kind::Count(1, 8));
 
 static STATE: TableShape = table(
     "state",
-    "A state of the channel: what it carries, how often frames are lost, how long it lasts.",
+    "A state of the channel: rate, frame losses, duration.",
     &[
         field(
             "name",
@@ -39,7 +39,7 @@ static STATE: TableShape = table(
             "Rate of user data in frames; \"0 bit/s\" for a hole.",
         ),
         field("error", Shape::PerDirection(&ERROR), Need::Default("0"), "Frame error rate."),
-        field("lasts", DIST, Need::Optional, "How long it lasts. Without it, for ever."),
+        field("lasts", DIST, Need::Optional, "Duration. Without it, unlimited."),
         field(
             "weight",
             Shape::One(Kind::Number(0.0, 1e6)),
@@ -78,7 +78,12 @@ static DISCONNECTION: TableShape = table(
     "disconnections",
     "Losses of the circuit with everything in it.",
     &[
-        field("every", DIST, Need::Required("\"exponential(690 s)\""), "From the end of one to the next."),
+        field(
+            "every",
+            DIST,
+            Need::Required("\"exponential(690 s)\""),
+            "Time from the end of one to the next.",
+        ),
         field("lasts", DIST, Need::Default("\"30 s\""), "Until the connection is there again."),
         field(
             "handover",
@@ -125,7 +130,7 @@ const DELAY: Field = field(
     "One-way delay beside transmission: interleaving, processing, fixed network.",
 );
 const BUFFERS: Field =
-    field("buffer", Shape::PerDirection(&BUFFER), Need::Optional, "What may wait. Without it, any amount.");
+    field("buffer", Shape::PerDirection(&BUFFER), Need::Optional, "Queue limit. Without it, unlimited.");
 const KEEP: Field = field(
     "keep",
     Shape::One(Kind::Flag),
@@ -216,7 +221,7 @@ pub(super) static WCDMA: TableShape = table(
             "poll-every",
             Shape::One(Kind::Count(1, 1024)),
             Need::Default("32"),
-            "A poll after so many PDUs.",
+            "Number of PDUs between polls.",
         ),
         field("poll-timer", SPAN, Need::Default("\"150 ms\""), "A poll after this time."),
         field("status-prohibit", SPAN, Need::Default("\"100 ms\""), "Least time between status reports."),
@@ -231,7 +236,7 @@ pub(super) static WCDMA: TableShape = table(
 );
 pub(super) static CDMA2000: TableShape = table(
     "cdma2000",
-    "cdma2000 1x with RLP type 3: NAKs in rounds, nothing else reported; a high-rate channel given and taken.",
+    "cdma2000 1x with RLP type 3: NAKs in rounds, no other reports; a high-rate channel is assigned and released.",
     &[
         field("frame", SPAN, Need::Default("\"20 ms\""), "Physical frame: 5, 10, 20, 40 or 80 ms."),
         field(
@@ -296,8 +301,8 @@ pub(super) fn hscsd(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
         if r.get(key).is_some() && r.get("state").is_some() {
             cx.push(
                 Diagnostic::error("conflict", r.place(key), format!("`{key}` beside [[...state]]"))
-                    .also(r.place("state"), "states say rates themselves")
-                    .help(format!("take the states away, or `{key}`")),
+                    .also(r.place("state"), "the states already have rates")
+                    .help(format!("remove the states, or `{key}`")),
             );
             return None;
         }
@@ -415,7 +420,7 @@ fn common(r: Reader<'_>, config: &mut FramedConfig, cx: &Cx<'_>) -> Option<()> {
                 Diagnostic::error(
                     "bad-value",
                     r.place("state"),
-                    "one state that ends has nothing to follow it",
+                    "a single state that ends needs a successor",
                 )
                 .help("add a second [[...state]], or leave `lasts` out"),
             );

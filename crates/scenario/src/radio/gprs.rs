@@ -18,7 +18,7 @@ use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::mac::multislot;
 use radio::mac::tbf::{Durations, Setup, TbfConfig};
-use radio::mobility::{Control, Faults, Instants, MobilityConfig, Parts};
+use radio::mobility::{Faults, Instants, MobilityConfig, Parts, ReselectionControl};
 use radio::parameters::{self, Id};
 use radio::pcu::config::Program;
 use radio::quality::{Profile, Source, Steps};
@@ -27,7 +27,7 @@ use radio::rlc::{Mode, Numbering};
 use radio::tdma;
 
 /// An empty table, for absent keys.
-fn empty(place: crate::diagnostic::source::Place) -> Tree {
+fn empty(place: crate::diagnostic::source::SourceSpan) -> Tree {
     Tree { value: Value::Table(Table::default()), place }
 }
 
@@ -365,7 +365,7 @@ fn mobility(r: Reader<'_>, cx: &Cx<'_>) -> Option<MobilityConfig> {
     }
     Some(MobilityConfig {
         instants,
-        control: Control::from_name(r.word("control")?)?,
+        control: ReselectionControl::from_name(r.word("control")?)?,
         standing: r.flag("standing")?,
         extents: [bsc, rest.max(0.0), area, sgsn],
         location_area: r.number("location-area")?,

@@ -45,7 +45,7 @@ pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
             Diagnostic::error(
                 "conflict",
                 tree.place,
-                "a scheme of EGPRS beside `pcu`: its mobiles speak GPRS",
+                "`pcu` supports GPRS only, and this is a scheme of EGPRS",
             )
             .also(r.tree.place, "the bearer with a real PCU")
             .help("cs-1 to cs-4"),
@@ -97,7 +97,7 @@ fn is_egprs(tree: &Tree) -> bool {
 
 fn refuse(key: &str, tree: &Tree, r: Reader<'_>, cx: &Cx<'_>) {
     cx.push(
-        Diagnostic::error("conflict", tree.place, format!("`{key}` beside `pcu`: the program decides that"))
+        Diagnostic::error("conflict", tree.place, format!("`{key}` has no effect beside `pcu`: the program decides it"))
             .also(r.tree.place, "the bearer with a real PCU")
             .help("cell, timeslots, class, scheme (cs-1 to cs-4, at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core and delays.terminal go with it"),
     );

@@ -34,7 +34,7 @@ pub(super) static TRAFFIC: TableShape = table(
             "hold",
             Shape::PerDirection(&SPAN),
             Need::Optional,
-            "How long a TBF that carried such packets is kept. Without it, `tbf.hold`.",
+            "Time that a TBF with such packets is kept. Without it, `tbf.hold`.",
         ),
         field(
             "repeats",
@@ -64,8 +64,8 @@ pub(super) static TARIFF: TableShape = table(
 );
 pub(super) static LOAD: TableShape = table(
     "cell-load",
-    "What else uses the cell: circuit-switched calls on its timeslots, other packet users. Both arrive at random (Poisson) \
-     and stay for exponentially distributed times. The first mobile of the cell says it.",
+    "Other users of the cell: circuit-switched calls on its timeslots, and packet users. Both arrive at random (Poisson) \
+     and stay for exponentially distributed times. The first mobile of the cell sets it.",
     &[
         field(
             "calls",

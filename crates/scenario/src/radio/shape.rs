@@ -122,7 +122,7 @@ const NETWORKS: &[&str] = &["osmo-pcu", "openbts", "release-97"];
 /// Names of the access procedures, as keys.
 pub(super) static SETUP: TableShape = table(
     "setup",
-    "How long access and assignment take, by what the mobile does at that moment.",
+    "Duration of access and assignment, by the state of the mobile.",
     &[
         field(
             "access",
@@ -134,7 +134,7 @@ pub(super) static SETUP: TableShape = table(
             "second-phase",
             DIST,
             Need::Default("\"uniform(100 ms, 180 ms)\""),
-            "What a second phase adds.",
+            "Additional time of a second phase.",
         ),
         field(
             "uplink-on-pacch",
@@ -158,9 +158,14 @@ pub(super) static SETUP: TableShape = table(
             "paging-group",
             DIST,
             Need::Default("\"uniform(0 ms, 470 ms)\""),
-            "What waiting for the paging group adds (DRX).",
+            "Additional wait for the paging group (DRX).",
         ),
-        field("paging", DIST, Need::Default("\"uniform(1 s, 3 s)\""), "What paging in STANDBY adds."),
+        field(
+            "paging",
+            DIST,
+            Need::Default("\"uniform(1 s, 3 s)\""),
+            "Additional time of paging in STANDBY.",
+        ),
         field(
             "more-slots",
             DIST,
@@ -177,21 +182,26 @@ pub(super) static TBF: TableShape = table(
             "network",
             Shape::One(Kind::Word(NETWORKS)),
             Need::Default("\"osmo-pcu\""),
-            "Whose timers hold where this table is silent.",
+            "Source of the timers that this table does not set.",
         ),
         field("phases", Shape::One(Kind::Count(1, 2)), Need::Default("1"), "Phases of uplink access."),
         field(
             "hold",
             Shape::PerDirection(&HOLD),
             Need::Optional,
-            "Delayed release (down), extended TBF (up): how long a TBF without data is kept. 0 releases at once.",
+            "Delayed release (down), extended TBF (up): time that a TBF without data is kept. 0 releases at once.",
         ),
-        field("t3192", SPAN, Need::Optional, "How long the mobile listens on after a downlink TBF."),
+        field(
+            "t3192",
+            SPAN,
+            Need::Optional,
+            "Time that the mobile continues to listen after a downlink TBF.",
+        ),
         field(
             "keep-alive",
             SPAN,
             Need::Default("\"200 ms\""),
-            "A dummy block or an idle USF each so often while a TBF is kept.",
+            "Interval of dummy blocks or idle USFs while a TBF is kept.",
         ),
         field("non-drx", SPAN, Need::Optional, "DRX_TIMER_MAX."),
         field("ready", SPAN, Need::Optional, "T3314."),
@@ -249,7 +259,7 @@ pub(super) static LLC: TableShape = table(
             "flush",
             Shape::One(Kind::Flag),
             Need::Default("false"),
-            "T200 also empties what RLC still holds of the frame.",
+            "T200 also deletes the part of the frame that RLC still holds.",
         ),
     ],
 );
@@ -261,7 +271,7 @@ pub(super) static SGSN: TableShape = table(
             "buffer",
             Shape::One(Kind::Limits),
             Need::Optional,
-            "What may wait, octets of LLC frames. Without it, unlimited.",
+            "Queue limit, octets of LLC frames. Without it, unlimited.",
         ),
         field(
             "leak",
@@ -293,8 +303,7 @@ pub(super) static SGSN: TableShape = table(
             "cell-leak",
             Shape::One(Kind::Rate),
             Need::Optional,
-            "Leak rate of the bucket of the cell, which all its mobiles share in turn. Without it, none. The first mobile \
-             of the cell says it.",
+            "Leak rate of the bucket of the cell, which all its mobiles share in turn. Without it, none. The first mobile of the cell sets it.",
         ),
         field("cell-bucket", Shape::One(Kind::Bytes), Need::Default("\"60 kB\""), "Size of that bucket."),
     ],
@@ -303,7 +312,7 @@ pub(super) static DELAYS: TableShape = table(
     "delays",
     "One-way delays outside of the radio interface.",
     &[
-        field("core", SPAN, Need::Default("\"0 s\""), "GGSN to SGSN, and what lies before."),
+        field("core", SPAN, Need::Default("\"0 s\""), "GGSN to SGSN, and the network before it."),
         field(
             "gn-rate",
             Shape::One(Kind::Rate),
@@ -334,9 +343,9 @@ pub(super) static VOICE: TableShape = table(
             "every",
             DIST,
             Need::Required("\"exponential(600 s)\""),
-            "From the end of one to the start of the next.",
+            "Time from the end of one to the start of the next.",
         ),
-        field("lasts", DIST, Need::Required("\"exponential(40 s)\""), "How long each lasts."),
+        field("lasts", DIST, Need::Required("\"exponential(40 s)\""), "Duration of each."),
     ],
 );
 pub(super) static DEMAND: TableShape = table(
@@ -371,7 +380,7 @@ pub(super) static GPRS: TableShape = table(
             Shape::One(Kind::Rate),
             Need::Optional,
             "Rate of Abis in each direction, which the timeslots of the cell share: a radio block takes its octets and 6 more. \
-             The first mobile of the cell says it. Without it, unlimited.",
+             The first mobile of the cell sets it. Without it, unlimited.",
         ),
         field(
             "turn",
@@ -390,7 +399,7 @@ pub(super) static GPRS: TableShape = table(
             "slots",
             Shape::PerDirection(&SLOTS),
             Need::Optional,
-            "Timeslots wanted. Without it, what the class grants, downlink first.",
+            "Timeslots requested. Without it, those that the class allows, downlink first.",
         ),
         field("demand", Shape::Table(&DEMAND), Need::Optional, "Timeslots by demand."),
         field(
@@ -426,13 +435,13 @@ pub(super) static GPRS: TableShape = table(
             "rlc-buffer",
             Shape::One(Kind::Bytes),
             Need::Optional,
-            "What the PCU takes from the SGSN before it is sent. Without it, any amount.",
+            "Queue limit of the PCU. Without it, unlimited.",
         ),
         field(
             "terminal-buffer",
             Shape::One(Kind::Limits),
             Need::Optional,
-            "What may wait in the terminal. Without it, any amount.",
+            "Queue limit of the terminal. Without it, unlimited.",
         ),
         field("delays", Shape::Table(&DELAYS), Need::Optional, "Delays outside of the radio interface."),
         field("reselection", Shape::Table(&RESELECTION), Need::Optional, "Changes of cell."),

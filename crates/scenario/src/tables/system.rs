@@ -160,7 +160,7 @@ static EGPRS: TableShape = table(
 
 static USERS: TableShape = table(
     "users",
-    "A population of mobiles that behave alike. Each is a flow: the mobile asks, or the server writes.",
+    "A population of mobiles with one behaviour. Each is a flow: the mobile requests, or the server sends.",
     &[
         field(
             "name",

@@ -7,7 +7,7 @@ pub(crate) mod shortest;
 
 use self::shortest::Paths;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
@@ -38,7 +38,7 @@ pub(crate) struct Graph {
     /// Adjacency of the links, and shortest paths.
     pub(crate) paths: Paths,
     /// Span of each link.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<SourceSpan>,
     /// Links of each hop or link, by name.
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
     pub(crate) bearers: Vec<crate::model::Bearer>,
@@ -71,7 +71,7 @@ impl Graph {
     }
 
     /// Index of the node of that name; an unknown name is reported at `place`.
-    pub(crate) fn find(&self, name: &str, place: Place, cx: &Cx<'_>) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str, place: SourceSpan, cx: &Cx<'_>) -> Option<usize> {
         if let Some(index) = self.index.get(name) {
             return Some(*index);
         }
@@ -92,7 +92,7 @@ impl Graph {
         None
     }
 
-    fn add(&mut self, link: Link, place: Place) -> usize {
+    fn add(&mut self, link: Link, place: SourceSpan) -> usize {
         self.owners.entry(link.owner.clone()).or_default().push(self.links.len());
         self.paths.add(&link, self.links.len());
         self.links.push(link);
@@ -169,7 +169,7 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
             Some(name) => {
                 let index = graph.node(&name);
                 if let Some(tree) = node.get("linux") {
-                    graph.nodes[index].linux = linux::machine(tree, cx);
+                    graph.nodes[index].linux = linux::node_kernel(tree, cx);
                 }
                 if let Some(tree) = node.get("wire") {
                     graph.nodes[index].wire = crate::tables::path::wire::read(tree, cx);
@@ -183,7 +183,7 @@ pub(crate) fn read(root: Reader<'_>, cx: &Cx<'_>) -> Graph {
             graph.complete = false;
         }
     }
-    let hops: BTreeMap<String, Place> =
+    let hops: BTreeMap<String, SourceSpan> =
         root.tables("hop", &HOP).filter_map(|r| Some((r.name()?, r.place("name")))).collect();
     for reader in root.tables("link", &LINK) {
         if let Some((name, first)) = reader.name().and_then(|name| hops.get_key_value(&name)) {

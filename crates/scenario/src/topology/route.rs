@@ -5,7 +5,7 @@
 
 use super::Graph;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::spelling::{alternatives, nearest};
@@ -16,7 +16,7 @@ pub(crate) fn find(
     graph: &Graph,
     from: usize,
     to: usize,
-    place: Place,
+    place: SourceSpan,
     key: &str,
     cx: &Cx<'_>,
 ) -> Option<Vec<usize>> {

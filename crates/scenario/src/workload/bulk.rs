@@ -20,24 +20,24 @@ static TABLE: TableShape = table(
     "bulk",
     "Data as fast as the transport takes it.",
     &[
-        field("bytes", Shape::One(Kind::Bytes), Need::Optional, "How much. Without it, without end."),
+        field("bytes", Shape::One(Kind::Bytes), Need::Optional, "Amount. Without it, unlimited."),
         field(
             "lasts",
             Shape::One(Kind::Span),
             Need::Optional,
-            "For how long. Without it, until all is delivered or the run ends.",
+            "Duration. Without it, until all data are delivered or the run ends.",
         ),
         field(
             "read-rate",
             Shape::One(Kind::Rate),
             Need::Optional,
-            "How fast the other end reads; what it has not read fills its receive window. Without it, at once.",
+            "Read rate of the other end; unread data fill its receive window. Without it, data are read at once.",
         ),
         field(
             "read-pause",
             Shape::One(Kind::Span),
             Need::Optional,
-            "For how long after its start the other end reads nothing. Without it, it reads from the start.",
+            "Time after its start during which the other end does not read. Without it, it reads from the start.",
         ),
     ],
 );

@@ -22,7 +22,7 @@ static TABLE: TableShape = table(
             "rate",
             Shape::One(Kind::Rate),
             Need::Required("\"64 kbit/s\""),
-            "How fast, without any headers.",
+            "Rate, without headers.",
         ),
         field(
             "packet",

@@ -1,12 +1,12 @@
 //! Fit of a workload and a transport protocol.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::model::{App, Linux, Protocol, Transport};
 
 /// Reports a workload that the transport cannot carry.
-pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) {
+pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<'_>) {
     let complain = |message: &str, help: &str| {
         cx.push(Diagnostic::error("impossible", place, message).help(help));
     };
@@ -41,7 +41,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: Place, cx: &Cx<'_>) 
             "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Ask(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
-            "DCCP does not send again what is lost; requests and answers need that",
+            "DCCP does not retransmit losses; requests and replies need a reliable transport",
             "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Ask(_), Transport::Tcp { config, .. })

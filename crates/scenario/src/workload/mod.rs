@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::{Reader, chosen};
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, Variant, field};
-use crate::model::{App, Keep, Telling, Useful};
+use crate::model::{App, ConnectionLifetime, MessagePlan, UsefulLife};
 use base::Span;
 use base::dist::Dist;
 
@@ -61,22 +61,22 @@ const LASTS: Field = field(
     "lasts",
     Shape::One(Kind::Span),
     Need::Optional,
-    "For how long. Without it, until everything is done or the run ends.",
+    "Duration. Without it, until all work is done or the run ends.",
 );
 const SERVE: Field = field(
     "serve",
     SPAN,
     Need::Default("\"0 s\""),
-    "How long the server takes for each answer, from the last byte of the request.",
+    "Processing time of the server for each reply, from the last byte of the request.",
 );
 const PATIENCE: Field = field(
     "patience",
     SPAN,
     Need::Optional,
-    "What takes longer is given up: its connections are reset, and the next request follows at once. Without it, nothing is.",
+    "Time after which a page or request is aborted: its connections are reset, and the next request follows at once. Without it, unlimited.",
 );
 const COUNT: Field =
-    field("count", Shape::One(Kind::Count(1, 1 << 40)), Need::Optional, "How many. Without it, without end.");
+    field("count", Shape::One(Kind::Count(1, 1 << 40)), Need::Optional, "Number. Without it, unlimited.");
 const PLAYOUT: Field = field(
     "playout",
     Shape::One(Kind::Span),
@@ -105,8 +105,8 @@ fn count(reader: Reader<'_>, key: &str) -> Option<Option<u64>> {
     optional(reader, key, |key| reader.count(key).map(|n| n as u64))
 }
 
-fn keep(reader: Reader<'_>) -> Option<Keep> {
-    Keep::from_name(reader.word("keep")?)
+fn keep(reader: Reader<'_>) -> Option<ConnectionLifetime> {
+    ConnectionLifetime::from_name(reader.word("keep")?)
 }
 
 fn patience(r: Reader<'_>, cx: &Cx<'_>) -> Option<Option<Dist>> {
@@ -127,7 +127,7 @@ fn takes_time(dist: &Dist, reader: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option
     None
 }
 
-fn useful(r: Reader<'_>, without: Useful, cx: &Cx<'_>) -> Option<Useful> {
+fn useful(r: Reader<'_>, without: UsefulLife, cx: &Cx<'_>) -> Option<UsefulLife> {
     if let Some(tree) = r.get("class") {
         if r.get("playout").is_some() {
             let message = "`class` and `playout` both say when a message is too late";
@@ -135,13 +135,13 @@ fn useful(r: Reader<'_>, without: Useful, cx: &Cx<'_>) -> Option<Useful> {
             return None;
         }
         return Some(match r.word("class")? {
-            "conversational" => Useful::For(Span::from_millis(300)),
-            "interactive" => Useful::For(Span::from_secs(4)),
-            "streaming" => Useful::For(Span::from_secs(10)),
-            _ => Useful::Always,
+            "conversational" => UsefulLife::For(Span::from_millis(300)),
+            "interactive" => UsefulLife::For(Span::from_secs(4)),
+            "streaming" => UsefulLife::For(Span::from_secs(10)),
+            _ => UsefulLife::Always,
         });
     }
-    Some(optional(r, "playout", |key| r.span(key))?.map_or(without, Useful::For))
+    Some(optional(r, "playout", |key| r.span(key))?.map_or(without, UsefulLife::For))
 }
 
 /// Messages of one size at a constant rate, in bursts or continuous.
@@ -156,12 +156,12 @@ fn paced(r: Reader<'_>, bursts: Option<(Dist, Dist)>, cx: &Cx<'_>) -> Option<App
     }
     let every = Dist::Constant(rate.span_of(packet).as_nanos() as f64);
     takes_time(&every, r, "rate", cx)?;
-    Some(App::Tell(Box::new(Telling {
+    Some(App::Tell(Box::new(MessagePlan {
         size: Dist::Constant(packet as f64),
         every,
         bursts,
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
-        useful: useful(r, Useful::Always, cx)?,
+        useful: useful(r, UsefulLife::Always, cx)?,
     })))
 }

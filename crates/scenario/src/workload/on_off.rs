@@ -22,7 +22,7 @@ static TABLE: TableShape = table(
             "rate",
             Shape::One(Kind::Rate),
             Need::Required("\"64 kbit/s\""),
-            "How fast within a burst, without any headers.",
+            "Rate within a burst, without headers.",
         ),
         field(
             "packet",

@@ -4,7 +4,7 @@ use super::{BYTES, COUNT, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, p
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
-use crate::model::{App, Asking};
+use crate::model::{App, RequestPlan};
 use base::dist::Dist;
 
 /// Variant `request-reply` of `app`.
@@ -17,7 +17,7 @@ pub(super) const VARIANT: Variant = Variant {
 
 static TABLE: TableShape = table(
     "request-reply",
-    "One request after the other: `from` asks, `to` answers.",
+    "Sequential requests: `from` sends each request, `to` replies.",
     &[
         field("request", BYTES, Need::Required("\"280 B\""), "Size of a request."),
         field("reply", BYTES, Need::Required("\"499 B\""), "Size of its reply."),
@@ -43,7 +43,7 @@ static TABLE: TableShape = table(
 
 /// Reads the table `request-reply`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
-    Some(App::Ask(Box::new(Asking {
+    Some(App::Ask(Box::new(RequestPlan {
         pages: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         request: r.dist("request", cx)?,

@@ -4,7 +4,7 @@ use super::{BYTES, CLASS, COUNT, LASTS, PLAYOUT, SPAN, count, optional, takes_ti
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Need, TableShape, Variant, Shape, field, table};
-use crate::model::{App, Telling, Useful};
+use crate::model::{App, MessagePlan, UsefulLife};
 
 /// Variant `ticker` of `app`.
 pub(super) const VARIANT: Variant = Variant {
@@ -31,12 +31,12 @@ static TABLE: TableShape = table(
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     let every = r.dist("every", cx)?;
     takes_time(&every, r, "every", cx)?;
-    Some(App::Tell(Box::new(Telling {
+    Some(App::Tell(Box::new(MessagePlan {
         size: r.dist("size", cx)?,
         every,
         bursts: None,
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
-        useful: useful(r, Useful::UntilNext, cx)?,
+        useful: useful(r, UsefulLife::UntilNext, cx)?,
     })))
 }

@@ -4,7 +4,7 @@ use super::{BYTES, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
-use crate::model::{App, Asking};
+use crate::model::{App, RequestPlan};
 
 /// Variant `web` of `app`.
 pub(super) const VARIANT: Variant = Variant {
@@ -16,14 +16,14 @@ pub(super) const VARIANT: Variant = Variant {
 
 static TABLE: TableShape = table(
     "web",
-    "Pages: a main object, then the objects in it, then reading time: `from` asks, `to` answers. The defaults are those of \
+    "Pages: a main object, then the objects in it, then reading time: `from` requests, `to` replies. The defaults are those of \
      the EGPRS study (its table IV), which gives mean and maximum of the number of objects; the shape follows from the two.",
     &[
         field(
             "pages",
             Shape::One(Kind::Count(1, 1 << 40)),
             Need::Optional,
-            "How many pages. Without it, without end.",
+            "Number of pages. Without it, unlimited.",
         ),
         LASTS,
         field("request", BYTES, Need::Default("\"250 B\""), "Size of each request."),
@@ -44,7 +44,7 @@ static TABLE: TableShape = table(
             "largest",
             Shape::One(Kind::Bytes),
             Need::Default("\"1 GB\""),
-            "No object is larger than this; what is drawn larger is cut.",
+            "Maximum object size; larger draws are cut.",
         ),
         field(
             "reading",
@@ -58,26 +58,26 @@ static TABLE: TableShape = table(
             "connections",
             Shape::One(Kind::Count(1, 1000)),
             Need::Default("1"),
-            "At most so many connections at a time.",
+            "Maximum number of concurrent connections.",
         ),
         field(
             "keep",
             Shape::One(Kind::Word(&["object", "page", "session"])),
             Need::Default("\"page\""),
-            "How long a connection is kept: for one object (HTTP 1.0), for a page, or for all pages.",
+            "Lifetime of a connection: one object (HTTP 1.0), a page, or all pages.",
         ),
         field(
             "pipelining",
             Shape::One(Kind::Flag),
             Need::Default("false"),
-            "Whether a request may leave before the answer to the one before it has come.",
+            "Whether a request may leave before the reply to the previous one has arrived.",
         ),
     ],
 );
 
 /// Reads the table `web`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
-    Some(App::Ask(Box::new(Asking {
+    Some(App::Ask(Box::new(RequestPlan {
         pages: count(r, "pages")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         request: r.dist("request", cx)?,

@@ -6,7 +6,7 @@
 use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Time, wire};
-use host::{Door, Gate as _};
+use host::{FlowPort, PacketPort as _};
 use scenario::NoFiles;
 
 const PATH: &str = r#"
@@ -44,7 +44,8 @@ pub fn ip_packet(bytes: &[u8]) {
         let (packet, next) = tail.split_at(length.min(tail.len()));
         let door = if side % 2 == 0 { ends.from } else { ends.to };
         at += u64::from(*side) * 100_000;
-        let taken = network.enter(Time::from_nanos(at), door, |door: &mut Door, cx| door.take_in(cx, packet));
+        let taken =
+            network.enter(Time::from_nanos(at), door, |door: &mut FlowPort, cx| door.inject(cx, packet));
         sent += u32::from(matches!(taken, Some(Ok(_))));
         rest = next;
     }
@@ -52,7 +53,9 @@ pub fn ip_packet(bytes: &[u8]) {
     let mut left = 0;
     for door in [ends.from, ends.to] {
         let now = network.now();
-        while let Some(Some(leaving)) = network.enter(now, door, |door: &mut Door, _| door.next_out()) {
+        while let Some(Some(leaving)) =
+            network.enter(now, door, |door: &mut FlowPort, _| door.next_departure())
+        {
             assert!(wire::read(&leaving.bytes).is_ok());
             left += 1;
         }
@@ -102,7 +105,7 @@ pub fn fragments(bytes: &[u8]) {
             at += u64::from(*side) * 100_000;
             let door = if real && side % 2 == 1 { ends.to } else { ends.from };
             let _ = network
-                .enter(Time::from_nanos(at), door, |door: &mut Door, cx| door.take_in(cx, packet).is_ok());
+                .enter(Time::from_nanos(at), door, |door: &mut FlowPort, cx| door.inject(cx, packet).is_ok());
             assert_eq!(network.bodies() as usize, network.packets_inside());
             rest = next;
         }
@@ -110,7 +113,9 @@ pub fn fragments(bytes: &[u8]) {
         assert_eq!((network.bodies(), network.packets_inside()), (0, 0));
         for door in [ends.from, ends.to].into_iter().take(if real { 2 } else { 1 }) {
             let now = network.now();
-            while let Some(Some(leaving)) = network.enter(now, door, |door: &mut Door, _| door.next_out()) {
+            while let Some(Some(leaving)) =
+                network.enter(now, door, |door: &mut FlowPort, _| door.next_departure())
+            {
                 let digest = wire::read(&leaving.bytes);
                 let fits = |digest: wire::Digest| digest.size <= 100 || digest.protocol == wire::icmp::ICMP6;
                 assert!(digest.is_ok_and(|digest| door == ends.from || fits(digest)));

@@ -3,7 +3,7 @@
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
-use scenario::import::{Kind, Mistake, import as translate};
+use scenario::import::{ImportFormat, Mistake, import as translate};
 use scenario::{NoFiles, Style, read, read_with};
 
 /// Any bytes as a scenario: read, complained about, or asked everything short of running it.
@@ -35,8 +35,8 @@ pub(crate) fn import(bytes: &[u8]) {
         return;
     };
     let files = |_: &str| -> Result<Vec<u8>, String> { Ok(b"1\n2\n3\n".to_vec()) };
-    let _ = Kind::of(text);
-    for kind in [Kind::Netem, Kind::Mahimahi, Kind::Recording] {
+    let _ = ImportFormat::of(text);
+    for kind in [ImportFormat::Netem, ImportFormat::Mahimahi, ImportFormat::Recording] {
         match translate(kind, text) {
             Ok(imported) => {
                 if let Err(wrong) = read_with("imported.toml", imported.scenario.as_bytes(), &files, &[]) {

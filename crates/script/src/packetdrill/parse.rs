@@ -251,7 +251,7 @@ fn call(c: &mut Cursor<'_>) -> Result<Action, Unreadable> {
     Ok(Action::Call(Syscall { name, args, result }))
 }
 
-/// A segment, or the first words of what is none.
+/// A segment, or the first words of another line.
 fn packet(c: &mut Cursor<'_>) -> Result<Result<Packet, String>, Unreadable> {
     let mut packet = Packet::default();
     if c.eat("[") {

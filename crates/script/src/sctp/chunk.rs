@@ -64,7 +64,7 @@ impl Pattern {
         Ok(Pattern { kind, words })
     }
 
-    /// Whether a chunk is as it is written here; what is not said does not matter.
+    /// Whether a chunk matches this pattern; fields not given match anything.
     pub(crate) fn fits(&self, chunk: &Chunk) -> bool {
         let seen = describe(chunk);
         self.kind == seen.kind && self.words.iter().all(|(key, value)| seen.words.get(key) == Some(value))

@@ -1,4 +1,4 @@
-//! SACK processing (RFC 9260 sections 6.2.1, 6.3, 7.2): what is acknowledged, what is missing, how the windows move.
+//! SACK processing (RFC 9260 sections 6.2.1, 6.3, 7.2): acknowledged and missing chunks, window updates.
 
 use super::{Association, Fate, Sent};
 use crate::chunk::{Packet, Sack};
@@ -158,7 +158,7 @@ impl Association {
         }
     }
 
-    /// Counts missing reports, and marks what has enough of them (section 7.2.4).
+    /// Counts missing reports, and marks chunks with enough of them (section 7.2.4).
     fn find_losses(&mut self, io: &mut Io<'_, Packet>, sack: &Sack, newly: &Newly) {
         let Some(&(_, reported)) = sack.gaps.last() else { return };
         let recovering = self.paths.iter().any(|path| path.recovers_to.is_some());

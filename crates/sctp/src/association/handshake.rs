@@ -214,7 +214,7 @@ impl Association {
         self.waiting.push_back((path, Chunk::CookieAck));
     }
 
-    /// The association begins again with these numbers: what was outstanding is lost, what was not begun is kept.
+    /// The association begins again with these numbers: outstanding data are lost, data not yet sent are kept.
     fn restart(&mut self, own: [u32; 2]) {
         [self.tag, self.initial] = own;
         (self.una, self.next, self.resends, self.advanced, self.errors) = (0, 0, 0, 0, 0);

@@ -7,7 +7,7 @@ use base::Time;
 use transport::app::message::{MessageEvent, MessageId};
 
 impl Association {
-    /// Gives up what is of no use any more. Without FORWARD TSN at both ends only messages that were not begun go.
+    /// Abandons expired messages. Without FORWARD TSN at both ends only messages that were not begun go.
     pub(super) fn give_up_expired(&mut self, now: Time) {
         let events = &mut self.events;
         self.outbound.expire(now, |id| events.push_back(MessageEvent::Expired(id)));
@@ -61,7 +61,7 @@ impl Association {
         }
     }
 
-    /// Queues a FORWARD TSN for what was given up and not yet passed.
+    /// Queues a FORWARD TSN for abandoned chunks not yet skipped.
     pub(super) fn queue_forward(&mut self) {
         if self.advanced <= self.una {
             return;

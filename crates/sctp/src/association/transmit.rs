@@ -133,7 +133,7 @@ impl Association {
         }
     }
 
-    /// Sends what is left of control chunks, and an acknowledgement that is due.
+    /// Sends the remaining control chunks, and a due SACK.
     fn flush_control(&mut self, io: &mut Io<'_, Packet>) {
         if self.receipt.due && self.associated() {
             let chunks = self.acknowledgement();

@@ -100,7 +100,7 @@ pub enum Failure {
     NewAddresses,
     /// A DATA chunk without user data (9), with its number as on the wire.
     NoUserData(u32),
-    /// The user asks to abort (12).
+    /// The user requests an abort (12).
     UserAbort,
     /// Protocol violation (13).
     ProtocolViolation,

@@ -99,7 +99,7 @@ base::named! {
         Icmp = "icmp",
         /// By ICMP errors, and by probes that routers need not answer (RFC 8899).
         Probe = "probe",
-        /// It is not: routers cut up what is larger.
+        /// It is not: routers fragment larger packets.
         Off = "off",
     }
 }
@@ -153,7 +153,7 @@ pub struct Config {
     pub burst: Burst,
     /// Max.Burst, packets.
     pub max_burst: u32,
-    /// A SACK for every so many packets.
+    /// Number of packets per SACK.
     pub sack_every: u32,
     /// The longest wait before a SACK.
     pub sack_delay: Span,

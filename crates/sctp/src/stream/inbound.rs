@@ -96,7 +96,7 @@ impl Inbound {
         deliver(message);
     }
 
-    /// Delivers what has waited for its turn.
+    /// Delivers messages whose turn has come.
     fn follow(&mut self, stream: u16, deliver: &mut impl FnMut(Delivered)) {
         loop {
             let next = self.streams.get(&stream).map_or(0, |(next, _)| *next);
@@ -126,7 +126,7 @@ impl Inbound {
         }
     }
 
-    /// The association begins again: what was not delivered is lost, and stream sequence numbers begin at 0.
+    /// The association begins again: undelivered data are lost, and stream sequence numbers restart at 0.
     pub fn restart(&mut self) {
         self.fragments.clear();
         self.waiting.clear();

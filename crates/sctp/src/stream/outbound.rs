@@ -166,7 +166,7 @@ impl Outbound {
         let mine = begun.and_then(|begun| begun.expires.zip(begun.id));
         let over = self.expiries.iter().take_while(|(at, _)| *at <= now);
         let mut left = over.filter(|one| Some(**one) != mine).count();
-        // Lifetimes are mostly equal: what is over stands at the front.
+        // Lifetimes are mostly equal, so expired messages are at the front.
         while left > 0
             && let Some(gone) = self.pop_if(|front| front.expires() <= now)
         {

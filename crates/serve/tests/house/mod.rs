@@ -70,7 +70,7 @@ impl House {
         self.raw(&[head.as_bytes(), body].concat())
     }
 
-    /// As the page asks.
+    /// A request of the page.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
         let host = format!("127.0.0.1:{}", self.port);
         let token = format!("Bearer {}", self.token);
@@ -79,7 +79,7 @@ impl House {
         self.send(method, path, &headers, body.as_bytes())
     }
 
-    /// Waits until the set is in this state, and gives what the server says of it.
+    /// Waits until the set is in this state, and returns the server's answer.
     pub(crate) fn wait(&self, id: i64, state: &str) -> Value {
         let begun = Instant::now();
         loop {

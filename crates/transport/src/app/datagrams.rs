@@ -5,14 +5,14 @@
 //! unresponsive source, as in simple voice and video (catalogue RT-01, NS-01). Network elements and kernel
 //! sockets use the same code.
 
-use super::lines::{Letter, Letters};
-use super::seen::Seen;
-use super::tell::{Pace, Useful};
+use super::connections::{MessageLog, MessageMark};
+use super::message_stream::{MessageSchedule, UsefulLife};
+use super::stats::AppStats;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
 /// Connection number used for the messages of a datagram flow.
-const ROW: usize = 0;
+const CONN: usize = 0;
 
 /// One datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub fn fragments(bytes: u64, payload: u32) -> u64 {
 }
 
 /// Source of a datagram flow.
-pub struct Speaking {
+pub struct DatagramSource {
     /// Maximum message bytes per datagram.
     payload: u32,
-    pace: Pace,
-    letters: Letters,
+    schedule: MessageSchedule,
+    log: MessageLog,
     /// Start time; [`Time::NEVER`] once started.
     begins: Time,
     start: Time,
@@ -47,48 +47,48 @@ pub struct Speaking {
     ordinal: u32,
     bytes: u64,
     finished: Option<Time>,
-    seen: Seen,
+    stats: AppStats,
 }
 
-impl Speaking {
+impl DatagramSource {
     /// Sends with this schedule from `start` on, at most `payload` bytes per datagram (0 counts as 1).
-    pub fn new(payload: u32, start: Time, mut pace: Pace, letters: Letters) -> Self {
-        let next = pace.message();
-        Speaking {
+    pub fn new(payload: u32, start: Time, mut schedule: MessageSchedule, log: MessageLog) -> Self {
+        let next = schedule.message();
+        DatagramSource {
             payload: payload.max(1),
-            pace,
-            letters,
+            schedule,
+            log,
             begins: start,
             start,
             next,
             ordinal: 0,
             bytes: 0,
             finished: None,
-            seen: Seen::default(),
+            stats: AppStats::default(),
         }
     }
 
     /// Sends the datagrams that are due: `send` is called for each, in order.
-    pub fn speak(&mut self, now: Time, mut send: impl FnMut(Datagram)) {
+    pub fn send_due(&mut self, now: Time, mut send: impl FnMut(Datagram)) {
         self.begins = Time::NEVER;
         while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
             let most = u64::from(self.payload);
             let fragments = fragments(bytes, self.payload);
             let end = u64::from(self.ordinal) + fragments;
-            self.letters.post(ROW, Letter { end, made: now, reply: bytes, wait: Span::ZERO });
-            self.seen.sent += 1;
+            self.log.append(CONN, MessageMark { end, created: now, reply: bytes, service_time: Span::ZERO });
+            self.stats.sent += 1;
             for i in 0..fragments {
                 let bytes = (bytes - i * most).min(most) as u32;
                 self.ordinal += 1;
-                let (message, last) = (self.seen.sent - 1, i + 1 == fragments);
+                let (message, last) = (self.stats.sent - 1, i + 1 == fragments);
                 send(Datagram { ordinal: self.ordinal, offset: self.bytes, bytes, message, last });
                 self.bytes += u64::from(bytes);
             }
-            self.next = self.pace.message();
+            self.next = self.schedule.message();
         }
         if self.next.is_none() && self.finished.is_none() {
             self.finished = Some(now);
-            self.letters.close(now);
+            self.log.close(now);
         }
     }
 
@@ -105,8 +105,8 @@ impl Speaking {
         self.finished
     }
     /// Statistics of the source.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+    pub fn stats(&self) -> &AppStats {
+        &self.stats
     }
     /// Datagrams sent.
     pub fn datagrams(&self) -> u32 {
@@ -133,9 +133,9 @@ struct Message {
 const OVERTAKEN: usize = 65_536;
 
 /// Sink of a datagram flow.
-pub struct Hearing {
-    letters: Letters,
-    useful: Useful,
+pub struct DatagramSink {
+    log: MessageLog,
+    useful: UsefulLife,
     /// Messages from the oldest incomplete one on, at most [`OVERTAKEN`].
     messages: VecDeque<Message>,
     /// Last ordinal of the newest message in `messages`, and of the newest one dropped from it.
@@ -147,14 +147,14 @@ pub struct Hearing {
     latest: u32,
     datagrams: u64,
     last: Time,
-    seen: Seen,
+    stats: AppStats,
 }
 
-impl Hearing {
-    /// Sink for the messages announced in `letters`; for `useful` see [`super::tell::Telling::useful`].
-    pub fn new(letters: Letters, useful: Useful) -> Self {
-        Hearing {
-            letters,
+impl DatagramSink {
+    /// Sink for the messages announced in `log`; for `useful` see [`super::message_stream::MessagePlan::useful`].
+    pub fn new(log: MessageLog, useful: UsefulLife) -> Self {
+        DatagramSink {
+            log,
             useful,
             messages: VecDeque::new(),
             newest: 0,
@@ -164,19 +164,19 @@ impl Hearing {
             latest: 0,
             datagrams: 0,
             last: Time::ZERO,
-            seen: Seen::default(),
+            stats: AppStats::default(),
         }
     }
 
     /// A datagram with this ordinal arrived. `born`: its time of transmission; none: the time its message was
     /// made. Copies count once; unknown ordinals are ignored.
-    pub fn hear(&mut self, now: Time, ordinal: u32, born: Option<Time>) {
+    pub fn receive(&mut self, now: Time, ordinal: u32, born: Option<Time>) {
         // Message records are posted before their datagrams are sent.
         while self.newest < u64::from(ordinal) {
-            let Some(letter) = self.letters.take(ROW, u64::MAX) else { return };
-            let (made, bytes, missing) = (letter.made, letter.reply, letter.end - self.newest);
-            self.newest = letter.end;
-            self.messages.push_back(Message { end: letter.end, made, bytes, missing });
+            let Some(mark) = self.log.take(CONN, u64::MAX) else { return };
+            let (made, bytes, missing) = (mark.created, mark.reply, mark.end - self.newest);
+            self.newest = mark.end;
+            self.messages.push_back(Message { end: mark.end, made, bytes, missing });
         }
         self.forget();
         if u64::from(ordinal) <= self.forgotten || !self.is_new(ordinal) {
@@ -184,18 +184,18 @@ impl Hearing {
         }
         self.datagrams += 1;
         self.last = now;
-        self.seen.reordered += u64::from(ordinal < self.latest);
+        self.stats.reordered += u64::from(ordinal < self.latest);
         self.latest = self.latest.max(ordinal);
         let at = self.messages.partition_point(|message| message.end < u64::from(ordinal));
-        let newer = at + 1 < self.messages.len() || self.letters.more(ROW);
+        let newer = at + 1 < self.messages.len() || self.log.has_more(CONN);
         let Some(message) = self.messages.get_mut(at) else { return };
-        self.seen.hear(now.since(born.unwrap_or(message.made)));
+        self.stats.add_transit(now.since(born.unwrap_or(message.made)));
         message.missing = message.missing.saturating_sub(1);
         if message.missing == 0 {
             let delay = now.since(message.made);
-            self.seen.delays.push(delay);
-            self.seen.bytes += message.bytes;
-            self.seen.late += u64::from(self.useful.late(delay, newer));
+            self.stats.delays.push(delay);
+            self.stats.bytes += message.bytes;
+            self.stats.late += u64::from(self.useful.late(delay, newer));
         }
     }
 
@@ -226,11 +226,11 @@ impl Hearing {
 
     /// Time at which the source ended, if it has.
     pub fn finished(&self) -> Option<Time> {
-        self.letters.closed()
+        self.log.closed()
     }
     /// Statistics of the sink.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+    pub fn stats(&self) -> &AppStats {
+        &self.stats
     }
     /// Datagrams that arrived, copies excluded.
     pub fn datagrams(&self) -> u64 {
@@ -247,40 +247,40 @@ mod tests {
     use super::*;
 
     /// Messages of one datagram each, written a millisecond apart.
-    fn hearing(messages: u64) -> Hearing {
-        let letters = Letters::default();
+    fn sink_of(messages: u64) -> DatagramSink {
+        let log = MessageLog::default();
         for end in 1..=messages {
             let made = Time::ZERO + Span::from_millis(end);
-            letters.post(ROW, Letter { end, made, reply: 100, wait: Span::ZERO });
+            log.append(CONN, MessageMark { end, created: made, reply: 100, service_time: Span::ZERO });
         }
-        Hearing::new(letters, Useful::Always)
+        DatagramSink::new(log, UsefulLife::Always)
     }
 
     #[test]
     fn messages_of_which_most_are_lost_keep_nothing_but_the_latest() {
-        let mut hearing = hearing(1_000_000);
+        let mut sink_of = sink_of(1_000_000);
         for ordinal in (100..=1_000_000).step_by(100) {
             let now = Time::ZERO + Span::from_millis(u64::from(ordinal) + 7);
-            hearing.hear(now, ordinal, None);
-            hearing.hear(now, ordinal, None);
+            sink_of.receive(now, ordinal, None);
+            sink_of.receive(now, ordinal, None);
         }
-        assert_eq!(hearing.datagrams(), 10_000);
-        assert_eq!(hearing.seen().delays, vec![Span::from_millis(7); 10_000]);
-        assert!(hearing.messages.len() <= OVERTAKEN + 100, "{}", hearing.messages.len());
-        assert!(hearing.came.len() <= OVERTAKEN / 64 + 4, "{}", hearing.came.len());
+        assert_eq!(sink_of.datagrams(), 10_000);
+        assert_eq!(sink_of.stats().delays, vec![Span::from_millis(7); 10_000]);
+        assert!(sink_of.messages.len() <= OVERTAKEN + 100, "{}", sink_of.messages.len());
+        assert!(sink_of.came.len() <= OVERTAKEN / 64 + 4, "{}", sink_of.came.len());
     }
 
     #[test]
     fn a_datagram_behind_many_counts_until_its_number_has_come_round() {
-        let mut hearing = hearing(200_000);
+        let mut sink_of = sink_of(200_000);
         let at = Time::ZERO + Span::from_secs(300);
-        hearing.hear(at, OVERTAKEN as u32, None);
-        hearing.hear(at, 1, None);
-        hearing.hear(at, 1, None);
-        assert_eq!((hearing.datagrams(), hearing.seen().reordered), (2, 1));
-        hearing.hear(at, OVERTAKEN as u32 + 3, None);
-        hearing.hear(at, 2, None);
-        hearing.hear(at, 4, None);
-        assert_eq!((hearing.datagrams(), hearing.seen().reordered), (4, 2));
+        sink_of.receive(at, OVERTAKEN as u32, None);
+        sink_of.receive(at, 1, None);
+        sink_of.receive(at, 1, None);
+        assert_eq!((sink_of.datagrams(), sink_of.stats().reordered), (2, 1));
+        sink_of.receive(at, OVERTAKEN as u32 + 3, None);
+        sink_of.receive(at, 2, None);
+        sink_of.receive(at, 4, None);
+        assert_eq!((sink_of.datagrams(), sink_of.stats().reordered), (4, 2));
     }
 }

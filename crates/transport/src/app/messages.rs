@@ -1,10 +1,10 @@
 //! Message workloads over transports that keep messages (SCTP, DCCP, ATP): the source gives each message a
-//! stream, an order and a lifetime, and the sink records its delay. For a byte stream see [`super::tell`].
+//! stream, an order and a lifetime, and the sink records its delay. For a byte stream see [`super::message_stream`].
 
-use super::lines::{Letter, Letters};
+use super::connections::{MessageLog, MessageMark};
 use super::message::{Message, MessageEvent, MessageId};
-use super::seen::Seen;
-use super::tell::{Pace, Useful};
+use super::message_stream::{MessageSchedule, UsefulLife};
+use super::stats::AppStats;
 use super::{App, Socket};
 use base::{Span, Time};
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ impl Default for Manner {
 
 impl Manner {
     /// Reliable, ordered messages, with a lifetime if their use is limited.
-    pub fn of(useful: Useful) -> Manner {
-        let lifetime = if let Useful::For(span) = useful { Some(span) } else { None };
+    pub fn of(useful: UsefulLife) -> Manner {
+        let lifetime = if let UsefulLife::For(span) = useful { Some(span) } else { None };
         Manner { lifetime, ..Manner::default() }
     }
 }
@@ -45,9 +45,9 @@ const RELAX: f64 = 0.8;
 
 /// Source that sends scheduled messages whole.
 pub struct MessageSource {
-    pace: Pace,
+    schedule: MessageSchedule,
     manner: Manner,
-    letters: Letters,
+    log: MessageLog,
     start: Time,
     next: Option<(Span, u64)>,
     /// Due time of the next message, by the schedule or later.
@@ -57,32 +57,32 @@ pub struct MessageSource {
     /// Messages neither acknowledged nor abandoned.
     outstanding: u64,
     finished: Option<Time>,
-    seen: Seen,
+    stats: AppStats,
 }
 
 impl MessageSource {
     /// A source with this schedule.
-    pub fn new(mut pace: Pace, manner: Manner, letters: Letters) -> Self {
-        let next = pace.message();
-        let (start, seen) = (Time::NEVER, Seen::default());
+    pub fn new(mut schedule: MessageSchedule, manner: Manner, log: MessageLog) -> Self {
+        let next = schedule.message();
+        let (start, stats) = (Time::NEVER, AppStats::default());
         MessageSource {
-            pace,
+            schedule,
             manner,
-            letters,
+            log,
             start,
             next,
             due: Time::NEVER,
             stretch: 1.0,
             outstanding: 0,
             finished: None,
-            seen,
+            stats,
         }
     }
 
     /// Draws the next message; its interval starts at the due time of the last one.
     fn draw(&mut self) {
         let last = self.next.map_or(Span::ZERO, |(at, _)| at);
-        self.next = self.pace.message();
+        self.next = self.schedule.message();
         let Some((at, _)) = self.next else { return };
         let interval = at.as_nanos().saturating_sub(last.as_nanos());
         self.due = if self.manner.adapts {
@@ -95,7 +95,7 @@ impl MessageSource {
     fn settle(&mut self, now: Time) {
         if self.next.is_none() && self.outstanding == 0 && self.finished.is_none() {
             self.finished = Some(now);
-            self.letters.close(now);
+            self.log.close(now);
         }
     }
 }
@@ -128,13 +128,13 @@ impl App for MessageSource {
     fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
         while let Some((_, bytes)) = self.next.filter(|_| self.due <= now) {
             let Manner { streams, unordered, lifetime, retransmissions, .. } = self.manner;
-            let stream = (self.seen.sent % u64::from(streams.max(1))) as u16;
-            let number = self.seen.sent;
+            let stream = (self.stats.sent % u64::from(streams.max(1))) as u16;
+            let number = self.stats.sent;
             let id = socket
                 .send(Message { bytes, stream, unordered, lifetime, retransmissions })
                 .unwrap_or(number);
-            self.letters.post(0, Letter { end: id, made: now, reply: bytes, wait: Span::ZERO });
-            self.seen.sent += 1;
+            self.log.append(0, MessageMark { end: id, created: now, reply: bytes, service_time: Span::ZERO });
+            self.stats.sent += 1;
             self.outstanding += 1;
             self.draw();
             if self.next.is_none() {
@@ -150,30 +150,30 @@ impl App for MessageSource {
     fn finished(&self) -> Option<Time> {
         self.finished
     }
-    fn seen(&self) -> Option<&Seen> {
-        Some(&self.seen)
+    fn stats(&self) -> Option<&AppStats> {
+        Some(&self.stats)
     }
 }
 
 /// Sink that times the messages of a [`MessageSource`].
 pub struct MessageSink {
-    letters: Letters,
-    useful: Useful,
+    log: MessageLog,
+    useful: UsefulLife,
     /// Messages sent and not yet received, with their times.
     made: BTreeMap<MessageId, Time>,
     latest: Option<MessageId>,
-    seen: Seen,
+    stats: AppStats,
 }
 
 impl MessageSink {
-    /// Sink for the messages announced in `letters`.
-    pub fn new(letters: Letters, useful: Useful) -> Self {
-        MessageSink { letters, useful, made: BTreeMap::new(), latest: None, seen: Seen::default() }
+    /// Sink for the messages announced in `log`.
+    pub fn new(log: MessageLog, useful: UsefulLife) -> Self {
+        MessageSink { log, useful, made: BTreeMap::new(), latest: None, stats: AppStats::default() }
     }
 
     fn receive(&mut self, now: Time, message: Option<MessageId>, bytes: u64) {
-        while let Some(letter) = self.letters.take(0, u64::MAX) {
-            self.made.insert(letter.end, letter.made);
+        while let Some(mark) = self.log.take(0, u64::MAX) {
+            self.made.insert(mark.end, mark.created);
         }
         let first = self.made.first_key_value().map(|(id, _)| *id);
         let Some((id, made)) = message.or(first).and_then(|id| Some((id, self.made.remove(&id)?))) else {
@@ -181,11 +181,11 @@ impl MessageSink {
         };
         let newer = self.made.range(id..).next().is_some();
         let delay = now.since(made);
-        self.seen.delays.push(delay);
-        self.seen.hear(delay);
-        self.seen.bytes += bytes;
-        self.seen.late += u64::from(self.useful.late(delay, newer));
-        self.seen.reordered += u64::from(self.latest.is_some_and(|latest| id < latest));
+        self.stats.delays.push(delay);
+        self.stats.add_transit(delay);
+        self.stats.bytes += bytes;
+        self.stats.late += u64::from(self.useful.late(delay, newer));
+        self.stats.reordered += u64::from(self.latest.is_some_and(|latest| id < latest));
         self.latest = self.latest.max(Some(id));
     }
 }
@@ -200,9 +200,9 @@ impl App for MessageSink {
         }
     }
     fn finished(&self) -> Option<Time> {
-        self.letters.closed()
+        self.log.closed()
     }
-    fn seen(&self) -> Option<&Seen> {
-        Some(&self.seen)
+    fn stats(&self) -> Option<&AppStats> {
+        Some(&self.stats)
     }
 }

@@ -3,9 +3,9 @@
 //! Each unit is written to a connection of its own, which is closed behind it. A kill timer aborts the connection at the
 //! end of the unit's lifetime; until then TCP retransmits. Both ends share the record of message boundaries.
 
-use super::lines::{Letter, Letters, Lines, Workload};
-use super::seen::Seen;
-use super::tell::{Pace, Useful};
+use super::connections::{Connections, MessageLog, MessageMark, Workload};
+use super::message_stream::{MessageSchedule, UsefulLife};
+use super::stats::AppStats;
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ struct Unit {
 
 /// Source that opens a connection for each scheduled message.
 pub struct UnitSource {
-    pace: Pace,
-    letters: Letters,
+    schedule: MessageSchedule,
+    log: MessageLog,
     lifetime: Option<Span>,
     start: Time,
     next: Option<(Span, u64)>,
@@ -28,78 +28,79 @@ pub struct UnitSource {
     /// lifetimes are equal, so the first one has the earliest kill timer.
     open: BTreeMap<usize, Unit>,
     finished: Option<Time>,
-    seen: Seen,
+    stats: AppStats,
 }
 
 impl UnitSource {
     /// A source with this schedule, whose units are aborted after `lifetime`.
-    pub fn new(mut pace: Pace, lifetime: Option<Span>, letters: Letters) -> Self {
-        let next = pace.message();
-        let seen = Seen { expired: Some(0), ..Seen::default() };
+    pub fn new(mut schedule: MessageSchedule, lifetime: Option<Span>, log: MessageLog) -> Self {
+        let next = schedule.message();
+        let stats = AppStats { expired: Some(0), ..AppStats::default() };
         UnitSource {
-            pace,
-            letters,
+            schedule,
+            log,
             lifetime,
             start: Time::NEVER,
             next,
             open: BTreeMap::new(),
             finished: None,
-            seen,
+            stats,
         }
     }
 
     fn settle(&mut self, now: Time) {
         if self.next.is_none() && self.open.is_empty() && self.finished.is_none() {
             self.finished = Some(now);
-            self.letters.close(now);
+            self.log.close(now);
         }
     }
 
     /// The unit of this connection cannot be delivered any more.
-    fn give_up(&mut self, line: usize) {
-        if self.open.remove(&line).is_some() {
-            self.letters.forget(line);
-            self.seen.expired = self.seen.expired.map(|n| n + 1);
+    fn give_up(&mut self, conn: usize) {
+        if self.open.remove(&conn).is_some() {
+            self.log.discard(conn);
+            self.stats.expired = self.stats.expired.map(|n| n + 1);
         }
     }
 }
 
 impl Workload for UnitSource {
-    fn started(&mut self, now: Time, lines: &mut dyn Lines) {
+    fn started(&mut self, now: Time, connections: &mut dyn Connections) {
         self.start = now;
-        self.timeout(now, lines);
+        self.timeout(now, connections);
     }
 
-    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
-        let acknowledged = lines.line(line).map_or(0, |socket| socket.acknowledged());
-        if self.open.get(&line).is_some_and(|unit| acknowledged >= unit.bytes) {
-            self.open.remove(&line);
+    fn progressed(&mut self, now: Time, conn: usize, connections: &mut dyn Connections) {
+        let acknowledged = connections.connection(conn).map_or(0, |socket| socket.acknowledged());
+        if self.open.get(&conn).is_some_and(|unit| acknowledged >= unit.bytes) {
+            self.open.remove(&conn);
         }
         self.settle(now);
     }
 
-    fn broken(&mut self, now: Time, line: usize) {
-        self.give_up(line);
+    fn broken(&mut self, now: Time, conn: usize) {
+        self.give_up(conn);
         self.settle(now);
     }
 
-    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
+    fn timeout(&mut self, now: Time, connections: &mut dyn Connections) {
         // Paper III.E: a kill timer at the end of the unit's lifetime.
-        while let Some((&line, _)) = self.open.first_key_value().filter(|(_, unit)| unit.dies <= now) {
-            lines.abort(line);
-            self.give_up(line);
+        while let Some((&conn, _)) = self.open.first_key_value().filter(|(_, unit)| unit.dies <= now) {
+            connections.abort(conn);
+            self.give_up(conn);
         }
         while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
-            let line = lines.open();
-            self.letters.post(line, Letter { end: bytes, made: now, reply: 0, wait: Span::ZERO });
-            self.seen.sent += 1;
+            let conn = connections.open();
+            self.log
+                .append(conn, MessageMark { end: bytes, created: now, reply: 0, service_time: Span::ZERO });
+            self.stats.sent += 1;
             let dies = self.lifetime.map_or(Time::NEVER, |lifetime| now + lifetime);
-            self.open.insert(line, Unit { bytes, dies });
-            if let Some(socket) = lines.line(line) {
+            self.open.insert(conn, Unit { bytes, dies });
+            if let Some(socket) = connections.connection(conn) {
                 socket.write(bytes);
                 socket.close();
             }
-            self.next = self.pace.message();
+            self.next = self.schedule.message();
         }
         self.settle(now);
     }
@@ -114,47 +115,47 @@ impl Workload for UnitSource {
     fn finished(&self) -> Option<Time> {
         self.finished
     }
-    fn seen(&self) -> &Seen {
-        &self.seen
+    fn stats(&self) -> &AppStats {
+        &self.stats
     }
 }
 
 /// Sink of a [`UnitSource`].
 pub struct UnitSink {
-    letters: Letters,
-    useful: Useful,
-    seen: Seen,
+    log: MessageLog,
+    useful: UsefulLife,
+    stats: AppStats,
 }
 
 impl UnitSink {
-    /// Sink for the units announced in `letters`.
-    pub fn new(letters: Letters, useful: Useful) -> Self {
-        UnitSink { letters, useful, seen: Seen::default() }
+    /// Sink for the units announced in `log`.
+    pub fn new(log: MessageLog, useful: UsefulLife) -> Self {
+        UnitSink { log, useful, stats: AppStats::default() }
     }
 }
 
 impl Workload for UnitSink {
-    fn started(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+    fn started(&mut self, _now: Time, _lines: &mut dyn Connections) {}
 
-    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
-        let Some(received) = lines.line(line).map(|socket| socket.received()) else { return };
-        if let Some(letter) = self.letters.take(line, received) {
-            let delay = now.since(letter.made);
-            self.seen.delays.push(delay);
-            self.seen.hear(delay);
-            self.seen.bytes += letter.end;
-            self.seen.late += u64::from(self.useful.late(delay, self.letters.more(line + 1)));
+    fn progressed(&mut self, now: Time, conn: usize, connections: &mut dyn Connections) {
+        let Some(received) = connections.connection(conn).map(|socket| socket.received()) else { return };
+        if let Some(mark) = self.log.take(conn, received) {
+            let delay = now.since(mark.created);
+            self.stats.delays.push(delay);
+            self.stats.add_transit(delay);
+            self.stats.bytes += mark.end;
+            self.stats.late += u64::from(self.useful.late(delay, self.log.has_more(conn + 1)));
         }
     }
 
-    fn timeout(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+    fn timeout(&mut self, _now: Time, _lines: &mut dyn Connections) {}
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
     fn finished(&self) -> Option<Time> {
-        self.letters.closed()
+        self.log.closed()
     }
-    fn seen(&self) -> &Seen {
-        &self.seen
+    fn stats(&self) -> &AppStats {
+        &self.stats
     }
 }

@@ -5,7 +5,7 @@ use base::{Span, Time};
 
 /// Congestion state of a macroflow.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct State {
+pub struct MacroflowState {
     /// Congestion window, bytes.
     pub window: f64,
     /// Slow-start threshold, bytes; infinite before the first loss.
@@ -31,7 +31,7 @@ const LEAST_IDLE: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Controller {
     initial: f64,
-    state: State,
+    state: MacroflowState,
     /// Smoothed RTT and its mean deviation.
     rtt: Option<(Span, Span)>,
     /// Time of the last reduction, and whether it was by a timeout.
@@ -45,14 +45,14 @@ impl Controller {
         let initial = initial_window as f64;
         Controller {
             initial,
-            state: State { window: initial, threshold: f64::INFINITY, outstanding: 0 },
+            state: MacroflowState { window: initial, threshold: f64::INFINITY, outstanding: 0 },
             rtt: None,
             reduced: None,
             last_sent: Time::ZERO,
         }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> MacroflowState {
         self.state
     }
     pub(super) fn window(&self) -> f64 {
@@ -62,7 +62,7 @@ impl Controller {
         self.state.outstanding
     }
 
-    /// A stream asks to send; `reserved` bytes are granted.
+    /// A stream requests to send; `reserved` bytes are granted.
     pub(super) fn wake(&mut self, now: Time, reserved: u64) {
         let Some((srtt, dev)) = self.rtt else { return };
         let rto = (srtt + dev.times(4)).max(LEAST_IDLE);

@@ -13,7 +13,7 @@
 //! | `cm_getmacroflow`, `cm_setmacroflow` | [`Stream::macroflow`], [`Stream::move_to`] |
 //! | weights (section 3.5) | [`Stream::set_weight`] |
 //!
-//! There are no callbacks: a stream asks for its grants, and the element that holds the streams wakes the owners that
+//! There are no callbacks: a stream polls its grants, and the element that holds the streams wakes the owners that
 //! [`Macroflow::granted`] returns. Bytes are those of the transport's payload. Departures from the example module
 //! of section 5.2: losses reported within a round trip of a reduction are of the same congestion and reduce
 //! nothing, and a macroflow that was idle restarts from its initial window (RFC 5681 section 4.1).
@@ -23,7 +23,7 @@ mod scheduler;
 
 use base::{Span, Time};
 use controller::Controller;
-pub use controller::{Query, State};
+pub use controller::{MacroflowState, Query};
 use scheduler::Scheduler;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -193,7 +193,7 @@ impl Macroflow {
     }
 
     /// Congestion state.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> MacroflowState {
         self.inner().controller.state()
     }
 }
@@ -321,7 +321,7 @@ impl Stream {
         &self.macroflow
     }
 
-    /// Moves the stream to another macroflow; what is outstanding counts there from now on.
+    /// Moves the stream to another macroflow, where its outstanding bytes count from now on.
     pub fn move_to(&mut self, now: Time, macroflow: &Macroflow) {
         let outstanding = self.with(|inner, n| inner.members.get(&n).map_or(0, |member| member.outstanding));
         self.close();

@@ -6,7 +6,7 @@
 //! Sending may be bursty and ACKs may be compressed. The longer interval therefore gives a rate that the path
 //! has really delivered.
 
-use super::sent::Sent;
+use super::sent::SendRecords;
 use base::Span;
 
 /// Delivery-rate sample of one ACK.
@@ -25,7 +25,7 @@ pub struct RateSample {
 impl RateSample {
     /// Sample of the current ACK. `None` if it delivered nothing, or over an interval shorter than the
     /// minimum RTT (`min_rtt`), which cannot be valid.
-    pub fn of(sent: &Sent, min_rtt: Option<Span>) -> Option<RateSample> {
+    pub fn of(sent: &SendRecords, min_rtt: Option<Span>) -> Option<RateSample> {
         let newest = sent.newest()?;
         // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the longer of the two times
         let send = newest.sent.since(newest.then.flight_began);
@@ -63,7 +63,7 @@ mod tests {
     /// link's rate, 100 kB/s, and none was ever more.
     #[test]
     fn a_burst_measures_the_link_and_not_itself() {
-        let mut sent = Sent::default();
+        let mut sent = SendRecords::default();
         for i in 0..10 {
             sent.transmitted(at(0), 1000 * i, 1000 * i + 1000);
         }
@@ -84,7 +84,7 @@ mod tests {
     /// Acknowledgements that arrive in one bunch do not make the link faster than data were sent.
     #[test]
     fn bunched_acknowledgements_do_not_deceive() {
-        let mut sent = Sent::default();
+        let mut sent = SendRecords::default();
         sent.transmitted(at(0), 0, 1000);
         sent.begin();
         sent.acked(at(100), 1000);

@@ -92,7 +92,7 @@ impl FoundLost {
 
 /// Records and delivery counters of one sender.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SendRecords {
     ring: VecDeque<Record>,
     /// Records delivered by the current ACK, in their state before it.
     fresh: Vec<Record>,
@@ -111,9 +111,9 @@ pub struct Sent {
     order: Order,
 }
 
-impl Default for Sent {
+impl Default for SendRecords {
     fn default() -> Self {
-        Sent {
+        SendRecords {
             ring: VecDeque::new(),
             fresh: Vec::new(),
             sacked: 0,
@@ -130,10 +130,10 @@ impl Default for Sent {
     }
 }
 
-impl Sent {
+impl SendRecords {
     /// With the time order that [`Sent::before`] and [`Sent::first_lost`] need.
     pub fn ordered() -> Self {
-        Sent { order: Order::kept(), marks: true, ..Sent::default() }
+        SendRecords { order: Order::kept(), marks: true, ..SendRecords::default() }
     }
 
     /// Turns on the recording of losses for [`Sent::take_losses`].
@@ -430,8 +430,8 @@ mod tests {
     }
 
     /// Four segments of ten bytes, sent a millisecond apart.
-    fn four() -> Sent {
-        let mut sent = Sent::default();
+    fn four() -> SendRecords {
+        let mut sent = SendRecords::default();
         for i in 0..4 {
             sent.transmitted(at(i), 10 * i, 10 * i + 10);
         }
@@ -504,7 +504,7 @@ mod tests {
         /// contiguous, cover exactly the outstanding data, and their counters are right.
         #[test]
         fn agrees_with_a_list_of_bytes(steps in proptest::collection::vec((0u8..6, 0u64..64, 1u64..16), 1..60)) {
-            let mut sent = Sent::ordered();
+            let mut sent = SendRecords::ordered();
             let (mut una, mut max) = (0u64, 0u64);
             let mut sacked = [false; 2048];
             let mut counted = [false; 2048];

@@ -67,7 +67,7 @@ impl Connection {
         self.config = config;
     }
     /// Whether the peer's SYN has arrived.
-    pub(super) fn heard(&self) -> bool {
+    pub(super) fn has_heard_peer(&self) -> bool {
         self.peer_open
     }
 
@@ -177,7 +177,7 @@ impl Connection {
                 self.sender.close();
             }
         } else if self.peer_open {
-            self.receiver.hear(io.now, segment);
+            self.receiver.read_peer_options(io.now, segment);
         }
         if segment.end() > segment.seq && self.peer_open && !self.one_way() {
             // Covers the passive end's SYN, the answer to a FIN, and data that waited for the peer's SYN. For

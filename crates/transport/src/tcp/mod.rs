@@ -18,6 +18,6 @@ pub mod response;
 pub mod sender;
 pub mod spurious;
 
-pub use config::{Config, Kind, OptionSpec};
+pub use config::{Config, OptionKind, OptionSpec};
 pub use connection::{Connection, Role};
 pub use offer::Offer;

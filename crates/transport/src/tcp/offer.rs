@@ -56,7 +56,7 @@ impl Connection {
     /// Applies the offer of the peer's SYN before the SYN is processed. Later SYNs change nothing.
     pub fn agree(&mut self, offer: Offer) {
         let agreed = self.config().agreed(offer);
-        if self.heard() || agreed == *self.config() {
+        if self.has_heard_peer() || agreed == *self.config() {
             return;
         }
         let agreed = Arc::new(agreed);

@@ -255,7 +255,7 @@ impl Receiver {
     }
 
     /// Processes the timestamp of a segment without data.
-    pub(super) fn hear(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn read_peer_options(&mut self, now: Time, segment: &Segment) {
         if let Some(buffer) = self.linux.as_mut().and_then(|l| l.buffer.as_mut()) {
             buffer.open(now, self.next);
         }

@@ -1,4 +1,4 @@
-//! What a fuzzer does to a connection: arbitrary bytes become a peer that says anything at any time. The
+//! Fuzz target of a connection: arbitrary bytes become a peer that sends anything at any time. The
 //! fuzzer's targets and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, dead_code, reason = "targets and tests include this file, each for its part")]
@@ -8,7 +8,7 @@ use base::tcp::{Segment, Timestamps};
 use base::trace::Tracer;
 use base::{Span, Time};
 use transport::app::Socket as _;
-use transport::tcp::{Config, Connection, Kind, Role};
+use transport::tcp::{Config, Connection, OptionKind, Role};
 use transport::{Io, Outgoing};
 
 /// Bytes, read until there are none; then zeros.
@@ -36,13 +36,13 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         let spec = Config::OPTIONS[bytes.byte() as usize % Config::OPTIONS.len()];
         let n = bytes.number();
         let text = match spec.kind {
-            Kind::Bool => n.is_multiple_of(2).to_string(),
-            Kind::Count => (1 + n % 5).to_string(),
-            Kind::Span => format!("{} ms", 1 + n % 3000),
-            Kind::Bytes => format!("{} B", n % 1500),
-            Kind::Window if n.is_multiple_of(4) => "rfc6928".into(),
-            Kind::Window => format!("{} B", 1 + n),
-            Kind::Word(words) => words[n as usize % words.len()].into(),
+            OptionKind::Bool => n.is_multiple_of(2).to_string(),
+            OptionKind::Count => (1 + n % 5).to_string(),
+            OptionKind::Span => format!("{} ms", 1 + n % 3000),
+            OptionKind::Bytes => format!("{} B", n % 1500),
+            OptionKind::Window if n.is_multiple_of(4) => "rfc6928".into(),
+            OptionKind::Window => format!("{} B", 1 + n),
+            OptionKind::Word(words) => words[n as usize % words.len()].into(),
         };
         let _ = config.set(spec.key, &text);
     }
@@ -91,7 +91,7 @@ impl Attacked {
         self.allowed = self.allowed.max(sender.una() + sender.peer_window());
         // A window of nothing may be probed with one segment.
         let probe = u64::from(config.mss) + 1;
-        // Probes of the path MTU (RFC 4821) are larger than what is known to pass.
+        // Probes of the path MTU (RFC 4821) exceed the known MTU.
         let probes = config.path_mtu == transport::tcp::config::PathMtu::Probe;
         let largest = if probes { self.mss } else { config.mss };
         for sent in self.out.drain(..) {

@@ -3,7 +3,7 @@
 //! Serves four channels: time, network card, its backend channel, and console. Runs until the kernel waits;
 //! each wait for it is bounded.
 
-use super::{Guest, LOOK, Said, Sent, TEXT};
+use super::{Guest, GuestState, LOOK, Sent, TEXT};
 use crate::calendar;
 use crate::memory::Mapped;
 use crate::nic::{Effect, Frame, SEND};
@@ -238,8 +238,8 @@ impl Guest {
         }
         let text = String::from_utf8_lossy(&self.text);
         let line = |word: &str| text.lines().any(|l| l.trim() == format!("williwaw: {word}"));
-        let Said { ready, done, .. } = self.said;
-        self.said = Said { ready: ready | line("ready"), done: done | line("done"), ..self.said };
+        let GuestState { ready, done, .. } = self.said;
+        self.said = GuestState { ready: ready | line("ready"), done: done | line("done"), ..self.said };
         let cannot =
             text.lines().find_map(|l| l.trim().strip_prefix("williwaw: cannot: ")).map(str::to_owned);
         let more = self.text.len().saturating_sub(TEXT);

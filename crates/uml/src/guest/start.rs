@@ -3,7 +3,7 @@
 //! The kernel gets a folder of its own with guest init and its task, and nothing that differs between runs.
 //! Then its first request to the calendar is awaited.
 
-use super::{Guest, LOOK, Said, TEXT};
+use super::{Guest, GuestState, LOOK, TEXT};
 use crate::calendar::Calendar;
 use crate::folder::{folder, listen};
 use crate::memory::Mapped;
@@ -155,7 +155,7 @@ impl Guest {
             files: Vec::new(),
             console,
             text,
-            said: Said::default(),
+            said: GuestState::default(),
             coming: VecDeque::new(),
             words: Vec::new(),
             completion: false,

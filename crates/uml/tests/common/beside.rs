@@ -121,7 +121,7 @@ impl Cases {
     }
 }
 
-fn played(mut ran: lab::once::Outcome, history: &[(f64, netns::facts::TcpInfo)]) -> Played {
+fn played(mut ran: lab::once::RunOutcome, history: &[(f64, netns::facts::TcpInfo)]) -> Played {
     let records = ran.world.network.tracer().take();
     let get = |metric| ran.flows[0].get(metric).unwrap_or(f64::NAN);
     Played {

@@ -8,7 +8,7 @@ use scenario::{Model, NoFiles};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use uml::{Kernels, Options, Outcome, kernel};
+use uml::{KernelOutcome, Kernels, Options, kernel};
 
 /// A download over a slow link that stands still for ten seconds.
 pub const SPIKE: &str = include_str!("../data/spike.toml");
@@ -64,7 +64,7 @@ pub fn model(text: &str, set: &[&str]) -> Model {
     testkit::model(text, set)
 }
 
-pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> Outcome {
+pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> KernelOutcome {
     let options = Options { capture: true, ..Options::default() };
     uml::once(model, repetition, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -1,4 +1,4 @@
-//! What a fuzzer does to the calendar and the network card of a kernel: arbitrary bytes are what the kernel says to both
+//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both
 //! and what stands in its memory. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
@@ -6,15 +6,15 @@
 use std::cell::RefCell;
 use uml::calendar::{Calendar, Message, Op};
 use uml::nic::{Frame, Nic};
-use uml::ring::{Fault, Memory};
+use uml::ring::{Memory, RingFault};
 use uml::vhost;
 
 /// The guest's memory, from address 0.
 struct Plain(RefCell<Vec<u8>>);
 
 impl Plain {
-    fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, Fault> {
-        let outside = Fault::Outside(at, n as u64);
+    fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, RingFault> {
+        let outside = RingFault::Outside(at, n as u64);
         let from = usize::try_from(at).map_err(|_| outside)?;
         let until = from.checked_add(n).filter(|end| *end <= self.0.borrow().len()).ok_or(outside)?;
         Ok(from..until)
@@ -22,19 +22,19 @@ impl Plain {
 }
 
 impl Memory for Plain {
-    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Fault> {
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault> {
         let range = self.range(at, to.len())?;
         to.copy_from_slice(&self.0.borrow()[range]);
         Ok(())
     }
-    fn write(&self, at: u64, from: &[u8]) -> Result<(), Fault> {
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), RingFault> {
         let range = self.range(at, from.len())?;
         self.0.borrow_mut()[range].copy_from_slice(from);
         Ok(())
     }
 }
 
-/// The next so many bytes; fewer at the end.
+/// Takes this number of bytes; fewer at the end.
 fn next<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
     let (part, rest) = bytes.split_at(n.min(bytes.len()));
     *bytes = rest;
@@ -90,7 +90,7 @@ pub fn kernel(mut bytes: &[u8]) {
                 for frame in nic.sent(&memory).unwrap_or_default() {
                     let (Frame::Packet(inner) | Frame::Word(inner)) = frame;
                     assert!((1..=65_535).contains(&inner.len()));
-                    let _ = uml::words::standing(&inner);
+                    let _ = uml::words::socket_state(&inner);
                     let _ = uml::words::call(&inner);
                 }
                 let _ = nic.release(&memory);

@@ -1,4 +1,4 @@
-//! Packet trace of a transfer at its sender's door, in phases: what left, what came back, timeouts and drops, by the number
+//! Packet trace of a transfer at its sender's door, in phases: data sent, acknowledgements, timeouts and drops, by the number
 //! of the segment.
 //!
 //! A phase lasts as long as the same kind of packets leaves and the same kind of acknowledgements comes. It is one line.
@@ -115,7 +115,7 @@ impl Course {
     }
 }
 
-/// Records by their instants; what is recorded later about the same instant stays behind.
+/// Records in order of time; records of equal time keep their order.
 fn in_order(records: &[Record]) -> Vec<&Record> {
     let mut all: Vec<&Record> = records.iter().collect();
     all.sort_by_key(|record: &&Record| -> Time { record.t });

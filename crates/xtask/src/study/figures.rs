@@ -1,4 +1,4 @@
-//! Events of the figures with packet traces: what the study says of figures 2 to 4 and 7 to 9 beside what is measured.
+//! Events of the figures with packet traces: statements of the study on figures 2 to 4 and 7 to 9 beside the measurement.
 
 use super::Cells;
 use super::course::{Course, Step, ranges};
@@ -10,7 +10,7 @@ const OPENS: f64 = 40.0;
 /// Figure, published event, published value, measured value.
 type Row = (&'static str, &'static str, &'static str, String);
 
-/// A trace of a figure: figure, case, title, what is read from it.
+/// A trace of a figure: figure, case, title, reading.
 type Trace = (&'static str, &'static str, &'static str, fn(&Course) -> Vec<Row>);
 
 /// The section of the page.

@@ -166,7 +166,7 @@ fn delivered(cells: &mut Cells, ranks: &Ranks) -> Result<String, String> {
     Ok(out)
 }
 
-/// A pair in the other order: figure, rate, profile, who should be ahead, who should not.
+/// A pair in the other order: figure, rate, profile, expected faster one, expected slower one.
 type Pair = (String, String, &'static str, String, String);
 
 /// The 24 ranks under both profiles, and the pairs in the other order.

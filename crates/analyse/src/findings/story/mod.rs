@@ -76,7 +76,7 @@ fn receiver(flow: &Flow) -> String {
     [flow.server, flow.client][flow.main()].to_string()
 }
 
-/// Where its scale is not known, the receiver's window may have kept the sender waiting for longer than the cost told.
+/// Where its scale is not known, the receiver's window may have delayed the sender by more than the reported cost.
 fn may_be_the_window(way: &FlowDirection, cost: Cost, span: Span) -> bool {
     let elsewhere = matches!(cost, Cost::Path | Cost::Queue) || way.time.of(IdleCause::Congestion) > span;
     !way.options.window_known && elsewhere && cost != Cost::Closed

@@ -1,6 +1,6 @@
 //! `williwaw analyse --anonymise`: a copy of the capture that can be shown to others, and the key of its addresses.
 
-use crate::console::exit::{End, Failure, Why};
+use crate::console::exit::{ExitStatus, Failure, Why};
 use crate::console::interrupt;
 use crate::console::talk::Talk;
 use crate::output::VERSION;
@@ -43,7 +43,7 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
     let tally = copy(&mut reader, to, &mut mapping, &application);
     if stop.load(Ordering::Relaxed) {
         let text = "interrupted: nothing of the copy is kept".to_owned();
-        return Err(Failure { end: End::Interrupted, why: Why::Sentence(text, String::new()) });
+        return Err(Failure { end: ExitStatus::Interrupted, why: Why::Sentence(text, String::new()) });
     }
     let tally = tally.map_err(|error| Failure::write(out, &error))?;
     // A hard link, no rename: a file created there meanwhile is not overwritten.

@@ -101,7 +101,7 @@ impl LowerLayers {
         for x in troubles.iter().take(most) {
             let verdict = x.verdict.map_or(String::new(), |v| format!(", {v}"));
             say("", &format!("{:>10.3} to {:.3}  {}{verdict}, {:.3} s", x.t, x.until, x.kind, x.until - x.t));
-            // The surest first; what says nothing only where there is nothing else.
+            // The most certain first; uninformative ones only without any other.
             let mut under: Vec<_> = x.under.iter().collect();
             under.sort_by_key(|m| m.sureness as u8);
             if under.first().is_some_and(|m| m.sureness != MatchStrength::Accident) {

@@ -10,7 +10,7 @@ pub(super) mod qlog;
 pub(super) mod source;
 mod text;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use analyse::{Flow, Limits, join, story};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if args.anonymise.is_some() {
         anonymise::refuse(&args.capture, args.key.as_deref())?;
     }
@@ -165,5 +165,5 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     } else {
         talk.data(&text::page(&read, &told, args.most, talk, below.as_ref()))?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }

@@ -1,6 +1,6 @@
 //! A qlog in place of a capture: what a QUIC stack logged of its packets, losses and timers.
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::table::TextTable;
@@ -173,7 +173,7 @@ fn page(qlog: &Qlog, name: &str, window: (Option<f64>, Option<f64>)) -> Page {
 }
 
 /// `analyse` of a qlog.
-pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<ExitStatus, Failure> {
     let of_captures = [
         ("--receiver", args.receiver.is_some()),
         ("--flow", args.flow.is_some()),
@@ -194,7 +194,7 @@ pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<En
     }
     if args.json {
         talk.document(&document(qlog, &args.capture))?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     let mut out = String::new();
     for sentence in story(qlog).iter().filter(|s| !s.is_empty()) {
@@ -208,5 +208,5 @@ pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<En
         out += &terminal::text(&table(qlog, args.most), talk.width, talk.colour);
     }
     talk.data(&out)?;
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }

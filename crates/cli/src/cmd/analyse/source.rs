@@ -169,12 +169,12 @@ pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Limits, talk: &Talk
 /// Copies that come within this are of one place.
 const COPIES: Span = Span::from_millis(5);
 
-/// Judges a connection anew that passed several interfaces, if this one did; says so.
+/// Judges a connection that passed several interfaces again, with a note.
 fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<String> {
     let same = |f: &&Flow| {
         let ends = (f.client, f.server);
         let alike = ends == (flow.client, flow.server) || ends == (flow.server, flow.client);
-        // Ports are used again: what was seen here must lie within what was seen of all, where second copies count no more.
+        // Ports are used again: the packets of this interface must lie within those of all interfaces, without second copies.
         alike && f.first >= flow.first && f.last <= flow.last + COPIES && f.ways.iter().all(|w| w.packets > 0)
     };
     let mut seen: Vec<(u32, &Flow)> =
@@ -208,7 +208,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     ))
 }
 
-/// Reads a file once and hands on what is asked for with its interface.
+/// Reads a file once and passes on the requested packets with their interface.
 fn pass(
     path: &Path,
     which: &Which,

@@ -142,7 +142,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
     let mut back: Vec<(Time, String)> = Vec::new();
     of_way(&flow.ways[flow.main()], most, &mut lines);
     of_way(&flow.ways[1 - flow.main()], most, &mut back);
-    // Where both sent, what happened to the smaller direction says so.
+    // If both ends sent, sentences on the smaller direction name it.
     let client = flow.main() == 1;
     let sender = if client { flow.client } else { flow.server };
     lines.extend(back.into_iter().map(|(t, line)| (t, format!("{line} (data of {sender})"))));

@@ -8,7 +8,7 @@ use scenario::Model;
 use scenario::describe::channel;
 use scenario::model::{
     ChangedRate, CountedFrom, Delay, Fate, First, Flow, Gate, GateMode, Link, LinkRate, Linux, Loss,
-    LossKind, Position, Protocol, Queue, Timing, Transport, Wire,
+    LossKind, Position, Protocol, Queue, Timing, Transport, WireEnd,
 };
 use serde_json::{Value, json};
 
@@ -89,12 +89,12 @@ pub(crate) fn model(model: &Model) -> String {
     out
 }
 
-fn wire_words(wire: &Wire) -> String {
+fn wire_words(wire: &WireEnd) -> String {
     match wire {
-        Wire::Interface(name) => format!("interface {name}"),
-        Wire::Serial { device, speed: None } => format!("serial device {device}"),
-        Wire::Serial { device, speed: Some(speed) } => format!("serial device {device} at {speed} bit/s"),
-        Wire::Pty => "a pseudo-terminal".into(),
+        WireEnd::Interface(name) => format!("interface {name}"),
+        WireEnd::Serial { device, speed: None } => format!("serial device {device}"),
+        WireEnd::Serial { device, speed: Some(speed) } => format!("serial device {device} at {speed} bit/s"),
+        WireEnd::Pty => "a pseudo-terminal".into(),
     }
 }
 

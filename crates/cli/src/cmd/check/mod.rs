@@ -3,7 +3,7 @@
 mod describe;
 mod needs;
 
-use crate::console::exit::{End, Failure, Why};
+use crate::console::exit::{ExitStatus, Failure, Why};
 use crate::console::talk::Talk;
 use crate::console::{clock, environment};
 use crate::input::files;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let input = match files::read(&args.file, &args.changes.set) {
         Ok(input) => input,
         Err(Failure { end, why: Why::Scenario(diagnostics) }) if args.json => {
@@ -43,17 +43,17 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let scenario = &input.scenario;
     if args.json {
         talk.document(&document(scenario))?;
-        return Ok(End::Good);
+        return Ok(ExitStatus::Good);
     }
     talk.warnings(scenario.warnings());
     talk.data(&terminal::folded(&text(scenario), talk.width))?;
     if let Some(question) = scenario.question() {
         talk.warnings(&question);
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
-/// Seconds that a packet takes where a real kernel sends or hears it, and a repetition until its kernels are up,
+/// Seconds per packet that a real kernel sends or receives, and a repetition until its kernels are up,
 /// roughly, in virtual time.
 const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 

@@ -68,7 +68,7 @@ mod tests {
         }
     }
 
-    /// A missing osmo-pcu is told before the run, with its package; a present one is named; else nothing is.
+    /// Reports a missing osmo-pcu before the run, with its package, or names the present one.
     #[test]
     fn a_missing_pcu_is_told() {
         let root = tempfile::tempdir().unwrap();

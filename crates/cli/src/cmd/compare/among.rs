@@ -9,7 +9,7 @@ use super::text::better;
 use super::{Args, terms, unlike};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
@@ -18,7 +18,7 @@ use crate::output::terminal;
 use crate::player::kernels::KernelOptions;
 use lab::sweep::Progress;
 use results::json::summary_document;
-use results::pairs::{self, Contrast, Pair, Told};
+use results::pairs::{self, Contrast, Pair, PairVerdict};
 use results::{Column, Summary};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -45,7 +45,7 @@ struct Ranking {
 }
 
 /// Does it.
-pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn run(args: &Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let (name, better) = metric(args)?;
     possible(args)?;
     let named = |own: &String| SideSource::read(&args.a, &args.changes.set, std::slice::from_ref(own));
@@ -103,11 +103,11 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<End, Failure> {
     }
     if !complete {
         talk.note("stopped: only finished repetitions were compared");
-        return Ok(End::Interrupted);
+        return Ok(ExitStatus::Interrupted);
     }
     talk.note(&format!("compared in {:.2} s", watch.seconds()));
     let stages = ranking.variants.iter().filter_map(|variant| variant.side.stage.as_ref());
-    Ok(stages.fold(End::Good, |end, stage| stage.judge(end, talk)))
+    Ok(stages.fold(ExitStatus::Good, |end, stage| stage.judge(end, talk)))
 }
 
 /// The metric of the ranking, of which one side must be the better one.
@@ -216,7 +216,11 @@ impl Ranking {
         let best = self.variants.first().and_then(|variant| variant.own).map_or(0, |own| own.n);
         let ties = |variant: &&Variant| {
             let as_often = variant.own.map_or(0, |own| own.n) == best;
-            as_often && matches!(variant.to_best.told(), Told::Open | Told::Same | Told::Once)
+            as_often
+                && matches!(
+                    variant.to_best.verdict(),
+                    PairVerdict::Open | PairVerdict::Same | PairVerdict::Once
+                )
         };
         1 + self.variants.iter().skip(1).take_while(ties).count()
     }

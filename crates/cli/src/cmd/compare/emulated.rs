@@ -7,7 +7,7 @@ use super::Args;
 use super::side::{RunSettings, Side, SideSource};
 use crate::cmd::emulate::refuse;
 use crate::cmd::run::RunStore;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::progress;
 use crate::console::talk::Talk;
 use crate::player::artefacts::Store;
@@ -86,7 +86,7 @@ impl Emulator {
         })
     }
 
-    /// Plays what is missing up to the repetitions of `terms`. False if it was stopped.
+    /// Runs the missing repetitions up to those of `terms`. False if it was stopped.
     fn play(
         &mut self,
         sweeps: [&Sweep; 2],
@@ -144,7 +144,7 @@ impl Emulator {
             };
             let watch = crate::console::clock::Stopwatch::start();
             let played = here.play(key, outputs, false, &Arc::<Live>::default(), terms.stop);
-            let stopped = |failure: &Failure| failure.end == End::Interrupted;
+            let stopped = |failure: &Failure| failure.end == ExitStatus::Interrupted;
             let (told, brought) = match played {
                 Err(failure) if stopped(&failure) => return Ok(false),
                 other => other?,
@@ -166,7 +166,7 @@ impl Emulator {
         Ok(true)
     }
 
-    /// Plays what is missing, and gives both sides as they are then.
+    /// Runs the missing repetitions, and returns both sides.
     pub(crate) fn look(
         &mut self,
         sweeps: [Sweep; 2],
@@ -179,7 +179,7 @@ impl Emulator {
         self.sides(sweeps, labels, complete)
     }
 
-    /// For programs: what was played again, and what is left out.
+    /// For programs: repetitions run again, and repetitions left out.
     pub(crate) fn document(&self) -> serde_json::Value {
         let left: BTreeSet<&(u32, u64)> = self.sides.iter().flat_map(|side| &side.unfaithful).collect();
         let left: Vec<_> =
@@ -223,8 +223,8 @@ impl Emulator {
         repetitions: u32,
         complete: bool,
         talk: &Talk,
-    ) -> Result<End, Failure> {
-        let mut end = End::Good;
+    ) -> Result<ExitStatus, Failure> {
+        let mut end = ExitStatus::Good;
         for (played, sweep) in self.sides.iter_mut().zip(sweeps) {
             let faithful = played.unfaithful.is_empty();
             if let Some((kept, _)) = &mut played.kept {
@@ -242,7 +242,7 @@ impl Emulator {
                 }
             }
             if played.failed {
-                end = End::Failed;
+                end = ExitStatus::Failed;
             }
         }
         if self.again > 0 {
@@ -260,7 +260,7 @@ impl Emulator {
             let played = self.sides.iter().map(|side| results::row::finished(&side.rows).len()).max();
             // With most of the data missing, the rest is not significant.
             if 2 * n > played.unwrap_or(0) {
-                end = End::Unfaithful;
+                end = ExitStatus::Unfaithful;
             }
         }
         Ok(end)

@@ -26,7 +26,7 @@ pub(crate) fn margin(text: &str) -> Result<Margin, String> {
 
 /// Judgement of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum GateVerdict {
     /// Not worse than the margin allows.
     Passed,
     /// Worse than the margin allows.
@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Judged {
     /// Its place in the grid, in words; of a single cell the metric alone.
     pub(crate) name: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: GateVerdict,
     /// The sentence of the comparison, with the verdict by the margin.
     pub(crate) text: String,
 }
@@ -75,18 +75,18 @@ fn verdict(
     at: usize,
     Margin(share): Margin,
     looks: u32,
-) -> (Verdict, String) {
+) -> (GateVerdict, String) {
     let contrast = &cell.contrast.metrics[at];
     if contrast.only_a > contrast.only_b {
         let n = contrast.only_a - contrast.only_b;
-        return (Verdict::Failed, format!("The second side gave no value in {n} more repetitions."));
+        return (GateVerdict::Failed, format!("The second side gave no value in {n} more repetitions."));
     }
     let (Some(before), Some(difference)) = (contrast.a, contrast.difference) else {
-        return (Verdict::Undecided, "There is no pair.".to_owned());
+        return (GateVerdict::Undecided, "There is no pair.".to_owned());
     };
     let allowed = share * before.mean.abs();
     let Some([low, high]) = difference.interval(0.05 / f64::from(looks.max(1))) else {
-        return (Verdict::Undecided, "One pair is too few.".to_owned());
+        return (GateVerdict::Undecided, "One pair is too few.".to_owned());
     };
     // The loss: how much is added where less is better, or taken away where more is.
     let (least, most) = match better(&compared.columns[at].name) {
@@ -97,23 +97,23 @@ fn verdict(
     let interval = format!("a loss between {:.1} % and {:.1} %", percent(least), percent(most));
     let bound = format!("{:.1} %", 100.0 * share);
     if most <= allowed {
-        (Verdict::Passed, format!("No worse than {bound}: {interval}."))
+        (GateVerdict::Passed, format!("No worse than {bound}: {interval}."))
     } else if least > allowed {
-        (Verdict::Failed, format!("Worse than {bound}: {interval}."))
+        (GateVerdict::Failed, format!("Worse than {bound}: {interval}."))
     } else {
-        (Verdict::Undecided, format!("Undecided about {bound}: {interval}; more repetitions narrow it."))
+        (GateVerdict::Undecided, format!("Undecided about {bound}: {interval}; more repetitions narrow it."))
     }
 }
 
 /// The verdict on all cells: one failure fails, one undecided cell leaves it undecided.
-pub(crate) fn overall(all: &[Judged]) -> Verdict {
+pub(crate) fn overall(all: &[Judged]) -> GateVerdict {
     let any = |verdict| all.iter().any(|judged| judged.verdict == verdict);
-    if any(Verdict::Failed) {
-        Verdict::Failed
-    } else if all.is_empty() || any(Verdict::Undecided) {
-        Verdict::Undecided
+    if any(GateVerdict::Failed) {
+        GateVerdict::Failed
+    } else if all.is_empty() || any(GateVerdict::Undecided) {
+        GateVerdict::Undecided
     } else {
-        Verdict::Passed
+        GateVerdict::Passed
     }
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn junit(all: &[Judged], labels: [&str; 2], seconds: f64) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.verdict == verdict).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let name = escaped(&format!("{} against {}", labels[1], labels[0]));
-    let (n, failed, undecided) = (all.len(), count(Verdict::Failed), count(Verdict::Undecided));
+    let (n, failed, undecided) = (all.len(), count(GateVerdict::Failed), count(GateVerdict::Undecided));
     let _ = writeln!(
         out,
         "<testsuites tests=\"{n}\" failures=\"{failed}\" errors=\"{undecided}\" time=\"{seconds:.3}\">\n  \
@@ -151,14 +151,14 @@ pub(crate) fn junit(all: &[Judged], labels: [&str; 2], seconds: f64) -> String {
             format!("name=\"{}\" classname=\"williwaw.compare\" time=\"{each:.3}\"", escaped(&judged.name));
         let text = escaped(&judged.text);
         let _ = match judged.verdict {
-            Verdict::Passed => {
+            GateVerdict::Passed => {
                 writeln!(out, "    <testcase {head}>\n      <system-out>{text}</system-out>\n    </testcase>")
             }
-            Verdict::Failed => writeln!(
+            GateVerdict::Failed => writeln!(
                 out,
                 "    <testcase {head}>\n      <failure message=\"worse\">{text}</failure>\n    </testcase>"
             ),
-            Verdict::Undecided => writeln!(
+            GateVerdict::Undecided => writeln!(
                 out,
                 "    <testcase {head}>\n      <error message=\"undecided\">{text}</error>\n    </testcase>"
             ),
@@ -172,17 +172,17 @@ pub(crate) fn junit(all: &[Judged], labels: [&str; 2], seconds: f64) -> String {
 pub(crate) fn summary(all: &[Judged], labels: [&str; 2]) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;");
     let head = match overall(all) {
-        Verdict::Passed => "passed",
-        Verdict::Failed => "failed",
-        Verdict::Undecided => "undecided",
+        GateVerdict::Passed => "passed",
+        GateVerdict::Failed => "failed",
+        GateVerdict::Undecided => "undecided",
     };
     let mut out = format!("### williwaw: {head}\n\n{} against {}\n\n", plain(labels[1]), plain(labels[0]));
     out.push_str("| cell | verdict | |\n|---|---|---|\n");
     for judged in all {
         let verdict = match judged.verdict {
-            Verdict::Passed => "passed",
-            Verdict::Failed => "**failed**",
-            Verdict::Undecided => "undecided",
+            GateVerdict::Passed => "passed",
+            GateVerdict::Failed => "**failed**",
+            GateVerdict::Undecided => "undecided",
         };
         let _ = writeln!(out, "| {} | {verdict} | {} |", plain(&judged.name), plain(&judged.text));
     }
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn reports_escape_what_names_hold() {
         let all = [
-            Judged { name: "a<b> & \"c\"\u{1b}".into(), verdict: Verdict::Failed, text: "x | y".into() },
-            Judged { name: "d".into(), verdict: Verdict::Undecided, text: String::new() },
+            Judged { name: "a<b> & \"c\"\u{1b}".into(), verdict: GateVerdict::Failed, text: "x | y".into() },
+            Judged { name: "d".into(), verdict: GateVerdict::Undecided, text: String::new() },
         ];
         let text = junit(&all, ["A", "B<"], 2.0);
         assert!(
@@ -224,7 +224,7 @@ mod tests {
         );
         assert!(text.contains("tests=\"2\" failures=\"1\" errors=\"1\""), "{text}");
         assert!(summary(&all, ["A", "B"]).contains("x \\| y"));
-        assert_eq!(overall(&all), Verdict::Failed);
-        assert_eq!(overall(&[]), Verdict::Undecided);
+        assert_eq!(overall(&all), GateVerdict::Failed);
+        assert_eq!(overall(&[]), GateVerdict::Undecided);
     }
 }

@@ -10,12 +10,12 @@ mod text;
 mod weather;
 
 use self::emulated::Emulator;
-use self::gate::{Judged, Margin, Verdict};
+use self::gate::{GateVerdict, Judged, Margin};
 use self::side::{RunSettings, Side, SideSource};
 use self::text::{CellPair, Comparison, better, chosen};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
@@ -108,13 +108,13 @@ pub(crate) struct Args {
     /// The kernel of flows with `transport = "linux"` and of nodes with commands: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     pub(crate) linux: Option<String>,
-    /// Real time after which a silent kernel is given up
+    /// Real time after which a silent kernel is abandoned
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if !args.among.is_empty() {
         TableChoice { metrics: args.metrics.clone(), flows: args.flows }
             .check(scenario::metric::Metric::NAMES)?;
@@ -154,7 +154,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     show(&compared, [&a, &b], &terms, &plan, &args, talk)?;
     let mut end = match plan.emulator.take() {
         Some(emulator) => emulator.end([&a.sweep, &b.sweep], terms.repetitions, complete, talk)?,
-        None => End::Good,
+        None => ExitStatus::Good,
     };
     if !complete {
         talk.note("stopped: only pairs of finished repetitions were compared");
@@ -164,7 +164,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
                 out.display()
             ));
         }
-        return Ok(End::Interrupted);
+        return Ok(ExitStatus::Interrupted);
     }
     if let Some(path) = &args.report {
         let page = page::page(&compared, [&a, &b], &terms)?;
@@ -185,17 +185,17 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
             let all = gate::judge(&compared, margin, looks);
             gated(&args, &all, [&a.label, &b.label], watch.seconds(), talk)?;
             Ok(match gate::overall(&all) {
-                Verdict::Passed => end,
-                Verdict::Failed => End::Failed,
+                GateVerdict::Passed => end,
+                GateVerdict::Failed => ExitStatus::Failed,
                 // More repetitions would not help where most of them are unfaithful.
-                Verdict::Undecided if end == End::Unfaithful => end,
-                Verdict::Undecided => End::Undecided,
+                GateVerdict::Undecided if end == ExitStatus::Unfaithful => end,
+                GateVerdict::Undecided => ExitStatus::Undecided,
             })
         }
     }
 }
 
-/// Both sides as they were named, if what is asked of them can be.
+/// Both sides as named, if they can be compared as requested.
 fn wanted(args: &Args) -> Result<[SideSource; 2], Failure> {
     for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
         crate::output::atomic_write::possible(file)?;
@@ -254,11 +254,11 @@ fn show(
     talk.data(&text)
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
+fn verdict(verdict: GateVerdict) -> &'static str {
     match verdict {
-        Verdict::Passed => "passed",
-        Verdict::Failed => "failed",
-        Verdict::Undecided => "undecided",
+        GateVerdict::Passed => "passed",
+        GateVerdict::Failed => "failed",
+        GateVerdict::Undecided => "undecided",
     }
 }
 
@@ -273,9 +273,9 @@ fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Ta
     }
     for judged in all {
         match judged.verdict {
-            Verdict::Passed => {}
-            Verdict::Failed => talk.complaint("worse", &judged.text),
-            Verdict::Undecided => talk.complaint("undecided", &judged.text),
+            GateVerdict::Passed => {}
+            GateVerdict::Failed => talk.complaint("worse", &judged.text),
+            GateVerdict::Undecided => talk.complaint("undecided", &judged.text),
         }
     }
     Ok(())
@@ -319,7 +319,7 @@ fn until_decided(
         let enough = match plan.margin {
             Some(margin) if a.complete && b.complete && terms.repetitions < plan.most => {
                 let compared = compared([&a, &b], args)?;
-                gate::overall(&gate::judge(&compared, margin, plan.looks)) != Verdict::Undecided
+                gate::overall(&gate::judge(&compared, margin, plan.looks)) != GateVerdict::Undecided
             }
             _ => true,
         };
@@ -370,14 +370,14 @@ fn document(
 }
 
 /// Prints where the second side is worse.
-fn judged(compared: &Comparison<'_>, end: End, talk: &Talk) -> End {
+fn judged(compared: &Comparison<'_>, end: ExitStatus, talk: &Talk) -> ExitStatus {
     let worse = compared.worse();
     for beside in &worse {
         let place = labels::cell(&beside.params);
         let place = if place.is_empty() { place } else { format!(" ({place})") };
         talk.complaint("worse", &format!("{}{place}", compared.of_cell(beside, compared.shown[0])));
     }
-    if worse.is_empty() { end } else { End::Failed }
+    if worse.is_empty() { end } else { ExitStatus::Failed }
 }
 
 /// Checks that the arguments fit together.

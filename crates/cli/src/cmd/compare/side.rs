@@ -12,7 +12,7 @@ use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::numbers;
-use lab::sweep::{Control, Counters, Player, Progress, Sweep};
+use lab::sweep::{Counters, Progress, RepetitionPlayer, Sweep, SweepControl};
 use results::folder::{self, RunFolder};
 use results::row::finished;
 use results::{Column, Combine, Header, Row};
@@ -187,7 +187,7 @@ impl PreparedSide {
         if self.named.made() { 0 } else { self.sweep.total() }
     }
 
-    /// Runs it, or reads what was run.
+    /// Runs it, or reads the results of an earlier run.
     pub(crate) fn side(
         self,
         terms: &RunSettings<'_>,
@@ -218,12 +218,12 @@ impl PreparedSide {
             });
         }
         let watch = Stopwatch::start();
-        let control = Control {
+        let control = SweepControl {
             progress: tell,
             stop: terms.stop,
             jobs: terms.jobs,
             shuffle_ties: None,
-            player: stage.as_ref().map(|stage| stage as &dyn Player),
+            player: stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer),
         };
         let (mut rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
         if let Some(kept) = &mut kept {

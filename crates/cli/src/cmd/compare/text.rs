@@ -5,7 +5,7 @@
 use crate::output::labels;
 use crate::output::table::{self, MetricFormat, TextTable};
 use results::json::summary_document;
-use results::pairs::{CellContrast, Contrast, Told};
+use results::pairs::{CellContrast, Contrast, PairVerdict};
 use results::{Column, Summary, numbers};
 use scenario::metric::{Metric, Unit};
 use serde_json::{Map, Value, json};
@@ -118,16 +118,16 @@ impl Comparison<'_> {
         let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
         let more = if difference.mean < 0.0 { fewer } else { "more" };
         let head = Comparison::head(cell.same_weather);
-        match contrast.told() {
-            Told::Nothing => String::new(),
-            Told::Same => format!(
+        match contrast.verdict() {
+            PairVerdict::Nothing => String::new(),
+            PairVerdict::Same => format!(
                 "{head} {a} and {b} have the same {words} in every one of {n}, {} in the mean.",
                 face.quantity(left.mean)
             ),
-            Told::Once => format!(
+            PairVerdict::Once => format!(
                 "{head} {b} has {size}{share} {more} {words} than {a}, {means}; of one pair nobody can say how much is chance."
             ),
-            Told::Less | Told::More => {
+            PairVerdict::Less | PairVerdict::More => {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]).map(f64::abs);
                 let (least, most) = (low.min(high), low.max(high));
                 let sure = if least == most {
@@ -138,7 +138,7 @@ impl Comparison<'_> {
                 };
                 format!("{head} {b} has {size}{share} {more} {words} than {a}, {means} ({sure}).")
             }
-            Told::Open => {
+            PairVerdict::Open => {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]);
                 let (low, high) = (own.number(low), own.quantity(high));
                 format!(
@@ -159,22 +159,24 @@ impl Comparison<'_> {
 
     fn of_cells(&self, cells: &[CellPair], at: usize) -> String {
         let [a, b] = self.labels;
-        let told = |what: Told| cells.iter().filter(|cell| cell.contrast.metrics[at].told() == what).count();
+        let told = |what: PairVerdict| {
+            cells.iter().filter(|cell| cell.contrast.metrics[at].verdict() == what).count()
+        };
         let words = self.face(at, &cells[0].contrast.metrics[at]).words().to_owned();
         let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
         let mut said = Vec::new();
         for (what, text) in [
-            (Told::Less, format!("{fewer} {words} than {a}")),
-            (Told::More, format!("more {words} than {a}")),
-            (Told::Same, format!("the same {words}")),
-            (Told::Open, format!("no difference in {words} that can be told")),
-            (Told::Once, "one pair only, which tells nothing of chance,".to_owned()),
-            (Told::Nothing, format!("no {words} to compare")),
+            (PairVerdict::Less, format!("{fewer} {words} than {a}")),
+            (PairVerdict::More, format!("more {words} than {a}")),
+            (PairVerdict::Same, format!("the same {words}")),
+            (PairVerdict::Open, format!("no difference in {words} that can be told")),
+            (PairVerdict::Once, "one pair only, which tells nothing of chance,".to_owned()),
+            (PairVerdict::Nothing, format!("no {words} to compare")),
         ] {
             let n = told(what);
             if n == cells.len() {
                 return match what {
-                    Told::Same => {
+                    PairVerdict::Same => {
                         format!(
                             "{} {b} and {a} have the same {words} in all {n} cells.",
                             Comparison::head(self.same_weather())
@@ -329,25 +331,25 @@ fn is_count(name: &str) -> bool {
 /// Whether it is surely worse. Who gives the number less often, since it does not come to an end say, is worse as well.
 fn worse(better: Option<Ordering>, contrast: &Contrast) -> bool {
     let lost = contrast.only_a > contrast.only_b;
-    match (better, contrast.told()) {
-        (Some(Ordering::Less), Told::More) | (Some(Ordering::Greater), Told::Less) => true,
+    match (better, contrast.verdict()) {
+        (Some(Ordering::Less), PairVerdict::More) | (Some(Ordering::Greater), PairVerdict::Less) => true,
         (Some(_), _) => lost,
         (None, _) => false,
     }
 }
 
 fn one(name: &str, contrast: &Contrast) -> Value {
-    let told = match contrast.told() {
-        Told::Nothing => "nothing",
-        Told::Once => "once",
-        Told::Same => "same",
-        Told::Less => "less",
-        Told::More => "more",
-        Told::Open => "open",
+    let told = match contrast.verdict() {
+        PairVerdict::Nothing => "nothing",
+        PairVerdict::Once => "once",
+        PairVerdict::Same => "same",
+        PairVerdict::Less => "less",
+        PairVerdict::More => "more",
+        PairVerdict::Open => "open",
     };
-    let better = match (better(name), contrast.told()) {
-        (Some(side), Told::Less) => Some(side == Ordering::Less),
-        (Some(side), Told::More) => Some(side == Ordering::Greater),
+    let better = match (better(name), contrast.verdict()) {
+        (Some(side), PairVerdict::Less) => Some(side == Ordering::Less),
+        (Some(side), PairVerdict::More) => Some(side == Ordering::Greater),
         _ => None,
     };
     json!({

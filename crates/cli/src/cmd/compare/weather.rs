@@ -17,7 +17,7 @@ pub(crate) fn apart(a: &Model, b: &Model) -> Vec<String> {
     names.into_iter().filter(|name| a.get(*name) != b.get(*name)).cloned().collect()
 }
 
-/// Whether chance is asked for each packet or frame: then those who send others meet others.
+/// Whether random values are drawn for each packet or frame: other packets then meet other values.
 pub(crate) fn per_packet(model: &Model) -> bool {
     let loses = |kind: &LossKind| !matches!(kind, LossKind::Packets(_));
     let drawn = |link: &Link| matches!(link.delay, Delay::PerPacket { .. });

@@ -30,16 +30,16 @@ impl From<Error> for Failure {
             Error::Fault { fault, .. } => Failure::machine(
                 message,
                 match fault {
-                    measure::client_protocol::Fault::Refused {
+                    measure::client_protocol::ClientFault::Refused {
                         why: measure::message::Refusal::Token,
                         ..
                     } => "give the server's token with --token or --token-file",
-                    measure::client_protocol::Fault::Version(_)
-                    | measure::client_protocol::Fault::Refused {
+                    measure::client_protocol::ClientFault::Version(_)
+                    | measure::client_protocol::ClientFault::Refused {
                         why: measure::message::Refusal::Version,
                         ..
                     } => "use the same version of williwaw at both ends",
-                    measure::client_protocol::Fault::Refused { .. } => "",
+                    measure::client_protocol::ClientFault::Refused { .. } => "",
                     _ => "check the port: another program listens there",
                 },
             ),

@@ -3,7 +3,7 @@
 mod failure;
 mod table;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::console::{clock, interrupt, progress};
 use crate::output::terminal;
@@ -13,7 +13,7 @@ use measure::entry::{self, Entry, Journal, LinkCommand};
 use measure::plan::{self, Plan, Step, Test};
 use measure::server::{self, Config, Event, EventKind, Server};
 use measure::server_protocol::ServerLimits;
-use measure::summary::Outcome;
+use measure::summary::TestOutcome;
 use measure::{Error, PORT, Socket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -39,10 +39,10 @@ enum Part {
     Server(ServerArgs),
     /// Measure against a server
     Client(Box<ClientArgs>),
-    /// Show what a file of results holds, finished or not
+    /// Print the results in a file, complete or not
     #[command(after_help = "Example:\n  williwaw measure show measure-1.jsonl --json")]
     Show {
-        /// The file that a client wrote
+        /// Results file of a client
         file: PathBuf,
         /// Print one JSON document instead of the table
         #[arg(long)]
@@ -52,11 +52,11 @@ enum Part {
 
 #[derive(Debug, clap::Args)]
 struct Token {
-    /// Refuse clients without this word. It crosses the network in clear text: it keeps strangers out, not
+    /// Shared token; the server refuses clients without it. It crosses the network in clear text: it stops strangers, not
     /// eavesdroppers
     #[arg(long, value_name = "WORD", conflicts_with = "token_file")]
     token: Option<String>,
-    /// Read the word from the first line of a file, so that no list of processes shows it
+    /// Read the token from the first line of a file, so that process lists do not show it
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -66,13 +66,13 @@ struct Token {
     williwaw measure server\n  \
     williwaw measure server --bind 0.0.0.0 --token-file token.txt --window '16 KiB'")]
 struct ServerArgs {
-    /// Where to listen: an address, with or without a port; may be given again. Without it this machine alone can
+    /// Address to listen on, with or without a port; may be repeated. Without it, only this machine can
     /// connect
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = address)]
     bind: Vec<SocketAddr>,
     #[command(flatten)]
     token: Token,
-    /// Clients at the same time
+    /// Maximum number of concurrent clients
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
     /// Receive window to offer from the first packet on (default: the system's; 16 KiB in the published setting)
@@ -116,97 +116,97 @@ struct ClientArgs {
     #[command(flatten)]
     token: Token,
 
-    /// The setting of the HSCSD and GPRS study: 40 transfers of 150 kB each way, 19 x 120 transactions of three
+    /// Run the tests of the HSCSD and GPRS study: 40 transfers of 150 kB each way, 19 x 120 transactions of three
     /// sizes, segments of 536 B, a window of 16 KiB
     #[arg(long, help_heading = "What to measure")]
     published: bool,
-    /// Throughput of transfers
+    /// Measure the throughput of transfers
     #[arg(long, value_name = "WAY", help_heading = "What to measure")]
     bulk: Option<Directions>,
-    /// Response times of requests and replies of these sizes in bytes (`280/499,348/4758`), or `published`
+    /// Measure response times of transactions of these sizes, request/reply in bytes (`280/499,348/4758`), or `published`
     #[arg(long, value_name = "SIZES", help_heading = "What to measure", value_parser = sizes)]
     transactions: Option<Sizes>,
-    /// Round trips of small packets
+    /// Measure round-trip times of small packets
     #[arg(long, help_heading = "What to measure")]
     echo: bool,
-    /// How deep the buffer before the bottleneck is
+    /// Measure the size of the buffer before the bottleneck
     #[arg(long, value_name = "WAY", help_heading = "What to measure")]
     buffer: Option<Directions>,
 
-    /// Bytes of a transfer
+    /// Size of a transfer
     #[arg(long, value_name = "BYTES", default_value = "150 kB", value_parser = some_bytes, help_heading = "How much")]
     bytes: u64,
-    /// Transfers last so long, whatever they carry; also for --buffer (10 s)
+    /// Duration of a transfer, in place of its size; also of the --buffer test (default 10 s)
     #[arg(long, value_name = "TIME", conflicts_with = "bytes", value_parser = some_time, help_heading = "How much")]
     seconds: Option<Span>,
-    /// Transactions of a sequence, on one connection
+    /// Transactions per sequence, on one connection
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..), help_heading = "How much")]
     count: u32,
-    /// Bytes of a small packet
+    /// Size of a small packet, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u32).range(16..=1400), help_heading = "How much")]
     echo_bytes: u32,
-    /// How many small packets
+    /// Number of small packets
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "How much")]
     echo_count: u32,
-    /// From one to the next
+    /// Interval between small packets
     #[arg(long, value_name = "TIME", default_value = "500 ms", value_parser = units::parse_span, help_heading = "How much")]
     echo_interval: Span,
-    /// Small packets on a TCP connection, where datagrams do not come through
+    /// Send the small packets over TCP, for networks that block datagrams
     #[arg(long, help_heading = "How much")]
     echo_tcp: bool,
     /// Repetitions of every test (default 1; with --published those of the study)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How much")]
     reps: Option<u32>,
 
-    /// Before the first test
+    /// Delay before the first test
     #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = units::parse_span, help_heading = "When")]
     delay: Span,
-    /// Between repetitions
+    /// Pause between repetitions
     #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = units::parse_span, help_heading = "When")]
     pause: Span,
-    /// Between a reply and the next request
+    /// Think time between a reply and the next request
     #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = units::parse_span, help_heading = "When")]
     think: Span,
-    /// Run this command with `/bin/sh` before the first connection and keep its duration: dial-up, attach
+    /// Run this command with `/bin/sh` before the first connection (dial-up, attach) and record its duration
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     before: Option<String>,
-    /// Run this command after the last connection, whatever happened, and keep its duration
+    /// Run this command after the last connection, even after an error, and record its duration
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     after: Option<String>,
-    /// Run this command with `/bin/sh` when a connection is lost and keep its first line: what the equipment says of the cause.
+    /// Run this command with `/bin/sh` when a connection is lost and record its first line as the equipment's cause.
     /// A line that begins with handover, air-interface, remote-equipment, local-link or path decides the cause
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     cause: Option<String>,
-    /// Silence of a transfer that counts as a pause
+    /// Time without data that counts as a pause of a transfer
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = units::parse_span, help_heading = "When")]
     silence: Span,
-    /// Silence after which a connection counts as lost
+    /// Time without data after which a connection counts as lost
     #[arg(long, value_name = "TIME", default_value = "2 min", value_parser = units::parse_span, help_heading = "When")]
     stall: Span,
-    /// How long to try to connect
+    /// Time limit for the first connection
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = units::parse_span, help_heading = "When")]
     connect: Span,
-    /// How long to try to connect again after a disconnection
+    /// Time limit for reconnecting after a disconnection
     #[arg(long, value_name = "TIME", default_value = "10 min", value_parser = units::parse_span, help_heading = "When")]
     give_up: Span,
 
-    /// Largest segment, both ways (default: the system's; with --published 536)
+    /// Maximum segment size, both ways (default: the system's; with --published 536)
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=65_495), help_heading = "Sockets")]
     mss: Option<u32>,
-    /// Receive window that both ends offer (default: the system's; with --published 16 KiB)
+    /// Receive window of both ends (default: the system's; with --published 16 KiB)
     #[arg(long, value_name = "BYTES", value_parser = window, help_heading = "Sockets")]
     window: Option<u32>,
-    /// Congestion control of what goes up, by the kernel's name
+    /// Congestion control for data sent by the client, by the kernel's name
     #[arg(long, value_name = "NAME", help_heading = "Sockets")]
     cc: Option<String>,
 
-    /// Where to keep results, line by line as they come; it must not be there yet (default: measure-N.jsonl)
+    /// File for the results, one line per result as it arrives; the file must not exist (default: measure-N.jsonl)
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     out: Option<PathBuf>,
-    /// Keep nothing
+    /// Write no results file
     #[arg(long, conflicts_with = "out", help_heading = "Results")]
     no_out: bool,
-    /// Capture what goes to and fro, headers only, as pcapng; the file must not be there yet
+    /// Capture the packets of both directions as pcapng, headers only; the file must not exist
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     capture: Option<PathBuf>,
     /// Print one JSON document instead of the table
@@ -261,7 +261,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     match args.what {
         Part::Server(args) => serve(args, talk),
         Part::Client(args) => ask(*args, talk),
@@ -289,7 +289,7 @@ impl Token {
     }
 }
 
-fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
+fn serve(args: ServerArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
     let local = args.bind.is_empty();
     let config = |addresses| -> Result<Config, Failure> {
         Ok(Config {
@@ -326,7 +326,7 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<End, Failure> {
         );
     }
     server.serve(stop, &|event| said(&event).into_iter().for_each(|line| talk.note(&line)))?;
-    Ok(End::Interrupted)
+    Ok(ExitStatus::Interrupted)
 }
 
 fn said(event: &Event) -> Option<String> {
@@ -401,7 +401,7 @@ struct Keeper<'a> {
     entries: Mutex<Vec<Entry>>,
     journal: Option<Mutex<Journal>>,
     before: Option<LinkCommand>,
-    /// Command that asks the equipment for the cause of a disconnection.
+    /// Command that reads the cause of a disconnection from the equipment.
     cause: Option<String>,
     talk: &'a Talk,
     tell: &'a (dyn Fn(u64, u64) + Sync),
@@ -460,7 +460,7 @@ impl Observer for Keeper<'_> {
     }
 }
 
-fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
+fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
     let plan = planned(&args)?;
     let config = client::Config {
         server: args.server.clone(),
@@ -516,7 +516,7 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<End, Failure> {
     if let Some(path) = &out {
         talk.note(&format!("kept in {}", path.display()));
     }
-    Ok(if result? { End::Good } else { End::Interrupted })
+    Ok(if result? { ExitStatus::Good } else { ExitStatus::Interrupted })
 }
 
 /// Path of results: the given one, or the first `measure-N.jsonl` that is free.
@@ -537,8 +537,8 @@ fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
-    let Some(outcome) = Outcome::of(entries) else {
+fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let Some(outcome) = TestOutcome::of(entries) else {
         return Err(Failure::usage(
             "the file has no begin record",
             "the file was not written by `measure client`",
@@ -549,5 +549,5 @@ fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<End, Failure> {
     } else {
         talk.data(&terminal::text(&table::board(&outcome), talk.width, talk.colour))?;
     }
-    Ok(if outcome.complete { End::Good } else { End::Interrupted })
+    Ok(if outcome.complete { ExitStatus::Good } else { ExitStatus::Interrupted })
 }

@@ -4,10 +4,10 @@
 
 use crate::output::table::TextTable;
 use analyse::choice::Conditions;
-use measure::summary::{Measured, Outcome, Paused, Tested};
+use measure::summary::{Measured, Paused, TestOutcome, Tested};
 
 /// The board of a measurement.
-pub(crate) fn board(outcome: &Outcome<'_>) -> TextTable {
+pub(crate) fn board(outcome: &TestOutcome<'_>) -> TextTable {
     let heads = ["test", "metric", "n", "mean", "median", "least", "most"].map(str::to_owned).to_vec();
     let rows = outcome.tests.iter().flat_map(rows).collect();
     TextTable { heads, labels: 2, rows, notes: notes(outcome) }
@@ -75,7 +75,7 @@ fn digits(x: f64) -> String {
     format!("{x:.decimals$}")
 }
 
-fn notes(outcome: &Outcome<'_>) -> Vec<String> {
+fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for tested in &outcome.tests {
         if tested.heavy.is_some_and(|share| share > 0.0) {
@@ -146,7 +146,7 @@ mod tests {
     use super::{choice, digits};
     use measure::summary::Paused;
 
-    /// SC-08: what is recommended to whom has measured a path with delay spikes.
+    /// SC-08: recommendation for a measured path with delay spikes.
     #[test]
     fn sc_08_a_measured_path_gets_its_recommendation() {
         let paused = |lossy, rate, window| {

@@ -3,7 +3,7 @@
 use super::Kind;
 use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::terminal;
@@ -22,13 +22,13 @@ use view::lines::Line;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Of a capture")]
 pub(super) struct Captured {
-    /// A second capture of the same connection, taken at the receiver: arrivals are drawn too
+    /// Second capture of this connection, taken at the receiver; its arrivals are drawn too
     #[arg(long, value_name = "CAPTURE")]
     receiver: Option<PathBuf>,
-    /// Begin here, in seconds from the first packet
+    /// Start of the picture, in seconds from the first packet
     #[arg(long, value_name = "S")]
     from: Option<f64>,
-    /// End here
+    /// End of the picture, in seconds from the first packet
     #[arg(long, value_name = "S")]
     until: Option<f64>,
     /// Draw the direction with less data
@@ -61,7 +61,7 @@ impl Captured {
 }
 
 /// Draws the chosen connection of the capture.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let args = &all.captured;
     if let (Some(from), Some(until)) = (args.from, args.until)
         && until <= from
@@ -147,7 +147,7 @@ fn connection_picture(
     view: &View<'_>,
     number: usize,
     talk: &Talk,
-) -> Result<End, Failure> {
+) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, view.start)?;
     let mut picture = view::sequence::picture(view, frame.clone());
@@ -213,11 +213,11 @@ fn write(
     name: &str,
     provenance: &[(String, String)],
     talk: &Talk,
-) -> Result<End, Failure> {
+) -> Result<ExitStatus, Failure> {
     for (path, format) in all.places() {
         drawn.write(&path, format, all.size, name, provenance, talk)?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// The association of this number, or the largest.
@@ -235,7 +235,7 @@ fn association_picture(
     read: &source::Read,
     association: &Association,
     talk: &Talk,
-) -> Result<End, Failure> {
+) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, read.start)?;
     let mut picture = view::association::picture(association, read.start, frame);

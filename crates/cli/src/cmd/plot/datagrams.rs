@@ -4,7 +4,7 @@ use super::Kind;
 use super::output::Drawn;
 use crate::cmd::analyse::source::Read;
 use crate::cmd::analyse::{datagrams, qlog};
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::output::VERSION;
 use crate::output::terminal;
@@ -22,7 +22,7 @@ fn frame(all: &super::Args, start: f64) -> Result<Frame, Failure> {
 }
 
 /// Draws the largest UDP flow: its rate, or the round trips of its spin bit.
-pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<ExitStatus, Failure> {
     let sorted = datagrams::sorted(read);
     let Some((number, flow)) = sorted.first().copied() else {
         return Err(Failure::usage(
@@ -57,7 +57,7 @@ pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<End, F
 }
 
 /// Draws the packets of the largest trace of a qlog.
-pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<ExitStatus, Failure> {
     let Some((number, trace)) = qlog::largest(log) else {
         return Err(Failure::usage(format!("`{}` holds no trace", all.file.display()), ""));
     };
@@ -76,7 +76,7 @@ pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<End, Fai
     written(all, &Drawn::Sequence(Box::new(picture)), more, talk)
 }
 
-fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Talk) -> Result<End, Failure> {
+fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Talk) -> Result<ExitStatus, Failure> {
     let (name, caption) = (name(all), drawn.caption());
     if all.json {
         let mut document =
@@ -92,5 +92,5 @@ fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Talk) -> Result
     for (path, format) in all.places() {
         drawn.write(&path, format, all.size, &name, &provenance, talk)?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }

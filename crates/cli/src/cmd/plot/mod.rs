@@ -5,7 +5,7 @@ mod datagrams;
 mod output;
 mod simulated;
 
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use output::Format;
 use std::io::Read as _;
@@ -67,13 +67,13 @@ pub(crate) struct Args {
 enum Kind {
     /// Segments, ACKs and verdicts over time.
     TimeSequence,
-    /// Round trips.
+    /// Round-trip times.
     Rtt,
     /// Bits a second, sent and acknowledged.
     Throughput,
     /// Bytes sent and not acknowledged.
     Outstanding,
-    /// What the receiver allows, and what is made of it.
+    /// Advertised window, and the part of it in use.
     Window,
 }
 
@@ -109,7 +109,7 @@ impl Offset {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     for path in &args.out {
         Format::of(path)?;
     }

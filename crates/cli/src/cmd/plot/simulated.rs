@@ -1,7 +1,7 @@
 //! A repetition of a scenario, run again with its trace.
 
 use super::output::Drawn;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Of a scenario or a run")]
 pub(super) struct Simulated {
-    /// Which repetition, counted from 0
+    /// Repetition, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     rep: u64,
-    /// Which cell of the grid, counted from 0
+    /// Cell of the grid, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     cell: u64,
-    /// Seed, in place of the scenario's own
+    /// Seed, in place of that in the scenario
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::console::args::Changes,
-    /// Write what happened on the path (gates, losses) as a table that --layers reads, to be drawn under a capture of the
+    /// Write the events of the path (gates, losses) as a table for --layers, to be drawn under a capture of the
     /// same repetition
     #[arg(long, value_name = "CSV")]
     layers_out: Option<PathBuf>,
@@ -38,10 +38,10 @@ pub(super) struct Simulated {
     /// The kernel of flows with `transport = "linux"`: a name given to `williwaw linux build`, or the path of a binary
     #[arg(long, value_name = "KERNEL")]
     linux: Option<String>,
-    /// Look at the kernels' TCP_INFO at these intervals of virtual time; without it, every 20 ms
+    /// Interval of samples of the kernels' TCP_INFO, in virtual time [default: 20 ms]
     #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     look: Option<base::Span>,
-    /// Real time after which a silent kernel is given up
+    /// Real time after which a silent kernel is abandoned
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     patience: base::Span,
 }
@@ -70,7 +70,7 @@ impl Simulated {
 }
 
 impl Simulated {
-    /// Plays the repetition again, by kernels where the scenario asks for them, and draws a flow of it.
+    /// Plays the repetition again, with kernels where the scenario has them, and draws a flow of it.
     fn picture(&self, model: &Model, flow: usize) -> Result<Picture, Failure> {
         if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
             return Err(Failure::wire(&node.name));
@@ -104,7 +104,7 @@ impl Simulated {
 }
 
 /// Does it.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
+pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let args = &all.simulated;
     let (input, seed) = source(all)?;
     let scenario = &input.scenario;
@@ -176,7 +176,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<End, Failure> {
     for (path, format) in all.places() {
         drawn.write(&path, format, all.size, &title, &provenance, talk)?;
     }
-    Ok(End::Good)
+    Ok(ExitStatus::Good)
 }
 
 /// Events of the path: shaded intervals, and losses by element.

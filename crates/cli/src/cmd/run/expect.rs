@@ -16,7 +16,7 @@ const TOLD: usize = 10;
 
 /// One expectation held against one cell.
 #[derive(Clone, Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct ExpectationResult {
     pub(crate) cell: u32,
     pub(crate) params: Vec<(String, String)>,
     pub(crate) expectation: Expectation,
@@ -26,7 +26,7 @@ pub(crate) struct Verdict {
 }
 
 /// Tests the expectations of a cell.
-pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Vec<Verdict> {
+pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Vec<ExpectationResult> {
     let of = |expectation: &Expectation| {
         let metrics = match expectation.flow {
             None => Some(&summary.metrics),
@@ -45,7 +45,7 @@ pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Ve
     };
     let verdict = |expectation: &Expectation| {
         let measured = of(expectation);
-        Verdict {
+        ExpectationResult {
             cell: summary.cell.index,
             params: summary.cell.params.clone(),
             expectation: expectation.clone(),
@@ -72,8 +72,8 @@ fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
 }
 
 /// Prints the failures, or that there are none.
-pub(crate) fn tell(verdicts: &[Verdict], talk: &Talk) {
-    let failed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
+pub(crate) fn tell(verdicts: &[ExpectationResult], talk: &Talk) {
+    let failed: Vec<&ExpectationResult> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
     for verdict in failed.iter().take(TOLD) {
         talk.complaint("expectation failed", &verdict.sentence());
     }
@@ -86,7 +86,7 @@ pub(crate) fn tell(verdicts: &[Verdict], talk: &Talk) {
     }
 }
 
-impl Verdict {
+impl ExpectationResult {
     /// Expected value, measured value, and place.
     pub(crate) fn sentence(&self) -> String {
         let Expectation { key, comparison, bound, .. } = &self.expectation;

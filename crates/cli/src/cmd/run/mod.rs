@@ -5,10 +5,10 @@ mod explore;
 pub(crate) mod page;
 pub(crate) mod plan;
 
-use self::expect::Verdict;
+use self::expect::ExpectationResult;
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{End, Failure};
+use crate::console::exit::{ExitStatus, Failure};
 use crate::console::talk::Talk;
 use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
@@ -21,8 +21,8 @@ use crate::output::table::{self, TextTable};
 use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
-use lab::part::{Part, Shard};
-use lab::sweep::{Control, Player, Progress, Sweep, SweepError};
+use lab::part::{Shard, ShardPart};
+use lab::sweep::{Progress, RepetitionPlayer, Sweep, SweepControl, SweepError};
 use report::Picture;
 use results::cells::CellSummary;
 use results::folder::RunFolder;
@@ -113,7 +113,7 @@ pub(crate) struct Args {
     /// Read the kernels' TCP_INFO at this interval of virtual time; without it, only at the end
     #[arg(long, value_name = "TIME", value_parser = crate::player::kernels::span)]
     pub(crate) look: Option<base::Span>,
-    /// Real time after which a silent kernel is given up
+    /// Real time after which a silent kernel is abandoned
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = crate::player::kernels::span)]
     pub(crate) patience: base::Span,
     /// Break ties between simultaneous events at random, to test that results do not depend on their order
@@ -122,7 +122,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
+pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let wish = KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let again = [
         ("--pcap", args.pcap.is_some()),
@@ -134,7 +134,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
     let plan = Plan::of(args, talk)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
-    let mut sweep = sweep.only(plan.shard.map_or(Part::WHOLE, Part::from));
+    let mut sweep = sweep.only(plan.shard.map_or(ShardPart::WHOLE, ShardPart::from));
     let mut stage = KernelPlayer::of(&sweep, &wish)?;
     let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let mut kept = RunStore::open(&plan)?;
@@ -142,13 +142,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<End, Failure> {
         stage.keep_in(kept.folder.path());
     }
     let stop = interrupt::watch(talk);
-    let player = stage.as_ref().map(|stage| stage as &dyn Player);
-    let player = player.or(processes.as_ref().map(|processes| processes as &dyn Player));
-    let run = |with: &mut dyn FnMut(&Control<'_>) -> Result<(), SweepError>| {
+    let player = stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer);
+    let player = player.or(processes.as_ref().map(|processes| processes as &dyn RepetitionPlayer));
+    let run = |with: &mut dyn FnMut(&SweepControl<'_>) -> Result<(), SweepError>| {
         progress::shown(talk, |tell| {
             let progress = |progress: Progress| tell(progress.done, progress.total);
             let (jobs, shuffle_ties) = (plan.jobs, plan.shuffle_ties);
-            with(&Control { progress: &progress, stop, jobs, shuffle_ties, player })
+            with(&SweepControl { progress: &progress, stop, jobs, shuffle_ties, player })
         })
     };
     // Of kernels the numbers of commands become known only afterwards; few rows without a folder are no load.
@@ -329,12 +329,12 @@ impl RunResults<'_> {
     }
 
     /// Data on stdout, verdicts on stderr. Cells are summed up one after another.
-    pub(crate) fn show(&self, talk: &Talk) -> Result<End, Failure> {
+    pub(crate) fn show(&self, talk: &Talk) -> Result<ExitStatus, Failure> {
         // Expectations are about the whole sweep.
         let expects = self.sweep.cells.held().iter().any(|cell| !cell.model.expect.is_empty());
         let judged = expects && self.complete && self.plan.shard.is_none();
-        let mut verdicts: Vec<Verdict> = Vec::new();
-        let mut judge = |summary: &CellSummary, verdicts: &mut Vec<Verdict>| {
+        let mut verdicts: Vec<ExpectationResult> = Vec::new();
+        let mut judge = |summary: &CellSummary, verdicts: &mut Vec<ExpectationResult>| {
             if judged && let Some(cell) = self.sweep.cells.good(summary.cell.index as usize) {
                 verdicts.extend(expect::judge(&cell.model, self.header(), summary));
             }
@@ -369,9 +369,9 @@ impl RunResults<'_> {
         numbers::missing(&self.plan.choice, self.header(), talk);
         expect::tell(&verdicts, talk);
         Ok(match (self.complete, verdicts.iter().all(|verdict| verdict.holds)) {
-            (false, _) => End::Interrupted,
-            (true, true) => End::Good,
-            (true, false) => End::Failed,
+            (false, _) => ExitStatus::Interrupted,
+            (true, true) => ExitStatus::Good,
+            (true, false) => ExitStatus::Failed,
         })
     }
 
@@ -397,7 +397,7 @@ impl RunResults<'_> {
     }
 
     /// Keys of the document behind the cells.
-    fn behind(&self, verdicts: &[Verdict]) -> Map<String, Value> {
+    fn behind(&self, verdicts: &[ExpectationResult]) -> Map<String, Value> {
         let mut document = Map::new();
         let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
         put("title", json!(self.plan.input.scenario.title()));
@@ -406,7 +406,7 @@ impl RunResults<'_> {
         if let Some(shard) = self.plan.shard {
             put("shard", json!(shard.to_string()));
         }
-        put("expectations", verdicts.iter().map(Verdict::document).collect());
+        put("expectations", verdicts.iter().map(ExpectationResult::document).collect());
         if let Some(stage) = &self.stage {
             put("kernels", stage.document(self.sweep));
         }
@@ -506,12 +506,12 @@ impl RunResults<'_> {
 }
 
 /// Judges the expectations of a cell.
-type Judge<'a> = &'a mut dyn FnMut(&CellSummary, &mut Vec<Verdict>);
+type Judge<'a> = &'a mut dyn FnMut(&CellSummary, &mut Vec<ExpectationResult>);
 
 /// The document of a run, whose cells are made while it is written.
 struct Document<'a> {
     found: &'a RunResults<'a>,
-    judge: RefCell<(Judge<'a>, &'a mut Vec<Verdict>)>,
+    judge: RefCell<(Judge<'a>, &'a mut Vec<ExpectationResult>)>,
 }
 
 impl Serialize for Document<'_> {

@@ -63,7 +63,7 @@ pub(crate) enum Output {
 }
 
 impl Plan {
-    /// Makes sense of what was said. Asks before a run that is very large.
+    /// Interprets the arguments. Requests confirmation of a very large run.
     pub(crate) fn of(mut args: Args, talk: &Talk) -> Result<Plan, Failure> {
         args.sort_out();
         let (output, csv) = output(&args)?;

@@ -5,14 +5,14 @@ use crate::rlc::receive::Receiver;
 use base::rng::Seed;
 use proptest::prelude::*;
 
-fn sender(rules: Rules) -> Sender<u32> {
+fn sender(rules: SendOptions) -> Sender<u32> {
     Sender::new(Numbering::GPRS, Mode::Acknowledged, rules)
 }
 
 /// GP-11: the 65th block is not sent before a report arrives.
 #[test]
 fn gp_11_the_window_stalls_at_the_65th_block() {
-    let mut s = sender(Rules { preemptive: false, ..Rules::default() });
+    let mut s = sender(SendOptions { preemptive: false, ..SendOptions::default() });
     s.feed.push(30 * 100, 0);
     let sent = (0..100).filter(|t| s.next(*t, Scheme::Cs2, false).is_some()).count();
     assert_eq!(sent, 64);
@@ -22,7 +22,7 @@ fn gp_11_the_window_stalls_at_the_65th_block() {
 /// GP-16: without new data the sender cycles through unacknowledged blocks, unless this is disabled.
 #[test]
 fn gp_16_idle_retransmission_cycles() {
-    let mut s = sender(Rules::default());
+    let mut s = sender(SendOptions::default());
     s.feed.push(90, 0);
     let order: Vec<(Bsn, Reason)> =
         (0..7).filter_map(|t| s.next(t, Scheme::Cs2, true)).map(|b| (b.first.bsn, b.first.reason)).collect();
@@ -35,7 +35,7 @@ fn gp_16_idle_retransmission_cycles() {
 #[test]
 fn gp_17_hold_off_suppresses_repeats() {
     for (hold_off, repeated) in [(0, 2), (8, 1)] {
-        let mut s = sender(Rules { hold_off, ..Rules::default() });
+        let mut s = sender(SendOptions { hold_off, ..SendOptions::default() });
         let mut r = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
         s.feed.push(30 * 20, 0);
         for t in 0..20 {
@@ -55,7 +55,7 @@ fn gp_17_hold_off_suppresses_repeats() {
 /// Old and forged reports are harmless.
 #[test]
 fn reports_from_elsewhere_are_harmless() {
-    let mut s = sender(Rules::default());
+    let mut s = sender(SendOptions::default());
     s.feed.push(3000, 0);
     (0..10).for_each(|t| _ = s.next(t, Scheme::Cs2, false));
     let forged = Report { complete: 5000, end: 9000, received: Bits::new(64), last: true };
@@ -70,7 +70,7 @@ fn reports_from_elsewhere_are_harmless() {
 /// MCS-3.
 #[test]
 fn eg_10_two_blocks_and_halves() {
-    let rules = Rules { preemptive: false, hold_off: 0, resegment: true };
+    let rules = SendOptions { preemptive: false, hold_off: 0, resegment: true };
     let mut s: Sender<u32> = Sender::new(Numbering::egprs(192), Mode::Acknowledged, rules);
     let mut r = Receiver::new(Numbering::egprs(192), Mode::Acknowledged, true);
     s.feed.push(74 * 6, 0);
@@ -94,7 +94,7 @@ fn a_block_missing_alone_goes_with_mcs_6() {
     let mut s: Sender<u32> = Sender::new(
         Numbering::egprs(64),
         Mode::Acknowledged,
-        Rules { preemptive: false, ..Rules::default() },
+        SendOptions { preemptive: false, ..SendOptions::default() },
     );
     s.feed.push(74 * 2, 0);
     let pair = s.next(0, Scheme::Mcs9, false).unwrap();
@@ -108,10 +108,19 @@ fn a_block_missing_alone_goes_with_mcs_6() {
 
 /// Runs a transfer over a channel with block loss probability `loss`. Reports are sent every `every` blocks,
 /// arrive after `delay` ticks and are lost with equal probability.
-fn transfer(sizes: &[u32], scheme: Scheme, window: u32, loss: f64, seed: u64) -> (Vec<usize>, u64, Counts) {
+fn transfer(
+    sizes: &[u32],
+    scheme: Scheme,
+    window: u32,
+    loss: f64,
+    seed: u64,
+) -> (Vec<usize>, u64, SendCounts) {
     let numbering = if scheme.is_egprs() { Numbering::egprs(window) } else { Numbering::GPRS };
-    let mut s: Sender<usize> =
-        Sender::new(numbering, Mode::Acknowledged, Rules { preemptive: true, hold_off: 0, resegment: true });
+    let mut s: Sender<usize> = Sender::new(
+        numbering,
+        Mode::Acknowledged,
+        SendOptions { preemptive: true, hold_off: 0, resegment: true },
+    );
     let mut r = Receiver::new(numbering, Mode::Acknowledged, scheme.is_egprs());
     sizes.iter().enumerate().for_each(|(i, n)| s.feed.push(*n, i));
     let mut chance = Seed { seed, repetition: 0 }.stream("rlc", "loss");
@@ -161,7 +170,7 @@ proptest! {
 #[test]
 fn efficiency_of_selective_repeat_is_one_less_the_error_rate() {
     for loss in [0.02, 0.1, 0.2] {
-        let mut s = sender(Rules { preemptive: false, hold_off: 2, resegment: false });
+        let mut s = sender(SendOptions { preemptive: false, hold_off: 2, resegment: false });
         let mut r = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
         let mut chance = Seed { seed: 1, repetition: 0 }.stream("rlc", "loss");
         (0..2000).for_each(|i| s.feed.push(1500, i));

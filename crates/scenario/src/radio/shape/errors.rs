@@ -6,7 +6,7 @@ use radio::quality::Profile;
 
 static CONSTANT: TableShape = table(
     "constant",
-    "Each block is lost with the same probability.",
+    "Each block is lost with this probability.",
     &[
         field("rate", SHARE, Need::Required("0.05"), "Block error rate of data blocks."),
         field("control", SHARE, Need::Default("0"), "Block error rate of control blocks, which are CS-1."),
@@ -43,7 +43,7 @@ static C_OVER_I: TableShape = TableShape {
             "gain",
             Shape::One(Kind::Number(-10.0, 20.0)),
             Need::Default("3"),
-            "What the receiver is better than the minimum of the specification, dB.",
+            "Margin of the receiver over the minimum of the specification, dB.",
         ),
         field(
             "correlation",

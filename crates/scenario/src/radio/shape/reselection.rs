@@ -2,7 +2,7 @@
 
 use super::{DIST, SPAN};
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
-use radio::mobility::Control;
+use radio::mobility::ReselectionControl;
 
 const fn share(key: &'static str, default: &'static str, doc: &'static str) -> Field {
     field(key, Shape::One(Kind::Number(0.0, 1.0)), Need::Default(default), doc)
@@ -43,13 +43,13 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
             "outage",
             DIST,
             Need::Optional,
-            "How long nothing flows, in place of the sum of the components.",
+            "Duration of the interruption, in place of the sum of the components.",
         ),
         field(
             "control",
-            Shape::One(Kind::Word(Control::NAMES)),
+            Shape::One(Kind::Word(ReselectionControl::NAMES)),
             Need::Default("\"autonomous\""),
-            "Who decides, and what the network does to help (NC0, NC2, NACC).",
+            "Control of cell changes, and network assistance (NC0, NC2, NACC).",
         ),
         field(
             "standing",
@@ -66,7 +66,7 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
             "Share of changes of routing area or SGSN that change the location area too, updated on its own before.",
         ),
         share("failure", "0", "Probability that the new cell is not reached."),
-        field("failed", DIST, Need::Default("\"120 s\""), "How long a failed change takes in addition."),
+        field("failed", DIST, Need::Default("\"120 s\""), "Additional time of a failed change."),
         share("deletes", "1", "Probability that downlink data of the old cell are deleted and not moved."),
         field(
             "synchronise",
@@ -84,7 +84,7 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
             "assisted",
             DIST,
             Need::Default("\"uniform(50 ms, 150 ms)\""),
-            "Component: what is left of it with NACC.",
+            "Component: remaining system information with NACC.",
         ),
         field("access", DIST, Need::Default("\"uniform(150 ms, 300 ms)\""), "Component: random access."),
         field(
@@ -103,7 +103,7 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
             "sgsn-context",
             DIST,
             Need::Default("\"uniform(1 s, 3 s)\""),
-            "Component: what another SGSN adds.",
+            "Component: additional time of another SGSN.",
         ),
         field(
             "location-update",

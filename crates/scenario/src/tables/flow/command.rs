@@ -23,7 +23,7 @@ pub(crate) static COMMAND: TableShape = table(
             "run",
             Shape::One(Kind::Text),
             Need::Required("\"curl -s http://server:8000/page\""),
-            "What `/bin/sh` is given to run.",
+            "Command line for `/bin/sh`.",
         ),
         field(
             "start",
@@ -81,9 +81,9 @@ pub(crate) fn read(root: Reader<'_>, graph: &Graph, flows: &[String], cx: &Cx<'_
             Diagnostic::error(
                 "no-end",
                 reader.place("serves"),
-                "every command serves, so nothing ends this run",
+                "every command has `serves`, so this run never ends",
             )
-            .help("one of them does the work and has no `serves`"),
+            .help("remove `serves` from the command that does the work"),
         );
     }
     all.stations = (0..graph.nodes.len())

@@ -59,16 +59,14 @@ impl Apart {
             }
             Apart::Wires => "the two ends count different bytes on the wire for the same headers",
             Apart::Models => "both ends are models, and only those of TCP can differ",
-            Apart::Datagrams(_) => "datagrams of the model are the same at both ends",
+            Apart::Datagrams(_) => "datagrams of the model have one configuration for both ends",
             Apart::NotTcp(_) => {
                 "only a model of TCP or SCTP, opposite a kernel, can have another end than its own"
             }
             Apart::Protocols => "the two ends speak different protocols",
             Apart::Version(_) => "a model of this protocol uses IPv4, and this kernel IPv6",
             Apart::Versions => "the kernels at the two ends use different versions of IP",
-            Apart::Other(_) => {
-                "a model at the other end speaks TCP, and this kernel is asked for something else"
-            }
+            Apart::Other(_) => "the model at the other end uses TCP, and this kernel another protocol",
             Apart::OneWay(_) => {
                 "this profile opens connections in one direction, and a kernel opens them in both"
             }
@@ -94,7 +92,7 @@ impl Apart {
             Apart::Versions => "write the same `ip` at both ends",
             Apart::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
             Apart::OneWay(_) => "choose another profile, such as \"rfc\" or \"linux-6.x\"",
-            Apart::Flag(_) => "choose who judges timeouts, such as spurious = \"eifel\"",
+            Apart::Flag(_) => "choose a detector, such as spurious = \"eifel\"",
             Apart::Program(_) => PROGRAM.1,
         }
     }
@@ -102,7 +100,7 @@ impl Apart {
 
 /// Message and remedy for a program without a model as its peer.
 pub(crate) const PROGRAM: (&str, &str) = (
-    "a program is one end of a flow, and the other end is a model that says when all is done",
+    "a program at one end needs a model at the other end, which determines the end of the run",
     "write the model at the other end, transport = { from = \"tcp\", to = { linux = { program = \"...\" } } }; [[command]] runs programs at both nodes",
 );
 
@@ -115,7 +113,7 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
         let (Some(spec), Transport::Linux(linux)) = (ends[end].model(), &ends[1 - end]) else {
             return Err(Apart::NotTcp(end));
         };
-        return match spec.speaks() {
+        return match spec.kernel_protocol() {
             None => Err(Apart::NotTcp(end)),
             Some(protocol) if protocol != linux.protocol => Err(Apart::Protocols),
             Some(_) if linux.ip != Ip::V4 => Err(Apart::Version(1 - end)),

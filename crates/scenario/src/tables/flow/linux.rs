@@ -49,7 +49,7 @@ pub(crate) static LINUX: TableShape = table(
             "payload",
             Shape::One(Kind::Bytes),
             Need::Optional,
-            "Most bytes of a message in one datagram, where `protocol` is udp or dccp; larger messages take several, and each datagram has at least 4 B. Without it, what a packet holds; of dccp at most 1000 B.",
+            "Maximum message bytes in one datagram, where `protocol` is udp or dccp. Larger messages take several datagrams of at least 4 B. Without it, as much as a packet holds; for dccp at most 1000 B.",
         ),
         field(
             "program",
@@ -102,7 +102,7 @@ const MODEM: Field = field(
     "modem",
     Shape::One(Kind::Rate),
     Need::Optional,
-    "In virtual time, how fast the card sends: it keeps what the kernel gives it until that is out, so the kernel's own queues feel it. Without it the card sends at once.",
+    "Rate of the network card in virtual time. The card holds packets until they are sent, so that the kernel's own queues fill. Without it, the card sends at once.",
 );
 const MTU: Field = field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
 const SYSCTL: Field = field(
@@ -139,7 +139,7 @@ fn program(reader: Reader<'_>, cx: &Cx<'_>) -> Option<String> {
     let program = leaf::text(reader.get("program")?).ok()?;
     if program.trim().is_empty() {
         let place = reader.place("program");
-        let diagnostic = Diagnostic::error("bad-value", place, "an empty command is no end of a flow");
+        let diagnostic = Diagnostic::error("bad-value", place, "the command is empty");
         cx.push(diagnostic.help("write program = \"COMMAND\", or leave it out"));
     }
     Some(program)
@@ -237,7 +237,7 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
             Protocol::Sctp
         }
         Some("udp") => {
-            no_choice("datagrams know no congestion control");
+            no_choice("UDP has no congestion control");
             let fits = linux.mtu.saturating_sub(linux.ip.header() + UDP_HEADER);
             Protocol::Udp { payload: datagram(reader, payload.flatten(), fits, u32::MAX, cx) }
         }
@@ -270,7 +270,7 @@ fn datagram(reader: Reader<'_>, asked: Option<u64>, usual: u32, most: u32, cx: &
 }
 
 /// Reads the kernel settings of a node.
-pub(crate) fn machine(tree: &Tree, cx: &Cx<'_>) -> Linux {
+pub(crate) fn node_kernel(tree: &Tree, cx: &Cx<'_>) -> Linux {
     let reader = Reader::new(tree, &MACHINE);
     let root = reader.get("root").and_then(|tree| leaf::text(tree).ok());
     Linux { root, ..settings(reader, cx) }
@@ -283,14 +283,14 @@ fn settings(reader: Reader<'_>, cx: &Cx<'_>) -> Linux {
     let modem = reader.get("modem").and_then(|tree| leaf::rate(tree).ok());
     if modem.is_some_and(|rate| rate.bps() == 0) {
         cx.push(
-            Diagnostic::error("bad-value", reader.place("modem"), "a card that sends nothing is no card")
+            Diagnostic::error("bad-value", reader.place("modem"), "a network card cannot have rate 0")
                 .help("give it a rate, such as \"64 kbit/s\"; a gate on the link holds packets for a while"),
         );
     }
     let mtu = reader.bytes("mtu").unwrap_or(1500);
     if !MTUS.contains(&mtu) {
         cx.push(
-            Diagnostic::error("bad-value", reader.place("mtu"), format!("no packet is {mtu} B at most"))
+            Diagnostic::error("bad-value", reader.place("mtu"), format!("an MTU of {mtu} B is out of range"))
                 .help(format!("an mtu is between {} B and {} B", MTUS.start(), MTUS.end())),
         );
     }

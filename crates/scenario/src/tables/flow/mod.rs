@@ -10,7 +10,7 @@ pub(crate) mod udp;
 
 use self::tcp_options::Tcp;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
@@ -43,7 +43,7 @@ pub(crate) static FLOW: TableShape = table(
             "from",
             Shape::One(Kind::Name),
             Need::Required("\"server\""),
-            "The node whose application writes.",
+            "Node of the sending application.",
         ),
         field("to", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node that reads."),
         field(
@@ -68,7 +68,7 @@ pub(crate) static FLOW: TableShape = table(
             "other-routes",
             Shape::List(&Shape::List(&Shape::One(Kind::Text))),
             Need::Optional,
-            "Other network paths, for a transport that uses several: of each the hops from `from` to `to`, in order. Packets come back by the same hops.",
+            "Further network paths, for a transport that uses several: the hops of each from `from` to `to`, in order. Packets in the reverse direction use these hops too.",
         ),
         field(
             "transport",
@@ -160,7 +160,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Flow> {
 }
 
 /// Checks that the senders of a flow can share the congestion window of their node.
-fn suits_macroflow(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
+fn suits_macroflow(flow: &Flow, graph: &Graph, place: SourceSpan, cx: &Cx<'_>) {
     for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {
         if graph.nodes[node].sending.is_none() {
             continue;
@@ -225,7 +225,7 @@ fn other_paths(
 
 /// Rejects a round trip of zero time, in which windows would be sent and acknowledged for ever at one
 /// instant.
-fn takes_time(flow: &Flow, graph: &Graph, place: Place, cx: &Cx<'_>) {
+fn takes_time(flow: &Flow, graph: &Graph, place: SourceSpan, cx: &Cx<'_>) {
     let around = || flow.route.iter().chain(&flow.way_back).map(|&l| (&graph.links[l], graph.places[l]));
     // A program's deliveries take time.
     let served = |l: &usize| graph.processes.iter().any(|process| process.links.contains(l));
@@ -305,7 +305,7 @@ fn carrier(tree: &Tree, cx: &Cx<'_>) -> Option<Transport> {
 
 /// Rejects conflicting options. An option of the profile yields silently to a written one that conflicts
 /// (`sack = "auto"`); a written option is never changed.
-fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
+fn combinations(tcp: &Tcp<'_>, place: SourceSpan, cx: &Cx<'_>) {
     let config = &tcp.config;
     let at = |key: &str| tcp.place(key).unwrap_or(place);
     if config.recovery_wants_sack() && config.sack == Sack::Off {
@@ -317,7 +317,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
         );
     }
     if config.spurious == Spurious::Eifel && !config.timestamps {
-        let message = "spurious = \"eifel\" tells copies apart by timestamps, and `timestamps` is off";
+        let message = "spurious = \"eifel\" needs timestamps, and `timestamps` is off";
         cx.push(
             with(
                 Diagnostic::error("impossible", at("spurious"), message),
@@ -329,7 +329,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
     }
     if config.spurious == Spurious::Dsack && !(config.uses_sack() && config.receiver.dsack) {
         let (key, missing) = if config.uses_sack() { ("dsack", "`dsack`") } else { ("sack", "`sack`") };
-        let message = format!("spurious = \"dsack\" waits for reports of duplicates, and {missing} is off");
+        let message = format!("spurious = \"dsack\" needs DSACK reports, and {missing} is off");
         cx.push(
             with(Diagnostic::error("impossible", at("spurious"), message), tcp.place(key), "off here")
                 .help(format!("add {key} = true")),
@@ -358,7 +358,7 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
     {
         cx.push(
             Diagnostic::warning("no-effect", place, "a response that never happens: `spurious` is \"none\"")
-                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+                .help("choose a detector, such as spurious = \"eifel\""),
         );
     }
     let of_responses = [
@@ -382,10 +382,11 @@ fn combinations(tcp: &Tcp<'_>, place: Place, cx: &Cx<'_>) {
         && config.rto.adapt != Adapt::None
         && let Some(place) = tcp.place("rto.adapt")
     {
-        let message = "the timer adapts to spurious timeouts, and nobody finds any: `spurious` is \"none\"";
+        let message =
+            "the timer adapts to spurious timeouts, and no detector finds them: `spurious` is \"none\"";
         cx.push(
             Diagnostic::warning("no-effect", place, message)
-                .help("choose who judges timeouts, such as spurious = \"eifel\""),
+                .help("choose a detector, such as spurious = \"eifel\""),
         );
     }
     sharing(tcp, cx);
@@ -406,13 +407,13 @@ fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
         (
             "share.min-rtt",
             share.min_rtt && config.spurious != Spurious::MinRtt,
-            "shares the least round trip, and nobody goes by it",
+            "shares the minimum RTT, and no option uses it",
             "add spurious = \"min-rtt\", or remove it",
         ),
         (
             "share.age",
             !share.any(),
-            "says how old it may be, and nothing is shared",
+            "limits the age of shared values, and no value is shared",
             "add share.rtt = true or another of `share`",
         ),
     ];
@@ -423,7 +424,7 @@ fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
     }
 }
 
-fn with(diagnostic: Diagnostic, place: Option<Place>, label: &str) -> Diagnostic {
+fn with(diagnostic: Diagnostic, place: Option<SourceSpan>, label: &str) -> Diagnostic {
     match place {
         Some(place) => diagnostic.also(place, label),
         None => diagnostic,

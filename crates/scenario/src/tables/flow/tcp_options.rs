@@ -4,11 +4,11 @@
 //! keys: `rto = { min = "1 s" }` is `rto.min`.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::{Table, Tree, Value};
-use transport::tcp::{Config, Kind, OptionSpec};
+use transport::tcp::{Config, OptionKind, OptionSpec};
 
 /// Key of the profile; all other keys are options.
 pub(crate) const PROFILE: &str = "profile";
@@ -45,7 +45,7 @@ pub(crate) struct Tcp<'t> {
 
 impl<'t> Tcp<'t> {
     /// Span of an option, if written.
-    pub(crate) fn place(&self, key: &str) -> Option<Place> {
+    pub(crate) fn place(&self, key: &str) -> Option<SourceSpan> {
         self.written.iter().find(|w| w.key == key).map(|w| w.tree.place)
     }
 }
@@ -142,7 +142,7 @@ fn flatten<'t>(
     prefix: &str,
     depth: usize,
     out: &mut Vec<Written<'t>>,
-    unknown: &mut Vec<(String, Place)>,
+    unknown: &mut Vec<(String, SourceSpan)>,
 ) {
     for entry in &table.entries {
         let key = format!("{prefix}{}", entry.key);
@@ -159,7 +159,7 @@ fn flatten<'t>(
     }
 }
 
-fn unknown(key: &str, place: Place) -> Diagnostic {
+fn unknown(key: &str, place: SourceSpan) -> Diagnostic {
     let shown: String = key.chars().take(60).collect();
     let inside = |k: &'static str| k.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
     if is_group(key) {
@@ -188,39 +188,39 @@ fn unknown(key: &str, place: Place) -> Diagnostic {
 /// Sets one option from its text without quotes.
 fn set(config: &mut Config, option: &Written<'_>) -> Result<(), Box<Diagnostic>> {
     let spec = self::option(option.key);
-    let kind = spec.map_or(Kind::Bool, |s| s.kind);
+    let kind = spec.map_or(OptionKind::Bool, |s| s.kind);
     let place = option.tree.place;
     let wrong = |found: &str| {
         let message = format!("`{}` must be {}, not {found}", option.key, expected(kind));
         Box::new(Diagnostic::error("wrong-type", place, message).help(spec.map_or("", |s| s.doc)))
     };
     let text = match (&option.tree.value, kind) {
-        (Value::Text(text), Kind::Bool) => {
+        (Value::Text(text), OptionKind::Bool) => {
             let help = format!("write {} = true or {} = false, without quotes", option.key, option.key);
             let message =
                 format!("`{}` must be true or false, not the string \"{}\"", option.key, short(text));
             return Err(Box::new(Diagnostic::error("wrong-type", place, message).help(help)));
         }
         (Value::Text(text), _) => text.clone(),
-        (Value::Integer(n), Kind::Span) => {
+        (Value::Integer(n), OptionKind::Span) => {
             return Err(
                 wrong("a number without its unit").also_help(format!("write \"{n} s\" or \"{n} ms\""))
             );
         }
-        (Value::Integer(n), Kind::Window) => {
+        (Value::Integer(n), OptionKind::Window) => {
             return Err(
                 wrong("a number without its unit").also_help(format!("write \"{n} segments\" or \"{n} B\""))
             );
         }
-        (Value::Integer(n), Kind::Count | Kind::Bytes) => n.to_string(),
-        (Value::Flag(b), Kind::Bool) => b.to_string(),
-        (Value::Flag(b), Kind::Word(words)) if words.contains(&"true") => b.to_string(),
+        (Value::Integer(n), OptionKind::Count | OptionKind::Bytes) => n.to_string(),
+        (Value::Flag(b), OptionKind::Bool) => b.to_string(),
+        (Value::Flag(b), OptionKind::Word(words)) if words.contains(&"true") => b.to_string(),
         _ => return Err(wrong(option.tree.kind())),
     };
     config.set(option.key, &text).map_err(|error| {
         let diagnostic = Diagnostic::error("bad-value", place, error.to_string());
         Box::new(match kind {
-            Kind::Word(words) => match nearest(&text, words.iter().copied()) {
+            OptionKind::Word(words) => match nearest(&text, words.iter().copied()) {
                 Some(meant) => {
                     let mut d = diagnostic;
                     d.message = format!("`{}` is no {} of tcp", short(&text), option.key);
@@ -250,14 +250,14 @@ fn short(text: &str) -> String {
 }
 
 /// Expected values of an option, as messages name them.
-pub(crate) fn expected(kind: Kind) -> String {
+pub(crate) fn expected(kind: OptionKind) -> String {
     match kind {
-        Kind::Bool => "true or false".into(),
-        Kind::Count => "a whole number".into(),
-        Kind::Span => "a time such as \"200 ms\"".into(),
-        Kind::Bytes => "an amount of data such as \"1460 B\"".into(),
-        Kind::Window => "a window such as \"20 segments\", \"64 kB\" or \"unlimited\"".into(),
-        Kind::Word(words) => {
+        OptionKind::Bool => "true or false".into(),
+        OptionKind::Count => "a whole number".into(),
+        OptionKind::Span => "a time such as \"200 ms\"".into(),
+        OptionKind::Bytes => "an amount of data such as \"1460 B\"".into(),
+        OptionKind::Window => "a window such as \"20 segments\", \"64 kB\" or \"unlimited\"".into(),
+        OptionKind::Word(words) => {
             let quoted: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
             format!("one of {}", quoted.join(", "))
         }

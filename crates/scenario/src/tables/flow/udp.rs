@@ -8,16 +8,12 @@ use crate::grammar::tree::Tree;
 use crate::model::Transport;
 
 /// Variant `udp` of `transport`.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "udp",
-    doc: "Datagrams, without any control of how fast they leave.",
-    shape: Shape::Table(&UDP),
-    bare: true,
-};
+pub(crate) const VARIANT: Variant =
+    Variant { name: "udp", doc: "Datagrams without rate control.", shape: Shape::Table(&UDP), bare: true };
 
 static UDP: TableShape = table(
     "udp",
-    "Datagrams that nobody acknowledges or repeats; for messages at their own pace.",
+    "Datagrams without acknowledgement or retransmission, for messages on their own schedule.",
     &[
         field(
             "payload",
@@ -30,7 +26,7 @@ static UDP: TableShape = table(
             "lifetime",
             Shape::One(Kind::Span),
             Need::Optional,
-            "For how long each is of use: its deadline for routers with queue = deadline. Without it, for ever.",
+            "Lifetime of each: its deadline for routers with queue = deadline. Without it, unlimited.",
         ),
     ],
 );

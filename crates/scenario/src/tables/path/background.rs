@@ -16,7 +16,7 @@ use crate::topology::Graph;
 
 static BACKGROUND: TableShape = table(
     "background",
-    "Packets that compete for the queue and end behind the link; nobody answers them.",
+    "Unanswered packets that compete for the queue and end behind the link.",
     &[
         field("name", Shape::One(Kind::Name), Need::Required("\"voice\""), "How grids and results call it."),
         DIRECTIONS,
@@ -24,20 +24,20 @@ static BACKGROUND: TableShape = table(
             "rate",
             Shape::One(Kind::Rate),
             Need::Required("\"1 Mbit/s\""),
-            "How fast they come, headers counted; 0 is none.",
+            "Rate, headers included; 0 is none.",
         ),
         field("packet", Shape::One(Kind::Bytes), Need::Default("\"1000 B\""), "Each one, headers counted."),
         field(
             "start",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
-            "When the first one comes.",
+            "Time of the first one.",
         ),
         field(
             "gaps",
             Shape::One(Kind::Word(&["even", "random"])),
             Need::Default("\"even\""),
-            "Whether all gaps between them are the same, or exponential with the same mean (Poisson).",
+            "Whether all gaps between them are equal, or exponential with that mean (Poisson).",
         ),
         field(
             "until",
@@ -50,7 +50,7 @@ static BACKGROUND: TableShape = table(
 
 /// `[[hop.background]]`, `[[link.background]]`.
 pub(crate) const BACKGROUNDS: Field =
-    field("background", Shape::Tables(&BACKGROUND), Need::Optional, "Load that nobody answers.");
+    field("background", Shape::Tables(&BACKGROUND), Need::Optional, "Unanswered background load.");
 
 /// Reads the background loads of a hop or link; loads of rate 0 are dropped.
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Background> {

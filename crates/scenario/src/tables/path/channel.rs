@@ -5,7 +5,7 @@
 
 use super::queue::capacity;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
@@ -23,7 +23,7 @@ static FRAMING: TableShape = table(
             "payload",
             Shape::One(Kind::Bytes),
             Need::Optional,
-            "What one frame carries. Without it, the whole packet.",
+            "Payload of one frame. Without it, the whole packet.",
         ),
         field("overhead", Shape::One(Kind::Bytes), Need::Default("\"0 B\""), "Bytes around each frame."),
         field("around", Shape::One(Kind::Bytes), Need::Default("\"0 B\""), "Bytes around each packet."),
@@ -31,7 +31,7 @@ static FRAMING: TableShape = table(
             "factor",
             Shape::One(Kind::Number(0.001, 100.0)),
             Need::Default("1"),
-            "So many times its size is what is sent of a packet: below 1 compression, above 1 coding.",
+            "Factor on the size of each packet: below 1 for compression, above 1 for coding.",
         ),
         field(
             "padded",
@@ -55,7 +55,7 @@ static ALLOCATION: TableShape = table(
             "release",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
-            "How long they are kept when nothing is left to send.",
+            "Time that they are kept with nothing left to send.",
         ),
     ],
 );
@@ -67,42 +67,37 @@ static ARQ: TableShape = table(
             "feedback",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Required("\"200 ms\""),
-            "From the end of a frame until the sender knows what became of it.",
+            "Time from the end of a frame until the sender knows its fate.",
         ),
         field(
             "attempts",
             Shape::One(Kind::Count(0, 1_000_000)),
             Need::Optional,
-            "How often a frame is repeated before its packet is given up. Without it, without end.",
+            "Maximum repeats of a frame before its packet is abandoned. Without it, unlimited.",
         ),
         field(
             "time",
             Shape::One(Kind::Span),
             Need::Optional,
-            "How long after its first frame began a packet is repeated. Without it, without end.",
+            "Maximum time of repeats, from the start of the first frame of a packet. Without it, unlimited.",
         ),
         field(
             "window",
             Shape::One(Kind::Count(1, 1_000_000)),
             Need::Optional,
-            "How many frames may be unacknowledged. Without it, any number.",
+            "Maximum number of unacknowledged frames. Without it, unlimited.",
         ),
     ],
 );
-const FLOW_CONTROL_DOC: &str = "The next link of the path tells this one when it may send: a packet only for each that has left its queue. What has to \
-     wait, waits here.";
+const FLOW_CONTROL_DOC: &str = "Credit from the next link of the path: this link may send one packet for each that has left that queue. Other packets wait here.";
 const WINDOW: Field = field(
     "window",
     Shape::One(Kind::Count(1, 1_000_000)),
     Need::Required("4"),
     "Packets on their way to the next link or in its queue.",
 );
-const CREDIT_DELAY: Field = field(
-    "delay",
-    Shape::One(Kind::Span),
-    Need::Default("\"0 s\""),
-    "How long it takes until this link knows.",
-);
+const CREDIT_DELAY: Field =
+    field("delay", Shape::One(Kind::Span), Need::Default("\"0 s\""), "Delay of the credit.");
 static FLOW_CONTROL: TableShape = table("flow-control", FLOW_CONTROL_DOC, &[WINDOW, CREDIT_DELAY]);
 static HOP_FLOW_CONTROL: TableShape = table(
     "flow-control",
@@ -114,7 +109,7 @@ static HOP_FLOW_CONTROL: TableShape = table(
             "directions",
             Shape::One(Kind::Word(&["down", "up", "both"])),
             Need::Default("\"down\""),
-            "In which directions; behind a link that is the last one of a path nobody gives credit.",
+            "Directions. The last link of a path receives no credit.",
         ),
     ],
 );
@@ -129,7 +124,7 @@ static ARQ_TABLE: Shape = Shape::Table(&ARQ);
 const CLASSES: &[&str] = &["delay-class-1", "delay-class-2", "delay-class-3", "best-effort"];
 static QOS: Shape = Shape::One(Kind::Word(CLASSES));
 const QOS_DOC: &str = "Quality-of-service profile of the mobile's context, which sets `stay`: 1.5 s in delay class 1, 25 s in 2, 250 s in 3 \
-     (GSM 03.60 table 5, 95 % of packets of 128 B); no limit with best effort. Without it, `stay` alone says.";
+     (GSM 03.60 table 5, 95 % of packets of 128 B); no limit with best effort. Without it, `stay` alone applies.";
 
 /// Maximum sojourn of a delay class.
 fn stay_of(class: &str) -> Option<Span> {
@@ -141,11 +136,10 @@ fn stay_of(class: &str) -> Option<Span> {
     }
 }
 
-const STAY_DOC: &str = "How long a packet may wait in the queue; then it is dropped. Without it, for ever.";
-const SEND_DOC: &str = "What waits behind the queue, beside the packet in service: the send buffer of the link; with `arq` \
-     also what is not acknowledged. Without it, packets leave the queue when they are sent.";
-const RECEIVE_DOC: &str = "What waits at the far end for something before it. With `arq` no more than that is under way; without, \
-     what finds it full is lost. Without it, any amount.";
+const STAY_DOC: &str =
+    "Maximum sojourn time in the queue; then the packet is dropped. Without it, unlimited.";
+const SEND_DOC: &str = "Limit of the link's send buffer behind the queue, without the packet in service; with `arq`, unacknowledged packets count. Without it, packets leave the queue when they are sent.";
+const RECEIVE_DOC: &str = "Limit of the reordering buffer at the far end. With `arq` it bounds the data in flight; without, packets that find it full are lost. Without it, unlimited.";
 const FRAMING_DOC: &str = "Frames, and bytes of the link's own.";
 const ALLOCATION_DOC: &str = "Resources that an idle link has to be given first.";
 const ARQ_DOC: &str = "Frames that came wrong are sent again.";
@@ -311,7 +305,7 @@ fn arq(r: Reader<'_>, cx: &Cx<'_>) -> Option<Arq> {
 
 /// Seawind's rule for buffer sizes: the window must hold all frames sent before the first acknowledgement, or
 /// the link idles.
-fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: Place, cx: &Cx<'_>) {
+fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: SourceSpan, cx: &Cx<'_>) {
     let (Some(arq), Some(payload)) = (&channel.arq, channel.framing.payload) else { return };
     let Some(LinkRate::Constant(rate)) = rate else { return };
     let (Some(window), true) = (arq.window, arq.feedback.mean().is_finite()) else { return };

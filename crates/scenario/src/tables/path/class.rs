@@ -10,7 +10,7 @@ use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
-use crate::model::channel::{Class, Kind as Carries, Shaping};
+use crate::model::channel::{Class, PacketKind as Carries, Shaping};
 
 const NAME_LIST: Shape = Shape::One(Kind::Name);
 
@@ -18,13 +18,8 @@ static POLICE: TableShape = table(
     "police",
     "A token bucket: what exceeds its rate and its burst is dropped.",
     &[
-        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "How fast it fills."),
-        field(
-            "burst",
-            Shape::One(Kind::Bytes),
-            Need::Default("\"3000 B\""),
-            "How much it holds; at least a packet.",
-        ),
+        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
+        field("burst", Shape::One(Kind::Bytes), Need::Default("\"3000 B\""), "Capacity; at least a packet."),
     ],
 );
 
@@ -32,14 +27,14 @@ static SHAPE: TableShape = table(
     "shape",
     "A token bucket: what exceeds its rate and its burst is delayed.",
     &[
-        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "How fast it fills."),
+        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
         field(
             "burst",
             Shape::One(Kind::Bytes),
             Need::Default("\"3000 B\""),
-            "How much it holds; a larger packet waits until it is full.",
+            "Capacity; a larger packet waits until it is full.",
         ),
-        field("limit", Shape::One(Kind::Bytes), Need::Optional, "What may wait. Without it, any amount."),
+        field("limit", Shape::One(Kind::Bytes), Need::Optional, "Queue limit. Without it, unlimited."),
     ],
 );
 
@@ -62,58 +57,61 @@ static CLASS: TableShape = table(
             Need::Optional,
             "Packets with this service class in the IP header; those of the model have 0.",
         ),
-        field("at-least", Shape::One(Kind::Bytes), Need::Optional, "Packets of so many bytes or more."),
-        field("at-most", Shape::One(Kind::Bytes), Need::Optional, "Packets of so many bytes or fewer."),
+        field("at-least", Shape::One(Kind::Bytes), Need::Optional, "Packets of at least this size."),
+        field("at-most", Shape::One(Kind::Bytes), Need::Optional, "Packets of at most this size."),
         field(
             "carries",
             Shape::One(Kind::Word(&["anything", "data", "ack", "control", "background"])),
             Need::Default("\"anything\""),
-            "What they carry: data, an acknowledgement only, the opening or the end of a connection, background load.",
+            "Content: data, an acknowledgement only, the opening or the end of a connection, background load.",
         ),
         field(
             "priority",
             Shape::One(Kind::Count(0, 1_000_000)),
             Need::Default("1"),
-            "The smallest goes first, whatever waits in the others.",
+            "Strict priority; the smallest number is served first.",
         ),
         field(
             "weight",
             Shape::One(Kind::Count(1, 1_000_000)),
             Need::Default("1"),
-            "Its share of bytes among classes of the same priority (deficit round robin).",
+            "Weight in bytes among classes of equal priority (deficit round robin).",
         ),
         field(
             "turn-within",
             Shape::One(Kind::Span),
             Need::Optional,
-            "The longest time between two of its turns while it has packets; then it goes next, whatever priorities and \
-             weights say. Without it, any.",
+            "Maximum time between two of its turns while it has packets; then it is served next, regardless of priorities and weights. Without it, unlimited.",
         ),
-        field("queue", Shape::Choice(QUEUES), Need::Optional, "What waits. Without it, unlimited."),
+        field("queue", Shape::Choice(QUEUES), Need::Optional, "Queue limit. Without it, unlimited."),
         field(
             "stay",
             Shape::One(Kind::Span),
             Need::Optional,
-            "How long a packet may wait; then it is dropped.",
+            "Maximum sojourn time; then the packet is dropped.",
         ),
         field(
             "police",
             Shape::Table(&POLICE),
             Need::Optional,
-            "What exceeds a rate is dropped before it waits.",
+            "Policer: packets that exceed a rate are dropped before the queue.",
         ),
         field(
             "shape",
             Shape::Table(&SHAPE),
             Need::Optional,
-            "What exceeds a rate waits before the link's queue until it conforms.",
+            "Shaper: packets that exceed a rate wait before the link's queue until they conform.",
         ),
     ],
 );
 
 /// `[[hop.class]]`, `[[link.class]]`.
-pub(crate) const CLASSES: Field =
-    field("class", Shape::Tables(&CLASS), Need::Optional, "Packets that wait apart, and who goes first.");
+pub(crate) const CLASSES: Field = field(
+    "class",
+    Shape::Tables(&CLASS),
+    Need::Optional,
+    "Classes of packets with a queue each, and their order of service.",
+);
 
 /// Reads the classes of a hop or link, each with its links. `flows` are the names of the scenario's flows.
 pub(crate) fn read(

@@ -4,12 +4,12 @@
 //! link, with no other traffic in its queue, and no element between them that loses packets.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::model::{Flow, Gate, GateMode, Link, Position, Queue};
 
 /// Checks every link with flow control, and makes the next link grant credit.
-pub(crate) fn check(links: &mut [Link], places: &[Place], gates: &[Gate], flows: &[Flow], cx: &Cx<'_>) {
+pub(crate) fn check(links: &mut [Link], places: &[SourceSpan], gates: &[Gate], flows: &[Flow], cx: &Cx<'_>) {
     for from in 0..links.len() {
         if links[from].channel.as_ref().is_none_or(|c| c.credit.is_none()) {
             continue;
@@ -28,7 +28,7 @@ fn ways(flows: &[Flow]) -> impl Iterator<Item = (&Flow, &Vec<usize>)> {
 fn one(
     from: usize,
     links: &[Link],
-    places: &[Place],
+    places: &[SourceSpan],
     gates: &[Gate],
     flows: &[Flow],
     cx: &Cx<'_>,
@@ -45,10 +45,7 @@ fn one(
         match (way.get(at + 1), next) {
             (None, _) => {
                 return say(
-                    format!(
-                        "behind `{name}` flow `{}` is at its end, and nobody gives credit there",
-                        flow.name
-                    ),
+                    format!("behind `{name}` flow `{}` ends, and no element there grants credit", flow.name),
                     "flow control acts between two links: remove it here, or add the hop behind".into(),
                 );
             }

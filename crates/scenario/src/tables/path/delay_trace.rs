@@ -4,7 +4,7 @@
 //! transmission.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
@@ -17,9 +17,9 @@ static FIELDS: &[Field] = &[
         "trace",
         Shape::One(Kind::File),
         Need::Required("\"gprs-delay.csv\""),
-        "The file, beside the scenario: `t_s,delay_s` a line, times that go forward; before the first one its delay holds.",
+        "The file, beside the scenario: `t_s,delay_s` per line, in increasing order of time; before the first time its delay holds.",
     ),
-    field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+    field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
 ];
 
 /// Table of a delay from a file.
@@ -55,7 +55,7 @@ pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Schedule<Span>> {
 
 type Steps = Vec<(Time, Span)>;
 
-fn load(path: &str, named_at: Place, cx: &Cx<'_>) -> Option<Steps> {
+fn load(path: &str, named_at: SourceSpan, cx: &Cx<'_>) -> Option<Steps> {
     if let Some(known) = cx.library.borrow().delays.get(path) {
         return known.clone();
     }
@@ -70,7 +70,7 @@ fn load(path: &str, named_at: Place, cx: &Cx<'_>) -> Option<Steps> {
     read
 }
 
-fn parse(source: u32, named_at: Place, cx: &Cx<'_>) -> Option<Steps> {
+fn parse(source: u32, named_at: SourceSpan, cx: &Cx<'_>) -> Option<Steps> {
     let mut steps = Steps::new();
     let mut before = None;
     let mut bad = false;

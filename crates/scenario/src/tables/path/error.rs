@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
-use crate::model::channel::{Chance, Error, ErrorKind, ErrorMode};
+use crate::model::channel::{Error, ErrorKind, ErrorMode, ErrorRate};
 use crate::model::share::Part;
 use base::dist::Dist;
 
@@ -81,20 +81,19 @@ const MODE: Field = field(
     "mode",
     Shape::One(Kind::Word(&["drop", "corrupt", "delay"])),
     Need::Default("\"drop\""),
-    "What becomes of a frame that is wrong: the link discards it (and repeats it, if it has `arq`), passes it on with \
-     wrong bits, or it comes later.",
+    "Treatment of a frame with errors: the link discards it (and repeats it with `arq`), passes it on with wrong bits, or delays it.",
 );
 const DELAY: Field = field(
     "delay",
     Shape::One(Kind::Dist(Quantity::Span)),
     Need::Optional,
-    "With mode = \"delay\": by how much.",
+    "With mode = \"delay\": the delay.",
 );
 const ONE_OF: &[&[&str]] = &[&["probability", "bit-probability", "two-state"]];
 
 static ERROR: TableShape = TableShape {
     name: "error",
-    doc: "Frames that come wrong. Without `framing` a packet is one frame.",
+    doc: "Frame errors. Without `framing` a packet is one frame.",
     fields: &[
         field("name", Shape::One(Kind::Name), Need::Required("\"noise\""), "How grids and results call it."),
         DIRECTIONS,
@@ -111,15 +110,14 @@ static ERROR: TableShape = TableShape {
 /// Error of a state, which has no name.
 pub(crate) static OF_STATE: TableShape = TableShape {
     name: "error",
-    doc: "Frames that come wrong in this state, beside those that do anyway.",
+    doc: "Frame errors in this state, in addition to the others.",
     fields: &[PROBABILITY_OF_STATE, BIT, TWO_STATE, MODE, DELAY],
     one_of: ONE_OF,
     needs: &[],
 };
 
 /// `[[hop.error]]`, `[[link.error]]`.
-pub(crate) const ERRORS: Field =
-    field("error", Shape::Tables(&ERROR), Need::Optional, "Frames that come wrong.");
+pub(crate) const ERRORS: Field = field("error", Shape::Tables(&ERROR), Need::Optional, "Frame errors.");
 
 /// Reads the errors of a hop or link.
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Error> {
@@ -137,7 +135,7 @@ pub(crate) fn of_state(reader: Reader<'_>, cx: &Cx<'_>) -> Option<(ErrorKind, Er
     let mode = mode(reader, cx);
     let kind = match reader.get("probability") {
         Some(_) => match reader.dist("probability", cx)? {
-            Dist::Constant(p) => ErrorKind::Steady(Chance::Frame(p)),
+            Dist::Constant(p) => ErrorKind::Steady(ErrorRate::Frame(p)),
             drawn => ErrorKind::Drawn(drawn),
         },
         None => kind(reader, cx)?,
@@ -182,16 +180,16 @@ fn kind(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorKind> {
 fn with_shares(reader: Reader<'_>, drawing: &mut Drawing<'_, '_>) -> Option<ErrorKind> {
     if reader.get("probability").is_some() {
         let p = drawing.read(reader, "probability", Part::Probability)?;
-        return Some(ErrorKind::Steady(Chance::Frame(p)));
+        return Some(ErrorKind::Steady(ErrorRate::Frame(p)));
     }
     if reader.get("bit-probability").is_some() {
         let p = drawing.read(reader, "bit-probability", Part::Probability)?;
-        return Some(ErrorKind::Steady(Chance::Bit(p)));
+        return Some(ErrorKind::Steady(ErrorRate::Bit(p)));
     }
     let [entry] = reader.get("two-state")?.table()?.entries.as_slice() else { return None };
     let chance = |drawing: &mut Drawing<'_, '_>, r: Reader<'_>, key: &str, part: Part| {
         let p = drawing.read(r, key, part)?;
-        Some(if r.word("of")? == "bit" { Chance::Bit(p) } else { Chance::Frame(p) })
+        Some(if r.word("of")? == "bit" { ErrorRate::Bit(p) } else { ErrorRate::Frame(p) })
     };
     if entry.key == "per-frame" {
         let r = Reader::new(&entry.tree, &PER_FRAME);

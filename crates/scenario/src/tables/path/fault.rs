@@ -57,7 +57,7 @@ const FIRST: Field = field(
     "When the first one starts: a time, a distribution, or \"stationary\", as if it had always been going on. Without it, one interval after the start.",
 );
 const LASTS: Field =
-    field("lasts", Shape::One(Kind::Dist(Quantity::Span)), Need::Optional, "How long each one lasts.");
+    field("lasts", Shape::One(Kind::Dist(Quantity::Span)), Need::Optional, "Duration of each.");
 const START: Field =
     field("start", Shape::One(Kind::Dist(Quantity::Span)), Need::Optional, "Once: when it starts.");
 const SPIKES: Field = field(
@@ -124,12 +124,7 @@ static RATE_CHANGE: TableShape = TableShape {
             Need::Optional,
             "The rate meanwhile; 0 freezes service in the middle of a packet.",
         ),
-        field(
-            "factor",
-            Shape::One(Kind::Number(0.0, 1e6)),
-            Need::Optional,
-            "Or so many times the rate that it would be.",
-        ),
+        field("factor", Shape::One(Kind::Number(0.0, 1e6)), Need::Optional, "Or a factor on the rate."),
         EVERY,
         FROM,
         FIRST,

@@ -23,13 +23,13 @@ const RST_FLUSH: Field = field(
     "rst-flush",
     Shape::One(Kind::Flag),
     Need::Default("false"),
-    "A reset from the mobile end deletes what the fixed side of the hop still holds of the connection, and goes on.",
+    "A reset from the mobile end deletes the packets of the connection that wait at the fixed side of the hop, and passes on.",
 );
 const DELETE_COPIES: Field = field(
     "delete-copies",
     Shape::One(Kind::Flag),
     Need::Default("false"),
-    "A packet whose data still wait toward the mobile end is dropped: the copy of a retransmission.",
+    "A retransmission whose data still wait toward the mobile end is dropped.",
 );
 const CHARGING: Field = field(
     "charging",

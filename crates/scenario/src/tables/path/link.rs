@@ -36,7 +36,7 @@ static RATE_SCHEDULE: TableShape = table(
             Need::Required("[[\"0 s\", \"300 kbit/s\"], [\"10 s\", \"10 kbit/s\"]]"),
             "From which time on, which rate; the first at \"0 s\".",
         ),
-        field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+        field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
     ],
 );
 static RATE_TRACE: TableShape = table(
@@ -54,7 +54,7 @@ static RATE_TRACE: TableShape = table(
             "opportunity",
             Shape::One(Kind::Bytes),
             Need::Default("\"1504 B\""),
-            "What one opportunity carries, headers included.",
+            "Bytes per opportunity, headers included.",
         ),
     ],
 );
@@ -68,7 +68,7 @@ static DELAY_SCHEDULE: TableShape = table(
             Need::Required("[[\"0 s\", \"300 ms\"], [\"10 s\", \"50 ms\"]]"),
             "From which time on, which delay; the first at \"0 s\".",
         ),
-        field("repeat", Shape::One(Kind::Span), Need::Optional, "After so long, from the beginning again."),
+        field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
     ],
 );
 static RANDOM_DELAY: TableShape = table(
@@ -100,12 +100,8 @@ static DELAY_ONE: Shape = Shape::Either(&[
 static QUEUE_ONE: Shape = Shape::Choice(QUEUES);
 
 /// Key `rate` of hops and links; a hop may split it by direction.
-pub(crate) const RATE: Field = field(
-    "rate",
-    Shape::PerDirection(&RATE_ONE),
-    Need::Optional,
-    "How fast it serves. Without it, in no time.",
-);
+pub(crate) const RATE: Field =
+    field("rate", Shape::PerDirection(&RATE_ONE), Need::Optional, "Service rate. Without it, infinite.");
 pub(crate) const DELAY: Field = field(
     "delay",
     Shape::PerDirection(&DELAY_ONE),
@@ -116,7 +112,7 @@ pub(crate) const QUEUE: Field = field(
     "queue",
     Shape::PerDirection(&QUEUE_ONE),
     Need::Optional,
-    "What waits for service, beside the packet in service. Without it, unlimited.",
+    "Queue limit, without the packet in service. Without it, unlimited.",
 );
 
 /// Key `header-compression`; on a hop it applies to both directions.
@@ -143,8 +139,7 @@ pub(crate) const ICMP: Field = field(
     "icmp",
     Shape::One(Kind::Flag),
     Need::Default("true"),
-    "Whether the router before the link tells senders whose packets exceed its `mtu` (RFC 1191); false: it is a black \
-     hole for them.",
+    "Whether the router before the link sends ICMP errors for packets that exceed its `mtu` (RFC 1191); false: it is a black hole for them.",
 );
 
 /// Reads the MTU of a link or hop; inner `None` without one.
@@ -190,7 +185,7 @@ pub(crate) static LINK: TableShape = table(
             "rate",
             Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]),
             Need::Optional,
-            "How fast it serves. Without it, in no time.",
+            "Service rate. Without it, infinite.",
         ),
         field(
             "delay",
@@ -202,12 +197,7 @@ pub(crate) static LINK: TableShape = table(
             Need::Optional,
             "One-way propagation; transmission time is extra. Without it, none.",
         ),
-        field(
-            "queue",
-            Shape::Choice(QUEUES),
-            Need::Optional,
-            "What waits for service. Without it, unlimited.",
-        ),
+        field("queue", Shape::Choice(QUEUES), Need::Optional, "Queue limit. Without it, unlimited."),
         channel::of_link::STAY,
         channel::of_link::QOS,
         channel::of_link::SEND_BUFFER,
@@ -257,14 +247,13 @@ pub(crate) static MANAGER: TableShape = table(
             "ahead",
             Shape::One(Kind::Span),
             Need::Default("\"0 s\""),
-            "So long before a change of rate or delay the link layer tells of it, such as of a handover.",
+            "Lead time of the link layer's notice before a change of rate or delay, such as a handover.",
         ),
         field(
             "datagrams",
             Shape::One(Kind::Word(&["free", "drop", "mark"])),
             Need::Default("\"free\""),
-            "What becomes at the node of datagrams beyond their flow's share of the access rate, by `flow.priority`: dropped, or \
-             marked for senders that control congestion. The connections then share what is left of the window.",
+            "Treatment at the node of datagrams beyond their flow's share of the access rate, by `flow.priority`: dropped, or marked for senders with congestion control. The connections share the rest of the window.",
         ),
         field(
             "estimate",
@@ -298,13 +287,13 @@ pub(crate) static NODE: TableShape = table(
             "linux",
             Shape::Table(&crate::tables::flow::linux::MACHINE),
             Need::Optional,
-            "What the kernel at this node is set to when commands run there.",
+            "Settings of the kernel at this node when commands run there.",
         ),
         field(
             "wire",
             Shape::Choice(super::wire::WIRES),
             Need::Optional,
-            "What `williwaw wire` takes frames from at this node, and gives frames to. Two nodes have one.",
+            "Source and destination of the frames of `williwaw wire` at this node. Two nodes have one.",
         ),
         field(
             "congestion-manager",

@@ -7,14 +7,14 @@ use super::error;
 use super::fault::most;
 use super::hop::{complete, of};
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field, table};
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::Tree;
-use crate::model::channel::{ErrorMode, Flush, Machine, Service, Setting, State};
+use crate::model::channel::{ErrorMode, Flush, MachineState, Service, StateMachine, StateParameters};
 use crate::model::{Delay, Direction};
 use crate::topology::Graph;
 
@@ -32,7 +32,7 @@ static ON: TableShape = table(
             "rate",
             Shape::PerDirection(&RATE),
             Need::Optional,
-            "How fast it serves; 0 freezes service in the middle of a frame. A distribution is drawn each time the state is \
+            "Service rate; 0 freezes service in the middle of a frame. A distribution is drawn each time the state is \
              entered.",
         ),
         field(
@@ -45,7 +45,7 @@ static ON: TableShape = table(
             "error",
             Shape::PerDirection(&ERROR),
             Need::Optional,
-            "Frames that come wrong, beside those that do anyway.",
+            "Frame errors, in addition to the others.",
         ),
         field(
             "service",
@@ -66,7 +66,7 @@ static STATE: TableShape = table(
             "lasts",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Optional,
-            "How long it lasts. Without it, until a trigger.",
+            "Duration. Without it, until a trigger.",
         ),
         field(
             "next",
@@ -79,7 +79,7 @@ static STATE: TableShape = table(
             "pause",
             Shape::One(Kind::Dist(Quantity::Span)),
             Need::Optional,
-            "For how long nothing is sent on its links when it is entered: the silence of a handover.",
+            "Interruption of its links on entry: the silence of a handover.",
         ),
         field(
             "flush",
@@ -87,7 +87,7 @@ static STATE: TableShape = table(
             Need::Default("\"nothing\""),
             "Which packets on its links are lost when it is entered: none, those not yet begun, or those on their way too.",
         ),
-        field("on", Shape::Tables(&ON), Need::Optional, "What it sets on which hop or link."),
+        field("on", Shape::Tables(&ON), Need::Optional, "Values that it sets, by hop or link."),
     ],
 );
 
@@ -114,7 +114,7 @@ pub(crate) static MACHINE: TableShape = table(
 );
 
 /// Index of a state by name; reports an unknown name.
-fn find(names: &[String], name: &str, place: Place, cx: &Cx<'_>) -> Option<usize> {
+fn find(names: &[String], name: &str, place: SourceSpan, cx: &Cx<'_>) -> Option<usize> {
     let found = names.iter().position(|n| n == name);
     if found.is_none() {
         let d = Diagnostic::error("no-state", place, format!("this machine has no state `{name}`"));
@@ -128,7 +128,7 @@ fn find(names: &[String], name: &str, place: Place, cx: &Cx<'_>) -> Option<usize
 }
 
 /// Reads all state machines and registers them at their links.
-pub(crate) fn read(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Vec<Machine> {
+pub(crate) fn read(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Vec<StateMachine> {
     let readers: Vec<Reader<'_>> = root.tables("state-machine", &MACHINE).collect();
     let mut machines = Vec::new();
     for reader in readers {
@@ -146,7 +146,7 @@ pub(crate) fn read(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Vec<Mach
     machines
 }
 
-fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Machine> {
+fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<StateMachine> {
     let name = reader.name()?;
     let states: Vec<Reader<'_>> = reader.tables("state", &STATE).collect();
     let names: Vec<String> = states.iter().map(|s| s.name()).collect::<Option<_>>()?;
@@ -166,7 +166,7 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Machine> {
         let state = state(*r, i, &names, graph, cx);
         read.push(state);
     }
-    let states = read.into_iter().collect::<Option<Vec<State>>>()?;
+    let states = read.into_iter().collect::<Option<Vec<MachineState>>>()?;
     if states.iter().all(|s| s.settings.is_empty()) {
         cx.push(
             Diagnostic::error("no-effect", reader.tree.place, format!("no state of `{name}` sets anything"))
@@ -174,10 +174,10 @@ fn one(reader: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Machine> {
         );
         return None;
     }
-    Some(Machine { name, states, first: first? })
+    Some(StateMachine { name, states, first: first? })
 }
 
-fn state(r: Reader<'_>, number: usize, names: &[String], graph: &Graph, cx: &Cx<'_>) -> Option<State> {
+fn state(r: Reader<'_>, number: usize, names: &[String], graph: &Graph, cx: &Cx<'_>) -> Option<MachineState> {
     let dist = |key: &str| match r.get(key) {
         Some(_) => r.dist(key, cx).map(Some),
         None => Some(None),
@@ -206,7 +206,7 @@ fn state(r: Reader<'_>, number: usize, names: &[String], graph: &Graph, cx: &Cx<
         }
     }
     let (lasts, next, pause) = (lasts?, next?, dist("pause")?);
-    good.then_some(State { name: names[number].clone(), lasts, next, pause, flush, settings })
+    good.then_some(MachineState { name: names[number].clone(), lasts, next, pause, flush, settings })
 }
 
 fn next(r: Reader<'_>, number: usize, names: &[String], cx: &Cx<'_>) -> Option<Vec<(usize, f64)>> {
@@ -230,7 +230,7 @@ fn next(r: Reader<'_>, number: usize, names: &[String], cx: &Cx<'_>) -> Option<V
 }
 
 /// Reads the settings of the links of one hop or link.
-fn setting(on: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Vec<(usize, Setting)>> {
+fn setting(on: Reader<'_>, graph: &Graph, cx: &Cx<'_>) -> Option<Vec<(usize, StateParameters)>> {
     let name = on.name()?;
     let Some(links) = graph.owners.get(&name) else {
         if graph.complete {
@@ -267,8 +267,8 @@ fn one_setting<'t>(
     delay: &Delay,
     name: &str,
     cx: &Cx<'_>,
-) -> Option<Setting> {
-    let mut setting = Setting::default();
+) -> Option<StateParameters> {
+    let mut setting = StateParameters::default();
     if let Some(tree) = pick("rate") {
         setting.rate = Some(leaf::dist(tree, Quantity::Rate, cx).ok()?);
     }
@@ -300,7 +300,7 @@ fn one_setting<'t>(
 }
 
 /// True if a link can deliver frames with bit errors.
-pub(crate) fn corrupts(machines: &[Machine], link: usize) -> bool {
+pub(crate) fn corrupts(machines: &[StateMachine], link: usize) -> bool {
     machines
         .iter()
         .flat_map(|m| &m.states)

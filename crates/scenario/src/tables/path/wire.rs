@@ -5,13 +5,13 @@
 
 use super::link::NODE;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
-use crate::model::{Pair, Wire};
+use crate::model::{Pair, WireEnd};
 use crate::topology::Graph;
 use crate::topology::route;
 
@@ -56,9 +56,9 @@ pub(crate) static WIRES: &[Variant] = &[
 const LONGEST: usize = 15;
 
 /// Reads the wire end that `tree` describes.
-pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Wire> {
+pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<WireEnd> {
     let table = match &tree.value {
-        Value::Text(word) => return (word == "pty").then_some(Wire::Pty),
+        Value::Text(word) => return (word == "pty").then_some(WireEnd::Pty),
         Value::Table(table) => table,
         _ => return None,
     };
@@ -74,7 +74,7 @@ pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Wire> {
                 );
                 return None;
             }
-            Some(Wire::Interface(name))
+            Some(WireEnd::Interface(name))
         }
         "serial" => {
             let serial = Reader::new(&entry.tree, &SERIAL);
@@ -87,9 +87,9 @@ pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Wire> {
                 return None;
             }
             let speed = serial.get("speed").is_some().then(|| serial.count("speed"));
-            Some(Wire::Serial { device, speed: speed.flatten().map(|speed| speed as u32) })
+            Some(WireEnd::Serial { device, speed: speed.flatten().map(|speed| speed as u32) })
         }
-        "pty" => Some(Wire::Pty),
+        "pty" => Some(WireEnd::Pty),
         _ => None,
     }
 }
@@ -101,9 +101,9 @@ pub(crate) fn pair(root: Reader<'_>, graph: &Graph, commands: bool, cx: &Cx<'_>)
         let found = nodes.find(|reader| reader.name().as_ref() == Some(&graph.nodes[node].name));
         found.map_or(root.tree.place, |reader| reader.place("wire"))
     };
-    let ends: Vec<(usize, &Wire)> =
+    let ends: Vec<(usize, &WireEnd)> =
         graph.nodes.iter().enumerate().filter_map(|(i, node)| Some((i, node.wire.as_ref()?))).collect();
-    let refuse = |at: Place, message: String, help: &str| {
+    let refuse = |at: SourceSpan, message: String, help: &str| {
         cx.push(Diagnostic::error("impossible", at, message).help(help));
         None
     };
@@ -115,7 +115,7 @@ pub(crate) fn pair(root: Reader<'_>, graph: &Graph, commands: bool, cx: &Cx<'_>)
                     "an interface carries Ethernet, a serial line PPP: they have no frames in common";
                 return refuse(place(b), message.into(), "give both nodes an interface, or neither");
             }
-            if one == other && *one != Wire::Pty {
+            if one == other && *one != WireEnd::Pty {
                 return refuse(place(b), "both ends of the wire are the same".into(), "give each its own");
             }
             if commands {

@@ -5,7 +5,7 @@
 //! Expectations apply to every cell of the grid. A command with its own metrics accepts any metric name.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf::Complaint;
 use crate::grammar::reader::Reader;
@@ -65,13 +65,13 @@ fn reported_unit(name: &str) -> Unit {
 }
 
 struct Line<'t> {
-    path: Vec<(String, Place)>,
+    path: Vec<(String, SourceSpan)>,
     value: &'t Tree,
 }
 
 /// Entries with full paths: `"a.b.c" = v`, `a.b.c = v` and `[expect.a]` are equivalent.
 fn flatten(table: &Table) -> Vec<Line<'_>> {
-    fn go<'t>(table: &'t Table, before: &[(String, Place)], out: &mut Vec<Line<'t>>) {
+    fn go<'t>(table: &'t Table, before: &[(String, SourceSpan)], out: &mut Vec<Line<'t>>) {
         for entry in &table.entries {
             let mut path = before.to_vec();
             let mut offset = 1; // let mut offset = 1; // opening quote
@@ -107,13 +107,13 @@ fn parse(line: &Line<'_>, subjects: Option<&Subjects<'_>>, cx: &Cx<'_>) -> Vec<E
                 line.path.len()
             );
             cx.push(
-                Diagnostic::error("bad-value", Place { end: end.max(first.end), ..first }, message)
+                Diagnostic::error("bad-value", SourceSpan { end: end.max(first.end), ..first }, message)
                     .help(example),
             );
         }
         return Vec::new();
     };
-    let unknown = |what: &str, (word, place): &(String, Place), known: &[&str]| {
+    let unknown = |what: &str, (word, place): &(String, SourceSpan), known: &[&str]| {
         let shown: String = word.chars().take(40).collect();
         let d = Diagnostic::error("unknown-key", *place, format!("there is no {what} `{shown}`"));
         cx.push(match nearest(word, known.iter().copied()) {

@@ -7,7 +7,7 @@
 //! one axis of two values.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::overrides::{Override, Path};
 use crate::grammar::tree::{Table, Tree, Value};
@@ -18,7 +18,7 @@ use crate::grammar::validate::wrong_type;
 pub(crate) struct Axis {
     /// Key as written; name of the parameter in results.
     pub(crate) key: String,
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
     pub(crate) paths: Vec<Path>,
     pub(crate) values: Vec<Tree>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn check(tree: &Tree, cx: &Cx<'_>) {
             cx,
         );
     };
-    let mut seen: std::collections::BTreeMap<String, Place> = std::collections::BTreeMap::new();
+    let mut seen: std::collections::BTreeMap<String, SourceSpan> = std::collections::BTreeMap::new();
     lines(table, "", None, 0, &mut |key, place, value| {
         let axis = axis(key, place, value, Some(cx));
         for path in axis.iter().flat_map(|a| &a.paths) {
@@ -78,14 +78,16 @@ pub(crate) fn axes(root: &Tree) -> Vec<Axis> {
 fn lines(
     table: &Table,
     before: &str,
-    outer: Option<Place>,
+    outer: Option<SourceSpan>,
     depth: usize,
-    each: &mut dyn FnMut(String, Place, &Tree),
+    each: &mut dyn FnMut(String, SourceSpan, &Tree),
 ) {
     for entry in &table.entries {
         let key = format!("{before}{}", entry.key);
         let place = match outer {
-            Some(place) if place.start <= entry.key_place.end => Place { end: entry.key_place.end, ..place },
+            Some(place) if place.start <= entry.key_place.end => {
+                SourceSpan { end: entry.key_place.end, ..place }
+            }
             _ => entry.key_place,
         };
         match &entry.tree.value {
@@ -97,7 +99,7 @@ fn lines(
     }
 }
 
-fn axis(key: String, place: Place, tree: &Tree, cx: Option<&Cx<'_>>) -> Option<Axis> {
+fn axis(key: String, place: SourceSpan, tree: &Tree, cx: Option<&Cx<'_>>) -> Option<Axis> {
     let complain = |place, message: String, help: String| {
         if let Some(cx) = cx {
             cx.push(Diagnostic::error("bad-value", place, message).help(help));

@@ -33,7 +33,7 @@ pub(crate) static RUN: TableShape = table(
             "seed",
             Shape::One(Kind::Count(0, i64::MAX)),
             Need::Default("1"),
-            "Seed of all random streams: the same seed, the same weather.",
+            "Seed of all random streams; equal seeds give equal random conditions.",
         ),
         field(
             "limit",
@@ -45,7 +45,7 @@ pub(crate) static RUN: TableShape = table(
             "links",
             Shape::One(Kind::Flag),
             Need::Default("false"),
-            "Write `links.parquet`: data segments that each link carried, and how many of them were sent without need.",
+            "Write `links.parquet`: data segments that each link carried, and the number of unneeded ones among them.",
         ),
     ],
 );
@@ -80,7 +80,7 @@ pub(crate) static ROOT: TableShape = table(
             "trigger",
             Shape::Tables(&TRIGGER),
             Need::Optional,
-            "What puts a machine of states into a state.",
+            "Triggers that set the state of a Markov chain.",
         ),
         field(
             "system",
@@ -95,9 +95,9 @@ pub(crate) static ROOT: TableShape = table(
             "grid",
             Shape::Grid,
             Need::Optional,
-            "What to vary: paths by name and lists of values; every combination is a cell.",
+            "Parameters to vary: paths by name and lists of values; every combination is a cell.",
         ),
-        field("expect", Shape::Expect, Need::Optional, "What must come out, for every cell."),
+        field("expect", Shape::Expect, Need::Optional, "Expected results, for every cell."),
     ],
 );
 

@@ -3,20 +3,19 @@
 //! `[[trigger]]`: a change of a state or a priority at a time, or a file of changes recorded during manual control.
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::source::Place;
+use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field};
 use crate::grammar::spelling::{alternatives, nearest};
-use crate::model::channel::{Change, Machine, Trigger, When};
+use crate::model::channel::{Change, StateMachine, Trigger, When};
 use crate::model::{App, Flow, MOST_PRIORITY, Node, PRIORITIES};
 use base::Time;
 
 /// `[[trigger]]`.
 pub(crate) static TRIGGER: TableShape = TableShape {
     name: "trigger",
-    doc: "Puts a machine of states into a state, whatever it would have done (what follows is drawn from there on), or changes \
-          the priority of a flow in a congestion manager.",
+    doc: "Sets the state of a Markov chain, or the priority of a flow in a congestion manager. The later states of the chain are drawn from there.",
     fields: &[
         field("name", Shape::One(Kind::Name), Need::Required("\"tunnel\""), "How grids call it."),
         field(
@@ -30,7 +29,7 @@ pub(crate) static TRIGGER: TableShape = TableShape {
             "flow",
             Shape::One(Kind::Name),
             Need::Optional,
-            "Whose priority it sets. A congestion manager must be at an end that data of this flow reach.",
+            "Flow whose priority it sets. The receiving node of its data needs a congestion manager.",
         ),
         field(
             "priority",
@@ -42,7 +41,7 @@ pub(crate) static TRIGGER: TableShape = TableShape {
             "file",
             Shape::One(Kind::File),
             Need::Optional,
-            "As written down: a file of t_s,MACHINE.STATE or t_s,FLOW.priority=WEIGHT, the same in every repetition.",
+            "A file with lines t_s,MACHINE.STATE or t_s,FLOW.priority=WEIGHT, used in every repetition.",
         ),
     ],
     one_of: &[&["at", "file"], &["state", "flow", "file"]],
@@ -53,7 +52,7 @@ pub(crate) static TRIGGER: TableShape = TableShape {
 #[derive(Clone, Copy)]
 pub(crate) struct Targets<'a> {
     /// Machines of states, in the order of the file.
-    pub(crate) machines: &'a [Machine],
+    pub(crate) machines: &'a [StateMachine],
     /// Flows.
     pub(crate) flows: &'a [Flow],
     /// Nodes.
@@ -67,7 +66,7 @@ pub(crate) struct Targets<'a> {
 /// Reads all triggers.
 pub(crate) fn read(
     root: Reader<'_>,
-    machines: &[Machine],
+    machines: &[StateMachine],
     flows: &[Flow],
     nodes: &[Node],
     cx: &Cx<'_>,
@@ -105,7 +104,7 @@ fn one(r: Reader<'_>, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Trigger> {
 }
 
 /// Index of a flow that a congestion manager manages.
-fn managed(name: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<usize> {
+fn managed(name: &str, place: SourceSpan, targets: Targets<'_>, cx: &Cx<'_>) -> Option<usize> {
     let Targets { flows, nodes, all_flows, .. } = targets;
     let Some(index) = flows.iter().position(|flow| flow.name == name) else {
         if all_flows {
@@ -138,7 +137,13 @@ fn managed(name: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Optio
 
 /// Indexes of `MACHINE.STATE`. An unknown name is not reported if a state machine could not be read (`whole`
 /// is false).
-fn find(text: &str, place: Place, machines: &[Machine], whole: bool, cx: &Cx<'_>) -> Option<(usize, usize)> {
+fn find(
+    text: &str,
+    place: SourceSpan,
+    machines: &[StateMachine],
+    whole: bool,
+    cx: &Cx<'_>,
+) -> Option<(usize, usize)> {
     let all = || machines.iter().flat_map(|m| m.states.iter().map(|s| format!("{}.{}", m.name, s.name)));
     let found = text.split_once('.').and_then(|(machine, state)| {
         let m = machines.iter().position(|m| m.name == machine)?;
@@ -159,7 +164,7 @@ fn find(text: &str, place: Place, machines: &[Machine], whole: bool, cx: &Cx<'_>
 }
 
 /// Change of a line: `MACHINE.STATE` or `FLOW.priority=WEIGHT`.
-fn change(text: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Change> {
+fn change(text: &str, place: SourceSpan, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Change> {
     let Some((name, value)) = text.split_once('=') else {
         let (machine, state) = find(text, place, targets.machines, targets.whole, cx)?;
         return Some(Change::State { machine, state });
@@ -174,7 +179,12 @@ fn change(text: &str, place: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option
     Some(Change::Priority { flow: managed(flow, place, targets, cx)?, priority })
 }
 
-fn recorded(source: u32, named_at: Place, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Vec<(Time, Change)>> {
+fn recorded(
+    source: u32,
+    named_at: SourceSpan,
+    targets: Targets<'_>,
+    cx: &Cx<'_>,
+) -> Option<Vec<(Time, Change)>> {
     const FORM: &str = "a line is t_s,MACHINE.STATE, as 12.5,mobility.tunnel, or t_s,FLOW.priority=WEIGHT";
     let before = cx.errors();
     let mut all: Vec<(Time, Change)> = Vec::new();

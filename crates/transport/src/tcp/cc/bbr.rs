@@ -13,7 +13,7 @@
 //! hash of the time at which probing begins chooses it: no random stream is needed, and unsynchronised flows
 //! stay unsynchronised.
 
-use super::{Acked, Control, Delivery, Reason, Reduction, Window};
+use super::{Acked, CongestionAlgorithm, Delivery, Reason, Reduction, Window};
 use crate::tcp::config::Config;
 use base::rng::mix;
 use base::{Span, Time, named};
@@ -287,7 +287,7 @@ impl State {
     }
 }
 
-impl Control for Bbr {
+impl CongestionAlgorithm for Bbr {
     fn new(config: &Config) -> Self {
         let initial = config.initial_window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         Bbr(Box::new(State {

@@ -9,7 +9,7 @@
 use super::abe::{self, Abe};
 use super::cubic_linux::CubicLinux;
 use super::slow_start::SlowStarter;
-use super::{Acked, Control, Reason, Reduction, Window};
+use super::{Acked, CongestionAlgorithm, Reason, Reduction, Window};
 use crate::tcp::config::{Config, CubicCurve};
 use base::{Span, Time};
 
@@ -76,7 +76,7 @@ impl Cubic {
     }
 }
 
-impl Control for Cubic {
+impl CongestionAlgorithm for Cubic {
     fn new(config: &Config) -> Self {
         Cubic {
             fast_convergence: config.cubic_fast_convergence,

@@ -102,7 +102,7 @@ pub struct Loss {
 }
 
 /// Congestion control algorithm. Only the first three methods are required.
-pub trait Control {
+pub trait CongestionAlgorithm {
     /// Creates the algorithm from the configuration.
     fn new(config: &Config) -> Self
     where
@@ -133,11 +133,11 @@ pub trait Control {
 
     /// Processes the loss of a segment. A recovery that marks losses calls it before the
     /// [`Control::on_delivery`] of the ACK that revealed the loss. Elsewhere a segment counts as lost when it
-    /// is retransmitted. Needs [`Control::hears_losses`].
+    /// is retransmitted. Needs [`Control::needs_losses`].
     fn on_lost(&mut self, _window: &Window, _loss: &Loss) {}
 
     /// Whether it needs [`Control::on_lost`].
-    fn hears_losses(&self) -> bool {
+    fn needs_losses(&self) -> bool {
         false
     }
 
@@ -177,10 +177,10 @@ macro_rules! controls {
         #[derive(Clone, Debug)]
         pub enum Controller { $($(#[$meta])+ $variant($module::$variant)),+ }
 
-        impl Control for Controller {
+        impl CongestionAlgorithm for Controller {
             fn new(config: &Config) -> Self {
                 match config.cc {
-                    $(CongestionControl::$variant => Controller::$variant(Control::new(config))),+
+                    $(CongestionControl::$variant => Controller::$variant(CongestionAlgorithm::new(config))),+
                 }
             }
             #[inline]
@@ -208,8 +208,8 @@ macro_rules! controls {
             fn on_lost(&mut self, window: &Window, loss: &Loss) {
                 match self { $(Controller::$variant(c) => c.on_lost(window, loss)),+ }
             }
-            fn hears_losses(&self) -> bool {
-                match self { $(Controller::$variant(c) => c.hears_losses()),+ }
+            fn needs_losses(&self) -> bool {
+                match self { $(Controller::$variant(c) => c.needs_losses()),+ }
             }
             #[inline]
             fn wants_rates(&self) -> bool {

@@ -5,7 +5,7 @@
 
 use super::abe::{self, Abe};
 use super::slow_start::SlowStarter;
-use super::{Acked, Control, Reduction, Window};
+use super::{Acked, CongestionAlgorithm, Reduction, Window};
 use crate::tcp::config::{ByteCounting, Config, RenoCount};
 
 /// Reno state.
@@ -36,7 +36,7 @@ impl Reno {
     }
 }
 
-impl Control for Reno {
+impl CongestionAlgorithm for Reno {
     fn new(config: &Config) -> Self {
         let whole = config.reno_count == RenoCount::Segments;
         Reno { counted: 0.0, whole, abe: Abe::new(config), slow_start: SlowStarter::new(config) }

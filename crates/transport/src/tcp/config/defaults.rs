@@ -87,7 +87,7 @@ impl Default for Config {
             ecn_hold: true,
             window_scale: true,
             receiver: ReceiverConfig::default(),
-            wire: Wire { header: 40, timestamps: 12, timestamps_on_acks: true, sack: 4, syn: 0 },
+            wire: HeaderSizes { header: 40, timestamps: 12, timestamps_on_acks: true, sack: 4, syn: 0 },
         }
     }
 }

@@ -18,16 +18,16 @@ pub use crate::recovery::config::{
     Timing,
 };
 pub use duplicate_words::*;
-pub use options::{Kind, OptionError, OptionSpec};
+pub use options::{OptionError, OptionKind, OptionSpec};
 pub use window_size::WindowSize;
 pub use words::*;
 
-use super::cc::{Control, Controller};
+use super::cc::{CongestionAlgorithm, Controller};
 use base::Span;
 
 /// Header sizes, bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Wire {
+pub struct HeaderSizes {
     /// IP and TCP headers without options.
     pub header: u32,
     /// The timestamps option with its padding.
@@ -282,7 +282,7 @@ pub struct Config {
     /// Receiver options.
     pub receiver: ReceiverConfig,
     /// Header sizes on the wire.
-    pub wire: Wire,
+    pub wire: HeaderSizes,
 }
 
 impl Config {

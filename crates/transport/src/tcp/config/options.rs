@@ -14,7 +14,7 @@ use base::units::{parse_bytes, parse_span};
 
 /// Value type of an option, for readers, schemas and help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum OptionKind {
     /// `true` or `false`.
     Bool,
     /// Whole number.
@@ -53,16 +53,16 @@ pub struct OptionSpec {
     /// The key; a dot is a nested table (`rto.min`).
     pub key: &'static str,
     /// Value type.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// Documentation sentence.
     pub doc: &'static str,
 }
 
 /// Types that an option can have.
-pub(super) trait Setting: Sized {
+pub(super) trait OptionValue: Sized {
     fn read(text: &str) -> Result<Self, String>;
 }
-impl Setting for bool {
+impl OptionValue for bool {
     fn read(text: &str) -> Result<Self, String> {
         match text {
             "true" => Ok(true),
@@ -71,7 +71,7 @@ impl Setting for bool {
         }
     }
 }
-impl Setting for Span {
+impl OptionValue for Span {
     fn read(text: &str) -> Result<Self, String> {
         Ok(parse_span(text)?)
     }
@@ -97,7 +97,7 @@ fn bytes_within(text: &str, least: u32, most: u32) -> Result<u32, String> {
 
 macro_rules! word_settings {
     ($($name:ident),+) => { $(
-        impl Setting for $name {
+        impl OptionValue for $name {
             fn read(text: &str) -> Result<Self, String> {
                 $name::from_name(text).ok_or_else(|| {
                     format!("`{text}` is not one of {}", $name::NAMES.join(", "))
@@ -188,137 +188,137 @@ macro_rules! options {
 }
 
 options! {
-    "path-mtu" => path_mtu, Kind::Word(PathMtu::NAMES), Setting::read, "How it learns the largest packet of the path; with \"off\" routers cut its packets up (RFC 1191, RFC 4821).";
-    "mss" => mss, Kind::Bytes, |t| bytes_within(t, 64, 65_000), "Largest data segment.";
-    "handshake" => handshake, Kind::Word(Handshake::NAMES), Setting::read, "How the connection opens: two-way, or the one-way model of the simulators.";
-    "handshake-ack" => handshake_ack, Kind::Word(HandshakeAck::NAMES), Setting::read, "How the opening end acknowledges the peer's SYN: with its first data, or by a segment of its own before them.";
-    "initial-window" => initial_window, Kind::Window, Setting::read, "First congestion window.";
-    "initial-ssthresh" => initial_ssthresh, Kind::Window, Setting::read, "First slow-start threshold.";
-    "window" => receiver.window, Kind::Window, Setting::read, "Receive window offered; with window-growth the most that is ever offered, whatever the buffer holds.";
-    "window-growth" => receiver.growth, Kind::Word(WindowGrowth::NAMES), Setting::read, "How that window comes to be: whole at once, or grown as Linux grows it, up to `window`.";
-    "receive-buffer.start" => receiver.buffer_start, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "With window-growth: the buffer at the start, memory and not data (Linux: tcp_rmem, the second number).";
-    "receive-buffer.most" => receiver.buffer_most, Kind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "What it may grow to (the third number).";
-    "receive-buffer.packet" => receiver.buffer_packet, Kind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a packet of any size takes of it; that depends on the network card.";
-    "recovery" => recovery, Kind::Word(Recovery::NAMES), Setting::read, "Loss recovery.";
-    "reduction" => reduction, Kind::Word(Reduction::NAMES), Setting::read, "How the window comes down when recovery begins.";
-    "prr.bound" => prr_bound, Kind::Word(PrrBound::NAMES), Setting::read, "How fast proportional rate reduction refills the pipe below its target.";
-    "prr.unit" => prr_unit, Kind::Word(PrrUnit::NAMES), Setting::read, "In what it counts: bytes, or whole segments.";
-    "lifetime" => lifetime, Kind::Word(Lifetime::NAMES), Setting::read, "For how long data segments are of use to the network: always, or until the timeout, as deadlines for routers with queue = deadline.";
-    "newreno-sack.resend" => partial_resend, Kind::Word(PartialResend::NAMES), Setting::read, "When newreno-sack resends on every partial acknowledgement.";
-    "fack.rampdown" => fack_rampdown, Kind::Bool, Setting::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
-    "fack.overdamping" => fack_overdamping, Kind::Bool, Setting::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
-    "fack.until-reordering" => fack_until_reordering, Kind::Bool, Setting::read, "With fack: once something overtaken arrives that was not resent, a segment counts as lost only below `dupthresh` segments that are reported, as in RFC 6675 (Linux 2.4: tcp_update_reordering).";
-    "tail-loss-probe" => tail_loss_probe, Kind::Bool, Setting::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
-    "rack.order" => rack_order, Kind::Word(RackOrder::NAMES), Setting::read, "With rack: below what an arrival is taken for reordering.";
-    "rack.copy" => rack_copy, Kind::Word(RackCopy::NAMES), Setting::read, "With rack: when the arrival of something resent is taken for that of the original.";
-    "rack.widen-reordered" => rack_widen_reordered, Kind::Bool, Setting::read, "With rack: a duplicate that is reported widens the wait for reordering (RFC 8985 section 6.2 step 4) only where reordering was seen.";
-    "rack.again" => rack_again, Kind::Bool, Setting::read, "With rack: where a recovery ends while something that was resent is not acknowledged, another begins at once.";
-    "rack.restart" => rack_restart, Kind::Bool, Setting::read, "With rack: whenever the oldest segment is resent the retransmission timer begins anew, and with reports of what was sent before.";
-    "tail-loss-probe-until" => probe_until, Kind::Word(ProbeUntil::NAMES), Setting::read, "How long the probe waits at most.";
-    "tail-loss-probe-ack-delay" => probe_ack_delay, Kind::Span, Setting::read, "What the probe of a single segment allows for a delayed acknowledgement.";
-    "sack" => sack, Kind::Word(Sack::NAMES), Setting::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
-    "timestamps" => timestamps, Kind::Bool, Setting::read, "Timestamps option (RFC 7323).";
-    "dupthresh" => dupthresh, Kind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
-    "limited-transmit" => limited_transmit, Kind::Bool, Setting::read, "A new segment on each of the first duplicates (RFC 3042).";
-    "bug-fix" => bug_fix, Kind::Word(BugFix::NAMES), Setting::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
-    "heuristic" => heuristic, Kind::Word(Heuristic::NAMES), Setting::read, "What may allow a fast retransmit below the recovery point all the same (RFC 6582 section 4).";
-    "inflate-always" => duplicates.blocked, Kind::Bool, inflate_always, "Older spelling: true is `duplicates.blocked = \"inflate\"`, false is \"ignore\".";
-    "duplicates.blocked" => duplicates.blocked, Kind::Word(BlockedDuplicates::NAMES), Setting::read, "What duplicates do while they may not cause a fast retransmit.";
-    "duplicates.in-recovery" => duplicates.in_recovery, Kind::Word(RecoveryDuplicates::NAMES), Setting::read, "What duplicates above the threshold do in the fast recovery of Reno and NewReno.";
-    "duplicates.after-timeout" => duplicates.after_timeout, Kind::Word(TimeoutDuplicates::NAMES), Setting::read, "What duplicates do between a timeout and the first new acknowledgement; `clock` is a fault.";
-    "duplicates.evidence" => duplicates.evidence, Kind::Word(Evidence::NAMES), Setting::read, "Which duplicates count towards a fast retransmit where SACK is in use.";
-    "duplicates.send" => duplicates.send, Kind::Word(DuplicatesSend::NAMES), Setting::read, "What duplicates may let out.";
-    "duplicates.threshold" => duplicates.threshold, Kind::Word(DuplicateThreshold::NAMES), Setting::read, "What a fast retransmit found spurious does to `dupthresh`.";
-    "lost-retransmission" => lost_retransmission, Kind::Word(LostRetransmission::NAMES), Setting::read, "How Reno and NewReno notice that a retransmission was lost.";
-    "timeout-resends" => timeout_resends, Kind::Word(TimeoutResends::NAMES), Setting::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
-    "window-overrun" => window_overrun, Kind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
-    "newreno.partial-deflation" => partial_deflation, Kind::Bool, Setting::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
-    "newreno.partial-resend" => partial_resends, Kind::Word(PartialResends::NAMES), Setting::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
-    "newreno.new-data" => partial_new_data, Kind::Bool, Setting::read, "A partial acknowledgement lets out new data beside the retransmission.";
-    "newreno.timer" => partial_timer, Kind::Word(PartialTimer::NAMES), Setting::read, "Which partial acknowledgements restart the timer.";
-    "recovery-burst" => recovery_burst, Kind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
-    "grow-on-exit" => grow_on_exit, Kind::Bool, Setting::read, "The acknowledgement that ends recovery opens the window too.";
-    "restart-on-fast-retransmit" => restart_on_fast_retransmit, Kind::Bool, Setting::read, "A fast retransmit restarts the timer.";
-    "spurious" => spurious, Kind::Word(Spurious::NAMES), Setting::read, "Who judges whether a timeout or fast retransmit was spurious.";
-    "judge-in-recovery" => judge_in_recovery, Kind::Bool, Setting::read, "Timeouts inside loss recovery are judged too.";
-    "judge-later-expirations" => judge_later_expirations, Kind::Bool, Setting::read, "The second timeout of a segment is judged although the first, inside loss recovery, was not (RFC 3522 forbids it).";
-    "judge-fast-retransmits" => judge_fast_retransmits, Kind::Bool, Setting::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
-    "judge-lost-acks" => judge_lost_acks, Kind::Bool, Setting::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
-    "response" => response, Kind::Word(Response::NAMES), Setting::read, "What follows from that verdict.";
-    "rfc4015.timer" => rfc4015_timer, Kind::Word(Rfc4015Timer::NAMES), Setting::read, "When that response adapts the estimate of the round trip.";
-    "restore-4.threshold-before-loss" => threshold_before_loss, Kind::Bool, Setting::read, "That response restores the threshold too as long as no loss was detected.";
-    "staged.count" => staged.count, Kind::Word(StagedCount::NAMES), Setting::read, "How the staged response counts subsequent timeouts.";
-    "staged.first" => staged.first, Kind::Word(StagedFirst::NAMES), Setting::read, "What its first stage restores.";
-    "staged.second" => staged.second, Kind::Word(StagedSecond::NAMES), Setting::read, "What its second stage restores.";
-    "staged.third" => staged.third, Kind::Word(StagedThird::NAMES), Setting::read, "What its third stage leaves.";
-    "rto.min" => rto.min, Kind::Span, Setting::read, "Least retransmission timeout.";
-    "rto.max" => rto.max, Kind::Span, Setting::read, "Greatest retransmission timeout, back-off included.";
-    "rto.initial" => rto.initial, Kind::Span, Setting::read, "Timeout before the first sample.";
-    "rto.tick" => rto.tick, Kind::Span, tick, "Clock granularity.";
-    "rto.k" => rto.k, Kind::Count, |t| count(t, 1, 16), "K in SRTT + K RTTVAR.";
-    "rto.estimator" => rto.estimator, Kind::Word(Estimator::NAMES), Setting::read, "How the timeout is computed.";
-    "rto.clamp-before-backoff" => rto.clamp_before_backoff, Kind::Bool, Setting::read, "The least value bounds the timeout before it is backed off (RFC 6298).";
-    "rto.backoff-reset" => rto.backoff_reset, Kind::Word(BackoffReset::NAMES), Setting::read, "What ends the exponential back-off.";
-    "rto.adapt" => rto.adapt, Kind::Word(Adapt::NAMES), Setting::read, "How the timer adapts after a spurious timeout.";
-    "rto.sample-partial-acks" => rto.sample_partial_acks, Kind::Bool, Setting::read, "Partial acknowledgements in recovery give round-trip samples.";
-    "rto.sample-reports" => rto.sample_reports, Kind::Bool, Setting::read, "What is reported beyond a hole and was sent once gives a round-trip sample, and so does what is acknowledged, ahead of its timestamp.";
-    "rto.timing" => rto.timing, Kind::Word(Timing::NAMES), Setting::read, "Which segments are timed without timestamps.";
-    "rto.restart" => rto.restart, Kind::Word(RtoRestart::NAMES), Setting::read, "From when the timer runs that an acknowledgement of new data restarts.";
-    "rto.restart-on-duplicates" => rto.restart_on_duplicates, Kind::Word(DuplicateRestart::NAMES), Setting::read, "Which duplicate acknowledgements restart the timer.";
-    "rto.seed" => rto.seed, Kind::Word(RtoSeed::NAMES), Setting::read, "Which round trip is the first sample.";
-    "rto.wheel" => rto.wheel, Kind::Bool, Setting::read, "The sender's timers, this one, the probe's and that of reordering, expire in the slots of Linux' timer wheel at 250 Hz: never early, and late by up to an eighth.";
-    "rto.percent" => rto.percent, Kind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
-    "share.rtt" => share.rtt, Kind::Word(Share::NAMES), Setting::read, "Connections to one destination begin with the round-trip estimate of those before them.";
-    "share.min-rtt" => share.min_rtt, Kind::Bool, Setting::read, "They begin with the least round trip of those before them, which spurious = \"min-rtt\" goes by.";
-    "share.ssthresh" => share.ssthresh, Kind::Word(Share::NAMES), Setting::read, "They begin with the slow-start threshold of those before them.";
-    "share.cwnd" => share.cwnd, Kind::Bool, Setting::read, "They begin with the congestion window of those before them (RFC 9040 section 6).";
-    "share.rto" => share.rto, Kind::Bool, Setting::read, "They begin with what `rto.adapt` learned from the spurious timeouts of those before them (Gurtov and Ludwig, section IV.B).";
-    "share.age" => share.age, Kind::Span, Setting::read, "Older than this, nothing is taken over; 0 s: however old it is.";
-    "halving" => halving, Kind::Word(Halving::NAMES), Setting::read, "What ssthresh is half of.";
-    "loss-window" => loss_window, Kind::Window, Setting::read, "Congestion window after a timeout (RFC 5681 section 3.1, LW); at least a segment.";
-    "flight" => flight, Kind::Word(Flight::NAMES), Setting::read, "With recoveries that go back after a timeout: how what is in the network is counted; `explicit` is not restored by a spurious timeout (Gurtov and Ludwig 2003, section III.B).";
-    "repeated-timeout" => repeated_timeout, Kind::Word(RepeatedTimeout::NAMES), Setting::read, "What a repeated timeout does to ssthresh.";
-    "cc" => cc, Kind::Word(CongestionControl::NAMES), Setting::read, "Congestion control.";
-    "slow-start" => slow_start, Kind::Word(SlowStart::NAMES), Setting::read, "When slow start ends, of Reno and CUBIC.";
-    "reno.count" => reno_count, Kind::Word(RenoCount::NAMES), Setting::read, "Reno: how congestion avoidance counts towards a segment more.";
-    "cubic.curve" => cubic_curve, Kind::Word(CubicCurve::NAMES), Setting::read, "CUBIC: how its curve is computed.";
-    "cubic.fast-convergence" => cubic_fast_convergence, Kind::Bool, Setting::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
-    "pacing" => pacing, Kind::Word(Pacing::NAMES), Setting::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
-    "byte-counting" => byte_counting, Kind::Word(ByteCounting::NAMES), Setting::read, "How acknowledgements open the window: each alike (by what it covers, at most a segment, in slow start), or by their bytes (RFC 3465).";
-    "defer" => defer, Kind::Bool, Setting::read, "What is less than a group waits for the next acknowledgement, if that is due within a millisecond (Linux: tcp_tso_should_defer).";
-    "send-buffer.portion" => send_buffer.portion, Kind::Bytes, |t| bytes_within(t, 0, 65_536).map(u64::from), "With defer: what a portion of data that wait to be sent takes of the send buffer beside the data; that depends on how the kernel was built.";
-    "send-buffer.segment" => send_buffer.segment, Kind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a segment counts when the buffer grows to twice the window (Linux: tcp_sndbuf_expand); that depends on it, too.";
-    "send-buffer.most" => send_buffer.most, Kind::Bytes, |t| bytes_within(t, 4096, 1 << 30).map(u64::from), "What it may grow to (Linux: tcp_wmem, the third number).";
-    "dsack-delivers" => dsack_delivers, Kind::Bool, Setting::read, "What the receiver reports as a duplicate (RFC 2883) counts as delivered: the window grows by it.";
-    "fin-with-data" => fin_with_data, Kind::Bool, Setting::read, "The FIN goes with the last data, if the connection is closed by the time they leave.";
-    "push" => push, Kind::Word(Push::NAMES), Setting::read, "Which data segments carry the flag PSH, after which a receiver with the rules of Linux acknowledges at once.";
-    "cwnd-validation" => cwnd_validation, Kind::Word(Validation::NAMES), Setting::read, "A window that is not used does not grow; true: RFC 7661.";
-    "idle-restart" => idle_restart, Kind::Word(IdleRestart::NAMES), Setting::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";
-    "lost-syn" => lost_syn, Kind::Word(LostSyn::NAMES), Setting::read, "The first window after a SYN that was sent again.";
-    "give-up" => give_up, Kind::Span, Setting::read, "How long after the first timeout of the same data the connection is given up (RFC 1122 section 4.2.3.5, R2); 0 s: never.";
-    "give-up-syn" => give_up_syn, Kind::Span, Setting::read, "The same for the SYN.";
-    "ecn" => ecn, Kind::Bool, Setting::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
-    "ecn-fallback" => ecn_fallback, Kind::Bool, Setting::read, "A SYN that gets no answer in time is repeated without the offer of congestion notification (RFC 3168 section 6.1.1.1).";
-    "ecn-backoff" => ecn_backoff, Kind::Word(EcnBackoff::NAMES), Setting::read, "What a mark takes from the window of Reno and CUBIC.";
-    "ecn-hold" => ecn_hold, Kind::Bool, Setting::read, "A mark echoed at a window of one segment silences the sender until its timer expires (RFC 3168 section 6.1.2).";
-    "window-scale" => window_scale, Kind::Bool, Setting::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
-    "delayed-ack.rules" => receiver.ack_rules, Kind::Word(AckRules::NAMES), Setting::read, "When the receiver acknowledges.";
-    "delayed-ack.timer" => receiver.ack_delay, Kind::Span, Setting::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
-    "delayed-ack.least" => receiver.ack_delay_min, Kind::Span, Setting::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
-    "delayed-ack.quick" => receiver.quick_acks, Kind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once; with the rules of Linux at most so many at a time.";
-    "delayed-ack.every" => receiver.ack_every, Kind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
-    "delayed-ack.syn" => receiver.delay_syn_ack, Kind::Bool, Setting::read, "The acknowledgement of a one-way SYN is delayed too.";
-    "delayed-ack.duplicates" => receiver.delay_duplicates, Kind::Bool, Setting::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
-    "dsack" => receiver.dsack, Kind::Bool, Setting::read, "The receiver reports duplicates (RFC 2883).";
-    "paws" => receiver.paws, Kind::Bool, Setting::read, "Data with a timestamp older than the one to echo are answered and discarded (RFC 7323 section 5); not with `echo = \"latest\"`.";
-    "echo" => receiver.echo, Kind::Word(Echo::NAMES), Setting::read, "Which timestamp the receiver echoes.";
-    "sack-blocks" => receiver.sack_blocks, Kind::Count, |t| count(t, 0, 4), "Most SACK blocks in one acknowledgement; 0, where SACK was agreed on, is a fault.";
-    "accept-beyond-window" => receiver.accept_beyond, Kind::Bool, Setting::read, "Data beyond the window offered are taken in, not discarded.";
-    "wire.header" => wire.header, Kind::Bytes, |t| bytes_within(t, 0, 1000), "IP and TCP headers without options.";
-    "wire.timestamps" => wire.timestamps, Kind::Bytes, |t| bytes_within(t, 0, 100), "The timestamps option on the wire.";
-    "wire.timestamps-on-acks" => wire.timestamps_on_acks, Kind::Bool, Setting::read, "Pure acknowledgements carry those bytes too.";
-    "wire.sack" => wire.sack, Kind::Bytes, |t| bytes_within(t, 0, 100), "The SACK option's head on the wire; each block adds 8 bytes.";
-    "wire.syn" => wire.syn, Kind::Bytes, |t| bytes_within(t, 0, 40), "What a SYN carries on the wire beside its timestamps: the options for segment size, scale and SACK.";
+    "path-mtu" => path_mtu, OptionKind::Word(PathMtu::NAMES), OptionValue::read, "How it learns the largest packet of the path; with \"off\" routers cut its packets up (RFC 1191, RFC 4821).";
+    "mss" => mss, OptionKind::Bytes, |t| bytes_within(t, 64, 65_000), "Largest data segment.";
+    "handshake" => handshake, OptionKind::Word(Handshake::NAMES), OptionValue::read, "How the connection opens: two-way, or the one-way model of the simulators.";
+    "handshake-ack" => handshake_ack, OptionKind::Word(HandshakeAck::NAMES), OptionValue::read, "How the opening end acknowledges the peer's SYN: with its first data, or by a segment of its own before them.";
+    "initial-window" => initial_window, OptionKind::Window, OptionValue::read, "First congestion window.";
+    "initial-ssthresh" => initial_ssthresh, OptionKind::Window, OptionValue::read, "First slow-start threshold.";
+    "window" => receiver.window, OptionKind::Window, OptionValue::read, "Receive window offered; with window-growth the most that is ever offered, whatever the buffer holds.";
+    "window-growth" => receiver.growth, OptionKind::Word(WindowGrowth::NAMES), OptionValue::read, "How that window comes to be: whole at once, or grown as Linux grows it, up to `window`.";
+    "receive-buffer.start" => receiver.buffer_start, OptionKind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "With window-growth: the buffer at the start, memory and not data (Linux: tcp_rmem, the second number).";
+    "receive-buffer.most" => receiver.buffer_most, OptionKind::Bytes, |t| bytes_within(t, 2048, 1 << 30).map(u64::from), "What it may grow to (the third number).";
+    "receive-buffer.packet" => receiver.buffer_packet, OptionKind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a packet of any size takes of it; that depends on the network card.";
+    "recovery" => recovery, OptionKind::Word(Recovery::NAMES), OptionValue::read, "Loss recovery.";
+    "reduction" => reduction, OptionKind::Word(Reduction::NAMES), OptionValue::read, "How the window comes down when recovery begins.";
+    "prr.bound" => prr_bound, OptionKind::Word(PrrBound::NAMES), OptionValue::read, "How fast proportional rate reduction refills the pipe below its target.";
+    "prr.unit" => prr_unit, OptionKind::Word(PrrUnit::NAMES), OptionValue::read, "In what it counts: bytes, or whole segments.";
+    "lifetime" => lifetime, OptionKind::Word(Lifetime::NAMES), OptionValue::read, "For how long data segments are of use to the network: always, or until the timeout, as deadlines for routers with queue = deadline.";
+    "newreno-sack.resend" => partial_resend, OptionKind::Word(PartialResend::NAMES), OptionValue::read, "When newreno-sack resends on every partial acknowledgement.";
+    "fack.rampdown" => fack_rampdown, OptionKind::Bool, OptionValue::read, "With fack and fack-ns2: the window comes down over a round trip, not at once (Mathis and Mahdavi 1996).";
+    "fack.overdamping" => fack_overdamping, OptionKind::Bool, OptionValue::read, "With fack and fack-ns2: a loss in slow start takes three quarters of the window, which has doubled since the lost segment was sent.";
+    "fack.until-reordering" => fack_until_reordering, OptionKind::Bool, OptionValue::read, "With fack: once something overtaken arrives that was not resent, a segment counts as lost only below `dupthresh` segments that are reported, as in RFC 6675 (Linux 2.4: tcp_update_reordering).";
+    "tail-loss-probe" => tail_loss_probe, OptionKind::Bool, OptionValue::read, "With rack: a probe when the tail of a flight is not acknowledged (RFC 8985 section 7).";
+    "rack.order" => rack_order, OptionKind::Word(RackOrder::NAMES), OptionValue::read, "With rack: below what an arrival is taken for reordering.";
+    "rack.copy" => rack_copy, OptionKind::Word(RackCopy::NAMES), OptionValue::read, "With rack: when the arrival of something resent is taken for that of the original.";
+    "rack.widen-reordered" => rack_widen_reordered, OptionKind::Bool, OptionValue::read, "With rack: a duplicate that is reported widens the wait for reordering (RFC 8985 section 6.2 step 4) only where reordering was seen.";
+    "rack.again" => rack_again, OptionKind::Bool, OptionValue::read, "With rack: where a recovery ends while something that was resent is not acknowledged, another begins at once.";
+    "rack.restart" => rack_restart, OptionKind::Bool, OptionValue::read, "With rack: whenever the oldest segment is resent the retransmission timer begins anew, and with reports of what was sent before.";
+    "tail-loss-probe-until" => probe_until, OptionKind::Word(ProbeUntil::NAMES), OptionValue::read, "How long the probe waits at most.";
+    "tail-loss-probe-ack-delay" => probe_ack_delay, OptionKind::Span, OptionValue::read, "What the probe of a single segment allows for a delayed acknowledgement.";
+    "sack" => sack, OptionKind::Word(Sack::NAMES), OptionValue::read, "Selective acknowledgements; auto: if the recovery or the detector needs them.";
+    "timestamps" => timestamps, OptionKind::Bool, OptionValue::read, "Timestamps option (RFC 7323).";
+    "dupthresh" => dupthresh, OptionKind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
+    "limited-transmit" => limited_transmit, OptionKind::Bool, OptionValue::read, "A new segment on each of the first duplicates (RFC 3042).";
+    "bug-fix" => bug_fix, OptionKind::Word(BugFix::NAMES), OptionValue::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
+    "heuristic" => heuristic, OptionKind::Word(Heuristic::NAMES), OptionValue::read, "What may allow a fast retransmit below the recovery point all the same (RFC 6582 section 4).";
+    "inflate-always" => duplicates.blocked, OptionKind::Bool, inflate_always, "Older spelling: true is `duplicates.blocked = \"inflate\"`, false is \"ignore\".";
+    "duplicates.blocked" => duplicates.blocked, OptionKind::Word(BlockedDuplicates::NAMES), OptionValue::read, "What duplicates do while they may not cause a fast retransmit.";
+    "duplicates.in-recovery" => duplicates.in_recovery, OptionKind::Word(RecoveryDuplicates::NAMES), OptionValue::read, "What duplicates above the threshold do in the fast recovery of Reno and NewReno.";
+    "duplicates.after-timeout" => duplicates.after_timeout, OptionKind::Word(TimeoutDuplicates::NAMES), OptionValue::read, "What duplicates do between a timeout and the first new acknowledgement; `clock` is a fault.";
+    "duplicates.evidence" => duplicates.evidence, OptionKind::Word(Evidence::NAMES), OptionValue::read, "Which duplicates count towards a fast retransmit where SACK is in use.";
+    "duplicates.send" => duplicates.send, OptionKind::Word(DuplicatesSend::NAMES), OptionValue::read, "What duplicates may let out.";
+    "duplicates.threshold" => duplicates.threshold, OptionKind::Word(DuplicateThreshold::NAMES), OptionValue::read, "What a fast retransmit found spurious does to `dupthresh`.";
+    "lost-retransmission" => lost_retransmission, OptionKind::Word(LostRetransmission::NAMES), OptionValue::read, "How Reno and NewReno notice that a retransmission was lost.";
+    "timeout-resends" => timeout_resends, OptionKind::Word(TimeoutResends::NAMES), OptionValue::read, "What a timeout resends before anything is acknowledged; `outstanding` is a fault.";
+    "window-overrun" => window_overrun, OptionKind::Count, |t| count(t, 0, 1000), "Segments by which the sender exceeds the peer's window; more than 0 is a fault.";
+    "newreno.partial-deflation" => partial_deflation, OptionKind::Bool, OptionValue::read, "Partial acknowledgements deflate the window (RFC 6582 section 3.2).";
+    "newreno.partial-resend" => partial_resends, OptionKind::Word(PartialResends::NAMES), OptionValue::read, "What a partial acknowledgement resends; `outstanding` is a fault.";
+    "newreno.new-data" => partial_new_data, OptionKind::Bool, OptionValue::read, "A partial acknowledgement lets out new data beside the retransmission.";
+    "newreno.timer" => partial_timer, OptionKind::Word(PartialTimer::NAMES), OptionValue::read, "Which partial acknowledgements restart the timer.";
+    "recovery-burst" => recovery_burst, OptionKind::Count, |t| count(t, 0, 1000), "Most new segments per duplicate during recovery; 0: no limit.";
+    "grow-on-exit" => grow_on_exit, OptionKind::Bool, OptionValue::read, "The acknowledgement that ends recovery opens the window too.";
+    "restart-on-fast-retransmit" => restart_on_fast_retransmit, OptionKind::Bool, OptionValue::read, "A fast retransmit restarts the timer.";
+    "spurious" => spurious, OptionKind::Word(Spurious::NAMES), OptionValue::read, "Who judges whether a timeout or fast retransmit was spurious.";
+    "judge-in-recovery" => judge_in_recovery, OptionKind::Bool, OptionValue::read, "Timeouts inside loss recovery are judged too.";
+    "judge-later-expirations" => judge_later_expirations, OptionKind::Bool, OptionValue::read, "The second timeout of a segment is judged although the first, inside loss recovery, was not (RFC 3522 forbids it).";
+    "judge-fast-retransmits" => judge_fast_retransmits, OptionKind::Bool, OptionValue::read, "Detectors that can (Eifel, DSACK, the retransmit flag) judge fast retransmits too; \"linux\" always does.";
+    "judge-lost-acks" => judge_lost_acks, OptionKind::Bool, OptionValue::read, "Eifel calls a timeout spurious even if all acknowledgements seem to be lost: without step 5 of RFC 3522.";
+    "response" => response, OptionKind::Word(Response::NAMES), OptionValue::read, "What follows from that verdict.";
+    "rfc4015.timer" => rfc4015_timer, OptionKind::Word(Rfc4015Timer::NAMES), OptionValue::read, "When that response adapts the estimate of the round trip.";
+    "restore-4.threshold-before-loss" => threshold_before_loss, OptionKind::Bool, OptionValue::read, "That response restores the threshold too as long as no loss was detected.";
+    "staged.count" => staged.count, OptionKind::Word(StagedCount::NAMES), OptionValue::read, "How the staged response counts subsequent timeouts.";
+    "staged.first" => staged.first, OptionKind::Word(StagedFirst::NAMES), OptionValue::read, "What its first stage restores.";
+    "staged.second" => staged.second, OptionKind::Word(StagedSecond::NAMES), OptionValue::read, "What its second stage restores.";
+    "staged.third" => staged.third, OptionKind::Word(StagedThird::NAMES), OptionValue::read, "What its third stage leaves.";
+    "rto.min" => rto.min, OptionKind::Span, OptionValue::read, "Least retransmission timeout.";
+    "rto.max" => rto.max, OptionKind::Span, OptionValue::read, "Greatest retransmission timeout, back-off included.";
+    "rto.initial" => rto.initial, OptionKind::Span, OptionValue::read, "Timeout before the first sample.";
+    "rto.tick" => rto.tick, OptionKind::Span, tick, "Clock granularity.";
+    "rto.k" => rto.k, OptionKind::Count, |t| count(t, 1, 16), "K in SRTT + K RTTVAR.";
+    "rto.estimator" => rto.estimator, OptionKind::Word(Estimator::NAMES), OptionValue::read, "How the timeout is computed.";
+    "rto.clamp-before-backoff" => rto.clamp_before_backoff, OptionKind::Bool, OptionValue::read, "The least value bounds the timeout before it is backed off (RFC 6298).";
+    "rto.backoff-reset" => rto.backoff_reset, OptionKind::Word(BackoffReset::NAMES), OptionValue::read, "What ends the exponential back-off.";
+    "rto.adapt" => rto.adapt, OptionKind::Word(Adapt::NAMES), OptionValue::read, "How the timer adapts after a spurious timeout.";
+    "rto.sample-partial-acks" => rto.sample_partial_acks, OptionKind::Bool, OptionValue::read, "Partial acknowledgements in recovery give round-trip samples.";
+    "rto.sample-reports" => rto.sample_reports, OptionKind::Bool, OptionValue::read, "What is reported beyond a hole and was sent once gives a round-trip sample, and so does what is acknowledged, ahead of its timestamp.";
+    "rto.timing" => rto.timing, OptionKind::Word(Timing::NAMES), OptionValue::read, "Which segments are timed without timestamps.";
+    "rto.restart" => rto.restart, OptionKind::Word(RtoRestart::NAMES), OptionValue::read, "From when the timer runs that an acknowledgement of new data restarts.";
+    "rto.restart-on-duplicates" => rto.restart_on_duplicates, OptionKind::Word(DuplicateRestart::NAMES), OptionValue::read, "Which duplicate acknowledgements restart the timer.";
+    "rto.seed" => rto.seed, OptionKind::Word(RtoSeed::NAMES), OptionValue::read, "Which round trip is the first sample.";
+    "rto.wheel" => rto.wheel, OptionKind::Bool, OptionValue::read, "The sender's timers, this one, the probe's and that of reordering, expire in the slots of Linux' timer wheel at 250 Hz: never early, and late by up to an eighth.";
+    "rto.percent" => rto.percent, OptionKind::Count, |t| count(t, 1, 1000), "Percent of the computed timeout that the timer is set to; below 100 it expires early, which is a fault.";
+    "share.rtt" => share.rtt, OptionKind::Word(Share::NAMES), OptionValue::read, "Connections to one destination begin with the round-trip estimate of those before them.";
+    "share.min-rtt" => share.min_rtt, OptionKind::Bool, OptionValue::read, "They begin with the least round trip of those before them, which spurious = \"min-rtt\" goes by.";
+    "share.ssthresh" => share.ssthresh, OptionKind::Word(Share::NAMES), OptionValue::read, "They begin with the slow-start threshold of those before them.";
+    "share.cwnd" => share.cwnd, OptionKind::Bool, OptionValue::read, "They begin with the congestion window of those before them (RFC 9040 section 6).";
+    "share.rto" => share.rto, OptionKind::Bool, OptionValue::read, "They begin with what `rto.adapt` learned from the spurious timeouts of those before them (Gurtov and Ludwig, section IV.B).";
+    "share.age" => share.age, OptionKind::Span, OptionValue::read, "Older than this, nothing is taken over; 0 s: however old it is.";
+    "halving" => halving, OptionKind::Word(Halving::NAMES), OptionValue::read, "What ssthresh is half of.";
+    "loss-window" => loss_window, OptionKind::Window, OptionValue::read, "Congestion window after a timeout (RFC 5681 section 3.1, LW); at least a segment.";
+    "flight" => flight, OptionKind::Word(Flight::NAMES), OptionValue::read, "With recoveries that go back after a timeout: how what is in the network is counted; `explicit` is not restored by a spurious timeout (Gurtov and Ludwig 2003, section III.B).";
+    "repeated-timeout" => repeated_timeout, OptionKind::Word(RepeatedTimeout::NAMES), OptionValue::read, "What a repeated timeout does to ssthresh.";
+    "cc" => cc, OptionKind::Word(CongestionControl::NAMES), OptionValue::read, "Congestion control.";
+    "slow-start" => slow_start, OptionKind::Word(SlowStart::NAMES), OptionValue::read, "When slow start ends, of Reno and CUBIC.";
+    "reno.count" => reno_count, OptionKind::Word(RenoCount::NAMES), OptionValue::read, "Reno: how congestion avoidance counts towards a segment more.";
+    "cubic.curve" => cubic_curve, OptionKind::Word(CubicCurve::NAMES), OptionValue::read, "CUBIC: how its curve is computed.";
+    "cubic.fast-convergence" => cubic_fast_convergence, OptionKind::Bool, OptionValue::read, "CUBIC: a loss below the last maximum lowers it further (RFC 9438 section 4.7).";
+    "pacing" => pacing, OptionKind::Word(Pacing::NAMES), OptionValue::read, "Segments are spread over the round trip; auto: if the congestion control asks.";
+    "byte-counting" => byte_counting, OptionKind::Word(ByteCounting::NAMES), OptionValue::read, "How acknowledgements open the window: each alike (by what it covers, at most a segment, in slow start), or by their bytes (RFC 3465).";
+    "defer" => defer, OptionKind::Bool, OptionValue::read, "What is less than a group waits for the next acknowledgement, if that is due within a millisecond (Linux: tcp_tso_should_defer).";
+    "send-buffer.portion" => send_buffer.portion, OptionKind::Bytes, |t| bytes_within(t, 0, 65_536).map(u64::from), "With defer: what a portion of data that wait to be sent takes of the send buffer beside the data; that depends on how the kernel was built.";
+    "send-buffer.segment" => send_buffer.segment, OptionKind::Bytes, |t| bytes_within(t, 256, 65_536).map(u64::from), "What a segment counts when the buffer grows to twice the window (Linux: tcp_sndbuf_expand); that depends on it, too.";
+    "send-buffer.most" => send_buffer.most, OptionKind::Bytes, |t| bytes_within(t, 4096, 1 << 30).map(u64::from), "What it may grow to (Linux: tcp_wmem, the third number).";
+    "dsack-delivers" => dsack_delivers, OptionKind::Bool, OptionValue::read, "What the receiver reports as a duplicate (RFC 2883) counts as delivered: the window grows by it.";
+    "fin-with-data" => fin_with_data, OptionKind::Bool, OptionValue::read, "The FIN goes with the last data, if the connection is closed by the time they leave.";
+    "push" => push, OptionKind::Word(Push::NAMES), OptionValue::read, "Which data segments carry the flag PSH, after which a receiver with the rules of Linux acknowledges at once.";
+    "cwnd-validation" => cwnd_validation, OptionKind::Word(Validation::NAMES), OptionValue::read, "A window that is not used does not grow; true: RFC 7661.";
+    "idle-restart" => idle_restart, OptionKind::Word(IdleRestart::NAMES), OptionValue::read, "The window after a pause longer than the timeout; true: at most the initial window (RFC 5681 section 4.1).";
+    "lost-syn" => lost_syn, OptionKind::Word(LostSyn::NAMES), OptionValue::read, "The first window after a SYN that was sent again.";
+    "give-up" => give_up, OptionKind::Span, OptionValue::read, "How long after the first timeout of the same data the connection is given up (RFC 1122 section 4.2.3.5, R2); 0 s: never.";
+    "give-up-syn" => give_up_syn, OptionKind::Span, OptionValue::read, "The same for the SYN.";
+    "ecn" => ecn, OptionKind::Bool, OptionValue::read, "Explicit congestion notification, if the peer wants it too (RFC 3168).";
+    "ecn-fallback" => ecn_fallback, OptionKind::Bool, OptionValue::read, "A SYN that gets no answer in time is repeated without the offer of congestion notification (RFC 3168 section 6.1.1.1).";
+    "ecn-backoff" => ecn_backoff, OptionKind::Word(EcnBackoff::NAMES), OptionValue::read, "What a mark takes from the window of Reno and CUBIC.";
+    "ecn-hold" => ecn_hold, OptionKind::Bool, OptionValue::read, "A mark echoed at a window of one segment silences the sender until its timer expires (RFC 3168 section 6.1.2).";
+    "window-scale" => window_scale, OptionKind::Bool, OptionValue::read, "Windows may be larger than 65535 bytes (RFC 7323 section 2).";
+    "delayed-ack.rules" => receiver.ack_rules, OptionKind::Word(AckRules::NAMES), OptionValue::read, "When the receiver acknowledges.";
+    "delayed-ack.timer" => receiver.ack_delay, OptionKind::Span, OptionValue::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
+    "delayed-ack.least" => receiver.ack_delay_min, OptionKind::Span, OptionValue::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
+    "delayed-ack.quick" => receiver.quick_acks, OptionKind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once; with the rules of Linux at most so many at a time.";
+    "delayed-ack.every" => receiver.ack_every, OptionKind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
+    "delayed-ack.syn" => receiver.delay_syn_ack, OptionKind::Bool, OptionValue::read, "The acknowledgement of a one-way SYN is delayed too.";
+    "delayed-ack.duplicates" => receiver.delay_duplicates, OptionKind::Bool, OptionValue::read, "A repeat of the last in-order segment may wait for its acknowledgement.";
+    "dsack" => receiver.dsack, OptionKind::Bool, OptionValue::read, "The receiver reports duplicates (RFC 2883).";
+    "paws" => receiver.paws, OptionKind::Bool, OptionValue::read, "Data with a timestamp older than the one to echo are answered and discarded (RFC 7323 section 5); not with `echo = \"latest\"`.";
+    "echo" => receiver.echo, OptionKind::Word(Echo::NAMES), OptionValue::read, "Which timestamp the receiver echoes.";
+    "sack-blocks" => receiver.sack_blocks, OptionKind::Count, |t| count(t, 0, 4), "Most SACK blocks in one acknowledgement; 0, where SACK was agreed on, is a fault.";
+    "accept-beyond-window" => receiver.accept_beyond, OptionKind::Bool, OptionValue::read, "Data beyond the window offered are taken in, not discarded.";
+    "wire.header" => wire.header, OptionKind::Bytes, |t| bytes_within(t, 0, 1000), "IP and TCP headers without options.";
+    "wire.timestamps" => wire.timestamps, OptionKind::Bytes, |t| bytes_within(t, 0, 100), "The timestamps option on the wire.";
+    "wire.timestamps-on-acks" => wire.timestamps_on_acks, OptionKind::Bool, OptionValue::read, "Pure acknowledgements carry those bytes too.";
+    "wire.sack" => wire.sack, OptionKind::Bytes, |t| bytes_within(t, 0, 100), "The SACK option's head on the wire; each block adds 8 bytes.";
+    "wire.syn" => wire.syn, OptionKind::Bytes, |t| bytes_within(t, 0, 40), "What a SYN carries on the wire beside its timestamps: the options for segment size, scale and SACK.";
 }
 
 /// Reads true and false, the older spelling of `duplicates.blocked`.

@@ -1,6 +1,6 @@
 //! Window sizes in segments, bytes, or by an RFC's rule.
 
-use super::options::Setting;
+use super::options::OptionValue;
 use base::units::parse_bytes;
 
 /// Window size in segments, in bytes, or by an RFC's rule.
@@ -35,7 +35,7 @@ impl WindowSize {
     }
 }
 
-impl Setting for WindowSize {
+impl OptionValue for WindowSize {
     fn read(text: &str) -> Result<Self, String> {
         match text.trim() {
             // RFC 2414 has the same formula.

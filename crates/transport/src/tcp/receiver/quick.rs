@@ -156,7 +156,7 @@ impl Quick {
         self.interactive |= self.last > 0 && ticks(now) - self.last < self.wait;
     }
 
-    /// Whether this number of unacknowledged bytes asks for an ACK at once, if the window need not shrink.
+    /// Whether this number of unacknowledged bytes needs an immediate ACK, if the window need not shrink.
     pub(super) fn is_enough(&self, bytes: u64, full: u32) -> bool {
         bytes > u64::from(full) * u64::from(self.every.saturating_sub(1))
     }

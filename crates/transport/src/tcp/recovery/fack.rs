@@ -7,7 +7,7 @@
 
 use super::prr::Proportional;
 use super::rampdown::Rampdown;
-use super::{RecoveryState, Rules};
+use super::{LossRecovery, RecoveryState};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Tcb;
@@ -50,7 +50,7 @@ fn fack(tcb: &Tcb) -> u64 {
     tcb.scoreboard.highest().max(tcb.una())
 }
 
-impl Rules for Fack {
+impl LossRecovery for Fack {
     const NEEDS_SACK: bool = true;
     const SKIPS_REPORTED: bool = true;
 

@@ -9,7 +9,7 @@
 //! sample is taken; duplicate ACKs give samples too.
 
 use super::rampdown::Rampdown;
-use super::{RecoveryState, Rules};
+use super::{LossRecovery, RecoveryState};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Tcb;
@@ -44,7 +44,7 @@ pub struct FackNs2 {
     timeout: Span,
 }
 
-impl Rules for Box<FackNs2> {
+impl LossRecovery for Box<FackNs2> {
     const NEEDS_SACK: bool = true;
     const FORGETS_REPORTS: bool = true;
 

@@ -3,7 +3,7 @@
 //! One file per strategy. Each receives the same ACK digest and acts through the methods of the send
 //! variables ([`Tcb`]). A strategy sees neither the spurious-timeout detector nor the response.
 //!
-//! A new strategy is a file with a state that implements [`Rules`], its `mod` line, and a line in the list
+//! A new strategy is a file with a state that implements [`LossRecovery`], its `mod` line, and a line in the list
 //! `strategies!` below: the word in scenario files, its sentence, its state. From the list come the
 //! [`Recovery`] words, the [`Strategy`] enum and the dispatch.
 
@@ -26,11 +26,11 @@ use super::config::Config;
 use super::sender::{Tcb, Timer};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::recovery::sent::Sent;
+use crate::recovery::sent::SendRecords;
 pub use state::{Phase, RecoveryState};
 
 /// A recovery strategy with its own state; the send variables and the output are passed in.
-trait Rules: Default {
+trait LossRecovery: Default {
     /// Requires SACK; without SACK, NewReno replaces it.
     const NEEDS_SACK: bool = false;
     /// Requires the record of transmissions ([`crate::recovery::sent`]).
@@ -196,7 +196,7 @@ impl Strategy {
     }
 
     /// Empty record of transmissions, in the form that the strategy needs.
-    pub fn record(&self) -> Sent {
-        if matches!(self, Strategy::Rack(_)) { Sent::ordered() } else { Sent::default() }
+    pub fn record(&self) -> SendRecords {
+        if matches!(self, Strategy::Rack(_)) { SendRecords::ordered() } else { SendRecords::default() }
     }
 }

@@ -3,7 +3,7 @@
 //! A partial ACK reveals the next lost segment: it is retransmitted, and recovery lasts until everything sent
 //! before it is acknowledged (RFC 6582; RFC 2582 for the variants; catalogue TB-08, TB-09, TB-10).
 
-use super::Rules;
+use super::LossRecovery;
 use super::reno::Reno;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
@@ -19,7 +19,7 @@ pub struct NewReno {
     partial_seen: bool,
 }
 
-impl Rules for NewReno {
+impl LossRecovery for NewReno {
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         if ack.newly_acked > 0 {
             let recovering = tcb.recovery.recovering();

@@ -6,7 +6,7 @@
 //! SACK, NewReno replaces it.
 
 use super::sack::SackPipe;
-use super::{RecoveryState, Rules};
+use super::{LossRecovery, RecoveryState};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::PartialResend;
@@ -20,7 +20,7 @@ pub struct NewRenoSack {
     until: Option<u64>,
 }
 
-impl Rules for NewRenoSack {
+impl LossRecovery for NewRenoSack {
     const NEEDS_SACK: bool = true;
     const FORGETS_REPORTS: bool = true;
 

@@ -8,7 +8,7 @@
 //! the window opens; later segments may still arrive (section 6.3).
 
 use super::prr::Proportional;
-use super::{Phase, RecoveryState, Rules, tail_probe};
+use super::{LossRecovery, Phase, RecoveryState, tail_probe};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
@@ -130,7 +130,7 @@ impl Rack {
 }
 
 /// Boxed: it is by far the largest state, and other strategies should not carry its size.
-impl Rules for Box<Rack> {
+impl LossRecovery for Box<Rack> {
     const NEEDS_SACK: bool = true;
     const KEEPS_RECORD: bool = true;
     const SKIPS_REPORTED: bool = true;
@@ -176,10 +176,10 @@ impl Rules for Box<Rack> {
         if ack.newly_acked > 0 && !again && (!fast || (exiting && tcb.config().grow_on_exit)) {
             tcb.open_window(ack);
         } else {
-            tcb.hear_round_trip(ack);
+            tcb.report_rtt(ack);
         }
         let lost = self.detect(tcb, io);
-        tcb.hear_then_deliver(io.now);
+        tcb.report_losses_and_delivery(io.now);
         self.reduce(tcb, ack.delivered, ack.newly_acked > 0 && !lost);
         let max = tcb.max_sent();
         self.fill(tcb, io, false);
@@ -213,7 +213,7 @@ impl Rules for Box<Rack> {
             sent.none_lost();
         }
         (tcb.recovery.phase, self.prr) = (Phase::Open, Proportional::default());
-        // The apparent ACK of the retransmission acknowledged the original: it says nothing about the order.
+        // The apparent ACK of the retransmission acknowledged the original: it is no evidence of reordering.
         (self.newest, self.newest_resent) = ((Time::ZERO, 0), false);
         refresh(tcb);
     }

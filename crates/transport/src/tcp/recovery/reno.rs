@@ -3,7 +3,7 @@
 //! Fast recovery keeps half of the window in flight while the lost segment is retransmitted; the first ACK of
 //! new data ends it (RFC 5681 section 3.2; catalogue TB-05, TB-07).
 
-use super::Rules;
+use super::LossRecovery;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{BlockedDuplicates, DuplicatesConfig, LostRetransmission, RecoveryDuplicates};
@@ -18,7 +18,7 @@ pub struct Reno {
     budget: u32,
 }
 
-impl Rules for Reno {
+impl LossRecovery for Reno {
     const REPAIRS_PARTIALLY: bool = false;
 
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {

@@ -4,7 +4,7 @@
 //! is lost when three segments' worth of bytes is SACKed above it, a timeout clears the scoreboard, and there
 //! is no rescue retransmission. Without SACK, NewReno replaces it.
 
-use super::Rules;
+use super::LossRecovery;
 use super::rfc6675::{Conservative, Edition};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
@@ -20,7 +20,7 @@ impl Default for Rfc3517 {
     }
 }
 
-impl Rules for Rfc3517 {
+impl LossRecovery for Rfc3517 {
     const NEEDS_SACK: bool = true;
     //= RFC 3517 section 5.1: SACK information from before a timeout is discarded, later information is used
     const SKIPS_REPORTED: bool = true;

@@ -6,7 +6,7 @@
 //!
 //! `rfc3517` shares this state machine; [`Edition`] lists the differences.
 
-use super::Rules;
+use super::LossRecovery;
 use super::prr::Proportional;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
@@ -91,7 +91,7 @@ impl Conservative {
     }
 }
 
-impl Rules for Rfc6675 {
+impl LossRecovery for Rfc6675 {
     const NEEDS_SACK: bool = true;
     const SKIPS_REPORTED: bool = true;
     //= RFC 6675 section 5.1: SACK information may be used across a timeout if reneging is detected

@@ -8,7 +8,7 @@
 //! scoreboard is cleared when recovery ends. After a timeout, duplicate ACKs are ignored until new data are
 //! acknowledged. The window does not grow on the ACK that ends recovery.
 
-use super::{RecoveryState, Rules};
+use super::{LossRecovery, RecoveryState};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Tcb;
@@ -27,7 +27,7 @@ pub struct SackPipe {
     after_timeout: bool,
 }
 
-impl Rules for SackPipe {
+impl LossRecovery for SackPipe {
     const NEEDS_SACK: bool = true;
     const FORGETS_REPORTS: bool = true;
 

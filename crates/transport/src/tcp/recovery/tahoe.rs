@@ -2,7 +2,7 @@
 //!
 //! Fast retransmit, then slow start from one segment.
 
-use super::{RecoveryState, Rules};
+use super::{LossRecovery, RecoveryState};
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::sender::Tcb;
@@ -13,7 +13,7 @@ pub struct Tahoe {
     duplicates: u32,
 }
 
-impl Rules for Tahoe {
+impl LossRecovery for Tahoe {
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         let counts = tcb.counts(ack);
         if ack.newly_acked > 0 {

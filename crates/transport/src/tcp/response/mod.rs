@@ -3,7 +3,7 @@
 //! A response restores congestion state and adapts the retransmission timer. The sender itself continues with
 //! the next unsent segment and applies `rto.adapt`.
 //!
-//! A new response is a file that implements [`Respond`] and a line in the list below.
+//! A new response is a file that implements [`SpuriousResponse`] and a line in the list below.
 
 use super::cc::Window;
 use super::config::Config;
@@ -13,7 +13,7 @@ use crate::recovery::rto::RtoTimer;
 use base::Span;
 
 /// Input and output of a response.
-pub struct Scene<'a> {
+pub struct ResponseContext<'a> {
     /// The timeout or fast retransmit judged.
     pub episode: &'a Episode,
     /// The ACK that revealed the spurious retransmission.
@@ -29,12 +29,12 @@ pub struct Scene<'a> {
 }
 
 /// A response, with its state between episodes.
-pub trait Respond: Sized {
+pub trait SpuriousResponse: Sized {
     /// Creates the response from the configuration; `peer` is the assumed peer's window, bytes.
     fn new(config: &Config, peer: u64) -> Self;
     /// Responds to a spurious verdict. True if cwnd already accounts for this ACK, so that the ACK must not
     /// open it again.
-    fn on_spurious(&mut self, scene: Scene<'_>) -> bool;
+    fn on_spurious(&mut self, context: ResponseContext<'_>) -> bool;
     /// The timeout was genuine.
     fn on_genuine(&mut self) {}
     /// A window of data was acknowledged without a timeout.
@@ -59,11 +59,11 @@ macro_rules! responses {
         impl Responder {
             /// The response that the configuration names.
             pub fn new(config: &Config, peer: u64) -> Self {
-                match config.response { $(Response::$name => Responder::$name(Respond::new(config, peer))),+ }
+                match config.response { $(Response::$name => Responder::$name(SpuriousResponse::new(config, peer))),+ }
             }
-            /// Responds to a spurious verdict; see [`Respond::on_spurious`].
-            pub fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
-                match self { $(Responder::$name(r) => r.on_spurious(scene)),+ }
+            /// Responds to a spurious verdict; see [`SpuriousResponse::on_spurious`].
+            pub fn on_spurious(&mut self, context: ResponseContext<'_>) -> bool {
+                match self { $(Responder::$name(r) => r.on_spurious(context)),+ }
             }
             /// The timeout was genuine.
             pub fn on_genuine(&mut self) {
@@ -73,7 +73,7 @@ macro_rules! responses {
             pub fn on_quiet_window(&mut self) {
                 match self { $(Responder::$name(r) => r.on_quiet_window()),+ }
             }
-            /// An RTT sample was taken; see [`Respond::on_sample`].
+            /// An RTT sample was taken; see [`SpuriousResponse::on_sample`].
             pub fn on_sample(&mut self, ack: u64, rtt: Span, rto: &mut RtoTimer) {
                 match self { $(Responder::$name(r) => r.on_sample(ack, rtt, rto)),+ }
             }

@@ -2,18 +2,18 @@
 //!
 //! The verdict is traced and transmission continues with the next unsent segment.
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::tcp::config::Config;
 
 /// No response.
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 
-impl Respond for None {
+impl SpuriousResponse for None {
     fn new(_: &Config, _: u64) -> Self {
         None
     }
-    fn on_spurious(&mut self, _: Scene<'_>) -> bool {
+    fn on_spurious(&mut self, _: ResponseContext<'_>) -> bool {
         false
     }
 }

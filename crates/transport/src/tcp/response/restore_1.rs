@@ -2,18 +2,18 @@
 //!
 //! Sets ssthresh and cwnd to their values before the timeout.
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::tcp::config::Config;
 
 /// Option 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore1;
 
-impl Respond for Restore1 {
+impl SpuriousResponse for Restore1 {
     fn new(_: &Config, _: u64) -> Self {
         Restore1
     }
-    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+    fn on_spurious(&mut self, ResponseContext { episode, window, .. }: ResponseContext<'_>) -> bool {
         (window.ssthresh, window.cwnd) = (episode.saved.ssthresh, episode.saved.cwnd);
         false
     }

@@ -2,18 +2,18 @@
 //!
 //! Sets ssthresh and cwnd to half of the old window, at least two segments (RFC 5681).
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::tcp::config::Config;
 
 /// Option 2.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore2;
 
-impl Respond for Restore2 {
+impl SpuriousResponse for Restore2 {
     fn new(_: &Config, _: u64) -> Self {
         Restore2
     }
-    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+    fn on_spurious(&mut self, ResponseContext { episode, window, .. }: ResponseContext<'_>) -> bool {
         let half = (episode.saved.cwnd / 2.0).max(2.0 * window.mss);
         (window.ssthresh, window.cwnd) = (half, half);
         false

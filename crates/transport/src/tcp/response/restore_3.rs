@@ -2,18 +2,18 @@
 //!
 //! Sets ssthresh to half of the old window, at least two segments (RFC 5681), and cwnd to one segment.
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::tcp::config::Config;
 
 /// Option 3.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore3;
 
-impl Respond for Restore3 {
+impl SpuriousResponse for Restore3 {
     fn new(_: &Config, _: u64) -> Self {
         Restore3
     }
-    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+    fn on_spurious(&mut self, ResponseContext { episode, window, .. }: ResponseContext<'_>) -> bool {
         window.ssthresh = (episode.saved.cwnd / 2.0).max(2.0 * window.mss);
         window.cwnd = window.mss;
         false

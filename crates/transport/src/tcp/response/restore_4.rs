@@ -5,7 +5,7 @@
 //! A variant also restores ssthresh as long as no loss was detected on the connection
 //! (`restore-4.threshold-before-loss`, catalogue EI-11): a connection in its first slow start stays there.
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::tcp::config::Config;
 
 /// Option 4.
@@ -14,11 +14,11 @@ pub struct Restore4 {
     before_loss: bool,
 }
 
-impl Respond for Restore4 {
+impl SpuriousResponse for Restore4 {
     fn new(config: &Config, _: u64) -> Self {
         Restore4 { before_loss: config.threshold_before_loss }
     }
-    fn on_spurious(&mut self, Scene { episode, window, .. }: Scene<'_>) -> bool {
+    fn on_spurious(&mut self, ResponseContext { episode, window, .. }: ResponseContext<'_>) -> bool {
         let saved = &episode.saved;
         let whole = self.before_loss && saved.lossless;
         (window.ssthresh, window.cwnd) = (if whole { saved.ssthresh } else { saved.cwnd }, saved.cwnd);

@@ -4,7 +4,7 @@
 //! conservative. The RFC covers timeouts. After a spurious fast retransmit the congestion state is restored
 //! likewise, and the timer is left unchanged.
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::recovery::rto::RtoTimer;
 use crate::tcp::config::{Config, Rfc4015Timer};
 use crate::tcp::spurious::Judged;
@@ -20,14 +20,14 @@ pub struct Rfc4015 {
     pending: Option<(u64, Span, Span)>,
 }
 
-impl Respond for Rfc4015 {
+impl SpuriousResponse for Rfc4015 {
     fn new(config: &Config, peer: u64) -> Self {
         let initial_window = config.initial_window.bytes(config.mss, peer) as f64;
         Rfc4015 { initial_window, timer: config.rfc4015_timer, pending: None }
     }
 
-    fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
-        let Scene { episode, ack, late, window, rto, flight } = scene;
+    fn on_spurious(&mut self, context: ResponseContext<'_>) -> bool {
+        let ResponseContext { episode, ack, late, window, rto, flight } = context;
         let saved = &episode.saved;
         //= RFC 4015 section 3.1 step 9: not if the ACK reports congestion
         if !ack.ece {

@@ -13,7 +13,7 @@
 //! fast retransmit repairs. Reno then waits for a genuine timeout with an RTO from delayed samples (the GPRS
 //! study, figure 7); NewReno and SACK do not.
 
-use super::{Respond, Scene};
+use super::{SpuriousResponse, ResponseContext};
 use crate::tcp::config::{Config, StagedConfig, StagedCount, StagedFirst, StagedSecond, StagedThird};
 
 /// Staged response and its counter.
@@ -23,26 +23,26 @@ pub struct Staged {
     in_a_row: u32,
 }
 
-impl Respond for Staged {
+impl SpuriousResponse for Staged {
     fn new(config: &Config, _: u64) -> Self {
         Staged { config: config.staged, in_a_row: 0 }
     }
 
-    fn on_spurious(&mut self, scene: Scene<'_>) -> bool {
+    fn on_spurious(&mut self, context: ResponseContext<'_>) -> bool {
         self.in_a_row += 1;
         let subsequent = match self.config.count {
             StagedCount::Single => 1,
-            StagedCount::Expirations => scene.episode.expirations,
+            StagedCount::Expirations => context.episode.expirations,
             StagedCount::Consecutive | StagedCount::Window => self.in_a_row,
         };
-        let saved = &scene.episode.saved;
-        let window = scene.window;
+        let saved = &context.episode.saved;
+        let window = context.window;
         match subsequent {
             0 | 1 => {
                 window.ssthresh = saved.ssthresh;
                 window.cwnd = match self.config.first {
                     StagedFirst::Saved => saved.cwnd,
-                    StagedFirst::Outstanding => (scene.flight + scene.ack.newly_acked) as f64 + window.mss,
+                    StagedFirst::Outstanding => (context.flight + context.ack.newly_acked) as f64 + window.mss,
                 };
             }
             2 => {
@@ -103,7 +103,7 @@ mod tests {
         };
         let now = Time::from_secs_f64(9.0);
         let ack = AckDigest { now, ack: 1001, newly_acked: 1000, ..AckDigest::default() };
-        Staged::new(&config, 20_000).on_spurious(Scene {
+        Staged::new(&config, 20_000).on_spurious(ResponseContext {
             episode: &Episode { judged: Judged::Timeout, began: now, expirations: 1, saved },
             ack: &ack,
             late: false,

@@ -7,7 +7,7 @@ use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::rtt::Round;
 use crate::tcp::config::{BackoffReset, RtoSeed};
-use crate::tcp::spurious::Course;
+use crate::tcp::spurious::Transmit;
 use base::event::Event;
 use base::tcp::Segment;
 
@@ -46,16 +46,16 @@ impl Sender {
             self.take_sample(&digest);
         }
         if self.tcb.feedback.rates && !self.tcb.feedback.losses_first {
-            self.tcb.deliver(io.now);
+            self.tcb.report_delivery(io.now);
         }
-        let (course, judged) = if self.tcb.judging.watches {
+        let (course, judged) = if self.tcb.judging.detecting {
             if !self.tcb.status.established {
                 self.tcb.judge_syn(io, &digest);
             }
             let before = self.tcb.judging.verdicts;
-            (self.hear_detector(io, &digest, unreported), before != self.tcb.judging.verdicts)
+            (self.run_detector(io, &digest, unreported), before != self.tcb.judging.verdicts)
         } else {
-            (Course::Usual, false)
+            (Transmit::Normal, false)
         };
         if digest.ece {
             self.tcb.on_echo(io, &digest);
@@ -63,7 +63,7 @@ impl Sender {
         if self.tcb.lost_volume.is_some() {
             self.tcb.take_off_lost_volume(&digest);
         }
-        self.tcb.judging.only_new = course == Course::New;
+        self.tcb.judging.only_new = course == Transmit::New;
         let sent = io.out.len();
         if self.tcb.duplicates.special {
             self.recover_specially(io, &digest);
@@ -73,13 +73,13 @@ impl Sender {
         match course {
             // A verdict may have restored cwnd, so new segments may fit even if this ACK itself opens
             // nothing.
-            Course::Usual if judged => self.tcb.send_window(io, 0),
-            Course::Usual => {}
-            Course::New => self.tcb.send_new(io, 2 - (io.out.len() - sent).min(2)),
-            Course::Back => self.tcb.send_window(io, 0),
+            Transmit::Normal if judged => self.tcb.send_window(io, 0),
+            Transmit::Normal => {}
+            Transmit::New => self.tcb.send_new(io, 2 - (io.out.len() - sent).min(2)),
+            Transmit::GoBackN => self.tcb.send_window(io, 0),
         }
         if self.tcb.feedback.losses {
-            self.tcb.hear_losses(io.now);
+            self.tcb.report_losses(io.now);
         }
         self.tcb.judging.opened = false;
         if digest.newly_acked > 0 {

@@ -4,7 +4,7 @@
 //! RB-11, RB-15): a duplicate ACK restarts the timer, sends a segment, or is ignored after a timeout.
 
 use super::Tcb;
-use super::heuristic::Hint;
+use super::dupack_hint::DupackHint;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{
@@ -25,7 +25,7 @@ pub(super) struct Duplicates {
     pub(super) series: u32,
     /// DupThresh.
     pub(super) threshold: u32,
-    pub(super) hint: Hint,
+    pub(super) hint: DupackHint,
     /// SND.UNA at the last timeout.
     pub(super) expired_at: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl Duplicates {
             special: are_special(config),
             series: 0,
             threshold: config.dupthresh,
-            hint: Hint::default(),
+            hint: DupackHint::default(),
             expired_at: None,
         }
     }
@@ -107,7 +107,7 @@ impl Tcb {
     }
 
     /// Raises DupThresh by one after a spurious fast retransmit, if it is adaptive.
-    pub(super) fn doubt_duplicates(&mut self) {
+    pub(super) fn adapt_dupthresh(&mut self) {
         if self.config.duplicates.threshold == DuplicateThreshold::Grows {
             self.duplicates.threshold =
                 (self.duplicates.threshold + 1).min(MOST_DUPLICATES.max(self.config.dupthresh));

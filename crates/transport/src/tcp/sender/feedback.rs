@@ -1,11 +1,11 @@
-//! Delivery rate samples and losses that a congestion control asks for.
+//! Delivery rate samples and losses for the congestion control.
 //!
 //! BBR sets its window from them. For a control that needs neither, nothing is computed.
 
 use super::Tcb;
 use crate::recovery::rate::RateSample;
 use crate::recovery::sent::Record;
-use crate::tcp::cc::{Control, Controller, Delivery, Loss};
+use crate::tcp::cc::{CongestionAlgorithm, Controller, Delivery, Loss};
 use base::{Span, Time};
 
 /// Information that the congestion control needs beside ACKs.
@@ -24,7 +24,7 @@ pub(super) struct Feedback {
 impl Feedback {
     /// From the needs of `control`. `finds`: recovery marks losses by itself, before anything is resent.
     pub(super) fn new(control: &Controller, finds: bool) -> Self {
-        let losses = control.hears_losses();
+        let losses = control.needs_losses();
         Feedback { rates: control.wants_rates(), losses, losses_first: losses && finds, min_rtt: None }
     }
 }
@@ -32,7 +32,7 @@ impl Feedback {
 impl Tcb {
     /// Passes newly marked losses to the congestion control.
     #[inline(never)]
-    pub(super) fn hear_losses(&mut self, now: Time) {
+    pub(super) fn report_losses(&mut self, now: Time) {
         let Some(sent) = &mut self.sent else { return };
         let delivered = sent.delivered();
         for (record, lost) in sent.take_losses() {
@@ -43,16 +43,16 @@ impl Tcb {
     /// Passes the losses that this ACK reveals to the congestion control, then the delivery sample. Recovery
     /// calls it after marking and before sending.
     #[inline]
-    pub(in crate::tcp) fn hear_then_deliver(&mut self, now: Time) {
+    pub(in crate::tcp) fn report_losses_and_delivery(&mut self, now: Time) {
         if self.feedback.losses_first {
-            self.hear_losses(now);
-            self.deliver(now);
+            self.report_losses(now);
+            self.report_delivery(now);
         }
     }
 
     /// Passes the delivery-rate sample of this ACK to the congestion control.
     #[inline(never)]
-    pub(super) fn deliver(&mut self, now: Time) {
+    pub(super) fn report_delivery(&mut self, now: Time) {
         let Some(sent) = &self.sent else { return };
         let Some(newest) = sent.newest() else { return };
         let rtt = (!newest.resent).then(|| now.since(newest.sent));

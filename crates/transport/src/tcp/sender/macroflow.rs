@@ -55,7 +55,7 @@ impl Tcb {
         }
     }
 
-    /// Reports what has left the network or entered it since the last call.
+    /// Reports bytes that left or entered the network since the last call.
     fn sync(&mut self, now: Time) {
         let inside = self.in_network();
         let Some(member) = &mut self.macroflow else { return };

@@ -8,28 +8,28 @@
 //! are 64 bits: the SYN is 0, data start at 1, a FIN follows the data.
 
 mod ack;
-mod act;
-mod consequence;
+mod ack_digest;
+mod dupack_hint;
 mod duplicates;
-mod echo;
-mod facts;
+mod ecn_echo;
 mod feedback;
-mod heuristic;
-mod judge;
 mod macroflow;
 mod pacing;
 mod path_mtu;
 mod persist;
-mod queue;
+mod recovery_actions;
+mod rtt_probe;
 mod sequence;
-mod share;
+mod spurious_judgement;
+mod spurious_response;
 mod tcb;
-mod timed;
+mod tcb_sharing;
 mod timeout;
 mod timers;
 mod trace;
 mod transmit;
 mod validation;
+mod write_queue;
 
 use super::config::Config;
 use super::recovery::Strategy;
@@ -45,7 +45,7 @@ pub use crate::endpoint::Verdicts;
 
 /// Congestion state saved at a timeout, restored if the timeout was spurious. Not saved: the scoreboard and
 /// the recovery counters (the timeout ended that recovery), the back-off (the timer has its own rules), and
-/// the RTT estimate except as the floor that RFC 4015 asks for.
+/// the RTT estimate except as the floor that RFC 4015 requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
     /// Congestion window, bytes.

@@ -9,7 +9,7 @@
 use super::timers::Timer;
 use super::{Sender, Tcb};
 use crate::endpoint::Io;
-use crate::tcp::cc::Control;
+use crate::tcp::cc::CongestionAlgorithm;
 use crate::tcp::config::{Config, Pacing};
 use base::{Span, Time};
 

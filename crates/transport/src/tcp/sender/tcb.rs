@@ -5,22 +5,22 @@
 
 use super::duplicates::Duplicates;
 use super::feedback::Feedback;
-use super::judge::Judging;
 use super::macroflow::Member;
 use super::pacing::Pacer;
 use super::path_mtu::Search;
 use super::persist::Probing;
-use super::queue::Queue;
+use super::rtt_probe::RttProbe;
 use super::sequence::Sequence;
-use super::share::Sharing;
-use super::timed::Timed;
+use super::spurious_judgement::SpuriousJudgement;
+use super::tcb_sharing::Sharing;
 use super::timers::Timers;
-use super::validation::{LostVolume, Used};
+use super::validation::{CwndUsage, LostVolume};
+use super::write_queue::Queue;
 use crate::endpoint::Verdicts;
 use crate::recovery::rto::RtoTimer;
 use crate::recovery::scoreboard::Scoreboard;
-use crate::recovery::sent::Sent;
-use crate::tcp::cc::{Control, Controller, Window};
+use crate::recovery::sent::SendRecords;
+use crate::tcp::cc::{CongestionAlgorithm, Controller, Window};
 use crate::tcp::config::{Config, Handshake};
 use crate::tcp::ecn::Ecn;
 use crate::tcp::recovery::{RecoveryState, Strategy};
@@ -63,7 +63,7 @@ pub struct Tcb {
     /// Timers other than the retransmission timer.
     pub timers: Timers,
     /// Record of transmissions, where an option needs it (`Config::keeps_record`).
-    pub sent: Option<Box<Sent>>,
+    pub sent: Option<Box<SendRecords>>,
     pub(super) duplicates: Duplicates,
     pub(super) feedback: Feedback,
     /// ECN state.
@@ -72,13 +72,13 @@ pub struct Tcb {
     pub(super) pacer: Pacer,
     /// Retransmission timer.
     pub rto: RtoTimer,
-    pub(super) timed: Timed,
-    pub(super) used: Used,
+    pub(super) timed: RttProbe,
+    pub(super) used: CwndUsage,
     /// Bytes retransmitted since a loss found the window not validated (RFC 7661).
     pub(super) lost_volume: Option<Box<LostVolume>>,
     /// Congestion control.
     pub control: Controller,
-    pub(super) judging: Judging,
+    pub(super) judging: SpuriousJudgement,
     /// TCB cache shared by the connections to this destination.
     pub(super) sharing: Option<Box<Sharing>>,
     /// Write queue of Linux, if it is modelled (`Config::defer`).
@@ -119,11 +119,11 @@ impl Tcb {
             probing: Probing::default(),
             pacer: Pacer::new(&config, control.wants_rates()),
             rto: RtoTimer::new(config.rto),
-            timed: Timed::default(),
-            used: Used::default(),
+            timed: RttProbe::default(),
+            used: CwndUsage::default(),
             lost_volume: None,
             control,
-            judging: Judging::new(&config),
+            judging: SpuriousJudgement::new(&config),
             sharing: None,
             queue: config.defer.then(|| Box::new(Queue::new(config.send_buffer, config.mss))),
             search: None,
@@ -140,7 +140,7 @@ impl Tcb {
         (self.seq, self.status) = (old.seq, old.status);
         self.status.established = established;
         (self.rto, self.timed, self.ecn, self.timers) = (old.rto, old.timed, old.ecn, old.timers);
-        self.judging.go_on_from(&old.judging);
+        self.judging.carry_over(&old.judging);
         self.duplicates.expired_at = old.duplicates.expired_at;
         self.sharing = old.sharing;
         self.macroflow = old.macroflow;

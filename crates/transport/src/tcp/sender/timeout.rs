@@ -5,7 +5,7 @@
 
 use super::{Sender, Tcb, Timers};
 use crate::endpoint::Io;
-use crate::tcp::cc::{Control, Reason};
+use crate::tcp::cc::{CongestionAlgorithm, Reason};
 use crate::tcp::config::{RepeatedTimeout, TimeoutResends, Validation};
 use crate::tcp::spurious::{Episode, Judged};
 use base::Time;
@@ -88,7 +88,7 @@ impl Tcb {
             let judged_before = self.judging.case.map(|c| c.began) == self.judging.episode.map(|e| e.began);
             let fresh = expirations == 1 || judged_before || self.config.judge_later_expirations;
             if (fresh && !was_recovering) || self.config.judge_in_recovery {
-                self.watch_timeout(now);
+                self.open_timeout_case(now);
             }
         } else {
             self.status.syn_expired = true;

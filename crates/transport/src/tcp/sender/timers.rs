@@ -90,7 +90,7 @@ impl Sender {
             self.on_expiration(io);
         }
         if self.tcb.feedback.losses {
-            self.tcb.hear_losses(io.now);
+            self.tcb.report_losses(io.now);
         }
     }
 

@@ -3,9 +3,9 @@
 //! Retransmissions keep the segment boundaries of the first transmission where they can.
 
 use super::Tcb;
-use super::queue::Wrote;
+use super::write_queue::Wrote;
 use crate::endpoint::Io;
-use crate::tcp::cc::Control;
+use crate::tcp::cc::CongestionAlgorithm;
 use crate::tcp::config::Push;
 use crate::tcp::recovery::tail_probe;
 use base::tcp::Segment;

@@ -5,7 +5,7 @@
 
 use super::Tcb;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::cc::Control;
+use crate::tcp::cc::CongestionAlgorithm;
 use crate::tcp::config::{IdleRestart, Validation};
 use base::{Span, Time};
 
@@ -16,7 +16,7 @@ const SAMPLING: Span = Span::from_secs(1);
 
 /// Use of the congestion window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
+pub(super) struct CwndUsage {
     /// Time of the last transmission.
     pub(super) last_sent: Time,
     /// Start and end of the RTT being measured. `began`: SND.UNA at its start (Linux: most bytes outstanding
@@ -228,8 +228,8 @@ impl Tcb {
 
     /// Ends the non-validated phase and discards the measurements of use.
     pub(super) fn forget_use(&mut self) {
-        let Used { last_sent, held, .. } = self.used;
-        self.used = Used { last_sent, held, ..Used::default() };
+        let CwndUsage { last_sent, held, .. } = self.used;
+        self.used = CwndUsage { last_sent, held, ..CwndUsage::default() };
     }
 
     pub(super) fn initial_window(&self) -> f64 {

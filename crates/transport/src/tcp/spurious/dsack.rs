@@ -7,7 +7,7 @@
 //! If data sent after the last retransmission are acknowledged and part of the retransmitted data was not
 //! reported, either it was needed or its report was lost. The verdict is then genuine.
 
-use super::{Case, Sight, Step, Watch, Word};
+use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::tcp::Block;
@@ -47,7 +47,7 @@ impl Resent {
     }
 }
 
-impl Watch for Dsack {
+impl SpuriousDetector for Dsack {
     fn new(config: &Config) -> Self {
         Dsack {
             list: Vec::new(),
@@ -61,12 +61,12 @@ impl Watch for Dsack {
         }
     }
 
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
-        self.begin(sight)
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
+        self.begin(view)
     }
 
-    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
-        if self.judge_fast { self.begin(sight) } else { Case::Same }
+    fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
+        if self.judge_fast { self.begin(view) } else { Judging::Same }
     }
 
     fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
@@ -84,21 +84,21 @@ impl Watch for Dsack {
         }
     }
 
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
         if let Some(block) = ack.twice
             && !self.off
         {
-            let word = self.on_report(block, ack, sight);
-            if word != Word::Open {
+            let word = self.on_report(block, ack, view);
+            if word != SpuriousVerdict::Open {
                 self.due = false;
                 return word.into();
             }
         }
         if self.due && ack.ack > self.sent {
             self.due = false;
-            return Word::Genuine.into();
+            return SpuriousVerdict::Genuine.into();
         }
-        Step::default()
+        Decision::default()
     }
 }
 
@@ -108,31 +108,31 @@ impl Dsack {
         Dsack { counts: true, ..Dsack::new(config) }
     }
 
-    fn begin(&mut self, sight: &Sight) -> Case {
-        if self.off || sight.una < self.barred {
+    fn begin(&mut self, view: &SenderView) -> Judging {
+        if self.off || view.una < self.barred {
             self.due = false;
-            return Case::None;
+            return Judging::None;
         }
         self.case += 1;
-        let (case, una) = (self.case, sight.una);
+        let (case, una) = (self.case, view.una);
         self.list.retain(|r| r.case + 1 >= case);
         // Unacknowledged earlier retransmissions belong to the window under judgement.
         for r in self.list.iter_mut().filter(|r| r.end > una) {
             r.case = case;
         }
         self.due = true;
-        Case::New
+        Judging::New
     }
 
-    fn bar(&mut self, sight: &Sight) -> Word {
-        self.barred = sight.max;
-        if self.due { Word::GivenUp } else { Word::Open }
+    fn bar(&mut self, view: &SenderView) -> SpuriousVerdict {
+        self.barred = view.max;
+        if self.due { SpuriousVerdict::GivenUp } else { SpuriousVerdict::Open }
     }
 
-    fn on_report(&mut self, block: Block, ack: &AckDigest, sight: &Sight) -> Word {
+    fn on_report(&mut self, block: Block, ack: &AckDigest, view: &SenderView) -> SpuriousVerdict {
         //= RFC 3708 section 3 step A.1: a whole window of ACKs seems to be lost
-        if !self.counts && sight.scoreboard_empty && block.left == sight.una && ack.newly_acked > 0 {
-            return self.bar(sight);
+        if !self.counts && view.scoreboard_empty && block.left == view.una && ack.newly_acked > 0 {
+            return self.bar(view);
         }
         let mut found = false;
         let mut often = false;
@@ -150,19 +150,19 @@ impl Dsack {
             //= RFC 3708 section 3 step A.4: never retransmitted: the network duplicates, detection stops
             self.off = true;
             self.list = Vec::new();
-            return if self.due { Word::GivenUp } else { Word::Open };
+            return if self.due { SpuriousVerdict::GivenUp } else { SpuriousVerdict::Open };
         }
         if often && !self.counts {
             //= RFC 3708 section 3 step A.3: retransmitted more than once: no verdict for this window
-            return self.bar(sight);
+            return self.bar(view);
         }
-        let acked = ack.ack.max(sight.una);
+        let acked = ack.ack.max(view.una);
         let open = |r: &Resent| r.case == self.case && !(r.twice(self.counts) && r.end <= acked);
         //= RFC 3708 section 3 step B.1: all of it was acknowledged and arrived twice: no loss
         if self.due && self.list.iter().any(|r| r.case == self.case) && !self.list.iter().any(open) {
-            return Word::Late;
+            return SpuriousVerdict::Late;
         }
         //= RFC 3708 section 3 step B.2: no conclusion yet
-        Word::Open
+        SpuriousVerdict::Open
     }
 }

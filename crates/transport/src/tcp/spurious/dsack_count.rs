@@ -5,7 +5,7 @@
 //! Linux does so, since its probe and timeout retransmit the same segment.
 
 use super::dsack::Dsack;
-use super::{Case, Sight, Step, Watch};
+use super::{Judging, SenderView, Decision, SpuriousDetector};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
@@ -13,20 +13,20 @@ use crate::tcp::config::Config;
 #[derive(Clone, Debug)]
 pub struct DsackCount(Dsack);
 
-impl Watch for DsackCount {
+impl SpuriousDetector for DsackCount {
     fn new(config: &Config) -> Self {
         DsackCount(Dsack::counting(config))
     }
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
-        self.0.on_timeout(sight)
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
+        self.0.on_timeout(view)
     }
-    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
-        self.0.on_fast_retransmit(sight)
+    fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
+        self.0.on_fast_retransmit(view)
     }
     fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
         self.0.on_resent(seq, end, max);
     }
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
-        self.0.on_ack(ack, sight)
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
+        self.0.on_ack(ack, view)
     }
 }

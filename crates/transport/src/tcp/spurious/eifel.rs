@@ -8,7 +8,7 @@
 //! seem to be lost, although the retransmission was unneeded: the reverse path is congested. The original
 //! algorithm had no such step; `judge-lost-acks` omits it (catalogue EI-02).
 
-use super::{Case, Sight, Step, Watch, Word};
+use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::Time;
@@ -30,7 +30,7 @@ pub struct Eifel {
     judge_lost_acks: bool,
 }
 
-impl Watch for Eifel {
+impl SpuriousDetector for Eifel {
     fn new(config: &Config) -> Self {
         Eifel {
             retransmit: None,
@@ -44,17 +44,17 @@ impl Watch for Eifel {
     }
 
     //= RFC 3522 section 3.2 step 2: RetransmitTS is set to the timestamp of the retransmit
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
         //= RFC 3522 section 3.2 step 2: not overwritten by a second timeout for the same octet
-        self.begin(sight.now, false)
+        self.begin(view.now, false)
     }
 
-    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
+    fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
         if !self.judge_fast {
-            return Case::Same;
+            return Judging::Same;
         }
-        self.oldest = Some(sight.una);
-        self.begin(sight.now, true)
+        self.oldest = Some(view.una);
+        self.begin(view.now, true)
     }
 
     fn on_resent(&mut self, seq: u64, _: u64, _: u64) {
@@ -64,22 +64,22 @@ impl Watch for Eifel {
         }
     }
 
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
         let dsack_seen = self.dsack_seen;
         self.dsack_seen |= ack.dsack;
         if std::mem::take(&mut self.given_up) {
-            return Word::GivenUp.into();
+            return SpuriousVerdict::GivenUp.into();
         }
         //= RFC 3522 section 3.2 step 3: wait for the first acceptable ACK
         if ack.newly_acked == 0 {
-            return Step::default();
+            return Decision::default();
         }
-        let Some(retransmit) = self.retransmit.take() else { return Step::default() };
+        let Some(retransmit) = self.retransmit.take() else { return Decision::default() };
         //= RFC 3522 section 3.2 step 4: the echo is smaller: the original arrived first
         let original = ack.echo.is_some_and(|echo| echo < retransmit);
         //= RFC 3522 section 3.2 step 5: but not if all ACKs seem to have been lost
-        let acks_lost = ack.dsack || (!dsack_seen && ack.ack >= sight.max);
-        if original && (self.judge_lost_acks || !acks_lost) { Word::Spurious } else { Word::Genuine }.into()
+        let acks_lost = ack.dsack || (!dsack_seen && ack.ack >= view.max);
+        if original && (self.judge_lost_acks || !acks_lost) { SpuriousVerdict::Spurious } else { SpuriousVerdict::Genuine }.into()
     }
 }
 
@@ -89,12 +89,12 @@ impl Eifel {
         Eifel { judge_lost_acks: true, judge_fast: true, ..Eifel::new(config) }
     }
 
-    fn begin(&mut self, now: Time, fast: bool) -> Case {
+    fn begin(&mut self, now: Time, fast: bool) -> Judging {
         //= RFC 3522 section 3.2: not reinitiated after loss recovery has already started
         let same = self.retransmit.is_some() && self.fast && !fast;
         if self.retransmit.is_none() {
             (self.retransmit, self.fast) = (Some(now), fast);
         }
-        if same { Case::Same } else { Case::New }
+        if same { Judging::Same } else { Judging::New }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! No verdict is given without new data to send, or without room in the peer's window.
 
-use super::{Case, Course, Sight, Step, Watch, Word};
+use super::{Judging, Transmit, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
@@ -37,30 +37,30 @@ enum Phase {
     NewData(u64),
 }
 
-impl Watch for Frto {
+impl SpuriousDetector for Frto {
     fn new(config: &Config) -> Self {
         Frto { news: !config.recovery.forgets_reports(), ..Frto::with(config.uses_sack()) }
     }
 
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
         //= RFC 5682 section 2.1 step 1: not while recovery from an earlier timeout goes on below "recover"
-        if self.recover > sight.una {
-            (self.phase, self.recover) = (Phase::Off, sight.max);
-            return Case::None;
+        if self.recover > view.una {
+            (self.phase, self.recover) = (Phase::Off, view.max);
+            return Judging::None;
         }
         // "recover" is set only with the first ACK, so that repeated timeouts are judged.
         let max = match self.phase {
             Phase::Resent { max, .. } => max,
-            _ => sight.max,
+            _ => view.max,
         };
-        self.phase = Phase::Resent { end: sight.una, max };
-        Case::New
+        self.phase = Phase::Resent { end: view.una, max };
+        Judging::New
     }
 
-    fn on_fast_retransmit(&mut self, _: &Sight) -> Case {
+    fn on_fast_retransmit(&mut self, _: &SenderView) -> Judging {
         // A different segment is retransmitted: the following ACKs are inconclusive.
         self.phase = Phase::Off;
-        Case::None
+        Judging::None
     }
 
     fn on_resent(&mut self, _: u64, end: u64, _: u64) {
@@ -69,34 +69,34 @@ impl Watch for Frto {
         }
     }
 
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
         let new = ack.newly_acked > 0;
         //= RFC 5682 section 2.1: an ACK that is neither of new data nor a duplicate is ignored
         if !new && !ack.duplicate {
-            return Step::default();
+            return Decision::default();
         }
         match self.phase {
-            Phase::Off => Step::default(),
+            Phase::Off => Decision::default(),
             //= RFC 5682 section 3.1 step 2: with SACK, duplicate ACKs are ignored here
-            Phase::Resent { .. } if !new && self.sack => Step::default(),
+            Phase::Resent { .. } if !new && self.sack => Decision::default(),
             Phase::Resent { end, max } => {
-                (self.phase, self.recover) = (Phase::Off, sight.max);
+                (self.phase, self.recover) = (Phase::Off, view.max);
                 if !new {
                     //= RFC 5682 section 2.1 step 2 a: a duplicate: conventional recovery
-                    return Word::Genuine.into();
+                    return SpuriousVerdict::Genuine.into();
                 }
                 //= RFC 5682 section 2.1 step 2 a: everything is acknowledged, or only part of the
                 // retransmission
                 if ack.ack >= max || (ack.ack < end && !self.sack) {
-                    return Word::GivenUp.into();
+                    return SpuriousVerdict::GivenUp.into();
                 }
                 //= RFC 5682 section 2.1 step 2 b: no new data, or no room at the peer: conventional recovery
-                if !sight.new_data {
-                    return Word::GivenUp.into();
+                if !view.new_data {
+                    return SpuriousVerdict::GivenUp.into();
                 }
                 //= RFC 5682 section 2.1 step 2 b: up to two new segments
                 self.phase = Phase::NewData(max);
-                Step { word: Word::Open, course: Course::New }
+                Decision { verdict: SpuriousVerdict::Open, transmit: Transmit::New }
             }
             Phase::NewData(point) => {
                 self.phase = Phase::Off;
@@ -110,11 +110,11 @@ impl Watch for Frto {
                 if genuine {
                     //= RFC 5682 section 2.1 step 3 a: at most three segments, and unacknowledged data are
                     // resent
-                    return Step { word: Word::Genuine, course: Course::Back };
+                    return Decision { verdict: SpuriousVerdict::Genuine, transmit: Transmit::GoBackN };
                 }
                 //= RFC 5682 section 2.1 step 3 b: spurious; "recover" is SND.UNA
                 self.recover = ack.ack;
-                Word::Spurious.into()
+                SpuriousVerdict::Spurious.into()
             }
         }
     }

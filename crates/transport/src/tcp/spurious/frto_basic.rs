@@ -3,7 +3,7 @@
 //! Evaluates only cumulative ACKs (RFC 5682 section 2), even where SACK is in use.
 
 use super::frto::Frto;
-use super::{Case, Sight, Step, Watch};
+use super::{Judging, SenderView, Decision, SpuriousDetector};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
@@ -11,20 +11,20 @@ use crate::tcp::config::Config;
 #[derive(Clone, Copy, Debug)]
 pub struct FrtoBasic(Frto);
 
-impl Watch for FrtoBasic {
+impl SpuriousDetector for FrtoBasic {
     fn new(_: &Config) -> Self {
         FrtoBasic(Frto::with(false))
     }
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
-        self.0.on_timeout(sight)
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
+        self.0.on_timeout(view)
     }
-    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
-        self.0.on_fast_retransmit(sight)
+    fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
+        self.0.on_fast_retransmit(view)
     }
     fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
         self.0.on_resent(seq, end, max);
     }
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
-        self.0.on_ack(ack, sight)
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
+        self.0.on_ack(ack, view)
     }
 }

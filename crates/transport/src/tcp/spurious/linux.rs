@@ -9,7 +9,7 @@
 use super::dsack::Dsack;
 use super::eifel::Eifel;
 use super::frto::Frto;
-use super::{Case, Sight, Step, Watch, Word};
+use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
@@ -23,7 +23,7 @@ pub struct Linux {
     genuine: bool,
 }
 
-impl Watch for Linux {
+impl SpuriousDetector for Linux {
     fn new(config: &Config) -> Self {
         Linux {
             eifel: config.timestamps.then(|| Eifel::original(config)),
@@ -34,17 +34,17 @@ impl Watch for Linux {
         }
     }
 
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
-        let eifel = self.eifel.as_mut().map(|d| d.on_timeout(sight));
-        let dsack = self.dsack.as_mut().map(|d| d.on_timeout(sight));
-        let frto = self.frto.on_timeout(sight);
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
+        let eifel = self.eifel.as_mut().map(|d| d.on_timeout(view));
+        let dsack = self.dsack.as_mut().map(|d| d.on_timeout(view));
+        let frto = self.frto.on_timeout(view);
         self.begin(eifel, frto, dsack)
     }
 
-    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
-        let eifel = self.eifel.as_mut().map(|d| d.on_fast_retransmit(sight));
-        let dsack = self.dsack.as_mut().map(|d| d.on_fast_retransmit(sight));
-        let frto = self.frto.on_fast_retransmit(sight);
+    fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
+        let eifel = self.eifel.as_mut().map(|d| d.on_fast_retransmit(view));
+        let dsack = self.dsack.as_mut().map(|d| d.on_fast_retransmit(view));
+        let frto = self.frto.on_fast_retransmit(view);
         self.begin(eifel, frto, dsack)
     }
 
@@ -58,42 +58,42 @@ impl Watch for Linux {
         }
     }
 
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
-        let eifel = self.eifel.as_mut().map(|d| d.on_ack(ack, sight)).unwrap_or_default();
-        let frto = self.frto.on_ack(ack, sight);
-        let dsack = self.dsack.as_mut().map(|d| d.on_ack(ack, sight)).unwrap_or_default();
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
+        let eifel = self.eifel.as_mut().map(|d| d.on_ack(ack, view)).unwrap_or_default();
+        let frto = self.frto.on_ack(ack, view);
+        let dsack = self.dsack.as_mut().map(|d| d.on_ack(ack, view)).unwrap_or_default();
         for (owes, step) in self.owe.iter_mut().zip([eifel, frto, dsack]) {
-            if !*owes || step.word == Word::Open {
+            if !*owes || step.verdict == SpuriousVerdict::Open {
                 continue;
             }
             *owes = false;
-            if matches!(step.word, Word::Spurious | Word::Late) {
+            if matches!(step.verdict, SpuriousVerdict::Spurious | SpuriousVerdict::Late) {
                 self.owe = [false; 3];
                 // F-RTO stops; its planned transmission is obsolete.
                 self.frto = self.frto.done();
-                return step.word.into();
+                return step.verdict.into();
             }
-            self.genuine |= step.word == Word::Genuine;
+            self.genuine |= step.verdict == SpuriousVerdict::Genuine;
         }
         let word = match (self.owe, self.genuine) {
-            ([false, false, false], true) => Word::Genuine,
-            _ => Word::Open,
+            ([false, false, false], true) => SpuriousVerdict::Genuine,
+            _ => SpuriousVerdict::Open,
         };
-        if word == Word::Genuine {
+        if word == SpuriousVerdict::Genuine {
             self.genuine = false;
         }
-        Step { word, course: frto.course }
+        Decision { verdict: word, transmit: frto.transmit }
     }
 }
 
 impl Linux {
-    fn begin(&mut self, eifel: Option<Case>, frto: Case, dsack: Option<Case>) -> Case {
-        let owes = |case: Option<Case>| case.is_some_and(|c| c != Case::None);
+    fn begin(&mut self, eifel: Option<Judging>, frto: Judging, dsack: Option<Judging>) -> Judging {
+        let owes = |case: Option<Judging>| case.is_some_and(|c| c != Judging::None);
         self.owe = [owes(eifel), owes(Some(frto)), owes(dsack)];
         self.genuine = false;
         match self.owe {
-            [false, false, false] => Case::None,
-            _ => Case::New,
+            [false, false, false] => Judging::None,
+            _ => Judging::New,
         }
     }
 }

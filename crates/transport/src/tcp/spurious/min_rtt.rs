@@ -6,7 +6,7 @@
 //! Time runs from the last retransmission. Duplicate ACKs are ignored, since later segments cause them. If
 //! the minimum RTT measured exceeds that of the path (it includes queueing delay), the verdict can be wrong.
 
-use super::{Case, Sight, Step, Watch, Word};
+use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::{Span, Time};
@@ -18,38 +18,38 @@ pub struct MinRtt {
     resent: Option<Time>,
 }
 
-impl Watch for MinRtt {
+impl SpuriousDetector for MinRtt {
     fn new(_: &Config) -> Self {
         MinRtt { least: None, resent: None }
     }
 
-    fn on_timeout(&mut self, sight: &Sight) -> Case {
-        self.resent = Some(sight.now);
-        Case::New
+    fn on_timeout(&mut self, view: &SenderView) -> Judging {
+        self.resent = Some(view.now);
+        Judging::New
     }
 
-    fn on_ack(&mut self, ack: &AckDigest, _: &Sight) -> Step {
+    fn on_ack(&mut self, ack: &AckDigest, _: &SenderView) -> Decision {
         if ack.newly_acked == 0 {
-            return Step::default();
+            return Decision::default();
         }
         let least = self.least; // before this ACK
         if let Some(sample) = ack.sample {
             self.least = Some(least.map_or(sample, |l| l.min(sample)));
         }
-        let Some(resent) = self.resent.take() else { return Step::default() };
+        let Some(resent) = self.resent.take() else { return Decision::default() };
         match least {
-            None => Word::GivenUp,
-            Some(least) if ack.now.since(resent) < least => Word::Spurious,
-            Some(_) => Word::Genuine,
+            None => SpuriousVerdict::GivenUp,
+            Some(least) if ack.now.since(resent) < least => SpuriousVerdict::Spurious,
+            Some(_) => SpuriousVerdict::Genuine,
         }
         .into()
     }
 
-    fn least_rtt(&self) -> Option<Span> {
+    fn min_rtt(&self) -> Option<Span> {
         self.least
     }
 
-    fn learn_least_rtt(&mut self, least: Span) {
+    fn set_min_rtt(&mut self, least: Span) {
         self.least = Some(least);
     }
 }

@@ -3,7 +3,7 @@
 //! A detector observes the ACKs after a timeout or a fast retransmit and gives a verdict; [`super::response`]
 //! responds to it. One file per detector.
 //!
-//! A new detector is a file that implements [`Watch`] and a line in the list below.
+//! A new detector is a file that implements [`SpuriousDetector`] and a line in the list below.
 
 use super::config::Config;
 use super::sender::Saved;
@@ -35,7 +35,7 @@ base::named! {
 
 /// State of the sender that a detector may use, before the ACK is processed.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight {
+pub struct SenderView {
     /// Current time.
     pub now: Time,
     /// Oldest byte not acknowledged.
@@ -50,7 +50,7 @@ pub struct Sight {
 
 /// Effect of a timeout or a fast retransmit on the current case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Case {
+pub enum Judging {
     /// A new case is opened.
     New,
     /// Part of the case already open.
@@ -61,7 +61,7 @@ pub enum Case {
 
 /// Verdict of a detector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Word {
+pub enum SpuriousVerdict {
     /// No verdict yet, or no case.
     #[default]
     Open,
@@ -78,51 +78,51 @@ pub enum Word {
 
 /// Transmission while the detector is waiting for its verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Course {
+pub enum Transmit {
     /// As without the detector.
     #[default]
-    Usual,
+    Normal,
     /// At most two new segments, and no retransmissions until the verdict.
     New,
     /// cwnd becomes three segments, and go-back-N starts at SND.UNA.
-    Back,
+    GoBackN,
 }
 
 /// Result of a detector for one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Step {
+pub struct Decision {
     /// Verdict.
-    pub word: Word,
+    pub verdict: SpuriousVerdict,
     /// Transmission that it requires.
-    pub course: Course,
+    pub transmit: Transmit,
 }
 
-impl From<Word> for Step {
-    fn from(word: Word) -> Self {
-        Step { word, course: Course::Usual }
+impl From<SpuriousVerdict> for Decision {
+    fn from(word: SpuriousVerdict) -> Self {
+        Decision { verdict: word, transmit: Transmit::Normal }
     }
 }
 
 /// A detector. Order of calls: the timeout or fast retransmit, every segment retransmitted, every ACK.
-pub trait Watch: Sized {
+pub trait SpuriousDetector: Sized {
     /// Creates the detector from the configuration.
     fn new(config: &Config) -> Self;
     /// The retransmission timer expired: the oldest segment is about to be resent.
-    fn on_timeout(&mut self, sight: &Sight) -> Case;
+    fn on_timeout(&mut self, view: &SenderView) -> Judging;
     /// DupThresh was reached: the oldest segment is about to be resent.
-    fn on_fast_retransmit(&mut self, _sight: &Sight) -> Case {
-        Case::Same
+    fn on_fast_retransmit(&mut self, _view: &SenderView) -> Judging {
+        Judging::Same
     }
     /// `[seq, end)` is retransmitted; `max` is one past the highest byte sent.
     fn on_resent(&mut self, _seq: u64, _end: u64, _max: u64) {}
     /// Processes an ACK.
-    fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step;
+    fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision;
     /// Minimum RTT, if the detector uses it.
-    fn least_rtt(&self) -> Option<Span> {
+    fn min_rtt(&self) -> Option<Span> {
         None
     }
     /// Minimum RTT of earlier connections on this path.
-    fn learn_least_rtt(&mut self, _least: Span) {}
+    fn set_min_rtt(&mut self, _least: Span) {}
 }
 
 macro_rules! detectors {
@@ -141,35 +141,35 @@ macro_rules! detectors {
         impl Detector {
             /// The detector that the configuration names.
             pub fn new(config: &Config) -> Self {
-                match config.spurious { $(Spurious::$name => Detector::$name(Watch::new(config))),+ }
+                match config.spurious { $(Spurious::$name => Detector::$name(SpuriousDetector::new(config))),+ }
             }
             /// Word of the detector in the configuration.
             pub fn kind(&self) -> Spurious {
                 match self { $(Detector::$name(_) => Spurious::$name),+ }
             }
             /// The retransmission timer expired: the oldest segment is about to be resent.
-            pub fn on_timeout(&mut self, sight: &Sight) -> Case {
-                match self { $(Detector::$name(d) => d.on_timeout(sight)),+ }
+            pub fn on_timeout(&mut self, view: &SenderView) -> Judging {
+                match self { $(Detector::$name(d) => d.on_timeout(view)),+ }
             }
             /// DupThresh was reached: the oldest segment is about to be resent.
-            pub fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
-                match self { $(Detector::$name(d) => d.on_fast_retransmit(sight)),+ }
+            pub fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
+                match self { $(Detector::$name(d) => d.on_fast_retransmit(view)),+ }
             }
             /// `[seq, end)` is retransmitted; `max` is one past the highest byte sent.
             pub fn on_resent(&mut self, seq: u64, end: u64, max: u64) {
                 match self { $(Detector::$name(d) => d.on_resent(seq, end, max)),+ }
             }
             /// Processes an ACK.
-            pub fn on_ack(&mut self, ack: &AckDigest, sight: &Sight) -> Step {
-                match self { $(Detector::$name(d) => d.on_ack(ack, sight)),+ }
+            pub fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
+                match self { $(Detector::$name(d) => d.on_ack(ack, view)),+ }
             }
             /// Minimum RTT, if the detector uses it.
-            pub fn least_rtt(&self) -> Option<Span> {
-                match self { $(Detector::$name(d) => d.least_rtt()),+ }
+            pub fn min_rtt(&self) -> Option<Span> {
+                match self { $(Detector::$name(d) => d.min_rtt()),+ }
             }
             /// Minimum RTT of earlier connections on this path.
-            pub fn learn_least_rtt(&mut self, least: Span) {
-                match self { $(Detector::$name(d) => d.learn_least_rtt(least)),+ }
+            pub fn set_min_rtt(&mut self, least: Span) {
+                match self { $(Detector::$name(d) => d.set_min_rtt(least)),+ }
             }
         }
     };
@@ -201,7 +201,7 @@ detectors! {
 impl Detector {
     /// True if it ever gives a verdict.
     #[inline]
-    pub fn watches(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         !matches!(self, Detector::None(_))
     }
     /// Name of the detector.

@@ -1,6 +1,6 @@
 //! No detection: every timeout counts as a loss.
 
-use super::{Case, Sight, Step, Watch};
+use super::{Judging, SenderView, Decision, SpuriousDetector};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
@@ -8,14 +8,14 @@ use crate::tcp::config::Config;
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 
-impl Watch for None {
+impl SpuriousDetector for None {
     fn new(_: &Config) -> Self {
         None
     }
-    fn on_timeout(&mut self, _: &Sight) -> Case {
-        Case::None
+    fn on_timeout(&mut self, _: &SenderView) -> Judging {
+        Judging::None
     }
-    fn on_ack(&mut self, _: &AckDigest, _: &Sight) -> Step {
-        Step::default()
+    fn on_ack(&mut self, _: &AckDigest, _: &SenderView) -> Decision {
+        Decision::default()
     }
 }

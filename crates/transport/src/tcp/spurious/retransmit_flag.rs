@@ -7,7 +7,7 @@
 //! As with timestamps, the ACK of several segments refers to the first. If ACKs of the original were lost,
 //! the next ACK refers to the retransmission, and the timeout counts as genuine.
 
-use super::{Case, Sight, Step, Watch, Word};
+use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
@@ -21,25 +21,25 @@ pub struct RetransmitFlag {
     judge_fast: bool,
 }
 
-impl Watch for RetransmitFlag {
+impl SpuriousDetector for RetransmitFlag {
     fn new(config: &Config) -> Self {
         RetransmitFlag { due: false, fast: false, oldest: None, judge_fast: config.judge_fast_retransmits }
     }
 
-    fn on_timeout(&mut self, _: &Sight) -> Case {
+    fn on_timeout(&mut self, _: &SenderView) -> Judging {
         if self.due && self.fast {
-            return Case::Same;
+            return Judging::Same;
         }
         (self.due, self.fast) = (true, false);
-        Case::New
+        Judging::New
     }
 
-    fn on_fast_retransmit(&mut self, sight: &Sight) -> Case {
+    fn on_fast_retransmit(&mut self, view: &SenderView) -> Judging {
         if !self.judge_fast {
-            return Case::Same;
+            return Judging::Same;
         }
-        (self.due, self.fast, self.oldest) = (true, true, Some(sight.una));
-        Case::New
+        (self.due, self.fast, self.oldest) = (true, true, Some(view.una));
+        Judging::New
     }
 
     fn on_resent(&mut self, seq: u64, _: u64, _: u64) {
@@ -49,10 +49,10 @@ impl Watch for RetransmitFlag {
         }
     }
 
-    fn on_ack(&mut self, ack: &AckDigest, _: &Sight) -> Step {
+    fn on_ack(&mut self, ack: &AckDigest, _: &SenderView) -> Decision {
         if ack.newly_acked == 0 || !std::mem::take(&mut self.due) {
-            return Step::default();
+            return Decision::default();
         }
-        if ack.resent_echo { Word::Genuine } else { Word::Spurious }.into()
+        if ack.resent_echo { SpuriousVerdict::Genuine } else { SpuriousVerdict::Spurious }.into()
     }
 }

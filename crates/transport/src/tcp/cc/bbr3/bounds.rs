@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::recovery::sent::{Record, Snapshot};
     use crate::tcp::Config;
-    use crate::tcp::cc::{Control, Reason, Reduction};
+    use crate::tcp::cc::{CongestionAlgorithm, Reason, Reduction};
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)

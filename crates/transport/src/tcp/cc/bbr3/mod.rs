@@ -15,7 +15,7 @@ mod bounds;
 mod cycle;
 mod rest;
 
-use super::{Acked, Control, Delivery, Loss, Reason, Reduction, Window};
+use super::{Acked, CongestionAlgorithm, Delivery, Loss, Reason, Reduction, Window};
 use crate::tcp::config::Config;
 use base::{Span, Time, named};
 use std::collections::VecDeque;
@@ -366,7 +366,7 @@ impl State {
     }
 }
 
-impl Control for Bbr3 {
+impl CongestionAlgorithm for Bbr3 {
     fn new(config: &Config) -> Self {
         let initial = config.initial_window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         let infinite = f64::INFINITY;
@@ -495,7 +495,7 @@ impl Control for Bbr3 {
         self.0.hear_loss(window, loss);
     }
 
-    fn hears_losses(&self) -> bool {
+    fn needs_losses(&self) -> bool {
         true
     }
 

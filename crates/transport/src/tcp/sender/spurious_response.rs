@@ -1,11 +1,11 @@
-//! Response to a verdict of the spurious detector: restored congestion state, RTO adaptation, what is sent next.
+//! Response to a verdict of the spurious detector: restored congestion state, RTO adaptation, next transmission.
 
 use super::Sender;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::cc::Control;
-use crate::tcp::response::Scene;
-use crate::tcp::spurious::{Course, Judged, Sight, Word};
+use crate::tcp::cc::CongestionAlgorithm;
+use crate::tcp::response::ResponseContext;
+use crate::tcp::spurious::{Judged, SenderView, SpuriousVerdict, Transmit};
 use base::event::Event;
 
 impl Sender {
@@ -15,19 +15,19 @@ impl Sender {
     }
 
     /// Passes an ACK to the detector and carries out its verdict. `unreported`: the scoreboard was empty
-    /// before this ACK. Returns the order of transmission that the detector asks for.
-    pub(super) fn hear_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Course {
-        let sight = Sight { scoreboard_empty: unreported, ..self.tcb.sight(io.now, ack.ack) };
-        let step = self.tcb.judging.detector.on_ack(ack, &sight);
-        match step.word {
-            Word::Open => {}
-            Word::GivenUp => self.tcb.judging.case = None,
-            word => self.judge(io, ack, word),
+    /// before this ACK. Returns the transmission that the detector requires.
+    pub(super) fn run_detector(&mut self, io: &mut Io<'_>, ack: &AckDigest, unreported: bool) -> Transmit {
+        let view = SenderView { scoreboard_empty: unreported, ..self.tcb.sender_view(io.now, ack.ack) };
+        let decision = self.tcb.judging.detector.on_ack(ack, &view);
+        match decision.verdict {
+            SpuriousVerdict::Open => {}
+            SpuriousVerdict::GivenUp => self.tcb.judging.case = None,
+            verdict => self.judge(io, ack, verdict),
         }
-        match step.course {
-            Course::Usual => {}
-            Course::New => self.tcb.go_on_with_new(),
-            Course::Back => {
+        match decision.transmit {
+            Transmit::Normal => {}
+            Transmit::New => self.tcb.continue_with_new_data(),
+            Transmit::GoBackN => {
                 //= RFC 5682 section 2.1 step 3 a: cwnd = 3 MSS, and unacknowledged data are resent
                 self.tcb.window.cwnd = 3.0 * self.tcb.window.mss;
                 self.tcb.judging.opened = true;
@@ -38,13 +38,13 @@ impl Sender {
                 self.tcb.seq.recover = self.tcb.seq.max;
             }
         }
-        step.course
+        decision.transmit
     }
 
     /// Carries out the detector's verdict.
-    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, word: Word) {
+    fn judge(&mut self, io: &mut Io<'_>, ack: &AckDigest, verdict: SpuriousVerdict) {
         let Some(episode) = self.tcb.judging.case.take() else { return };
-        let spurious = word != Word::Genuine;
+        let spurious = verdict != SpuriousVerdict::Genuine;
         let timeout = episode.judged == Judged::Timeout;
         let detector = self.tcb.judging.detector.name();
         let times = u64::from(episode.expirations);
@@ -66,10 +66,10 @@ impl Sender {
         }
         self.tcb.judging.losses = self.tcb.judging.losses.saturating_sub(1);
         self.tcb.lost_volume = None;
-        let late = word == Word::Late;
+        let late = verdict == SpuriousVerdict::Late;
         if !late {
             //= RFC 4015 section 3.1 step 8: go on with the next unsent segment
-            self.tcb.go_on_with_new();
+            self.tcb.continue_with_new_data();
             // Nothing was resent, so duplicate ACKs below the old recovery point mean a loss again.
             self.tcb.seq.recover = self.tcb.seq.una.saturating_sub(u64::from(ack.newly_acked == 0));
         }
@@ -80,12 +80,12 @@ impl Sender {
         if timeout {
             self.tcb.rto.adapt_to_spurious(ack.sample);
         } else {
-            self.tcb.doubt_duplicates();
+            self.tcb.adapt_dupthresh();
         }
         if !late {
             self.strategy.on_spurious(&mut self.tcb);
         }
-        let scene = Scene {
+        let context = ResponseContext {
             episode: &episode,
             ack,
             late,
@@ -93,8 +93,8 @@ impl Sender {
             rto: &mut self.tcb.rto,
             flight: self.tcb.seq.max - ack.ack.max(self.tcb.seq.una),
         };
-        let before = (scene.window.cwnd, scene.window.ssthresh);
-        self.tcb.judging.opened = self.responder.on_spurious(scene);
+        let before = (context.window.cwnd, context.window.ssthresh);
+        self.tcb.judging.opened = self.responder.on_spurious(context);
         if before != (self.tcb.window.cwnd, self.tcb.window.ssthresh) {
             // Where the window is restored, the congestion control restores its saved state too.
             self.tcb.window.after_timeout = false;

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Items ordered by time.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed<T> {
+pub(crate) struct TimeQueue<T> {
     /// Ascending.
     ordered: VecDeque<Entry<T>>,
     others: BinaryHeap<Entry<T>>,
@@ -50,9 +50,9 @@ impl<T> PartialEq for Entry<T> {
 
 impl<T> Eq for Entry<T> {}
 
-impl<T> Timed<T> {
+impl<T> TimeQueue<T> {
     pub(crate) fn new() -> Self {
-        Timed { ordered: VecDeque::new(), others: BinaryHeap::new(), inserted: 0 }
+        TimeQueue { ordered: VecDeque::new(), others: BinaryHeap::new(), inserted: 0 }
     }
 
     pub(crate) fn insert(&mut self, time: Time, item: T) {
@@ -109,7 +109,7 @@ mod tests {
         /// As a list that is searched for the place behind all that are not later.
         #[test]
         fn order_is_that_of_a_stable_sort(times in proptest::collection::vec((0u64..20, any::<bool>()), 0..200)) {
-            let (mut timed, mut list) = (Timed::new(), Vec::<(Time, usize)>::new());
+            let (mut timed, mut list) = (TimeQueue::new(), Vec::<(Time, usize)>::new());
             for (i, (time, pop)) in times.into_iter().enumerate() {
                 let time = Time::from_nanos(time);
                 let place = list.iter().rposition(|(t, _)| *t <= time).map_or(0, |i| i + 1);

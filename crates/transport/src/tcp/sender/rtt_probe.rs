@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Timed segments, used without timestamps.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Timed {
+pub(super) struct RttProbe {
     /// The one timed segment: its end and the time of its first transmission.
     pub(super) one: Option<(u64, Time)>,
     /// The same pair for every segment, if every segment is timed.

@@ -3,19 +3,19 @@
 //! Connections are numbered in order of opening; both ends use the same number for a connection. They may be
 //! connections of a model or kernel sockets.
 
-use super::band::Known;
-use super::seen::Seen;
+use super::in_band::FixedParameters;
+use super::stats::AppStats;
 use super::{App, Socket};
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The connections of one end.
-pub trait Lines {
+pub trait Connections {
     /// Opens one more connection, at the active end; returns its number.
     fn open(&mut self) -> usize;
     /// The connection with this number; none once it was aborted.
-    fn line(&mut self, number: usize) -> Option<&mut dyn Socket>;
+    fn connection(&mut self, number: usize) -> Option<&mut dyn Socket>;
     /// Aborts a connection at once, with data in progress (RFC 9293 section 3.10.5).
     fn abort(&mut self, number: usize);
 }
@@ -23,47 +23,47 @@ pub trait Lines {
 /// An application over any number of connections.
 pub trait Workload: Send {
     /// The start time has come.
-    fn started(&mut self, now: Time, lines: &mut dyn Lines);
+    fn started(&mut self, now: Time, connections: &mut dyn Connections);
     /// More was received or acknowledged on this connection.
-    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines);
+    fn progressed(&mut self, now: Time, conn: usize, connections: &mut dyn Connections);
     /// The peer aborted this connection.
     fn broken(&mut self, _now: Time, _line: usize) {}
     /// The deadline of [`Workload::next_timeout`] has passed.
-    fn timeout(&mut self, now: Time, lines: &mut dyn Lines);
+    fn timeout(&mut self, now: Time, connections: &mut dyn Connections);
     /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time;
-    /// Time at which the work was done, if it is, as seen from this end.
+    /// Time at which the work was done, if it is, as stats from this end.
     fn finished(&self) -> Option<Time>;
     /// Statistics so far.
-    fn seen(&self) -> &Seen;
+    fn stats(&self) -> &AppStats;
 }
 
 /// Adapter for an application of one connection, over the first one.
-pub struct Alone<A> {
+pub struct SingleConnection<A> {
     app: A,
-    seen: Seen,
+    stats: AppStats,
 }
 
-impl<A: App> Alone<A> {
+impl<A: App> SingleConnection<A> {
     /// An adapter before its start.
     pub fn new(app: A) -> Self {
-        Alone { app, seen: Seen::default() }
+        SingleConnection { app, stats: AppStats::default() }
     }
 }
 
-impl<A: App> Workload for Alone<A> {
-    fn started(&mut self, now: Time, lines: &mut dyn Lines) {
-        if let Some(socket) = lines.line(0) {
+impl<A: App> Workload for SingleConnection<A> {
+    fn started(&mut self, now: Time, connections: &mut dyn Connections) {
+        if let Some(socket) = connections.connection(0) {
             self.app.started(now, socket);
         }
     }
-    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
-        if let Some(socket) = lines.line(0).filter(|_| line == 0) {
+    fn progressed(&mut self, now: Time, conn: usize, connections: &mut dyn Connections) {
+        if let Some(socket) = connections.connection(0).filter(|_| conn == 0) {
             self.app.progressed(now, socket);
         }
     }
-    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
-        if let Some(socket) = lines.line(0) {
+    fn timeout(&mut self, now: Time, connections: &mut dyn Connections) {
+        if let Some(socket) = connections.connection(0) {
             self.app.timeout(now, socket);
         }
     }
@@ -73,137 +73,143 @@ impl<A: App> Workload for Alone<A> {
     fn finished(&self) -> Option<Time> {
         self.app.finished()
     }
-    fn seen(&self) -> &Seen {
-        &self.seen
+    fn stats(&self) -> &AppStats {
+        &self.stats
     }
 }
 
 /// Out-of-band record of a message or request: applications count bytes and carry no content. The other end
 /// reads the record only when its bytes have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Letter {
+pub struct MessageMark {
     /// Bytes (or datagrams) of the connection after whose arrival the record is read.
     pub end: u64,
     /// Time of writing.
-    pub made: Time,
+    pub created: Time,
     /// Size of the requested reply, bytes.
     pub reply: u64,
     /// Processing time of the reply.
-    pub wait: Span,
+    pub service_time: Span,
 }
 
 /// Message log of a flow, over all its connections, shared by both ends. Ends on different hosts have a log
-/// each, and requests carry their own parameters ([`super::band`]).
+/// each, and requests carry their own parameters ([`super::in_band`]).
 #[derive(Clone, Default, Debug)]
-pub struct Letters(Arc<Mutex<Book>>);
+pub struct MessageLog(Arc<Mutex<LogState>>);
 
 /// Regenerates the records of a connection, in the order of writing.
-pub type Redraw = Box<dyn FnMut() -> Option<Letter> + Send>;
+pub type MarkGenerator = Box<dyn FnMut() -> Option<MessageMark> + Send>;
 
 /// Records of one connection: first those regenerated when they are taken, then those kept in memory.
 #[derive(Default)]
-struct Row {
-    redraw: Option<Redraw>,
+struct ConnectionLog {
+    generator: Option<MarkGenerator>,
     /// First regenerated record, once it was requested.
-    first: Option<Letter>,
+    first: Option<MessageMark>,
     /// Number of regenerated records written and not yet taken.
-    drawn: u64,
-    kept: VecDeque<Letter>,
+    generated: u64,
+    kept: VecDeque<MessageMark>,
 }
 
-impl std::fmt::Debug for Row {
+impl std::fmt::Debug for ConnectionLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Row").field("drawn", &self.drawn).field("kept", &self.kept).finish_non_exhaustive()
+        f.debug_struct("Row")
+            .field("drawn", &self.generated)
+            .field("kept", &self.kept)
+            .finish_non_exhaustive()
     }
 }
 
-impl Row {
-    fn take(&mut self, end: u64) -> Option<Letter> {
-        if self.drawn == 0 {
+impl ConnectionLog {
+    fn take(&mut self, end: u64) -> Option<MessageMark> {
+        if self.generated == 0 {
             return self
                 .kept
                 .front()
-                .is_some_and(|letter| letter.end <= end)
+                .is_some_and(|mark| mark.end <= end)
                 .then(|| self.kept.pop_front())
                 .flatten();
         }
         let first = match self.first {
             Some(first) => first,
-            None => *self.first.insert(self.redraw.as_mut()?()?),
+            None => *self.first.insert(self.generator.as_mut()?()?),
         };
         if first.end > end {
             return None;
         }
-        self.drawn -= 1;
+        self.generated -= 1;
         self.first.take()
     }
 
     fn is_empty(&self) -> bool {
-        self.drawn == 0 && self.kept.is_empty()
+        self.generated == 0 && self.kept.is_empty()
     }
 }
 
 #[derive(Default, Debug)]
-struct Book {
-    lines: BTreeMap<usize, Row>,
+struct LogState {
+    connections: BTreeMap<usize, ConnectionLog>,
     over: Option<Time>,
-    in_band: Option<Known>,
+    in_band: Option<FixedParameters>,
 }
 
-impl Letters {
+impl MessageLog {
     /// Log of one end: requests carry their parameters in band, except the constants in `known`.
-    pub fn in_band(known: Known) -> Letters {
-        Letters(Arc::new(Mutex::new(Book { in_band: Some(known), ..Book::default() })))
+    pub fn in_band(known: FixedParameters) -> MessageLog {
+        MessageLog(Arc::new(Mutex::new(LogState { in_band: Some(known), ..LogState::default() })))
     }
     /// Constants of all requests, if parameters are in band.
-    pub fn known(&self) -> Option<Known> {
-        self.book().in_band
+    pub fn known(&self) -> Option<FixedParameters> {
+        self.state().in_band
     }
     /// Size of a request, bytes: `request`, or more if it must carry longer parameters in band.
     pub fn length(&self, request: u64, reply: u64, wait: Span) -> u64 {
         self.known().map_or(request, |known| known.length(request, reply, wait))
     }
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn state(&self) -> MutexGuard<'_, LogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Appends a record.
-    pub fn post(&self, line: usize, letter: Letter) {
-        self.book().lines.entry(line).or_default().kept.push_back(letter);
+    pub fn append(&self, conn: usize, mark: MessageMark) {
+        self.state().connections.entry(conn).or_default().kept.push_back(mark);
     }
-    /// Sets the generator for records of this connection that are counted ([`Letters::count`]) instead of
+    /// Sets the generator for records of this connection that are counted ([`MessageLog::count_generated`]) instead of
     /// kept.
-    pub fn redraws(&self, line: usize, redraw: Redraw) {
-        self.book().lines.insert(line, Row { redraw: Some(redraw), ..Row::default() });
+    pub fn set_generator(&self, conn: usize, generator: MarkGenerator) {
+        self.state()
+            .connections
+            .insert(conn, ConnectionLog { generator: Some(generator), ..ConnectionLog::default() });
     }
     /// Counts the next record of the generator as written. False, without an effect, if records are already
-    /// kept or [`Letters::redraws`] was not called.
-    pub fn count(&self, line: usize) -> bool {
-        let mut book = self.book();
-        let row = book.lines.get_mut(&line).filter(|row| row.redraw.is_some() && row.kept.is_empty());
-        row.map(|row| row.drawn += 1).is_some()
+    /// kept or [`MessageLog::set_generator`] was not called.
+    pub fn count_generated(&self, conn: usize) -> bool {
+        let mut state = self.state();
+        let log =
+            state.connections.get_mut(&conn).filter(|log| log.generator.is_some() && log.kept.is_empty());
+        log.map(|log| log.generated += 1).is_some()
     }
     /// Takes the next record of the connection that ends by `end`.
-    pub fn take(&self, line: usize, end: u64) -> Option<Letter> {
-        self.book().lines.get_mut(&line)?.take(end)
+    pub fn take(&self, conn: usize, end: u64) -> Option<MessageMark> {
+        self.state().connections.get_mut(&conn)?.take(end)
     }
     /// Whether this connection has a further record.
-    pub fn more(&self, line: usize) -> bool {
-        self.book().lines.get(&line).is_some_and(|row| !row.is_empty())
+    pub fn has_more(&self, conn: usize) -> bool {
+        self.state().connections.get(&conn).is_some_and(|log| !log.is_empty())
     }
     /// Number of records in memory, over all connections; regenerated ones need none.
     pub fn kept(&self) -> usize {
-        self.book().lines.values().map(|row| row.kept.len()).sum()
+        self.state().connections.values().map(|log| log.kept.len()).sum()
     }
     /// Drops the remaining records of this connection.
-    pub fn forget(&self, line: usize) {
-        self.book().lines.remove(&line);
+    pub fn discard(&self, conn: usize) {
+        self.state().connections.remove(&conn);
     }
     /// Closes the log.
     pub fn close(&self, now: Time) {
-        self.book().over.get_or_insert(now);
+        self.state().over.get_or_insert(now);
     }
     /// Time at which the log was closed, if it was.
     pub fn closed(&self) -> Option<Time> {
-        self.book().over
+        self.state().over
     }
 }

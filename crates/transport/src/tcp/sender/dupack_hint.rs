@@ -13,7 +13,7 @@ const FEW_SEGMENTS: u64 = 4;
 
 /// Result of the heuristic for the last ACK of new data.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hint {
+pub(super) struct DupackHint {
     /// Duplicate ACKs that follow indicate a loss.
     loss: bool,
 }

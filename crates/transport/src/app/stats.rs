@@ -17,7 +17,7 @@ pub struct Transfer {
 
 /// Statistics of an application.
 #[derive(Clone, Default, Debug)]
-pub struct Seen {
+pub struct AppStats {
     /// Response times: from each request, connection setup included, to the last byte of its reply.
     pub responses: Vec<Span>,
     /// Page times: from the first request to the last byte of the last object.
@@ -44,9 +44,9 @@ pub struct Seen {
     pub bytes: u64,
 }
 
-impl Seen {
+impl AppStats {
     /// Adds a transit time to the jitter estimate.
-    pub fn hear(&mut self, transit: Span) {
+    pub fn add_transit(&mut self, transit: Span) {
         if let Some(last) = self.last_transit.replace(transit) {
             //= RFC 3550 section 6.4.1: J(i) = J(i-1) + (|D(i-1,i)| - J(i-1))/16
             let difference = transit.as_nanos().abs_diff(last.as_nanos()) as f64;

@@ -7,8 +7,8 @@
 
 use crate::codec::path_of;
 use crate::deadlines::Deadlines;
+use crate::departures::{Departure, DepartureQueue};
 use crate::host::HostCounters;
-use crate::outlet::{Leaving, Outlet};
 use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::rng::mix;
@@ -18,12 +18,12 @@ use base::wire::{self, Digest, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
 use std::collections::BTreeMap;
-use transport::app::seen::Seen;
+use transport::app::stats::AppStats;
 use transport::tcp::Role;
 
 /// Configuration of one end of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct DoorConfig {
+pub struct FlowPortConfig {
     /// Flow of the packets.
     pub flow: FlowId,
     /// Node of this end.
@@ -37,24 +37,24 @@ pub struct DoorConfig {
 }
 
 /// Driver interface of a door.
-pub trait Gate {
+pub trait PacketPort {
     /// Takes in a packet from outside: gives it a head, sends it into the network and returns its id; none if
     /// its destination is unknown.
     ///
     /// # Errors
     /// The bytes are not an IP packet; the packet is rejected.
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed>;
+    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed>;
     /// Next packet to leave, in order of due time.
-    fn next_out(&mut self) -> Option<Leaving>;
+    fn next_departure(&mut self) -> Option<Departure>;
     /// Returns the buffer of a packet that has left.
-    fn give_back(&mut self, buffer: Vec<u8>);
+    fn recycle(&mut self, buffer: Vec<u8>);
     /// Sets the time of day (UT) at the start of the run, for deadlines in headers; the default is midnight.
     fn set_time_of_day(&mut self, _day: Span) {}
 }
 
 /// Results reported by the stack or driver behind a door.
 #[derive(Clone, Default, Debug)]
-pub struct Told {
+pub struct ExternalReport {
     /// Time at which the workload was done.
     pub finished: Option<Time>,
     /// Bytes received by the application.
@@ -62,12 +62,12 @@ pub struct Told {
     /// Connections opened.
     pub connections: u64,
     /// Statistics of a workload of requests, pages or messages.
-    pub seen: Seen,
+    pub stats: AppStats,
 }
 
-/// One connection, as seen from this end.
+/// One connection, as stats from this end.
 #[derive(Clone, Copy, Default, Debug)]
-struct Conversation {
+struct TrackedConnection {
     /// Local and remote port.
     ports: [u16; 2],
     /// Initial sequence numbers of this end and of the other.
@@ -81,46 +81,46 @@ struct Conversation {
 }
 
 /// Element through which packets of a real stack enter and leave.
-pub struct Door {
-    config: DoorConfig,
+pub struct FlowPort {
+    config: FlowPortConfig,
     /// First flow number of packets on other network paths, and the number of such paths.
     other_paths: (FlowId, u8),
     ordinals: [u32; 2],
     counters: HostCounters,
     /// In order of first appearance.
-    conversations: Vec<Conversation>,
+    tracked: Vec<TrackedConnection>,
     /// Latest conversation of each pair of ports.
     by_ports: BTreeMap<[u16; 2], usize>,
-    /// Conversation looked up last.
+    /// TrackedConnection looked up last.
     present: usize,
     /// Largest payload of a segment, bytes.
     largest: u32,
     last_data: Option<Time>,
-    silences: Vec<(Time, Time)>,
-    outlet: Outlet,
-    told: Told,
+    send_gaps: Vec<(Time, Time)>,
+    departures: DepartureQueue,
+    external: ExternalReport,
 }
 
 /// Gaps up to 1 s are normal ACK clocking and are not recorded.
 const LONG: Span = Span::from_secs(1);
 /// Maximum number of connections followed; one service has no more pairs of ports.
-const MOST_CONVERSATIONS: usize = 1 << 16;
-impl Door {
+const MOST_TRACKED: usize = 1 << 16;
+impl FlowPort {
     /// A door before its first packet.
-    pub fn new(config: DoorConfig) -> Self {
-        Door {
+    pub fn new(config: FlowPortConfig) -> Self {
+        FlowPort {
             config,
             other_paths: (config.flow, 0),
             ordinals: [0; 2],
             counters: HostCounters::default(),
-            conversations: Vec::new(),
+            tracked: Vec::new(),
             by_ports: BTreeMap::new(),
             present: 0,
             largest: 0,
             last_data: None,
-            silences: Vec::new(),
-            outlet: Outlet::default(),
-            told: Told::default(),
+            send_gaps: Vec::new(),
+            departures: DepartureQueue::default(),
+            external: ExternalReport::default(),
         }
     }
 
@@ -137,20 +137,20 @@ impl Door {
         self.counters
     }
     /// Results reported for the end behind the door.
-    pub fn told(&self) -> &Told {
-        &self.told
+    pub fn external_report(&self) -> &ExternalReport {
+        &self.external
     }
     /// Stores the results reported for the end behind the door.
-    pub fn tell(&mut self, told: Told) {
-        self.told = told;
+    pub fn set_external_report(&mut self, external: ExternalReport) {
+        self.external = external;
     }
     /// Largest payload of a segment that entered here, bytes; 0 before the first.
     pub fn largest_segment(&self) -> u32 {
         self.largest
     }
     /// Gaps of more than a second between two data segments that entered.
-    pub fn silences(&self) -> &[(Time, Time)] {
-        &self.silences
+    pub fn send_gaps(&self) -> &[(Time, Time)] {
+        &self.send_gaps
     }
 
     fn flags(&self, digest: &Digest) -> Flags {
@@ -172,21 +172,21 @@ impl Door {
 
     /// Index of the connection between these ports, this end's first. A SYN of this end with a new initial
     /// sequence number (`opening`) starts a new one.
-    fn conversation(&mut self, ports: [u16; 2], opening: Option<u32>) -> Option<usize> {
-        let matches = |c: &Conversation| {
+    fn tracked(&mut self, ports: [u16; 2], opening: Option<u32>) -> Option<usize> {
+        let matches = |c: &TrackedConnection| {
             c.ports == ports && opening.is_none_or(|seq| c.first[0].is_none_or(|first| first == seq))
         };
-        if self.conversations.get(self.present).is_some_and(matches) {
+        if self.tracked.get(self.present).is_some_and(matches) {
             return Some(self.present);
         }
         let known = self.by_ports.get(&ports).copied();
-        let found = known.filter(|&i| self.conversations.get(i).is_some_and(matches));
+        let found = known.filter(|&i| self.tracked.get(i).is_some_and(matches));
         let index = match found {
             Some(index) => index,
-            None if self.conversations.len() >= MOST_CONVERSATIONS => return None,
+            None if self.tracked.len() >= MOST_TRACKED => return None,
             None => {
-                self.conversations.push(Conversation { ports, ..Conversation::default() });
-                self.conversations.len() - 1
+                self.tracked.push(TrackedConnection { ports, ..TrackedConnection::default() });
+                self.tracked.len() - 1
             }
         };
         self.by_ports.insert(ports, index);
@@ -196,11 +196,11 @@ impl Door {
 
     /// Records a segment of this end in the ledger. Offsets count from the connection's initial sequence
     /// number: a SYN has offset 0.
-    fn sent(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, len: u32, ordinal: u32, id: u64) {
+    fn record_sent(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, len: u32, ordinal: u32, id: u64) {
         let opening = tcp.has(flag::SYN).then_some(tcp.seq);
-        let Some(number) = self.conversation([tcp.source, tcp.destination], opening) else { return };
+        let Some(number) = self.tracked([tcp.source, tcp.destination], opening) else { return };
         let me = self.ledger();
-        let Some(here) = self.conversations.get_mut(number) else { return };
+        let Some(here) = self.tracked.get_mut(number) else { return };
         if opening.is_some() {
             here.first[0] = opening;
             here.sent = here.sent.max(1);
@@ -233,10 +233,10 @@ impl Door {
     }
 
     /// Records a segment that arrives from the other end.
-    fn came(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, packet: &Packet) {
-        let Some(number) = self.conversation([tcp.destination, tcp.source], None) else { return };
+    fn record_arrival(&mut self, cx: &mut Cx<'_>, tcp: &TcpHead, packet: &Packet) {
+        let Some(number) = self.tracked([tcp.destination, tcp.source], None) else { return };
         let me = self.ledger();
-        let Some(here) = self.conversations.get_mut(number) else { return };
+        let Some(here) = self.tracked.get_mut(number) else { return };
         if tcp.has(flag::SYN) {
             here.first[1] = Some(tcp.seq);
             here.peer_scale = tcp.scale.unwrap_or(0).min(14);
@@ -274,16 +274,16 @@ fn sctp(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> 
 }
 
 /// SCTP associations: transmission sequence numbers (TSNs) count chunks from the initial TSN.
-impl Door {
+impl FlowPort {
     /// Records a packet of this end: the chunks that it sends, and those that it retransmits.
-    fn sent_chunks(&mut self, cx: &mut Cx<'_>, bytes: &[u8], ordinal: u32, id: u64) {
+    fn record_sent_chunks(&mut self, cx: &mut Cx<'_>, bytes: &[u8], ordinal: u32, id: u64) {
         let Some((head, chunks)) = sctp(bytes) else { return };
         let (me, now) = (self.ledger(), cx.now());
         let mut again = false;
         for chunk in chunks {
             let opening = chunk.init().map(|(_, initial)| initial);
-            let Some(number) = self.conversation([head.source, head.destination], opening) else { return };
-            let Some(here) = self.conversations.get_mut(number) else { return };
+            let Some(number) = self.tracked([head.source, head.destination], opening) else { return };
+            let Some(here) = self.tracked.get_mut(number) else { return };
             here.first[0] = opening.or(here.first[0]);
             let (Some(first), Some(data)) = (here.first[0], chunk.data()) else { continue };
             let offset = wire::unwrap(here.sent, data.tsn.wrapping_sub(first));
@@ -300,13 +300,13 @@ impl Door {
     }
 
     /// Records the acknowledgements in a packet that arrives from the other end.
-    fn chunks_came(&mut self, cx: &mut Cx<'_>, bytes: &[u8], packet: &Packet) {
+    fn record_sacks(&mut self, cx: &mut Cx<'_>, bytes: &[u8], packet: &Packet) {
         let Some((head, chunks)) = sctp(bytes) else { return };
-        let Some(number) = self.conversation([head.destination, head.source], None) else { return };
+        let Some(number) = self.tracked([head.destination, head.source], None) else { return };
         let (me, now, source) = (self.ledger(), cx.now(), Source(cx.me().0));
         let base = number as u64 * CONNECTION;
         for chunk in chunks {
-            let Some(here) = self.conversations.get_mut(number) else { return };
+            let Some(here) = self.tracked.get_mut(number) else { return };
             let (Some(first), Some(sack)) = (here.first[0], chunk.sack()) else { continue };
             let offset = |acked: u64, tsn: u32| wire::unwrap(acked, tsn.wrapping_sub(first));
             let cumulative = offset(here.acked, sack.cumulative.wrapping_add(1));
@@ -329,8 +329,8 @@ impl Door {
     }
 }
 
-impl Gate for Door {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
+impl PacketPort for FlowPort {
+    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         wire::read(bytes)?;
         let (bytes, lives) = self.config.deadlines.apply(cx.now(), bytes);
         let (digest, bytes) = (wire::read(&bytes)?, &*bytes);
@@ -348,15 +348,15 @@ impl Gate for Door {
             if let Some(last) = self.last_data.replace(cx.now())
                 && cx.now().since(last) > LONG
             {
-                self.silences.push((last, cx.now()));
+                self.send_gaps.push((last, cx.now()));
             }
         } else {
             self.counters.acks_sent += 1;
         }
         if let Some(tcp) = &digest.tcp {
-            self.sent(cx, tcp, digest.payload, ordinal, id);
+            self.record_sent(cx, tcp, digest.payload, ordinal, id);
         } else if digest.protocol == wire::SCTP {
-            self.sent_chunks(cx, bytes, ordinal, id);
+            self.record_sent_chunks(cx, bytes, ordinal, id);
         }
         let (first, others) = self.other_paths;
         let path = path_of(bytes).min(others);
@@ -380,12 +380,12 @@ impl Gate for Door {
         Ok(Some(id))
     }
 
-    fn next_out(&mut self) -> Option<Leaving> {
-        self.outlet.next()
+    fn next_departure(&mut self) -> Option<Departure> {
+        self.departures.next()
     }
 
-    fn give_back(&mut self, buffer: Vec<u8>) {
-        self.outlet.give_back(buffer);
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.departures.recycle(buffer);
     }
 
     fn set_time_of_day(&mut self, day: Span) {
@@ -404,10 +404,10 @@ pub(crate) fn flip(bytes: &mut [u8], id: u64) {
     }
 }
 
-impl Element for Door {
+impl Element for FlowPort {
     /// A packet has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.outlet.buffer();
+        let mut bytes = self.departures.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes to send outside
         }
@@ -429,15 +429,15 @@ impl Element for Door {
             }
             match &digest.tcp {
                 _ if corrupt => {}
-                Some(tcp) => self.came(cx, tcp, &packet),
-                None if digest.protocol == wire::SCTP => self.chunks_came(cx, &bytes, &packet),
+                Some(tcp) => self.record_arrival(cx, tcp, &packet),
+                None if digest.protocol == wire::SCTP => self.record_sacks(cx, &bytes, &packet),
                 None => {}
             }
         }
         if corrupt {
             flip(&mut bytes, packet.id);
         }
-        self.outlet.leave(cx.now(), packet.id, bytes);
+        self.departures.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

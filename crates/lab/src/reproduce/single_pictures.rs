@@ -1,4 +1,4 @@
-//! Pictures of single repetitions that an experiment asks for.
+//! Pictures of single repetitions that an experiment requests.
 
 use super::experiment::Experiment;
 use super::grid::Grid;

@@ -19,7 +19,7 @@ impl Tcb {
             && self.status.established
             && self.recovery.is_idle()
             && self.scoreboard.is_empty()
-            && self.judging.is_untroubled()
+            && self.judging.is_pristine()
             && !(self.duplicates.special || self.feedback.rates || self.feedback.losses)
             && self.lost_volume.is_none()
     }

@@ -5,7 +5,7 @@
 
 use super::Tcb;
 use crate::recovery::tcb_cache::{Closing, Known, TcbCache};
-use crate::tcp::cc::Control;
+use crate::tcp::cc::CongestionAlgorithm;
 use crate::tcp::config::Share;
 use base::Time;
 
@@ -40,7 +40,7 @@ impl Tcb {
             self.rto.go_on_from(&lesson);
         }
         if let Some(least) = known.min_rtt.filter(|_| share.min_rtt) {
-            self.judging.detector.learn_least_rtt(least);
+            self.judging.detector.set_min_rtt(least);
         }
     }
 
@@ -73,7 +73,7 @@ impl Tcb {
         let config = *self.rto.config();
         let closing = Closing {
             rtt: self.rto.rtt.srtt(&config).map(|srtt| (srtt, self.rto.rttvar())),
-            min_rtt: self.judging.detector.least_rtt(),
+            min_rtt: self.judging.detector.min_rtt(),
             ssthresh: self.window.ssthresh,
             cwnd: self.window.cwnd,
             recovering: self.recovery.recovering(),

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// A packet that leaves the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct Departure {
     /// Due time.
     pub due: Time,
     /// Packet id in the network.
@@ -18,15 +18,15 @@ pub struct Leaving {
 
 /// Departure queue of one door.
 #[derive(Default)]
-pub(crate) struct Outlet {
-    leaving: VecDeque<Leaving>,
+pub(crate) struct DepartureQueue {
+    queue: VecDeque<Departure>,
     spare: Vec<Vec<u8>>,
 }
 
 /// Maximum number of spare buffers.
 const SPARE: usize = 256;
 
-impl Outlet {
+impl DepartureQueue {
     /// Takes an empty buffer.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
@@ -34,16 +34,16 @@ impl Outlet {
 
     /// Appends a packet that leaves at `due`.
     pub(crate) fn leave(&mut self, due: Time, id: u64, bytes: Vec<u8>) {
-        self.leaving.push_back(Leaving { due, id, bytes });
+        self.queue.push_back(Departure { due, id, bytes });
     }
 
     /// Takes the next packet.
-    pub(crate) fn next(&mut self) -> Option<Leaving> {
-        self.leaving.pop_front()
+    pub(crate) fn next(&mut self) -> Option<Departure> {
+        self.queue.pop_front()
     }
 
     /// Returns the buffer of a packet that has left.
-    pub(crate) fn give_back(&mut self, mut buffer: Vec<u8>) {
+    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < SPARE {
             buffer.clear();
             self.spare.push(buffer);

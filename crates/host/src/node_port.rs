@@ -3,12 +3,12 @@
 //! One port for the whole kernel: any number of programs send any IP packets through it. The destination
 //! address selects the machine; all packets to one other machine are one flow of the path.
 //!
-//! A door at the end of one flow ([`crate::Door`]) records the ground truth of that flow's segments; this
+//! A door at the end of one flow ([`crate::FlowPort`]) records the ground truth of that flow's segments; this
 //! port counts packets and bytes only.
 
 use crate::deadlines::Deadlines;
-use crate::door::{Gate, flip};
-use crate::outlet::{Leaving, Outlet};
+use crate::departures::{Departure, DepartureQueue};
+use crate::flow_port::{PacketPort, flip};
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::{self, Digest, Malformed, flag};
 use base::{Span, Time};
@@ -29,7 +29,7 @@ struct Peer {
 
 /// Packets that entered and left.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct MachineCounters {
+pub struct NodePortCounters {
     /// Packets from the machine into the network.
     pub sent: u64,
     /// Bytes sent, all headers counted.
@@ -39,66 +39,66 @@ pub struct MachineCounters {
     /// Bytes received.
     pub bytes_received: u64,
     /// Packets with an unknown destination; they are dropped.
-    pub astray: u64,
+    pub unroutable: u64,
 }
 
 /// Element through which all packets of a machine enter and leave.
-pub struct Machine {
+pub struct NodePort {
     node: NodeId,
     peers: Vec<Peer>,
     /// Default route: peer for packets with an unknown address.
-    beyond: Option<usize>,
-    counters: MachineCounters,
-    outlet: Outlet,
+    default_route: Option<usize>,
+    counters: NodePortCounters,
+    departures: DepartureQueue,
     deadlines: Deadlines,
 }
 
-impl Machine {
+impl NodePort {
     /// A machine without peers.
     pub fn new(node: NodeId) -> Self {
-        Machine {
+        NodePort {
             node,
             peers: Vec::new(),
-            beyond: None,
-            counters: MachineCounters::default(),
-            outlet: Outlet::default(),
+            default_route: None,
+            counters: NodePortCounters::default(),
+            departures: DepartureQueue::default(),
             deadlines: Deadlines::default(),
         }
     }
 
     /// Adds a reachable machine; packets to it leave by the next port, in flow `flow`, in its reverse
     /// direction if `reply`.
-    pub fn sees(&mut self, node: NodeId, flow: FlowId, reply: bool) {
+    pub fn add_peer(&mut self, node: NodeId, flow: FlowId, reply: bool) {
         self.peers.push(Peer { node, flow, reply, ordinals: [0; 2], addresses: [None; 2] });
     }
 
     /// Sets the addresses of the machine at a node.
-    pub fn knows(&mut self, node: NodeId, addresses: [Option<IpAddr>; 2]) {
+    pub fn set_addresses(&mut self, node: NodeId, addresses: [Option<IpAddr>; 2]) {
         for peer in self.peers.iter_mut().filter(|peer| peer.node == node) {
             peer.addresses = addresses;
         }
     }
 
     /// Sets the default route: packets with an unknown address go to the machine at this node.
-    pub fn leads_beyond(&mut self, node: NodeId) {
-        self.beyond = self.peers.iter().position(|peer| peer.node == node);
+    pub fn set_default_route(&mut self, node: NodeId) {
+        self.default_route = self.peers.iter().position(|peer| peer.node == node);
     }
 
     /// Counters.
-    pub fn counters(&self) -> MachineCounters {
+    pub fn counters(&self) -> NodePortCounters {
         self.counters
     }
 }
 
-impl Gate for Machine {
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
+impl PacketPort for NodePort {
+    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let digest = wire::read(bytes)?;
         let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
         let to = wire::destination(bytes);
         let known = self.peers.iter().position(|peer| to.is_some() && peer.addresses.contains(&to));
         let outward = to.is_some_and(|to| !to.is_multicast());
-        let Some(port) = known.or(self.beyond.filter(|_| outward)) else {
-            self.counters.astray += 1;
+        let Some(port) = known.or(self.default_route.filter(|_| outward)) else {
+            self.counters.unroutable += 1;
             return Ok(None);
         };
         let (body, id) = cx.emit_bytes(bytes, digest.size);
@@ -128,12 +128,12 @@ impl Gate for Machine {
         Ok(Some(id))
     }
 
-    fn next_out(&mut self) -> Option<Leaving> {
-        self.outlet.next()
+    fn next_departure(&mut self) -> Option<Departure> {
+        self.departures.next()
     }
 
-    fn give_back(&mut self, buffer: Vec<u8>) {
-        self.outlet.give_back(buffer);
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.departures.recycle(buffer);
     }
 
     fn set_time_of_day(&mut self, day: Span) {
@@ -153,10 +153,10 @@ pub(crate) fn flags(digest: &Digest) -> Flags {
     )
 }
 
-impl Element for Machine {
+impl Element for NodePort {
     /// A packet has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.outlet.buffer();
+        let mut bytes = self.departures.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes to send outside
         }
@@ -170,7 +170,7 @@ impl Element for Machine {
         if packet.flags.has(Flags::CORRUPT) {
             flip(&mut bytes, packet.id);
         }
-        self.outlet.leave(cx.now(), packet.id, bytes);
+        self.departures.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -5,7 +5,7 @@
 use super::Tcb;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::cc::{Control, Reason};
+use crate::tcp::cc::{CongestionAlgorithm, Reason};
 use base::event::Event;
 
 impl Tcb {

@@ -1,11 +1,11 @@
-//! Message workloads at their own pace: CBR, on-off, news ticker.
+//! Message workloads at their own schedule: CBR, on-off, news ticker.
 //!
 //! Voice at a constant rate, bursts with silences, a news ticker: messages are created on schedule,
 //! regardless of the transport (catalogue RT-09, ME-05, NS-01). Over TCP they wait in the send buffer; as
 //! datagrams they are sent at once.
 
-use super::lines::{Letter, Letters, Lines, Workload};
-use super::seen::Seen;
+use super::connections::{Connections, MessageLog, MessageMark, Workload};
+use super::stats::AppStats;
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// Message plan: sizes, intervals and bursts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Telling {
+pub struct MessagePlan {
     /// Size of a message, bytes.
     pub size: Dist,
     /// Interval between messages, nanoseconds.
@@ -25,13 +25,13 @@ pub struct Telling {
     /// Duration; none: unlimited.
     pub lasts: Option<Span>,
     /// Useful life of a message.
-    pub useful: Useful,
+    pub useful: UsefulLife,
 }
 
 /// Useful life of a message at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Useful {
+pub enum UsefulLife {
     /// Unlimited.
     Always,
     /// Until the next message is created.
@@ -40,20 +40,20 @@ pub enum Useful {
     For(Span),
 }
 
-impl Useful {
+impl UsefulLife {
     /// Whether a message with this `delay` is late; `newer`: the next one was already created.
     pub fn late(self, delay: Span, newer: bool) -> bool {
         match self {
-            Useful::Always => false,
-            Useful::UntilNext => newer,
-            Useful::For(span) => delay > span,
+            UsefulLife::Always => false,
+            UsefulLife::UntilNext => newer,
+            UsefulLife::For(span) => delay > span,
         }
     }
 }
 
-/// Schedule of the messages of a [`Telling`].
+/// Schedule of the messages of a [`MessagePlan`].
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct MessageSchedule {
     size: Sampler,
     every: Sampler,
     bursts: Option<(Sampler, Sampler)>,
@@ -67,12 +67,12 @@ pub struct Pace {
 /// Upper bound of consecutive empty bursts, after which the schedule ends.
 const EMPTY_BURSTS: u32 = 10_000;
 
-impl Pace {
+impl MessageSchedule {
     /// `name` is the flow's.
-    pub fn new(plan: &Telling, name: &str, seed: Seed) -> Self {
+    pub fn new(plan: &MessagePlan, name: &str, seed: Seed) -> Self {
         let sampler = |dist: &Dist, purpose: &str| Sampler::new(dist.clone(), seed.stream(name, purpose));
         let mut bursts = plan.bursts.as_ref().map(|(on, off)| (sampler(on, "on"), sampler(off, "off")));
-        Pace {
+        MessageSchedule {
             size: sampler(&plan.size, "size"),
             every: sampler(&plan.every, "every"),
             silent_from: bursts.as_mut().map_or(Span::FOREVER, |(on, _)| span(on)),
@@ -111,84 +111,95 @@ fn span(sampler: &mut Sampler) -> Span {
 }
 
 /// Message source over a connection.
-pub struct Teller {
-    pace: Pace,
-    letters: Letters,
+pub struct StreamSource {
+    schedule: MessageSchedule,
+    log: MessageLog,
     start: Time,
     next: Option<(Span, u64)>,
     /// Copy of the schedule before its start, from which the log regenerates the records.
-    again: Option<Pace>,
+    again: Option<MessageSchedule>,
     /// Whether all messages so far were created on schedule.
     in_time: bool,
-    line: usize,
+    conn: usize,
     written: u64,
     finished: Option<Time>,
-    seen: Seen,
+    stats: AppStats,
 }
 
-impl Teller {
+impl StreamSource {
     /// A source with this schedule.
-    pub fn new(mut pace: Pace, letters: Letters) -> Self {
-        let again = Some(pace.clone());
-        let next = pace.message();
-        let (start, seen) = (Time::NEVER, Seen::default());
-        Teller { pace, letters, start, next, again, in_time: true, line: 0, written: 0, finished: None, seen }
+    pub fn new(mut schedule: MessageSchedule, log: MessageLog) -> Self {
+        let again = Some(schedule.clone());
+        let next = schedule.message();
+        let (start, stats) = (Time::NEVER, AppStats::default());
+        StreamSource {
+            schedule,
+            log,
+            start,
+            next,
+            again,
+            in_time: true,
+            conn: 0,
+            written: 0,
+            finished: None,
+            stats,
+        }
     }
 
     /// Records a message. While messages are on schedule, records are regenerated: one record per message
     /// could fill memory, since the backlog is unbounded. In real time a message may be late; from then on
     /// records are kept.
-    fn say(&mut self, at: Span, now: Time) {
+    fn record(&mut self, at: Span, now: Time) {
         self.in_time &= self.start + at == now;
-        if !(self.in_time && self.letters.count(self.line)) {
-            let letter = Letter { end: self.written, made: now, reply: 0, wait: Span::ZERO };
-            self.letters.post(self.line, letter);
+        if !(self.in_time && self.log.count_generated(self.conn)) {
+            let mark = MessageMark { end: self.written, created: now, reply: 0, service_time: Span::ZERO };
+            self.log.append(self.conn, mark);
         }
     }
 
-    fn done(&mut self, now: Time, lines: &mut dyn Lines) {
-        let acknowledged = lines.line(self.line).map_or(0, |socket| socket.acknowledged());
+    fn done(&mut self, now: Time, connections: &mut dyn Connections) {
+        let acknowledged = connections.connection(self.conn).map_or(0, |socket| socket.acknowledged());
         if self.next.is_none() && acknowledged >= self.written && self.finished.is_none() {
             self.finished = Some(now);
-            self.letters.close(now);
+            self.log.close(now);
         }
     }
 }
 
-impl Workload for Teller {
-    fn started(&mut self, now: Time, lines: &mut dyn Lines) {
+impl Workload for StreamSource {
+    fn started(&mut self, now: Time, connections: &mut dyn Connections) {
         self.start = now;
-        self.line = lines.open();
-        if let Some(mut pace) = self.again.take() {
+        self.conn = connections.open();
+        if let Some(mut schedule) = self.again.take() {
             let mut end = 0;
             let redraw = move || {
-                let (at, bytes) = pace.message()?;
+                let (at, bytes) = schedule.message()?;
                 end += bytes;
-                Some(Letter { end, made: now + at, reply: 0, wait: Span::ZERO })
+                Some(MessageMark { end, created: now + at, reply: 0, service_time: Span::ZERO })
             };
-            self.letters.redraws(self.line, Box::new(redraw));
+            self.log.set_generator(self.conn, Box::new(redraw));
         }
-        self.timeout(now, lines);
+        self.timeout(now, connections);
     }
 
-    fn progressed(&mut self, now: Time, _line: usize, lines: &mut dyn Lines) {
-        self.done(now, lines);
+    fn progressed(&mut self, now: Time, _line: usize, connections: &mut dyn Connections) {
+        self.done(now, connections);
     }
 
-    fn timeout(&mut self, now: Time, lines: &mut dyn Lines) {
+    fn timeout(&mut self, now: Time, connections: &mut dyn Connections) {
         while let Some((at, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
             self.written += bytes;
-            self.seen.sent += 1;
-            self.say(at, now);
-            self.next = self.pace.message();
-            if let Some(socket) = lines.line(self.line) {
+            self.stats.sent += 1;
+            self.record(at, now);
+            self.next = self.schedule.message();
+            if let Some(socket) = connections.connection(self.conn) {
                 socket.write(bytes);
                 if self.next.is_none() {
                     socket.close();
                 }
             }
         }
-        self.done(now, lines);
+        self.done(now, connections);
     }
 
     fn next_timeout(&self) -> Time {
@@ -201,50 +212,50 @@ impl Workload for Teller {
     fn finished(&self) -> Option<Time> {
         self.finished
     }
-    fn seen(&self) -> &Seen {
-        &self.seen
+    fn stats(&self) -> &AppStats {
+        &self.stats
     }
 }
 
 /// Message sink over a connection.
-pub struct Listener {
-    letters: Letters,
-    useful: Useful,
+pub struct StreamSink {
+    log: MessageLog,
+    useful: UsefulLife,
     read: u64,
-    seen: Seen,
+    stats: AppStats,
 }
 
-impl Listener {
-    /// Sink for the messages announced in `letters`; see [`Telling::useful`].
-    pub fn new(letters: Letters, useful: Useful) -> Self {
-        Listener { letters, useful, read: 0, seen: Seen::default() }
+impl StreamSink {
+    /// Sink for the messages announced in `log`; see [`MessagePlan::useful`].
+    pub fn new(log: MessageLog, useful: UsefulLife) -> Self {
+        StreamSink { log, useful, read: 0, stats: AppStats::default() }
     }
 }
 
-impl Workload for Listener {
-    fn started(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+impl Workload for StreamSink {
+    fn started(&mut self, _now: Time, _lines: &mut dyn Connections) {}
 
-    fn progressed(&mut self, now: Time, line: usize, lines: &mut dyn Lines) {
-        let Some(received) = lines.line(line).map(|socket| socket.received()) else { return };
-        while let Some(letter) = self.letters.take(line, received) {
-            let delay = now.since(letter.made);
-            self.seen.delays.push(delay);
-            self.seen.hear(delay);
-            self.seen.bytes += letter.end - self.read;
-            self.read = letter.end;
-            self.seen.late += u64::from(self.useful.late(delay, self.letters.more(line)));
+    fn progressed(&mut self, now: Time, conn: usize, connections: &mut dyn Connections) {
+        let Some(received) = connections.connection(conn).map(|socket| socket.received()) else { return };
+        while let Some(mark) = self.log.take(conn, received) {
+            let delay = now.since(mark.created);
+            self.stats.delays.push(delay);
+            self.stats.add_transit(delay);
+            self.stats.bytes += mark.end - self.read;
+            self.read = mark.end;
+            self.stats.late += u64::from(self.useful.late(delay, self.log.has_more(conn)));
         }
     }
 
-    fn timeout(&mut self, _now: Time, _lines: &mut dyn Lines) {}
+    fn timeout(&mut self, _now: Time, _lines: &mut dyn Connections) {}
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
     fn finished(&self) -> Option<Time> {
-        self.letters.closed()
+        self.log.closed()
     }
-    fn seen(&self) -> &Seen {
-        &self.seen
+    fn stats(&self) -> &AppStats {
+        &self.stats
     }
 }
 
@@ -274,53 +285,53 @@ mod tests {
         }
     }
 
-    impl Lines for Slow {
+    impl Connections for Slow {
         fn open(&mut self) -> usize {
             0
         }
-        fn line(&mut self, _number: usize) -> Option<&mut dyn Socket> {
+        fn connection(&mut self, _number: usize) -> Option<&mut dyn Socket> {
             Some(self)
         }
         fn abort(&mut self, _number: usize) {}
     }
 
     /// Messages of random sizes in random bursts; 1 000 bytes arrive per second.
-    fn telling(count: u64) -> Telling {
-        Telling {
+    fn plan(count: u64) -> MessagePlan {
+        MessagePlan {
             size: Dist::Uniform(1.0, 9.0),
             every: Dist::Uniform(0.0, 2e6),
             bursts: Some((Dist::Constant(3e6), Dist::Uniform(1e5, 5e6))),
             count: Some(count),
             lasts: None,
-            useful: Useful::UntilNext,
+            useful: UsefulLife::UntilNext,
         }
     }
 
     /// Runs a source that is called `behind` after each message is due; returns the sink's statistics and the
     /// maximum number of records kept.
-    fn run(count: u64, behind: Span) -> (Seen, usize) {
-        let letters = Letters::default();
-        let pace = Pace::new(&telling(count), "f", Seed { seed: 3, repetition: 0 });
-        let (mut teller, mut lines) = (Teller::new(pace, letters.clone()), Slow::default());
-        let mut listener = Listener::new(letters.clone(), Useful::UntilNext);
+    fn run(count: u64, behind: Span) -> (AppStats, usize) {
+        let log = MessageLog::default();
+        let schedule = MessageSchedule::new(&plan(count), "f", Seed { seed: 3, repetition: 0 });
+        let (mut source, mut connections) = (StreamSource::new(schedule, log.clone()), Slow::default());
+        let mut sink = StreamSink::new(log.clone(), UsefulLife::UntilNext);
         let (mut now, mut kept) = (Time::ZERO + Span::from_secs(1), 0);
-        teller.started(now, &mut lines);
-        while !teller.next_timeout().is_never() {
-            now = now.max(teller.next_timeout() + behind);
-            teller.timeout(now, &mut lines);
-            lines.received = lines.written.min(now.as_nanos() / 1_000_000);
-            listener.progressed(now, 0, &mut lines);
-            kept = kept.max(letters.kept());
+        source.started(now, &mut connections);
+        while !source.next_timeout().is_never() {
+            now = now.max(source.next_timeout() + behind);
+            source.timeout(now, &mut connections);
+            connections.received = connections.written.min(now.as_nanos() / 1_000_000);
+            sink.progressed(now, 0, &mut connections);
+            kept = kept.max(log.kept());
         }
-        lines.received = lines.written;
-        listener.progressed(now + Span::from_secs(1), 0, &mut lines);
-        (listener.seen().clone(), kept)
+        connections.received = connections.written;
+        sink.progressed(now + Span::from_secs(1), 0, &mut connections);
+        (sink.stats().clone(), kept)
     }
 
     #[test]
     fn messages_that_wait_for_a_slow_connection_take_no_memory() {
-        let (seen, kept) = run(100_000, Span::ZERO);
-        assert_eq!((seen.delays.len(), kept), (100_000, 0));
+        let (stats, kept) = run(100_000, Span::ZERO);
+        assert_eq!((stats.delays.len(), kept), (100_000, 0));
     }
 
     #[test]
@@ -337,18 +348,18 @@ mod tests {
 
     #[test]
     fn a_letter_that_is_kept_stands_behind_those_drawn_again() {
-        let letters = Letters::default();
+        let log = MessageLog::default();
         let mut end = 0;
         let redraw = move || {
             end += 1;
-            Some(Letter { end, made: Time::ZERO, reply: 0, wait: Span::ZERO })
+            Some(MessageMark { end, created: Time::ZERO, reply: 0, service_time: Span::ZERO })
         };
-        letters.redraws(0, Box::new(redraw));
-        assert!(letters.count(0) && letters.count(0) && !letters.count(1));
-        letters.post(0, Letter { end: 7, made: Time::ZERO, reply: 0, wait: Span::ZERO });
-        assert!(!letters.count(0), "the next one would be out of turn");
-        assert_eq!(letters.take(0, 0), None);
-        let ends: Vec<u64> = std::iter::from_fn(|| letters.take(0, 9)).map(|letter| letter.end).collect();
-        assert_eq!((ends, letters.more(0)), (vec![1, 2, 7], false));
+        log.set_generator(0, Box::new(redraw));
+        assert!(log.count_generated(0) && log.count_generated(0) && !log.count_generated(1));
+        log.append(0, MessageMark { end: 7, created: Time::ZERO, reply: 0, service_time: Span::ZERO });
+        assert!(!log.count_generated(0), "the next one would be out of turn");
+        assert_eq!(log.take(0, 0), None);
+        let ends: Vec<u64> = std::iter::from_fn(|| log.take(0, 9)).map(|mark| mark.end).collect();
+        assert_eq!((ends, log.has_more(0)), (vec![1, 2, 7], false));
     }
 }

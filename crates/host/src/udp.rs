@@ -10,10 +10,10 @@ use base::pool::BodyRef;
 use base::truth::Cause;
 use base::{Span, Time};
 use path::{Cx, Element, Port};
-use transport::app::datagrams::{Datagram, Hearing, Speaking};
-use transport::app::lines::Letters;
-use transport::app::seen::Seen;
-use transport::app::tell::{Pace, Useful};
+use transport::app::connections::MessageLog;
+use transport::app::datagrams::{Datagram, DatagramSink, DatagramSource};
+use transport::app::message_stream::{MessageSchedule, UsefulLife};
+use transport::app::stats::AppStats;
 
 /// Ends and sizes of a datagram flow.
 #[derive(Clone, Copy, Debug)]
@@ -56,32 +56,32 @@ impl Body for OnWire {
 }
 
 /// Sending end.
-pub struct Speaker {
+pub struct UdpSource {
     config: DatagramConfig,
-    speaking: Speaking,
+    source: DatagramSource,
 }
 
-impl Speaker {
+impl UdpSource {
     /// A source with this schedule, starting at `start`.
-    pub fn new(config: DatagramConfig, start: Time, pace: Pace, letters: Letters) -> Self {
-        Speaker { speaking: Speaking::new(config.payload, start, pace, letters), config }
+    pub fn new(config: DatagramConfig, start: Time, schedule: MessageSchedule, log: MessageLog) -> Self {
+        UdpSource { source: DatagramSource::new(config.payload, start, schedule, log), config }
     }
 
     /// Time at which the last message was sent, if it was.
     pub fn finished(&self) -> Option<Time> {
-        self.speaking.finished()
+        self.source.finished()
     }
     /// Statistics of the source.
-    pub fn seen(&self) -> &Seen {
-        self.speaking.seen()
+    pub fn stats(&self) -> &AppStats {
+        self.source.stats()
     }
     /// Datagrams sent.
     pub fn datagrams(&self) -> u32 {
-        self.speaking.datagrams()
+        self.source.datagrams()
     }
     /// Bytes of messages sent.
     pub fn bytes(&self) -> u64 {
-        self.speaking.bytes()
+        self.source.bytes()
     }
 }
 
@@ -122,19 +122,19 @@ impl DatagramConfig {
     }
 }
 
-impl Element for Speaker {
+impl Element for UdpSource {
     /// Datagrams are not answered; packets received here are discarded.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.discard(&packet);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        let Speaker { config, speaking } = self;
-        speaking.speak(cx.now(), |datagram| config.send(cx, datagram));
+        let UdpSource { config, source } = self;
+        source.send_due(cx.now(), |datagram| config.send(cx, datagram));
     }
 
     fn next_wake(&self) -> Time {
-        self.speaking.next_wake()
+        self.source.next_wake()
     }
 
     fn holds(&self) -> usize {
@@ -143,32 +143,32 @@ impl Element for Speaker {
 }
 
 /// Receiving end.
-pub struct Hearer {
-    hearing: Hearing,
+pub struct UdpSink {
+    sink: DatagramSink,
     /// Datagrams received after their deadline, and the times of the first and the last of them.
     late: u64,
     late_from: Option<Time>,
     late_until: Time,
 }
 
-impl Hearer {
-    /// Sink for the messages announced in `letters`; for `useful` see
-    /// [`transport::app::tell::Telling::useful`].
-    pub fn new(letters: Letters, useful: Useful) -> Self {
-        Hearer { hearing: Hearing::new(letters, useful), late: 0, late_from: None, late_until: Time::ZERO }
+impl UdpSink {
+    /// Sink for the messages announced in `log`; for `useful` see
+    /// [`transport::app::message_stream::MessagePlan::useful`].
+    pub fn new(log: MessageLog, useful: UsefulLife) -> Self {
+        UdpSink { sink: DatagramSink::new(log, useful), late: 0, late_from: None, late_until: Time::ZERO }
     }
 
     /// Time at which the source ended, if it has.
     pub fn finished(&self) -> Option<Time> {
-        self.hearing.finished()
+        self.sink.finished()
     }
     /// Statistics of the sink.
-    pub fn seen(&self) -> &Seen {
-        self.hearing.seen()
+    pub fn stats(&self) -> &AppStats {
+        self.sink.stats()
     }
     /// Datagrams that arrived, copies excluded.
     pub fn datagrams(&self) -> u64 {
-        self.hearing.datagrams()
+        self.sink.datagrams()
     }
     /// Datagrams received after their deadline.
     pub fn late(&self) -> u64 {
@@ -180,11 +180,11 @@ impl Hearer {
     }
     /// Time of the last arrival.
     pub fn last(&self) -> Time {
-        self.hearing.last()
+        self.sink.last()
     }
 }
 
-impl Element for Hearer {
+impl Element for UdpSink {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.sight_in(&packet);
         cx.discard(&packet);
@@ -200,7 +200,7 @@ impl Element for Hearer {
         if let Some(ledger) = cx.ledger(&packet) {
             ledger.received(packet.ordinal);
         }
-        self.hearing.hear(cx.now(), packet.ordinal, Some(packet.born));
+        self.sink.receive(cx.now(), packet.ordinal, Some(packet.born));
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -14,7 +14,7 @@ use path::fragment::{HOST_ERRORS, TooBig};
 use path::{Cx, Element, Port, Signal};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use transport::app::lines::{Lines, Workload};
+use transport::app::connections::{Connections, Workload};
 use transport::app::{App, Socket};
 use transport::endpoint::Role;
 use transport::recovery::tcb_cache::TcbCache;
@@ -22,17 +22,17 @@ use transport::tcp::Config;
 use transport::tcp::receiver::WindowManager;
 
 /// One end of a flow, with any number of connections.
-pub struct Party {
+pub struct MultiConnectionHost {
     template: Template,
     /// Start time; [`Time::NEVER`] once started.
     start: Time,
-    lines: Vec<Line>,
+    connections: Vec<HostedConnection>,
     /// Connections with a deadline.
     awake: BTreeSet<usize>,
     workload: Box<dyn Workload>,
     ordinals: [u32; 2],
     /// Connections used by the application, processed after it returns.
-    done: Done,
+    done: AppCalls,
 }
 
 /// Configuration common to all connections.
@@ -55,7 +55,7 @@ struct Template {
     macroflow: Option<Membership>,
 }
 
-struct Line {
+struct HostedConnection {
     host: Host,
     /// Aborted by either end.
     dead: bool,
@@ -63,7 +63,7 @@ struct Line {
     touched: bool,
 }
 
-impl Socket for Line {
+impl Socket for HostedConnection {
     fn write(&mut self, bytes: u64) {
         self.touched = true;
         self.host.socket().write(bytes);
@@ -85,14 +85,14 @@ impl Socket for Line {
 }
 
 #[derive(Default)]
-struct Done {
+struct AppCalls {
     /// Connections that the application may have written to.
-    looked_at: BTreeSet<usize>,
+    touched_by_app: BTreeSet<usize>,
     aborted: Vec<usize>,
 }
 
 /// Upper bound of the connections in one run, against mistakes and attacks.
-const MOST_LINES: usize = 1 << 19;
+const MOST_CONNECTIONS: usize = 1 << 19;
 
 /// Placeholder: the application runs outside of the host.
 struct Outside;
@@ -106,7 +106,7 @@ impl App for Outside {
 }
 
 impl Template {
-    fn line(&self, number: usize) -> Line {
+    fn conn(&self, number: usize) -> HostedConnection {
         let config = HostConfig {
             flow: self.flow,
             node: self.node,
@@ -130,42 +130,42 @@ impl Template {
                 host.keep_packets();
             }
         }
-        Line { host, dead: false, touched: false }
+        HostedConnection { host, dead: false, touched: false }
     }
 }
 
 /// Connection set passed to the application.
 struct Access<'a> {
     template: &'a Template,
-    lines: &'a mut Vec<Line>,
-    done: &'a mut Done,
+    connections: &'a mut Vec<HostedConnection>,
+    done: &'a mut AppCalls,
 }
 
-impl Lines for Access<'_> {
+impl Connections for Access<'_> {
     fn open(&mut self) -> usize {
-        let number = self.lines.len();
-        self.lines.push(self.template.line(number));
+        let number = self.connections.len();
+        self.connections.push(self.template.conn(number));
         number
     }
-    fn line(&mut self, number: usize) -> Option<&mut dyn Socket> {
-        let line = self.lines.get_mut(number).filter(|line| !line.dead)?;
-        self.done.looked_at.insert(number);
-        Some(line)
+    fn connection(&mut self, number: usize) -> Option<&mut dyn Socket> {
+        let conn = self.connections.get_mut(number).filter(|conn| !conn.dead)?;
+        self.done.touched_by_app.insert(number);
+        Some(conn)
     }
     fn abort(&mut self, number: usize) {
-        if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
-            line.dead = true;
+        if let Some(conn) = self.connections.get_mut(number).filter(|conn| !conn.dead) {
+            conn.dead = true;
             self.done.aborted.push(number);
         }
     }
 }
 
-impl Party {
+impl MultiConnectionHost {
     /// A host before its start. `config.start` is the start time of the application at the active end; the
     /// passive end exists from the beginning.
     pub fn new(config: HostConfig, tcp: Arc<Config>, workload: Box<dyn Workload>) -> Self {
         let HostConfig { flow, node, peer, role, start } = config;
-        Party {
+        MultiConnectionHost {
             template: Template {
                 flow,
                 node,
@@ -179,11 +179,11 @@ impl Party {
                 macroflow: None,
             },
             start: if role == Role::Active { start } else { Time::NEVER },
-            lines: Vec::new(),
+            connections: Vec::new(),
             awake: BTreeSet::new(),
             workload,
             ordinals: [0; 2],
-            done: Done::default(),
+            done: AppCalls::default(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Party {
     }
     /// Takes the packets kept since the last call, of all connections in order of time.
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
-        let mut all: Vec<_> = self.lines.iter_mut().flat_map(|line| line.host.take_packets()).collect();
+        let mut all: Vec<_> = self.connections.iter_mut().flat_map(|conn| conn.host.take_packets()).collect();
         all.sort_by_key(|(t, _)| *t);
         all
     }
@@ -228,7 +228,7 @@ impl Party {
     }
     /// All connections so far, closed ones included.
     pub fn connections(&self) -> impl Iterator<Item = &Host> {
-        self.lines.iter().map(|line| &line.host)
+        self.connections.iter().map(|conn| &conn.host)
     }
     /// Sum of the counters of all connections.
     pub fn counters(&self) -> HostCounters {
@@ -246,28 +246,28 @@ impl Party {
     }
 
     /// Calls the application.
-    fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Lines)) {
-        let Party { template, lines, workload, done, .. } = self;
-        act(&mut **workload, &mut Access { template, lines, done });
+    fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Connections)) {
+        let MultiConnectionHost { template, connections, workload, done, .. } = self;
+        act(&mut **workload, &mut Access { template, connections, done });
     }
 
     /// Calls one connection, then the application if there was progress.
     fn with(&mut self, cx: &mut Cx<'_>, number: usize, act: impl FnOnce(&mut Host, &mut Cx<'_>)) {
-        let Some(line) = self.lines.get_mut(number) else { return };
-        let before = line.host.progress();
-        line.host.share(&mut self.ordinals);
-        act(&mut line.host, cx);
-        line.host.share(&mut self.ordinals);
-        if line.host.progress() != before && !line.dead {
+        let Some(conn) = self.connections.get_mut(number) else { return };
+        let before = conn.host.progress();
+        conn.host.share(&mut self.ordinals);
+        act(&mut conn.host, cx);
+        conn.host.share(&mut self.ordinals);
+        if conn.host.progress() != before && !conn.dead {
             let now = cx.now();
-            self.tell(|workload, lines| workload.progressed(now, number, lines));
+            self.tell(|workload, connections| workload.progressed(now, number, connections));
         }
         self.note(number);
     }
 
     fn note(&mut self, number: usize) {
-        let Some(line) = self.lines.get(number) else { return };
-        if line.dead || line.host.next_wake().is_never() {
+        let Some(conn) = self.connections.get(number) else { return };
+        if conn.dead || conn.host.next_wake().is_never() {
             self.awake.remove(&number);
         } else {
             self.awake.insert(number);
@@ -276,12 +276,12 @@ impl Party {
 
     /// Creates the connection with this number, if the other end may have opened it.
     fn admit(&mut self, number: usize) -> bool {
-        if number >= self.lines.len() {
-            if self.template.role == Role::Active || number >= MOST_LINES {
+        if number >= self.connections.len() {
+            if self.template.role == Role::Active || number >= MOST_CONNECTIONS {
                 return false; // the active end opens connections itself
             }
             // Connections may arrive in a different order than they were opened.
-            self.lines.extend((self.lines.len()..=number).map(|n| self.template.line(n)));
+            self.connections.extend((self.connections.len()..=number).map(|n| self.template.conn(n)));
         }
         true
     }
@@ -299,9 +299,9 @@ impl Party {
         if !self.admit(number) {
             return;
         }
-        let Some(line) = self.lines.get_mut(number) else { return };
-        let dead = line.dead;
-        let Some(segment) = line.host.read(cx.now(), packet, &mut bytes) else { return };
+        let Some(conn) = self.connections.get_mut(number) else { return };
+        let dead = conn.dead;
+        let Some(segment) = conn.host.read(cx.now(), packet, &mut bytes) else { return };
         if segment.rst {
             self.broken(cx.now(), number);
         } else if dead {
@@ -319,8 +319,8 @@ impl Party {
     /// Processes an ICMP "fragmentation needed": applies to all connections of the path, later ones too.
     #[cold]
     fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
-        for number in 0..self.lines.len() {
-            if !self.lines[number].dead {
+        for number in 0..self.connections.len() {
+            if !self.connections[number].dead {
                 self.with(cx, number, |host, cx| host.too_big(cx, error, mtu));
             }
         }
@@ -330,9 +330,9 @@ impl Party {
 
     /// The peer has aborted a connection.
     fn broken(&mut self, now: Time, number: usize) {
-        if let Some(line) = self.lines.get_mut(number).filter(|line| !line.dead) {
-            line.dead = true;
-            line.host.socket().leave_macroflow();
+        if let Some(conn) = self.connections.get_mut(number).filter(|conn| !conn.dead) {
+            conn.dead = true;
+            conn.host.socket().leave_macroflow();
             self.workload.broken(now, number);
             self.note(number);
         }
@@ -343,9 +343,9 @@ impl Party {
         loop {
             if let Some(number) = self.done.aborted.pop() {
                 self.with(cx, number, |host, cx| host.reset(cx));
-            } else if let Some(number) = self.done.looked_at.pop_first() {
-                let line = self.lines.get_mut(number).filter(|line| !line.dead);
-                if line.is_some_and(|line| std::mem::take(&mut line.touched)) {
+            } else if let Some(number) = self.done.touched_by_app.pop_first() {
+                let conn = self.connections.get_mut(number).filter(|conn| !conn.dead);
+                if conn.is_some_and(|conn| std::mem::take(&mut conn.touched)) {
                     self.with(cx, number, |host, cx| host.push(cx));
                 }
             } else {
@@ -367,7 +367,7 @@ impl Party {
     }
 }
 
-impl Element for Party {
+impl Element for MultiConnectionHost {
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
         if port == HOST_ERRORS {
             if let Some(error) = cx.absorb::<TooBig>(&packet) {
@@ -385,7 +385,7 @@ impl Element for Party {
         if !self.admit(number) {
             return;
         }
-        let dead = self.lines.get(number).is_none_or(|line| line.dead);
+        let dead = self.connections.get(number).is_none_or(|conn| conn.dead);
         if segment.rst {
             self.broken(cx.now(), number);
         } else if dead {
@@ -408,14 +408,14 @@ impl Element for Party {
         let now = cx.now();
         if self.start <= now {
             self.start = Time::NEVER;
-            self.tell(|workload, lines| workload.started(now, lines));
+            self.tell(|workload, connections| workload.started(now, connections));
             self.see_to(cx);
         }
         if self.workload.next_timeout() <= now {
-            self.tell(|workload, lines| workload.timeout(now, lines));
+            self.tell(|workload, connections| workload.timeout(now, connections));
             self.see_to(cx);
         }
-        let due = |n: &usize| self.lines.get(*n).is_some_and(|line| line.host.next_wake() <= now);
+        let due = |n: &usize| self.connections.get(*n).is_some_and(|conn| conn.host.next_wake() <= now);
         let due: Vec<usize> = self.awake.iter().copied().filter(due).collect();
         for number in due {
             self.with(cx, number, |host, cx| host.on_wake(cx));
@@ -427,9 +427,9 @@ impl Element for Party {
         if signal == Signal::Grant {
             if let Some(member) = self.template.macroflow.clone() {
                 let mut from = 0;
-                while let Some(line) = member.macroflow.next_granted(member.owner, from) {
-                    self.with(cx, line as usize, |host, cx| host.push(cx));
-                    from = line.saturating_add(1);
+                while let Some(number) = member.macroflow.next_granted(member.owner, from) {
+                    self.with(cx, number as usize, |host, cx| host.push(cx));
+                    from = number.saturating_add(1);
                 }
             }
             self.see_to(cx);
@@ -437,9 +437,9 @@ impl Element for Party {
     }
 
     fn next_wake(&self) -> Time {
-        let line = |n: &usize| self.lines.get(*n).map_or(Time::NEVER, |line| line.host.next_wake());
-        let lines = self.awake.iter().map(line).min().unwrap_or(Time::NEVER);
-        self.start.min(self.workload.next_timeout()).min(lines)
+        let conn = |n: &usize| self.connections.get(*n).map_or(Time::NEVER, |conn| conn.host.next_wake());
+        let connections = self.awake.iter().map(conn).min().unwrap_or(Time::NEVER);
+        self.start.min(self.workload.next_timeout()).min(connections)
     }
 
     fn holds(&self) -> usize {

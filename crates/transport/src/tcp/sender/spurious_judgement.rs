@@ -7,16 +7,16 @@ use super::{Saved, Tcb};
 use crate::endpoint::{Io, Verdicts};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::{Config, Flight, Spurious};
-use crate::tcp::spurious::{Case, Detector, Episode, Judged, Sight};
+use crate::tcp::spurious::{Detector, Episode, Judged, Judging, SenderView};
 use base::Time;
 use base::event::Event;
 
 /// Timeouts and fast retransmits under judgement.
 #[derive(Clone, Debug)]
-pub(super) struct Judging {
+pub(super) struct SpuriousJudgement {
     /// Whether the detector processes ACKs.
-    pub(super) watches: bool,
-    /// The detector asks for new data only on this ACK; nothing is resent.
+    pub(super) detecting: bool,
+    /// The detector permits only new data on this ACK; nothing is resent.
     pub(super) only_new: bool,
     /// The response has already opened the window for this ACK.
     pub(super) opened: bool,
@@ -33,11 +33,11 @@ pub(super) struct Judging {
     pub(super) detector: Detector,
 }
 
-impl Judging {
+impl SpuriousJudgement {
     pub(super) fn new(config: &Config) -> Self {
         let detector = Detector::new(config);
-        Judging {
-            watches: detector.watches(),
+        SpuriousJudgement {
+            detecting: detector.is_on(),
             only_new: false,
             opened: false,
             episode: None,
@@ -51,7 +51,7 @@ impl Judging {
 
     /// Nothing was ever judged.
     #[inline]
-    pub(super) fn is_untroubled(&self) -> bool {
+    pub(super) fn is_pristine(&self) -> bool {
         self.losses == 0
             && self.case.is_none()
             && self.episode.is_none()
@@ -59,7 +59,7 @@ impl Judging {
     }
 
     /// Keeps the timeouts of the SYN and their verdict when the handshake changes the options.
-    pub(super) fn go_on_from(&mut self, old: &Judging) {
+    pub(super) fn carry_over(&mut self, old: &SpuriousJudgement) {
         (self.episode, self.case) = (old.episode, old.case);
         (self.losses, self.verdicts) = (old.losses, old.verdicts);
     }
@@ -80,40 +80,40 @@ impl Tcb {
     }
 
     /// Sender variables as the detector sees them once everything below `acked` is acknowledged.
-    pub(super) fn sight(&self, now: Time, acked: u64) -> Sight {
+    pub(super) fn sender_view(&self, now: Time, acked: u64) -> SenderView {
         let (una, max) = (self.seq.una, self.seq.max);
         let new_data = max < self.fin_end() && self.segment_end(max) <= acked + self.peer.window;
-        Sight { now, una, max, scoreboard_empty: self.scoreboard.is_empty(), new_data }
+        SenderView { now, una, max, scoreboard_empty: self.scoreboard.is_empty(), new_data }
     }
 
     /// Starts or continues an episode at a timeout outside of recovery.
-    pub(super) fn watch_timeout(&mut self, now: Time) {
-        if !self.judging.detector.watches() {
+    pub(super) fn open_timeout_case(&mut self, now: Time) {
+        if !self.judging.detector.is_on() {
             return;
         }
-        let sight = self.sight(now, self.seq.una);
-        match (self.judging.detector.on_timeout(&sight), &mut self.judging.case) {
-            (Case::New, case) => *case = self.judging.episode,
-            (Case::Same, _) => {}
-            (Case::None, case) => *case = None,
+        let view = self.sender_view(now, self.seq.una);
+        match (self.judging.detector.on_timeout(&view), &mut self.judging.case) {
+            (Judging::New, case) => *case = self.judging.episode,
+            (Judging::Same, _) => {}
+            (Judging::None, case) => *case = None,
         }
     }
 
     /// Starts an episode before a fast retransmit.
-    pub(super) fn watch_fast_retransmit(&mut self, now: Time) {
+    pub(super) fn open_fast_retransmit_case(&mut self, now: Time) {
         let saved = self.save();
         self.judging.losses += 1;
-        if !self.judging.detector.watches() {
+        if !self.judging.detector.is_on() {
             return;
         }
-        let sight = self.sight(now, self.seq.una);
-        match self.judging.detector.on_fast_retransmit(&sight) {
-            Case::New => {
+        let view = self.sender_view(now, self.seq.una);
+        match self.judging.detector.on_fast_retransmit(&view) {
+            Judging::New => {
                 let judged = Judged::FastRetransmit;
                 self.judging.case = Some(Episode { judged, began: now, expirations: 0, saved });
             }
-            Case::Same => {}
-            Case::None => self.judging.case = None,
+            Judging::Same => {}
+            Judging::None => self.judging.case = None,
         }
     }
 
@@ -145,7 +145,7 @@ impl Tcb {
 
     /// Continues with unsent data. Where the flight is counted from marks, segments that the timeout marked
     /// lost and that were not resent keep their mark.
-    pub(super) fn go_on_with_new(&mut self) {
+    pub(super) fn continue_with_new_data(&mut self) {
         if self.config.flight == Flight::Explicit && self.seq.nxt < self.seq.max {
             self.judging.marked = (self.seq.nxt, self.seq.max);
         }

@@ -5,7 +5,7 @@
 use super::Tcb;
 use crate::endpoint::Io;
 use crate::recovery::digest::AckDigest;
-use crate::tcp::cc::{Acked, Control, Reason, Reduction};
+use crate::tcp::cc::{Acked, CongestionAlgorithm, Reason, Reduction};
 use crate::tcp::config::{BugFix, Halving, LostSyn, Validation};
 use base::Time;
 use base::event::Event;
@@ -95,7 +95,7 @@ impl Tcb {
     }
 
     /// Passes an RTT sample to the congestion control on an ACK that does not open the window.
-    pub(in crate::tcp) fn hear_round_trip(&mut self, ack: &AckDigest) {
+    pub(in crate::tcp) fn report_rtt(&mut self, ack: &AckDigest) {
         // RTT of the newest SACKed segment that was sent once; otherwise the timestamp's.
         let fresh = self.sent.as_ref().and_then(|sent| sent.fresh().iter().rfind(|record| !record.resent));
         let sample = fresh.map(|record| ack.now.since(record.sent)).or(ack.sample);
@@ -131,7 +131,7 @@ impl Tcb {
         if self.macroflow.is_some() {
             self.report_congestion(io.now, Reason::Loss);
         }
-        self.watch_fast_retransmit(began);
+        self.open_fast_retransmit_case(began);
         self.count_lost_volume();
         self.seq.recover = self.seq.max;
         let (seq, recover) = (self.seq.una, self.seq.recover);

@@ -5,9 +5,9 @@
 //! path needs from it.
 
 use crate::deadlines::Deadlines;
-use crate::door::{Gate, flip};
-use crate::machine::flags;
-use crate::outlet::{Leaving, Outlet};
+use crate::departures::{Departure, DepartureQueue};
+use crate::flow_port::{PacketPort, flip};
+use crate::node_port::flags;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::frame::Framing;
 use base::wire::{self, Malformed, hdlc};
@@ -16,7 +16,7 @@ use path::{Cx, Element, Port};
 
 /// Configuration of one end of a wire.
 #[derive(Clone, Copy, Debug)]
-pub struct WireConfig {
+pub struct FramePortConfig {
     /// Framing.
     pub framing: Framing,
     /// Flow number of the packets between both ends.
@@ -31,7 +31,7 @@ pub struct WireConfig {
 
 /// Frames that entered and left.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct WireCounters {
+pub struct FramePortCounters {
     /// Frames from the wire into the network.
     pub sent: u64,
     /// Bytes sent, as the network counts them.
@@ -43,39 +43,39 @@ pub struct WireCounters {
 }
 
 /// Element through which all frames of an end enter and leave.
-pub struct Wire {
-    config: WireConfig,
+pub struct FramePort {
+    config: FramePortConfig,
     ordinals: [u32; 2],
-    counters: WireCounters,
-    outlet: Outlet,
+    counters: FramePortCounters,
+    departures: DepartureQueue,
     deadlines: Deadlines,
 }
 
-impl Wire {
+impl FramePort {
     /// An end before its first frame.
-    pub fn new(config: WireConfig) -> Self {
-        Wire {
+    pub fn new(config: FramePortConfig) -> Self {
+        FramePort {
             config,
             ordinals: [0; 2],
-            counters: WireCounters::default(),
-            outlet: Outlet::default(),
+            counters: FramePortCounters::default(),
+            departures: DepartureQueue::default(),
             deadlines: Deadlines::default(),
         }
     }
 
     /// Counters.
-    pub fn counters(&self) -> WireCounters {
+    pub fn counters(&self) -> FramePortCounters {
         self.counters
     }
 }
 
-impl Gate for Wire {
+impl PacketPort for FramePort {
     /// Takes in a frame. On Ethernet its size is that of the IP packet in it. On a serial line it is the
     /// number of bytes between two flags, before escaping.
     ///
     /// # Errors
     /// On Ethernet, a frame without an IP packet; on a serial line none.
-    fn take_in(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
+    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let inner = self.config.framing.packet(bytes).and_then(|at| bytes.get(at..));
         let digest = inner.ok_or(Malformed::Version).and_then(wire::read);
         let size = match self.config.framing {
@@ -112,12 +112,12 @@ impl Gate for Wire {
         Ok(Some(id))
     }
 
-    fn next_out(&mut self) -> Option<Leaving> {
-        self.outlet.next()
+    fn next_departure(&mut self) -> Option<Departure> {
+        self.departures.next()
     }
 
-    fn give_back(&mut self, buffer: Vec<u8>) {
-        self.outlet.give_back(buffer);
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.departures.recycle(buffer);
     }
 
     fn set_time_of_day(&mut self, day: Span) {
@@ -125,10 +125,10 @@ impl Gate for Wire {
     }
 }
 
-impl Element for Wire {
+impl Element for FramePort {
     /// A frame has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.outlet.buffer();
+        let mut bytes = self.departures.buffer();
         if !cx.absorb_bytes(&packet, &mut bytes) {
             return; // a model's segment has no bytes to send outside
         }
@@ -151,7 +151,7 @@ impl Element for Wire {
             let from = if self.config.framing == Framing::Ethernet { at.unwrap_or(0) } else { 0 };
             flip(bytes.get_mut(from..).unwrap_or_default(), packet.id);
         }
-        self.outlet.leave(cx.now(), packet.id, bytes);
+        self.departures.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -6,8 +6,8 @@
 //! are zeros as usual, so sizes and times are unchanged. Only a request shorter than its numbers grows to
 //! their length.
 
-use super::ask::Asking;
-use super::lines::Letter;
+use super::connections::MessageMark;
+use super::request::RequestPlan;
 use base::dist::Dist;
 use base::{Span, Time};
 
@@ -18,11 +18,11 @@ const GROUPS: usize = 10;
 
 /// Error: the bytes are not an encoded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nonsense;
+pub struct BadEncoding;
 
 /// Numbers that are constant in a plan and therefore omitted.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct FixedParameters {
     /// Size of a request, bytes.
     pub request: Option<u64>,
     /// Size of the reply, bytes.
@@ -31,9 +31,9 @@ pub struct Known {
     pub wait_ns: Option<u64>,
 }
 
-impl Known {
+impl FixedParameters {
     /// Constants of this plan. The request size counts only if it leaves room for the other numbers.
-    pub fn of(plan: &Asking) -> Known {
+    pub fn of(plan: &RequestPlan) -> FixedParameters {
         let constant = |dist: &Dist| if let Dist::Constant(c) = dist { Some(c.max(0.0)) } else { None };
         let bytes = |c: f64| (c.round() as u64).clamp(1, plan.largest.max(1));
         let reply = match (constant(&plan.reply), constant(&plan.objects), constant(&plan.object)) {
@@ -44,7 +44,7 @@ impl Known {
         let wait_ns = constant(&plan.serve).map(|ns| ns as u64);
         let most = GROUPS * [reply, wait_ns].iter().filter(|known| known.is_none()).count();
         let request = constant(&plan.request).map(bytes).filter(|request| *request >= most as u64);
-        Known { request, reply, wait_ns }
+        FixedParameters { request, reply, wait_ns }
     }
 
     fn all(&self) -> [Option<u64>; 3] {
@@ -74,7 +74,7 @@ impl Known {
     }
 
     /// Decodes the three numbers, if all are complete.
-    fn read(&self, head: &[u8]) -> Result<Option<[u64; 3]>, Nonsense> {
+    fn read(&self, head: &[u8]) -> Result<Option<[u64; 3]>, BadEncoding> {
         let (mut all, mut rest) = ([0u64; 3], head);
         for (number, known) in all.iter_mut().zip(self.all()) {
             if let Some(known) = known {
@@ -82,11 +82,11 @@ impl Known {
                 continue;
             }
             let Some(length) = rest.iter().position(|byte| byte & 0x80 == 0) else {
-                return if rest.len() < GROUPS { Ok(None) } else { Err(Nonsense) };
+                return if rest.len() < GROUPS { Ok(None) } else { Err(BadEncoding) };
             };
             let (groups, after) = rest.split_at(length + 1);
             for group in groups.iter().rev() {
-                let higher = number.checked_mul(0x80).ok_or(Nonsense)?;
+                let higher = number.checked_mul(0x80).ok_or(BadEncoding)?;
                 *number = higher | u64::from(group & 0x7f);
             }
             rest = after;
@@ -98,7 +98,7 @@ impl Known {
 /// Decoder state of one connection.
 #[derive(Clone, Default, Debug)]
 pub struct Reader {
-    known: Known,
+    known: FixedParameters,
     /// Bytes of the next request's numbers.
     head: Vec<u8>,
     /// Remaining bytes of the present request.
@@ -109,7 +109,7 @@ pub struct Reader {
 
 impl Reader {
     /// Decoder at the start of a stream.
-    pub fn new(known: Known) -> Reader {
+    pub fn new(known: FixedParameters) -> Reader {
         Reader { known, ..Reader::default() }
     }
 
@@ -118,7 +118,7 @@ impl Reader {
     ///
     /// # Errors
     /// The bytes are no requests; the rest of the stream cannot be decoded either.
-    pub fn read(&mut self, bytes: &[u8], mut found: impl FnMut(Letter)) -> Result<(), Nonsense> {
+    pub fn read(&mut self, bytes: &[u8], mut found: impl FnMut(MessageMark)) -> Result<(), BadEncoding> {
         let mut rest = bytes;
         loop {
             let skipped = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
@@ -135,12 +135,17 @@ impl Reader {
     }
 
     /// Whether the numbers of the next request are complete; if so, calls `found`.
-    fn begin(&mut self, found: &mut impl FnMut(Letter)) -> Result<bool, Nonsense> {
+    fn begin(&mut self, found: &mut impl FnMut(MessageMark)) -> Result<bool, BadEncoding> {
         let Some([request, reply, wait]) = self.known.read(&self.head)? else { return Ok(false) };
-        self.left = request.max(1).checked_sub(self.head.len() as u64).ok_or(Nonsense)?;
-        self.end = self.end.checked_add(request.max(1)).ok_or(Nonsense)?;
+        self.left = request.max(1).checked_sub(self.head.len() as u64).ok_or(BadEncoding)?;
+        self.end = self.end.checked_add(request.max(1)).ok_or(BadEncoding)?;
         self.head.clear();
-        found(Letter { end: self.end, made: Time::ZERO, reply, wait: Span::from_nanos(wait) });
+        found(MessageMark {
+            end: self.end,
+            created: Time::ZERO,
+            reply,
+            service_time: Span::from_nanos(wait),
+        });
         Ok(true)
     }
 }
@@ -150,38 +155,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn letters(known: Known, pieces: &[&[u8]]) -> Result<Vec<(u64, u64, u64)>, Nonsense> {
+    fn marks(known: FixedParameters, pieces: &[&[u8]]) -> Result<Vec<(u64, u64, u64)>, BadEncoding> {
         let (mut reader, mut all) = (Reader::new(known), Vec::new());
         for piece in pieces {
-            reader.read(piece, |letter| all.push((letter.end, letter.reply, letter.wait.as_nanos())))?;
+            reader.read(piece, |mark| all.push((mark.end, mark.reply, mark.service_time.as_nanos())))?;
         }
         Ok(all)
     }
 
     #[test]
     fn a_request_that_is_too_short_grows_to_its_numbers() {
-        let nothing = Known::default();
+        let nothing = FixedParameters::default();
         assert_eq!(nothing.length(200, 3000, Span::ZERO), 200);
         assert_eq!(nothing.length(1, 1, Span::ZERO), 3);
         assert_eq!(nothing.length(5, 100_000, Span::from_millis(5)), 8);
         assert_eq!(nothing.length(0, u64::MAX, Span::from_nanos(u64::MAX)), 21);
-        let reply = Known { reply: Some(100_000), ..nothing };
+        let reply = FixedParameters { reply: Some(100_000), ..nothing };
         assert_eq!(reply.length(1, 100_000, Span::ZERO), 2);
-        let all = Known { request: Some(1), reply: Some(9), wait_ns: Some(0) };
+        let all = FixedParameters { request: Some(1), reply: Some(9), wait_ns: Some(0) };
         assert_eq!(all.length(1, 9, Span::ZERO), 1);
-        assert_eq!(letters(all, &[&[0, 0], &[], &[0]]), Ok(vec![(1, 9, 0), (2, 9, 0), (3, 9, 0)]));
+        assert_eq!(marks(all, &[&[0, 0], &[], &[0]]), Ok(vec![(1, 9, 0), (2, 9, 0), (3, 9, 0)]));
         // A second number that is longer than a number may be, or more; a request that ends inside its numbers.
         let long = [100, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
-        assert_eq!(letters(nothing, &[&long]), Err(Nonsense));
+        assert_eq!(marks(nothing, &[&long]), Err(BadEncoding));
         let more = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2, 0, 0];
-        assert_eq!(letters(nothing, &[&more]), Err(Nonsense));
-        assert_eq!(letters(nothing, &[&[2, 0, 0]]), Err(Nonsense));
+        assert_eq!(marks(nothing, &[&more]), Err(BadEncoding));
+        assert_eq!(marks(nothing, &[&[2, 0, 0]]), Err(BadEncoding));
     }
 
     /// Only numbers that are not constant in the plan are encoded.
     #[test]
     fn a_plan_tells_what_is_known() {
-        let plan = |request: Dist, reply: Dist, objects: f64, serve: Dist| Asking {
+        let plan = |request: Dist, reply: Dist, objects: f64, serve: Dist| RequestPlan {
             pages: None,
             lasts: None,
             request,
@@ -194,12 +199,12 @@ mod tests {
             serve,
             patience: None,
             connections: 1,
-            keep: super::super::ask::Keep::Session,
+            keep: super::super::request::ConnectionLifetime::Session,
             pipelining: false,
         };
         let (some, chance) = (Dist::Constant, || Dist::Uniform(1.0, 2.0));
-        let of = |plan: Asking| {
-            let Known { request, reply, wait_ns } = Known::of(&plan);
+        let of = |plan: RequestPlan| {
+            let FixedParameters { request, reply, wait_ns } = FixedParameters::of(&plan);
             (request, reply, wait_ns)
         };
         assert_eq!(of(plan(some(1.4), some(1e9), 0.0, some(0.0))), (Some(1), Some(1000), Some(0)));
@@ -217,7 +222,7 @@ mod tests {
             same in (any::<bool>(), any::<bool>(), any::<bool>()),
             cuts in proptest::collection::vec(1usize..700, 1..40),
         ) {
-            let known = Known {
+            let known = FixedParameters {
                 request: same.0.then_some(77),
                 reply: same.1.then_some(5),
                 wait_ns: same.2.then_some(u64::MAX),
@@ -244,7 +249,7 @@ mod tests {
                 rest = after;
             }
             pieces.push(rest);
-            prop_assert_eq!(letters(known, &pieces), Ok(expected));
+            prop_assert_eq!(marks(known, &pieces), Ok(expected));
         }
     }
 }
