@@ -26,6 +26,19 @@ fn four_thousand_segments_of_any_shape_are_judged_in_seconds() {
     }
 }
 
+/// 64 000 segments whose timer expires one after the other: the longest silence of each searched all retransmissions.
+#[test]
+fn many_timeouts_in_a_row_are_judged_in_seconds() {
+    let packets = made("timeouts", 64_000).expect("a shape");
+    let began = processor_s();
+    let flows = judged(&packets);
+    let again: usize = flows.iter().flat_map(|f| &f.ways).map(|w| w.retransmissions.len()).sum();
+    assert_eq!(again, 64_000);
+    if let (Some(began), Some(ended)) = (began, processor_s()) {
+        assert!(ended - began < 10.0, "{} s of processor time", ended - began);
+    }
+}
+
 /// A connection of 10^6 segments of which 10^5 are sent again: all of them are found, in time for each of its packets.
 #[test]
 fn a_connection_of_a_million_segments_is_judged() {

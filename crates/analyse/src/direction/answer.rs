@@ -387,10 +387,10 @@ impl Direction {
         let due = Span::from_nanos(least.as_nanos() / 4 * 3);
         // Both lists ascend in time: the latest two instants lie at their ends.
         let mut last = [since; 2];
-        let latest = self.copies.latest(before).map(|list| list.skip_while(|c| t.since(c.t) < due));
+        let latest = self.copies.latest(since, before).map(|list| list.skip_while(|c| t.since(c.t) < due));
         for sent in latest {
             let mut found = 0;
-            for s in sent.map(|c| c.t).take_while(|s| *s > since) {
+            for s in sent.map(|c| c.t) {
                 if s > last[0] {
                     last = [s, last[0]];
                     found += 1;

@@ -152,12 +152,13 @@ impl Copies {
             .filter(move |c| c.overlaps(seq, end))
     }
 
-    /// First transmissions and retransmissions that reach beyond `byte`, the latest first.
-    pub(crate) fn latest(&self, byte: u64) -> [Box<dyn Iterator<Item = &Copy> + '_>; 2] {
+    /// First transmissions and retransmissions sent after `since` that reach beyond `byte`, the latest first.
+    pub(crate) fn latest(&self, since: Time, byte: u64) -> [Box<dyn Iterator<Item = &Copy> + '_>; 2] {
         let beyond = move |c: &&Copy| c.end > byte;
+        let after = move |c: &&Copy| c.t > since;
         [
-            Box::new(self.firsts.iter().rev().take_while(beyond)),
-            Box::new(self.agains.iter().rev().filter(beyond)),
+            Box::new(self.firsts.iter().rev().take_while(after).take_while(beyond)),
+            Box::new(self.agains.iter().rev().take_while(after).filter(beyond)),
         ]
     }
 
