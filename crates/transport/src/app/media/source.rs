@@ -173,7 +173,8 @@ impl MediaSource {
         let message = Message { lifetime, ..Message::of(bytes) };
         self.written += bytes;
         let key = socket.send(message).unwrap_or(self.written);
-        self.log.append(0, MessageMark { end: key, created: now, reply: label.pack(), service_time: Span::ZERO });
+        self.log
+            .append(0, MessageMark { end: key, created: now, reply: label.pack(), service_time: Span::ZERO });
         self.outstanding.insert(key, now);
         self.stats.sent += 1;
         self.next += 1;
