@@ -25,7 +25,7 @@ pub struct EndReport {
     pub received: u64,
     /// Connections or associations opened.
     pub connections: u64,
-    /// Time at which the workload was done, as stats from this end.
+    /// Time at which the workload was done, as seen from this end.
     pub finished: Option<Time>,
     /// Time of the last datagram's arrival. None: the flow carries connections.
     pub datagrams_over: Option<Time>,

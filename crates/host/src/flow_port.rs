@@ -65,7 +65,7 @@ pub struct ExternalReport {
     pub stats: AppStats,
 }
 
-/// One connection, as stats from this end.
+/// One connection, as seen from this end.
 #[derive(Clone, Copy, Default, Debug)]
 struct TrackedConnection {
     /// Local and remote port.
@@ -91,7 +91,7 @@ pub struct FlowPort {
     tracked: Vec<TrackedConnection>,
     /// Latest conversation of each pair of ports.
     by_ports: BTreeMap<[u16; 2], usize>,
-    /// TrackedConnection looked up last.
+    /// Connection looked up last.
     present: usize,
     /// Largest payload of a segment, bytes.
     largest: u32,
@@ -414,7 +414,7 @@ impl Element for FlowPort {
         let corrupt = packet.flags.has(Flags::CORRUPT);
         let data = packet.flags.has(Flags::DATA);
         self.counters.data_received += u64::from(data && !corrupt);
-        // What came by another network path counts for the flow.
+        // Packets of another network path count for the flow.
         if let Some(ledger) = cx.ledger_at(self.ledger() ^ 1) {
             match (data, corrupt) {
                 (true, false) => ledger.received(packet.ordinal),

@@ -1,4 +1,4 @@
-//! What does a door do with a packet whose bits are wrong?
+//! Packets that the path corrupted, at a port: one bit of the frame is flipped.
 
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;

@@ -1,4 +1,4 @@
-//! What becomes of a frame between the two ends of a wire? It comes out as it went in, but for what the path has done.
+//! Frames between the two ends of a wire: unchanged, except for what the path does to them.
 
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;

@@ -1,4 +1,4 @@
-//! Pages: everything in one file, which opens from disk and fetches nothing.
+//! HTML pages of a report: one file with all sections and figures, which opens from disk and fetches nothing.
 
 use std::fmt::Write as _;
 

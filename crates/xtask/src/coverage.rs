@@ -1,5 +1,5 @@
 //! Feature coverage in three states. *Covered*: a user can reach the whole of the feature, and a test that runs by
-//! itself names its id, in its body or in the comment above it. *Partly*: likewise, and the entry names the missing part.
+//! itself names its id, in its body or in the comment above it. *Partly*: has such a test too, and the entry names the missing part.
 //! *Not*: anything else. The dialogues of the scripted peer are tests too: one test plays them all.
 
 use crate::features::{Feature, Features, group, ids};

@@ -14,9 +14,8 @@ pub(super) const WHOLE: u32 = 1500;
 pub(super) const SHORT: u32 = 500;
 /// Bytes of the timestamp option with its padding, in every segment (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 12;
-
-/// Smallest segment size that is believed, bytes; the smallest MSS of Linux is 48.
-const LEAST: u32 = 36;
+/// Smallest plausible segment, bytes: the smallest MSS of Linux, 48, less [`TIMESTAMPS`].
+const LEAST: u32 = 48 - TIMESTAMPS;
 
 impl Direction {
     /// Bytes of data in a wire segment of this frame: the negotiated MSS less options, or without a handshake the longest

@@ -1,4 +1,4 @@
-//! What would a capture at a host of the simulator show? Its packets as observations: numbers of 32 bits that wrap,
+//! Observations of the packets that a capture at a simulated host shows: 32-bit numbers that wrap,
 //! timestamps in milliseconds, windows shifted.
 
 use analyse::Observation;

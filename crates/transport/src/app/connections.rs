@@ -32,7 +32,7 @@ pub trait Workload: Send {
     fn timeout(&mut self, now: Time, connections: &mut dyn Connections);
     /// Next deadline; [`Time::NEVER`] if none.
     fn next_timeout(&self) -> Time;
-    /// Time at which the work was done, if it is, as stats from this end.
+    /// Time at which the work was done, if it is, as seen from this end.
     fn finished(&self) -> Option<Time>;
     /// Statistics so far.
     fn stats(&self) -> &AppStats;
