@@ -62,12 +62,6 @@ fn at_34_rt_12_units_go_over_dccp() {
         // Four or five pauses of 6 s and one fragment in fifty lost: more than half of the units are whole in time.
         assert!(in_time > 0.5, "{carrier} {control}: {in_time}");
         assert!(again > 0.0, "{carrier} {control}: losses are repaired within the lifetime");
-        // RT-03: over RTP both ends send reports, and fragments do not wait for them longer than without.
-        let reports = own.flows[0].get(Metric::RtcpReports);
-        assert_eq!(reports.is_some_and(|n| n >= 40.0), carrier == "rtp-dccp", "{carrier}: {reports:?}");
-        let bare = get(&of("dccp", control), Metric::UnitsInTime);
-        assert!(in_time >= bare - 0.05, "{carrier} {control}: {in_time}, without reports {bare}");
-        assert_eq!(get(&own, Metric::MessagesLate), 0.0, "{carrier} {control}");
     }
 }
 
@@ -410,12 +404,13 @@ fn rt_13_rt_08_the_buffer_hides_a_pause() {
         assert!((2.4..3.2).contains(&start), "{transport}: {start}");
         assert_eq!(long(Metric::PlayoutStalls), 0.0, "{transport}");
         assert_eq!(long(Metric::FramesPlayed) + long(Metric::FramesMissed), 300.0, "{transport}");
-        // ATP and SCTP give frames up for seconds after a pause longer than the lifetime: what comes back first is printed only.
-        if transport == "\"tcp\"" || transport == "\"dccp\"" {
-            assert_eq!(short(Metric::PlayoutStalls), 1.0, "{transport}");
-            let stalled = short(Metric::PlayoutStall);
-            assert!((1.0..4.5).contains(&stalled), "{transport}: {stalled}");
+        // SCTP and ATP deliver no frame after a pause longer than the lifetime of frames (docs/limitations.md).
+        if !["\"tcp\"", "\"dccp\""].contains(&transport) {
+            continue;
         }
+        assert_eq!(short(Metric::PlayoutStalls), 1.0, "{transport}");
+        let stalled = short(Metric::PlayoutStall);
+        assert!((1.0..4.5).contains(&stalled), "{transport}: {stalled}");
     }
 }
 
@@ -456,7 +451,9 @@ fn rt_13_the_source_adapts_its_rate() {
         assert_eq!(fixed(Metric::MediaRateChanges), 0.0, "{transport}");
         let whole = |run: &dyn Fn(Metric) -> f64| run(Metric::FramesPlayed) / 900.0;
         let smooth = |run: &dyn Fn(Metric) -> f64| run(Metric::PlayoutStall);
-        // Over RTP a step too high is heard of seconds later, by a report.
+        // RTP sends at the rate of the media, and only reports tell of a step too high: they are 5 s apart, times 0.5 to 1.5 (RFC
+        // 3550 section 6.2). At 512 of 200 kbit/s 61 % of five frames a second are lost until then, 15 frames in 5 s for each of
+        // seven steps.
         let least = if transport.contains("rtp") { 0.8 } else { 0.95 };
         assert!(whole(&adaptive) > least, "{transport}");
         assert!(whole(&fixed) < 0.7 || smooth(&fixed) > 60.0 && smooth(&adaptive) < 20.0, "{transport}");
