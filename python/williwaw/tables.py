@@ -1499,6 +1499,7 @@ StateMachineState = TypedDict(
         'next': Union[str, list[list[Union[str, float]]]],
         'pause': str,
         'flush': Literal['nothing', 'waiting', 'all'],
+        'contexts': Literal['transferred', 'lost'],
         'on': list[On],
     },
     total=False,

@@ -84,6 +84,20 @@ fn a_kernel_lowers_its_segments_to_the_path() {
     assert_eq!(outcome.ran.world.network.bodies(), 0);
 }
 
+/// PR-05, RFC 2923: a router that says nothing is a black hole for the kernel, which gets nowhere until it probes (RFC 4821).
+#[test]
+fn a_kernel_gets_through_a_black_hole_by_probing() {
+    let silent = ["hop.radio.mtu=\"576 B\"", "hop.radio.icmp=false"];
+    let Some(stuck) = play(&[&silent[..], &["run.limit=\"5 s\""]].concat()) else { return };
+    assert!(!stuck.ran.complete);
+    // The SYN.
+    assert!(stuck.facts[0].as_ref().unwrap().info.bytes_acked <= 1);
+    let probing = "flow.download.transport.linux.sysctl.tcp_mtu_probing=1";
+    let Some(found) = play(&[&silent[..], &["run.limit=\"30 s\"", probing]].concat()) else { return };
+    let mss = found.facts[0].as_ref().unwrap().info.snd_mss;
+    assert!(found.ran.complete && mss <= 524, "{mss}");
+}
+
 /// A loss that is named by the ordinal of a data segment meets that segment of a real stack; the truth about
 /// retransmissions is known there too, and the kernel's own variables lie beside it (SW-56).
 #[test]

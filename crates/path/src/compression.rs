@@ -10,9 +10,11 @@
 //!
 //! Two elements enclose the link if sizes are modelled (catalogue PR-15, PR-16): [`Compressor`] before its
 //! queue, [`Restorer`] behind it. A SYN is sent with its full header, and with differences so is a
-//! retransmission. SACK blocks are not compressed.
+//! retransmission. SACK blocks are not compressed. After a handover without context transfer (RFC 3374), the first
+//! packet of each flow at the compressor has its full header.
 
-use crate::element::{Cx, Element, Port};
+use crate::element::{Cx, Element, Port, Signal};
+use crate::states::StateMachine;
 use base::Time;
 use base::packet::{DropReason, Flags, Packet};
 
@@ -38,28 +40,76 @@ impl HeaderSizes {
     }
 }
 
+/// State machine some of whose states are entered without context transfer: the new router has no contexts.
+pub struct Handovers {
+    number: u16,
+    machine: StateMachine,
+    loses: Vec<bool>,
+}
+
+impl Handovers {
+    /// A copy of the state machine with this number in the network; `loses`: states entered without transfer.
+    pub fn new(number: u16, machine: StateMachine, loses: Vec<bool>) -> Self {
+        Handovers { number, machine, loses }
+    }
+
+    /// Whether contexts were lost in the changes until now.
+    fn lost(&mut self, now: Time) -> bool {
+        let mut lost = false;
+        while let Some(change) = self.machine.step(now) {
+            lost |= self.loses.get(change.state) == Some(&true);
+        }
+        lost
+    }
+}
+
 /// Compresses headers before the link: packets of these ledgers become smaller and record the difference.
 pub struct Compressor {
     sizes: Vec<Option<HeaderSizes>>,
+    handovers: Vec<Handovers>,
+    /// Ledgers without a context.
+    unknown: Vec<bool>,
 }
 
 impl Compressor {
-    /// Compressed sizes by ledger.
-    pub fn new(sizes: Vec<Option<HeaderSizes>>) -> Self {
-        Compressor { sizes }
+    /// Compressed sizes by ledger, and handovers without context transfer.
+    pub fn new(sizes: Vec<Option<HeaderSizes>>, handovers: Vec<Handovers>) -> Self {
+        let unknown = vec![false; sizes.len()];
+        Compressor { sizes, handovers, unknown }
+    }
+
+    fn follow(&mut self, now: Time) {
+        for handovers in &mut self.handovers {
+            if handovers.lost(now) {
+                self.unknown.fill(true);
+            }
+        }
     }
 }
 
 impl Element for Compressor {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
+        self.follow(cx.now());
         if let Some(Some(sizes)) = self.sizes.get(packet.ledger())
             && !packet.flags.has(Flags::VIRTUAL)
         {
-            let saved = sizes.saved(&packet);
+            let unknown = std::mem::take(&mut self.unknown[packet.ledger()]);
+            let saved = if unknown { 0 } else { sizes.saved(&packet) };
             packet.size -= saved;
             packet.interface = saved as u16;
         }
         cx.forward(Port(0), packet);
+    }
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        let Signal::State { machine, state } = signal else { return };
+        self.follow(cx.now());
+        let state = usize::from(state);
+        for handovers in self.handovers.iter_mut().filter(|h| h.number == machine) {
+            handovers.machine.trigger(cx.now(), state);
+            if handovers.loses.get(state) == Some(&true) {
+                self.unknown.fill(true);
+            }
+        }
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

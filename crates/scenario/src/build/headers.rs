@@ -4,7 +4,9 @@
 
 use super::Builder;
 use crate::model::{HeaderCompression, Link, Transport};
-use path::compression::HeaderSizes;
+use path::compression::{Handovers, HeaderSizes};
+use path::element::{ElementId, Signal};
+use path::states::StateMachine;
 use transport::tcp::{Config, Role};
 
 /// TCP/IPv4 header without options, the part that the schemes compress, bytes.
@@ -32,6 +34,33 @@ impl Builder<'_> {
             Some(HeaderCompression::Rfc1144) => self.by_ledger(false, |config| !config.timestamps),
             Some(HeaderCompression::Rfc2507) => self.by_ledger(false, |_| true),
             Some(HeaderCompression::Rohc) | None => Vec::new(),
+        }
+    }
+
+    /// State machines of a link that some states enter without context transfer.
+    fn machines_without_contexts(&self, link: &Link) -> Vec<usize> {
+        let all = link.channel.as_ref().map_or(&[][..], |channel| &channel.machines);
+        let loses = |m: &&usize| self.model.machines[**m].states.iter().any(|state| state.loses_contexts);
+        all.iter().filter(loses).copied().collect()
+    }
+
+    /// Handovers of a link without context transfer (RFC 3374).
+    pub(super) fn handovers_without_contexts(&self, link: &Link) -> Vec<Handovers> {
+        let of = |m: usize| {
+            let loses = self.model.machines[m].states.iter().map(|state| state.loses_contexts).collect();
+            Handovers::new(m as u16, StateMachine::new(self.plans[m].clone(), self.seed), loses)
+        };
+        self.machines_without_contexts(link).into_iter().map(of).collect()
+    }
+
+    /// Registers a compressor at the triggers of these handovers.
+    pub(super) fn lend_states(&mut self, link: &Link, compressor: ElementId) {
+        for m in self.machines_without_contexts(link) {
+            let machine = &self.model.machines[m];
+            for (s, state) in machine.states.iter().enumerate() {
+                let signal = Signal::State { machine: m as u16, state: s as u16 };
+                self.network.lend(&format!("{}.{}", machine.name, state.name), compressor, signal);
+            }
         }
     }
 

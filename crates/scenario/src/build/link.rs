@@ -135,7 +135,10 @@ impl Builder<'_> {
         }
         let headers = self.compressed_headers(link);
         if !headers.is_empty() {
-            let id = self.add(format!("{}.headers-compressed", link.name), Compressor::new(headers));
+            let handovers = self.handovers_without_contexts(link);
+            let id =
+                self.add(format!("{}.headers-compressed", link.name), Compressor::new(headers, handovers));
+            self.lend_states(link, id);
             self.prepend_element(index, chain, id);
         }
         if link.charging.is_some() && !is_up(link) {

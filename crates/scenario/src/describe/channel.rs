@@ -164,6 +164,9 @@ fn state(state: &MachineState, machine: &StateMachine) -> String {
         Flush::Waiting => out.push_str(", what waits is lost"),
         Flush::All => out.push_str(", all packets on its links are lost"),
     }
+    if state.loses_contexts {
+        out.push_str(", contexts of header compression are lost");
+    }
     out
 }
 

@@ -195,6 +195,8 @@ pub struct MachineState {
     pub pause: Option<Dist>,
     /// Effect of entry on packets in the links.
     pub flush: Flush,
+    /// Contexts of header compression on its links are lost on entry: a handover without context transfer.
+    pub loses_contexts: bool,
     /// Settings by link.
     pub settings: Vec<(usize, StateParameters)>,
 }

@@ -87,6 +87,13 @@ static STATE: TableShape = table(
             Need::Default("\"nothing\""),
             "Which packets on its links are lost when it is entered: none, those not yet begun, or those on their way too.",
         ),
+        field(
+            "contexts",
+            Shape::One(Kind::Word(&["transferred", "lost"])),
+            Need::Default("\"transferred\""),
+            "Contexts of header compression (rfc2507, rohc) on its links when it is entered: transferred to the new router, or \
+             lost, so that each flow's next packet has its full header.",
+        ),
         field("on", Shape::Tables(&ON), Need::Optional, "Values that it sets, by hop or link."),
     ],
 );
@@ -197,6 +204,7 @@ fn state(r: Reader<'_>, number: usize, names: &[String], graph: &Graph, cx: &Cx<
         "all" => Flush::All,
         _ => Flush::None,
     };
+    let loses_contexts = r.word("contexts")? == "lost";
     let mut settings = Vec::new();
     let mut good = true;
     for on in r.tables("on", &ON) {
@@ -206,7 +214,15 @@ fn state(r: Reader<'_>, number: usize, names: &[String], graph: &Graph, cx: &Cx<
         }
     }
     let (lasts, next, pause) = (lasts?, next?, dist("pause")?);
-    good.then_some(MachineState { name: names[number].clone(), lasts, next, pause, flush, settings })
+    good.then_some(MachineState {
+        name: names[number].clone(),
+        lasts,
+        next,
+        pause,
+        flush,
+        loses_contexts,
+        settings,
+    })
 }
 
 fn next(r: Reader<'_>, number: usize, names: &[String], cx: &Cx<'_>) -> Option<Vec<(usize, f64)>> {
