@@ -186,16 +186,25 @@ impl Reporter {
         }
     }
 
+    /// The round trip of the handshake, until counters tell a newer one.
+    pub fn seed(&mut self, rtt: Span) {
+        if self.rtt.is_zero() {
+            self.rtt = rtt;
+        }
+    }
+
     //= RFC 4342 section 8.1: the receiver estimates the round trip from the arrival of window counters four apart
-    // A step of five may hide a silence of any length.
+    // A step of five may hide a silence of any length; of fewer steps than four, two and three give an estimate.
     fn learn(&mut self, now: Time, counter: u8) {
         let ahead = |from: u8| counter.wrapping_sub(from) & 15;
         match self.counters.back() {
             Some(&(last, _)) if ahead(last) == 0 || ahead(last) > 8 => return,
             _ => {}
         }
-        if let Some((_, at)) = self.counters.iter().copied().rev().find(|(from, _)| ahead(*from) == 4) {
-            let span = Span::from_nanos(now.since(at).as_nanos().max(1));
+        let near = self.counters.iter().copied().filter(|(from, _)| (2..=4).contains(&ahead(*from)));
+        if let Some((from, at)) = near.max_by_key(|(from, _)| ahead(*from)) {
+            let span = now.since(at).as_nanos() * 4 / u64::from(ahead(from));
+            let span = Span::from_nanos(span.max(1));
             self.rtt = if self.rtt.is_zero() {
                 span
             } else {

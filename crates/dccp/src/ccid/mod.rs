@@ -194,6 +194,12 @@ impl Receiving {
             Receiving::Tfrc(reporter) => reporter.on_data(now, packet, size, marked),
         }
     }
+    /// The round trip of the handshake.
+    pub fn seed(&mut self, rtt: Span) {
+        if let Receiving::Tfrc(reporter) = self {
+            reporter.seed(rtt);
+        }
+    }
     /// A packet without data arrived.
     pub fn on_dataless(&mut self, now: Time, packet: &Dccp) {
         if let Receiving::Tfrc(reporter) = self {

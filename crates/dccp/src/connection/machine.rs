@@ -258,6 +258,10 @@ impl Connection {
             }
             _ => {
                 if self.state == State::Respond {
+                    // Karn: a response that was repeated gives no round trip, nor does data that waited behind a lost ACK.
+                    if packet.kind == Kind::Ack && packet.seq == self.isr + 1 && self.gss == self.iss {
+                        self.learn_rtt(io.now);
+                    }
                     self.state = State::Open;
                     self.timer = Time::NEVER;
                 } else if self.state == State::PartOpen && packet.kind != Kind::Response {
@@ -337,6 +341,7 @@ impl Connection {
 
     fn respond(&mut self, io: &mut Io<'_, Dccp>) {
         let options = self.features.replies();
+        self.opened_at = io.now;
         self.control(io, Kind::Response, Some(self.gsr), options);
     }
 
@@ -366,12 +371,19 @@ impl Connection {
         self.agree();
         if !repeated {
             // Karn: the round trip of a repeated request is not known.
-            self.sending.seed(io.now, io.now.since(self.opened_at));
+            self.learn_rtt(io.now);
         }
         let options = self.features.replies();
         self.control(io, Kind::Ack, Some(self.gsr), options);
         self.timer = io.now + PARTOPEN_TIMEOUT;
         true
+    }
+
+    /// Both halves learn the round trip of the handshake.
+    fn learn_rtt(&mut self, now: Time) {
+        let rtt = now.since(self.opened_at);
+        self.sending.seed(now, rtt);
+        self.receiving.seed(rtt);
     }
 
     /// Sends what congestion control lets go.
