@@ -136,7 +136,10 @@ impl Outbound {
             pending.ssn = *next;
             *next += 1;
         }
-        pending.begun = true;
+        if !pending.begun {
+            pending.begun = true;
+            pending.forget(&mut self.expiries);
+        }
         pending.left -= u64::from(len);
         self.waiting -= u64::from(len);
         let fragment = Fragment {
@@ -149,12 +152,15 @@ impl Outbound {
             expires: pending.expires(),
             retransmissions,
         };
-        if pending.left == 0
-            && let Some(cut) = self.queue.pop_front()
-        {
-            cut.forget(&mut self.expiries);
+        if pending.left == 0 {
+            self.queue.pop_front();
         }
         Some(fragment)
+    }
+
+    /// Message of which a part was sent and whose lifetime is over before the rest.
+    pub fn begun_and_over(&self, now: Time) -> Option<MessageId> {
+        self.queue.front().filter(|front| front.begun && front.expires() <= now)?.id
     }
 
     /// Takes out messages of which nothing was sent and whose lifetime is over.
@@ -163,9 +169,7 @@ impl Outbound {
             return;
         }
         let begun = self.pop_if(|front| front.begun);
-        let mine = begun.and_then(|begun| begun.expires.zip(begun.id));
-        let over = self.expiries.iter().take_while(|(at, _)| *at <= now);
-        let mut left = over.filter(|one| Some(**one) != mine).count();
+        let mut left = self.expiries.iter().take_while(|(at, _)| *at <= now).count();
         // Lifetimes are mostly equal, so expired messages are at the front.
         while left > 0
             && let Some(gone) = self.pop_if(|front| front.expires() <= now)
@@ -197,7 +201,6 @@ impl Outbound {
         // A message begun stays at the front until it is sent.
         let Some(gone) = self.pop_if(|front| front.id == Some(id)) else { return false };
         self.waiting -= gone.left;
-        gone.forget(&mut self.expiries);
         true
     }
 
@@ -206,7 +209,7 @@ impl Outbound {
         self.limited
     }
 
-    /// Next lifetime expiry of a waiting message.
+    /// Next lifetime expiry of a message of which nothing was sent.
     pub fn next_expiry(&self) -> Time {
         self.expiries.first().map_or(Time::NEVER, |(at, _)| *at)
     }
