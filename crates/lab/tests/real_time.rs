@@ -404,10 +404,6 @@ fn rt_13_rt_08_the_buffer_hides_a_pause() {
         assert!((2.4..3.2).contains(&start), "{transport}: {start}");
         assert_eq!(long(Metric::PlayoutStalls), 0.0, "{transport}");
         assert_eq!(long(Metric::FramesPlayed) + long(Metric::FramesMissed), 300.0, "{transport}");
-        // SCTP and ATP deliver no frame after a pause longer than the lifetime of frames (docs/limitations.md).
-        if !["\"tcp\"", "\"dccp\""].contains(&transport) {
-            continue;
-        }
         assert_eq!(short(Metric::PlayoutStalls), 1.0, "{transport}");
         let stalled = short(Metric::PlayoutStall);
         assert!((1.0..4.5).contains(&stalled), "{transport}: {stalled}");

@@ -147,8 +147,8 @@ impl Ccid3 {
 #[derive(Clone, Debug)]
 pub struct Reporter {
     tfrc: Receiver,
-    /// First arrivals of recent counter values.
-    counters: VecDeque<(u8, Time)>,
+    /// First arrivals of recent counter values; the values go on beyond 15.
+    counters: VecDeque<(u64, Time)>,
     rtt: Span,
     /// Highest number, and when it arrived.
     newest: (u64, Time),
@@ -196,14 +196,17 @@ impl Reporter {
     //= RFC 4342 section 8.1: the receiver estimates the round trip from the arrival of window counters four apart
     // A step of five may hide a silence of any length; of fewer steps than four, two and three give an estimate.
     fn learn(&mut self, now: Time, counter: u8) {
-        let ahead = |from: u8| counter.wrapping_sub(from) & 15;
-        match self.counters.back() {
-            Some(&(last, _)) if ahead(last) == 0 || ahead(last) > 8 => return,
-            _ => {}
+        let step =
+            self.counters.back().map_or(0, |(last, _)| u64::from(counter.wrapping_sub(*last as u8) & 15));
+        if !self.counters.is_empty() && (step == 0 || step > 8) {
+            return;
         }
-        let near = self.counters.iter().copied().filter(|(from, _)| (2..=4).contains(&ahead(*from)));
-        if let Some((from, at)) = near.max_by_key(|(from, _)| ahead(*from)) {
-            let span = now.since(at).as_nanos() * 4 / u64::from(ahead(from));
+        let count = self.counters.back().map_or(u64::from(counter), |(last, _)| last + step);
+        while self.counters.front().is_some_and(|(from, _)| from + 4 < count) {
+            self.counters.pop_front();
+        }
+        if let Some((from, at)) = self.counters.front().filter(|(from, _)| from + 2 <= count) {
+            let span = now.since(*at).as_nanos() * 4 / (count - from);
             let span = Span::from_nanos(span.max(1));
             self.rtt = if self.rtt.is_zero() {
                 span
@@ -211,10 +214,7 @@ impl Reporter {
                 Span::from_nanos((9 * self.rtt.as_nanos() + span.as_nanos()) / 10)
             };
         }
-        self.counters.push_back((counter, now));
-        while self.counters.len() > 8 {
-            self.counters.pop_front();
-        }
+        self.counters.push_back((count, now));
     }
 
     /// Due time of the next report.

@@ -72,6 +72,11 @@ impl Receiver {
         if first {
             self.since = now;
         } else {
+            if self.timer.is_never() {
+                //= RFC 5348 section 6.2: without data the feedback timer goes on, and a rate covers no earlier expiry
+                let rounds = now.since(self.since).as_nanos() / self.round().as_nanos().max(1);
+                self.since += Span::from_nanos(rounds * self.round().as_nanos());
+            }
             self.bytes += u64::from(size);
         }
         if first || arrival.seq > self.highest {
@@ -134,6 +139,7 @@ impl Receiver {
         let (sent, arrived) = self.newest?;
         if self.bytes == 0 && !first {
             //= RFC 5348 section 6.2: no data since the last feedback: no packet, and the timer starts again
+            // Its expiries are counted when data arrive.
             self.timer = Time::NEVER;
             return None;
         }

@@ -196,12 +196,21 @@ impl Outbound {
         gone.id.into_iter().for_each(expired);
     }
 
-    /// Takes out the unsent rest of a message that was given up; true if there was one.
-    pub fn abandon(&mut self, id: MessageId) -> bool {
+    /// Takes out the unsent rest of a message that was given up; its last fragment, if there was one.
+    pub fn abandon(&mut self, id: MessageId) -> Option<Fragment> {
         // A message begun stays at the front until it is sent.
-        let Some(gone) = self.pop_if(|front| front.id == Some(id)) else { return false };
+        let gone = self.pop_if(|front| front.id == Some(id))?;
         self.waiting -= gone.left;
-        true
+        Some(Fragment {
+            stream: gone.message.stream,
+            ssn: gone.ssn,
+            ends: [false, true],
+            unordered: gone.message.unordered,
+            len: 0,
+            message: gone.id,
+            expires: gone.expires(),
+            retransmissions: gone.message.retransmissions,
+        })
     }
 
     /// Whether any message so far had a lifetime or a number of retransmissions.
@@ -227,7 +236,8 @@ impl Outbound {
 
     /// Lists the lifetimes of what waits.
     fn list(&mut self) {
-        self.expiries = self.queue.iter().filter_map(|pending| pending.expires.zip(pending.id)).collect();
+        let unsent = self.queue.iter().filter(|pending| !pending.begun);
+        self.expiries = unsent.filter_map(|pending| pending.expires.zip(pending.id)).collect();
         self.expiries.retain(|(at, _)| !at.is_never());
     }
 
@@ -272,7 +282,8 @@ mod tests {
 
     /// Every lifetime of the queue by a look at all messages, as they were looked at before they were listed.
     fn looked_at(outbound: &Outbound) -> Time {
-        outbound.queue.iter().map(Pending::expires).min().unwrap_or(Time::NEVER)
+        let unsent = outbound.queue.iter().filter(|pending| !pending.begun);
+        unsent.map(Pending::expires).min().unwrap_or(Time::NEVER)
     }
 
     #[test]
@@ -301,7 +312,7 @@ mod tests {
             assert_eq!(outbound.next_expiry(), looked_at(&outbound));
             assert_eq!(outbound.waiting, outbound.queue.iter().map(|p| p.left).sum::<u64>());
             if let Some(id) = begun.filter(|_| draw(20) == 0) {
-                assert!(outbound.abandon(id) && !outbound.abandon(id));
+                assert!(outbound.abandon(id).is_some() && outbound.abandon(id).is_none());
                 assert_eq!(outbound.next_expiry(), looked_at(&outbound));
             }
             gone.extend(expired);
