@@ -21,12 +21,9 @@ impl Association {
             self.advanced = self.advanced.max(self.una);
             return;
         }
-        //= RFC 3758 section 4.1, TR4: the lifetime is evaluated before a chunk is transmitted or retransmitted
-        // What is on its way is left to its SACK, which opens the window: A2 denies credit to abandoned chunks, and a flow
-        // whose messages all expired on their way would stay at a window of one packet.
-        let over = |s: &super::Sent| {
-            let used_up = s.expires <= now || s.retransmissions.is_some_and(|n| s.transmissions > n);
-            s.message.filter(|_| s.fate == Fate::Resend && used_up)
+        let over = |s: &Sent| {
+            let used_up = s.fate == Fate::Resend && s.retransmissions.is_some_and(|n| s.transmissions > n);
+            s.message.filter(|_| s.may_be_abandoned() && (s.expires <= now || used_up))
         };
         let mut gone: Vec<MessageId> = self.sent.iter().filter_map(over).collect();
         gone.dedup();
