@@ -33,7 +33,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-type Source = Reader<Unpacked<Box<dyn Read>>>;
+type Source = Reader<'static>;
 
 /// Does it.
 pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {

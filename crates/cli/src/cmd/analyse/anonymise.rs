@@ -39,8 +39,8 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
     let to = create(&part.0, 0o666)?;
     let application = format!("williwaw {VERSION}");
     let stop = interrupt::watch_saying(talk, "stopping; nothing of the copy is kept");
-    let to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
-    let tally = copy(&mut reader, to, &mut mapping, &application);
+    let mut to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
+    let tally = copy(&mut reader, &mut to, &mut mapping, &application);
     if stop.load(Ordering::Relaxed) {
         let text = "interrupted: nothing of the copy is kept".to_owned();
         return Err(Failure { end: ExitStatus::Interrupted, why: Why::Sentence(text, String::new()) });
