@@ -3,6 +3,7 @@
 use base::{Span, Time};
 use dccp::tfrc::{Feedback, Sender, SenderConfig};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use transport::macroflow::Granting;
 
 base::named! {
     /// Which congestion control.
@@ -20,8 +21,6 @@ base::named! {
 
 /// Initial window in fragments (RFC 3390 for fragments of up to 1095 bytes).
 const INITIAL: f64 = 4.0;
-/// Retry interval of a flow that found the shared window full: no event reports that another flow's data left.
-pub(crate) const ASK_AGAIN: Span = Span::from_millis(20);
 
 /// A window in fragments.
 #[derive(Clone, Debug)]
@@ -69,39 +68,60 @@ impl Window {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     weight: f64,
-    /// Its fragments on their way.
-    pipe: u32,
+    /// Virtual time at which its last fragment is served: each takes the inverse of the weight.
+    served: f64,
     /// It has fragments to send.
     waits: bool,
 }
 
-/// A window and the flows that hold it.
+/// A window and the flows that hold it. Which flow sends next is start-time fair queueing (Goyal, Vin and Cheng 1996): turns
+/// are in the ratio of the weights, however long the acknowledgement of a fragment takes, and a flow that was idle
+/// has no turns saved up.
 #[derive(Clone, Debug, Default)]
 struct Held {
     window: Window,
     members: Vec<Member>,
+    /// Start of the fragment sent last, in virtual time.
+    now: f64,
 }
 
 impl Held {
-    /// A flow within its share goes first; beyond it a flow takes what no other flow waits for. The share of a flow is
-    /// its weight among the flows that send. Weights are whole numbers, so their sum is exact in any order.
-    fn is_open(&self, index: usize) -> bool {
-        if !self.window.is_open() {
-            return false;
+    /// Virtual time at which the next fragment of a flow would start.
+    fn start(&self, member: &Member) -> f64 {
+        member.served.max(self.now)
+    }
+
+    /// The waiting flow whose turn it is; of equals the first.
+    fn next(&self) -> Option<usize> {
+        let waiting = self.members.iter().enumerate().filter(|(_, member)| member.waits);
+        let mut first: Option<(usize, f64)> = None;
+        for (index, member) in waiting {
+            let start = self.start(member);
+            if first.is_none_or(|(_, least)| start < least) {
+                first = Some((index, start));
+            }
         }
-        let sends = |m: &Member| m.waits || m.pipe > 0;
-        let all: f64 = self.members.iter().filter(|m| sends(m)).map(|m| m.weight).sum();
-        let size = libm::floor(self.window.size).max(1.0);
-        let below = |m: &Member| {
-            let all = if sends(m) { all } else { all + m.weight };
-            f64::from(m.pipe) < size * m.weight / all
-        };
-        let others = || self.members.iter().enumerate().any(|(i, m)| i != index && m.waits && below(m));
-        self.members.get(index).is_some_and(below) || !others()
+        first.map(|(index, _)| index)
+    }
+
+    /// A flow may send unless the turn of another one that waits comes first.
+    fn is_open(&self, index: usize) -> bool {
+        let Some(own) = self.members.get(index).map(|member| self.start(member)) else { return true };
+        let first = |next: usize| next == index || self.members.get(next).is_none_or(|m| own < self.start(m));
+        self.window.is_open() && self.next().is_none_or(first)
+    }
+
+    /// A fragment of a flow leaves.
+    fn serve(&mut self, index: usize, waits: bool) {
+        if let Some(member) = self.members.get_mut(index) {
+            self.now = self.now.max(member.served);
+            member.served = self.now + 1.0 / member.weight;
+            member.waits = waits;
+        }
     }
 }
 
-/// A window that several flows hold.
+/// A window that several flows hold. A flow that waits learns from [`Granting::granted`] that its turn has come.
 #[derive(Clone, Debug, Default)]
 pub struct SharedWindow(Arc<Mutex<Held>>);
 
@@ -113,12 +133,24 @@ impl SharedWindow {
     pub fn size(&self) -> f64 {
         self.lock().window.size
     }
+    /// Flows that hold it; the next one to join has this number.
+    pub fn members(&self) -> usize {
+        self.lock().members.len()
+    }
     fn join(self, weight: u32) -> Share {
         let mut held = self.lock();
         let index = held.members.len();
-        held.members.push(Member { weight: f64::from(weight.max(1)), pipe: 0, waits: false });
+        held.members.push(Member { weight: f64::from(weight.max(1)), served: 0.0, waits: false });
         drop(held);
         Share { window: self, index }
+    }
+}
+
+impl Granting for SharedWindow {
+    fn granted(&self) -> Vec<u16> {
+        let held = self.lock();
+        let next = held.next().filter(|_| held.window.is_open());
+        next.and_then(|index| u16::try_from(index).ok()).into_iter().collect()
     }
 }
 
@@ -130,11 +162,13 @@ pub struct Share {
 }
 
 impl Share {
-    fn with(&self, act: impl FnOnce(&mut Window, &mut Member)) {
-        let mut held = self.window.lock();
-        let Held { window, members } = &mut *held;
-        if let Some(member) = members.get_mut(self.index) {
-            act(window, member);
+    /// The window.
+    pub fn window(&self) -> &SharedWindow {
+        &self.window
+    }
+    fn wait(&self, waits: bool) {
+        if let Some(member) = self.window.lock().members.get_mut(self.index) {
+            member.waits = waits;
         }
     }
     fn is_open(&self) -> bool {
@@ -178,7 +212,7 @@ impl Control {
     fn with(&mut self, act: impl FnOnce(&mut Window)) {
         match self {
             Control::Aimd(window) => act(window),
-            Control::Shared(share) => share.with(|window, _| act(window)),
+            Control::Shared(share) => act(&mut share.window.lock().window),
             Control::Tfrc(_) | Control::Carrier { .. } | Control::None => {}
         }
     }
@@ -220,34 +254,35 @@ impl Control {
             *open = false;
         }
         if let Control::Shared(share) = self {
-            share.with(|_, member| (member.pipe, member.waits) = (member.pipe + 1, more));
+            share.window.lock().serve(share.index, more);
         }
         self.with(|w| w.pipe += 1);
     }
     /// No fragment waits.
     pub fn on_idle(&mut self) {
         if let Control::Shared(share) = self {
-            share.with(|_, member| member.waits = false);
+            share.wait(false);
         }
     }
     /// Fragments wait that may not leave.
     pub fn on_blocked(&mut self, now: Time) {
         if let Control::Shared(share) = self {
-            share.with(|_, member| member.waits = true);
+            share.wait(true);
         }
         if let Control::Tfrc(sender) = self {
             sender.on_blocked(now);
         }
     }
-    /// Fragments left the network: `acked` of them arrived, `gone` of them did not. `grows`: they were not lost.
+    /// Fragments left the network: `acked` of them arrived, `gone` of them did not.
     pub fn on_left(&mut self, acked: u32, gone: u32) {
-        if let Control::Shared(share) = self {
-            share.with(|_, member| member.pipe = member.pipe.saturating_sub(acked + gone));
-        }
         self.with(|w| {
             w.pipe = w.pipe.saturating_sub(acked + gone);
             w.grow(acked);
         });
+    }
+    /// Fragments that had been counted as gone arrived after all: the network carries more.
+    pub fn on_arrived_late(&mut self, fragments: u32) {
+        self.with(|w| w.grow(fragments));
     }
     /// A loss, or a mark.
     pub fn on_congestion(&mut self, now: Time, rtt: Span) {
@@ -255,9 +290,6 @@ impl Control {
     }
     /// The retransmission timer expired with `outstanding` fragments on their way.
     pub fn on_timeout(&mut self, outstanding: u32) {
-        if let Control::Shared(share) = self {
-            share.with(|_, member| member.pipe = member.pipe.saturating_sub(outstanding));
-        }
         self.with(|w| {
             w.pipe = w.pipe.saturating_sub(outstanding);
             w.collapse();

@@ -3,7 +3,7 @@
 mod feasibility;
 
 use crate::config::{Config, Counters, FragmentLife};
-use crate::control::{ASK_AGAIN, Control, Method, SharedWindow};
+use crate::control::{Control, Method, SharedWindow};
 use crate::packet::{Atp, Content, HEADER};
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::sender::Sender;
@@ -16,6 +16,7 @@ use rtp::reporter::ReporterConfig;
 use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
 use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing, Role};
+use transport::macroflow::Granting;
 use transport::recovery::rto::RtoTimer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +49,6 @@ pub struct AtpEnd {
     /// Of them, those that the application has not heard of.
     cng: u32,
     timeouts: u64,
-    /// When to ask again whether the shared window is open.
-    ask: Time,
     /// When an acknowledgement last arrived.
     heard: Time,
     /// Bytes of the stream that are in no unit yet.
@@ -98,7 +97,6 @@ impl AtpEnd {
             congestion: 0,
             cng: 0,
             timeouts: 0,
-            ask: Time::NEVER,
             heard: Time::ZERO,
             uncut: 0,
             closing: false,
@@ -225,8 +223,6 @@ impl AtpEnd {
         while self.sender.is_waiting() {
             if self.control.next_send() > io.now {
                 self.control.on_blocked(io.now);
-                self.ask =
-                    if matches!(self.control, Control::Shared(_)) { io.now + ASK_AGAIN } else { Time::NEVER };
                 return;
             }
             let Some((next, tx)) = self.sender.take() else { return };
@@ -287,6 +283,7 @@ impl AtpEnd {
             self.delivery = Some(self.delivery.map_or(rate, |old| 0.75 * old + 0.25 * rate));
         }
         self.control.on_left(acked.fresh, acked.lost);
+        self.control.on_arrived_late(acked.given_up);
         if let Some(report) = report {
             self.control.on_report(io.now, report);
         }
@@ -518,6 +515,8 @@ impl Endpoint for AtpEnd {
         self.give_up_what_expired(io);
         if self.link == Link::Open && self.started.is_some() {
             self.send_fragments(io);
+        } else {
+            self.control.on_idle();
         }
         if self.link == Link::Open
             && self.config.connect
@@ -542,7 +541,7 @@ impl Endpoint for AtpEnd {
         let mut next = flow.min(self.rto.deadline()).min(self.sender.next_expiry());
         next = next.min(self.control.next_timeout());
         if self.link == Link::Open && self.sender.is_waiting() {
-            next = next.min(self.control.next_send()).min(self.ask);
+            next = next.min(self.control.next_send());
         }
         next
     }
@@ -572,6 +571,13 @@ impl Endpoint for AtpEnd {
 
     fn takes_stubs(&self) -> bool {
         true
+    }
+
+    fn shares(&self) -> Option<Box<dyn Granting>> {
+        match &self.control {
+            Control::Shared(share) => Some(Box::new(share.window().clone())),
+            _ => None,
+        }
     }
 
     fn expiring(&self, now: Time) -> Option<Expiring> {

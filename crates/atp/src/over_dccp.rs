@@ -10,6 +10,7 @@ use crate::{AtpEnd, Config};
 use base::Time;
 use base::body::{Body, Channel, Range};
 use base::packet::{Flags, Packet};
+use base::rng::Stream;
 use base::truth::Cause;
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Connection, Dccp};
@@ -72,8 +73,7 @@ pub struct OverDccp {
 }
 
 impl OverDccp {
-    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number. No RTCP reports, which
-    /// starve the fragments under CCID 3 (ADR 0141).
+    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number.
     pub fn new(config: Config, ccid: Ccid, isn: u64, role: Role) -> Self {
         let dccp = dccp::Config {
             ccids: vec![ccid],
@@ -92,6 +92,13 @@ impl OverDccp {
             above: Vec::new(),
             below: Vec::new(),
         }
+    }
+
+    /// With RTCP reports, where RTP lies between; `chance` gives source, timestamps and report intervals.
+    #[must_use]
+    pub fn reporting(mut self, chance: Stream) -> Self {
+        self.atp = self.atp.reporting(chance);
+        self
     }
 
     /// The connection below.

@@ -2,7 +2,7 @@
 
 use crate::packet::{Atp, Content, Vector};
 use base::{Span, Time};
-use dccp::tfrc::Receiver as Reports;
+use dccp::tfrc::{Arrival, Receiver as Reports};
 use std::collections::{BTreeMap, VecDeque};
 use transport::app::message::{MessageEvent, MessageId};
 
@@ -133,7 +133,8 @@ impl Receiver {
         if self.config.tfrc {
             // Packets that a router reports as expired are no sign of congestion: the gap before them is closed.
             let size = bytes + self.config.header;
-            self.reports.on_arrival(now, (tx, size), sent, self.rtt, marked, expired);
+            let arrival = Arrival { seq: tx, marked, forgive: expired, ..Arrival::default() };
+            self.reports.on_arrival(now, arrival, size, sent, self.rtt);
             self.ack_at = if self.finished { now } else { self.reports.next_timeout() };
         } else {
             self.unacked += 1;

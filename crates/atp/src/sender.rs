@@ -86,6 +86,8 @@ struct Flying {
 pub(crate) struct Acked {
     pub(crate) fresh: u32,
     pub(crate) lost: u32,
+    /// Fragments that arrived whose unit had been given up.
+    pub(crate) given_up: u32,
 }
 
 /// The sending half.
@@ -291,6 +293,12 @@ impl Sender {
                     *standing = Standing::Acked;
                 }
             }
+        }
+        // A vector says nothing of a unit that was given up; the transmission that it answers has arrived.
+        let gone = |sent: &Flying| sent.tx == echo && !self.units.iter().any(|u| u.id == sent.adu);
+        if let Some(at) = self.flying.iter().position(gone) {
+            self.flying.remove(at);
+            acked.given_up = 1;
         }
         acked.lost = self.detect();
         self.settle();

@@ -76,7 +76,7 @@ base::named! {
         AckRatio = "ack-ratio",
         /// Acknowledgements carry Ack Vectors.
         SendAckVector = "send-ack-vector",
-        /// Data packets carry NDP Counts.
+        /// Packets behind one without data carry NDP Counts.
         SendNdpCount = "send-ndp-count",
         /// Least checksum coverage that is accepted.
         MinimumCoverage = "minimum-checksum-coverage",
@@ -241,6 +241,10 @@ impl Dccp {
     /// Carries application data.
     pub fn is_data(&self) -> bool {
         matches!(self.kind, Kind::Data | Kind::DataAck) || self.payload > 0
+    }
+    /// Packets without data directly before it, as its sender says.
+    pub fn ndp_count(&self) -> u64 {
+        self.options.iter().find_map(|o| if let Opt::NdpCount(n) = o { Some(*n) } else { None }).unwrap_or(0)
     }
     /// The Ack Vector, if it carries one.
     pub fn ack_vector(&self) -> Option<&AckVector> {

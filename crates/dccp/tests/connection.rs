@@ -25,6 +25,29 @@ struct Run {
 
 /// Bulk data over a link of `bps`, `delay_ms` and room for `room` packets, with random losses.
 fn run(config: &Config, bps: u64, delay_ms: u64, room: u32, loss: f64, app: Bulk, seconds: u64) -> Run {
+    let sink = Sink::new(Some(u64::MAX));
+    over(config, (bps, delay_ms, room, None), loss, [Box::new(app), Box::new(sink)], seconds)
+}
+
+/// Applications of both ends over links with equal room.
+fn run_with(
+    config: &Config,
+    (bps, delay_ms, room): (u64, u64, u32),
+    loss: f64,
+    apps: [Bulk; 2],
+    seconds: u64,
+) -> Run {
+    let [from, to] = apps;
+    over(config, (bps, delay_ms, room, Some(room)), loss, [Box::new(from), Box::new(to)], seconds)
+}
+
+fn over(
+    config: &Config,
+    (bps, delay_ms, room, room_back): (u64, u64, u32, Option<u32>),
+    loss: f64,
+    [app, sink]: [Box<dyn App>; 2],
+    seconds: u64,
+) -> Run {
     let mut network = Network::new(1, Tracer::off());
     let end = |role, node, peer| HostConfig {
         flow: FlowId(0),
@@ -39,16 +62,14 @@ fn run(config: &Config, bps: u64, delay_ms: u64, room: u32, loss: f64, app: Bulk
         Link::new(LinkConfig { capacity, delay: Span::from_millis(delay_ms), limit }, Vec::new())
     };
     let server = Config { isn: 5000, ..config.clone() };
-    let sink: Box<dyn App> = Box::new(Sink::new(Some(u64::MAX)));
     let to = Host::holding(&end(Role::Passive, 1, 0), Connection::new(server, Role::Passive), sink);
-    let from =
-        Host::holding(&end(Role::Active, 0, 1), Connection::new(config.clone(), Role::Active), Box::new(app));
+    let from = Host::holding(&end(Role::Active, 0, 1), Connection::new(config.clone(), Role::Active), app);
     let to = network.add(to);
     let stream = Seed { seed: 1, repetition: 0 }.stream("loss", "test");
     let lossy = network.add(Loss::new(Rule::Random(loss), stream));
     let down = network.add(link(Some(room)));
     let from = network.add(from);
-    let up = network.add(link(None));
+    let up = network.add(link(room_back));
     network.wire(from, Port(0), down, Port(0));
     network.wire(down, Port(0), lossy, Port(0));
     network.wire(lossy, Port(0), to, Port(0));
@@ -87,6 +108,19 @@ fn both_congestion_controls_use_the_link() {
         assert!((least..400.0).contains(&rate), "{ccid}: {rate} kbit/s");
         println!("{ccid}: {rate} kbit/s, {:?}", run.sender().counters());
     }
+}
+
+/// RT-05: both ends send data, so that acknowledgements of each stand between its data (RFC 4342 section 6.1.1). Neither takes them
+/// for losses, and both half-connections use their link.
+#[test]
+fn acknowledgements_between_data_are_no_losses() {
+    let config = of(Ccid::Tfrc);
+    let both = run_with(&config, (400_000, 50, 20), 0.0, [Bulk::new(None, None), Bulk::new(None, None)], 60);
+    let one = run(&config, 400_000, 50, 20, 0.0, Bulk::new(None, None), 60);
+    let back = 8.0 * both.sender().bytes_received() as f64 / 60.0 / 1000.0;
+    println!("there {:.0}, back {back:.0} kbit/s; one way {:.0}", both.kbps(60), one.kbps(60));
+    assert!(both.kbps(60) > 0.9 * one.kbps(60), "{} {}", both.kbps(60), one.kbps(60));
+    assert!(back > 0.9 * one.kbps(60), "{back}");
 }
 
 /// A transfer of a fixed size ends: losses are not retransmitted, the close is answered, both ends are gone.

@@ -2,7 +2,7 @@
 
 use base::{Span, Time};
 use dccp::tfrc::history::WEIGHTS;
-use dccp::tfrc::{Feedback, LossHistory, Receiver, Sender, SenderConfig, equation};
+use dccp::tfrc::{Arrival, Feedback, LossHistory, Receiver, Sender, SenderConfig, equation};
 use proptest::prelude::*;
 
 fn ms(n: u64) -> Time {
@@ -77,6 +77,48 @@ fn reordering_by_less_than_three_is_no_loss() {
         history.on_packet(ms(20 + i as u64), seq, rtt, false, || 50.0);
     }
     assert_eq!(history.events(), 1);
+}
+
+/// RFC 4342 section 6.1.1: packets without data are no loss, whether they arrive or an NDP Count tells of them, and no part of
+/// loss intervals.
+#[test]
+fn packets_without_data_are_no_losses() {
+    let rtt = Span::from_millis(100);
+    let mut history = LossHistory::new(false);
+    // Of each ten numbers the last three carry no data: 7 arrives, 8 is lost, 9 arrives with a count of two or is lost too.
+    for seq in 0..3000_u64 {
+        let (place, block) = (seq % 10, seq / 10);
+        if place == 8 || place == 9 && block % 2 == 0 || [1000, 2000].contains(&seq) {
+            continue;
+        }
+        let ndp = match place {
+            0 if block > 0 => 3,
+            9 => 2,
+            _ => 0,
+        };
+        let arrival = Arrival { seq, ndp, dataless: place >= 7, ..Arrival::default() };
+        history.on_arrival(ms(10 * seq), arrival, rtt, || 50.0);
+    }
+    assert_eq!(history.events(), 2);
+    assert_eq!(history.intervals().collect::<Vec<_>>(), [700.0, 50.0]);
+    // 1000 numbers from 2000 on, and 3 in 10 of them carry no data.
+    let open = history.open_interval().unwrap();
+    assert!((699..=703).contains(&open), "{open}");
+}
+
+/// A packet without data that arrives late, or of which a late packet tells, fills the gap.
+#[test]
+fn a_late_ndp_count_fills_the_gap() {
+    let rtt = Span::from_millis(1);
+    let mut history = LossHistory::new(false);
+    let arrive = |history: &mut LossHistory, at: u64, seq: u64, ndp: u64| {
+        history.on_arrival(ms(at), Arrival { seq, ndp, ..Arrival::default() }, rtt, || 50.0)
+    };
+    for (at, (seq, ndp)) in [(0, 0), (1, 0), (5, 0), (4, 2), (6, 0), (7, 0), (8, 0)].into_iter().enumerate() {
+        assert!(!arrive(&mut history, at as u64, seq, ndp), "{seq}");
+    }
+    // Without the count of packet 4 the numbers 2 and 3 would be lost.
+    assert_eq!((history.events(), history.lost()), (0, 0));
 }
 
 /// RT-07: without reports the rate halves again and again, down to a packet in 64 s.

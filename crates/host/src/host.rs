@@ -16,7 +16,7 @@ use std::sync::Arc;
 use transport::app::App;
 use transport::app::stats::AppStats;
 use transport::endpoint::{Endpoint, Expiring, Role};
-use transport::macroflow::Macroflow;
+use transport::macroflow::Granting;
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::receiver::WindowManager;
 use transport::tcp::{Config, Connection};
@@ -72,8 +72,8 @@ pub struct Host<E: Endpoint = Connection> {
     expirations: u64,
     /// Bytes outstanding at the first expiry of the timer.
     first_timeout_flight: Option<u64>,
-    /// Macroflow of the connection.
-    macroflow: Option<Macroflow>,
+    /// Window that the endpoint shares with those of other hosts.
+    shared: Option<Box<dyn Granting>>,
 }
 
 impl Host {
@@ -113,7 +113,7 @@ impl Host {
         let mss = self.connection.config().mss;
         let place = (member.owner, u32::try_from(line).unwrap_or(u32::MAX));
         self.connection.join(member.macroflow.open_line(place, member.weight, mss));
-        self.macroflow = Some(member.macroflow.clone());
+        self.shared = Some(Box::new(member.macroflow.clone()));
         self
     }
     /// Sends an RST for this connection.
@@ -133,6 +133,7 @@ impl Host {
 impl<E: Endpoint> Host<E> {
     /// A host around an endpoint, before its start.
     pub fn holding(config: &HostConfig, endpoint: E, app: Box<dyn App>) -> Self {
+        let shared = endpoint.shares();
         Host {
             dispatch: Dispatch::new(config),
             start: config.start,
@@ -144,7 +145,7 @@ impl<E: Endpoint> Host<E> {
             progress: (0, 0),
             expirations: 0,
             first_timeout_flight: None,
-            macroflow: None,
+            shared,
         }
     }
 
@@ -228,10 +229,10 @@ impl<E: Endpoint> Host<E> {
         &self.dispatch.silences
     }
 
-    /// Signals the congestion manager if this call has left grants.
+    /// Signals the element that passes grants if this call has left some.
     #[cold]
     fn pass_grants(&self, cx: &mut Cx<'_>) {
-        if self.macroflow.as_ref().is_some_and(Macroflow::has_grants) {
+        if self.shared.as_ref().is_some_and(|shared| shared.has_grants()) {
             cx.signal(GRANTS, Signal::Grant);
         }
     }
@@ -390,7 +391,7 @@ impl<E: Endpoint> Element for Host<E> {
             cx.sight(packet, None::<&E::Body>);
             self.take(cx, packet, &body);
         }
-        if self.macroflow.is_some() {
+        if self.shared.is_some() {
             self.pass_grants(cx);
         }
         self.next_wake()
@@ -416,7 +417,7 @@ impl<E: Endpoint> Element for Host<E> {
             }
             self.run(cx, |connection, io| connection.handle_timeout(io));
         }
-        if self.macroflow.is_some() {
+        if self.shared.is_some() {
             self.pass_grants(cx);
         }
     }

@@ -1,12 +1,13 @@
-//! Sender-side congestion manager of a node (RFC 3124; catalogue CM-10): passes grants to the hosts whose turn it is.
+//! Hosts that share a congestion window, a macroflow (RFC 3124; catalogue CM-10) or the shared window of ATP: passes
+//! grants to the hosts whose turn it is.
 //!
 //! A host signals when its call has left grants for others; this element signals each host that has one. Hosts are
-//! wired to the port with the number of their owner in the macroflow.
+//! wired to the port with the number of their owner.
 
 use base::Time;
 use base::packet::Packet;
 use path::{Cx, Element, Port, Signal};
-use transport::macroflow::Macroflow;
+use transport::macroflow::{Granting, Macroflow};
 
 /// Output port of a host to its congestion manager.
 pub const GRANTS: Port = Port(1);
@@ -22,22 +23,24 @@ pub struct Membership {
     pub weight: u32,
 }
 
-/// Congestion manager of one macroflow.
-pub struct Granter(Macroflow);
+/// Element that passes the grants of one window.
+pub struct Granter<G: Granting = Macroflow>(G);
+
+impl<G: Granting> Granter<G> {
+    /// Of a macroflow or a shared window.
+    pub fn new(window: G) -> Self {
+        Granter(window)
+    }
+}
 
 impl Granter {
-    /// Of a macroflow.
-    pub fn new(macroflow: Macroflow) -> Self {
-        Granter(macroflow)
-    }
-
     /// Macroflow that it serves.
     pub fn macroflow(&self) -> &Macroflow {
         &self.0
     }
 }
 
-impl Element for Granter {
+impl<G: Granting + 'static> Element for Granter<G> {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.discard(&packet);
     }

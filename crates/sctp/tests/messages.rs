@@ -84,13 +84,14 @@ fn unordered_messages_overtake() {
 
 #[test]
 fn messages_of_limited_use_are_given_up_and_those_behind_them_delivered() {
-    // A burst of losses, retransmissions among them: nothing gets through for a while.
-    let burst = Way { loses: vec![(100, 130)], ..Way::of(2_000_000, Span::from_millis(50)) };
+    // A burst of losses, retransmissions among them. A longer one takes all that is on its way, and then one packet per T3.
+    let burst = Way { loses: vec![(100, 114)], ..Way::of(2_000_000, Span::from_millis(50)) };
     let manner = Manner { lifetime: Some(Span::from_millis(300)), ..Manner::default() };
     let (from, to, l) = play(&Config::default(), burst, manner, 1000.0, 500);
     let abandoned = l.sender().counts().abandoned;
+    println!("delivered {}, abandoned {abandoned}", to.delays.len());
     assert!(from.sent == 500 && abandoned > 0, "{abandoned}");
-    assert!(to.delays.len() < 500 && to.delays.len() as u64 + abandoned + 200 > 500, "{}", to.delays.len());
+    assert!(to.delays.len() < 500 && to.delays.len() as u64 + abandoned >= 500, "{}", to.delays.len());
     assert!(l.host(l.from).finished().is_some(), "the source is done");
     assert_eq!(
         l.receiver().numbers()[1],

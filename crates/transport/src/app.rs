@@ -221,14 +221,15 @@ pub struct Sink {
     timed: bool,
     finished: Option<Time>,
     reading: Option<Reading>,
-    /// Time of the last data; maintained only if `timed`.
+    /// Bytes received, and the time of the last ones; maintained only if `timed`.
+    come: u64,
     last: Time,
 }
 
 impl Sink {
     /// Expects `expected` bytes; `None`: unlimited.
     pub fn new(expected: Option<u64>) -> Self {
-        Sink { expected, timed: false, finished: None, reading: None, last: Time::ZERO }
+        Sink { expected, timed: false, finished: None, reading: None, come: 0, last: Time::ZERO }
     }
 
     /// For a timed transfer: the last data received end it.
@@ -257,8 +258,12 @@ impl App for Sink {
         if let Some(reading) = &mut self.reading {
             reading.woken(now, socket);
         }
-        self.last = now;
-        if self.finished.is_none() && self.expected.is_some_and(|n| socket.received() >= n) {
+        // Reports of the transport and acknowledgements are no data.
+        let received = socket.received();
+        if received > self.come {
+            (self.come, self.last) = (received, now);
+        }
+        if self.finished.is_none() && self.expected.is_some_and(|n| received >= n) {
             self.finished = Some(now);
         }
     }

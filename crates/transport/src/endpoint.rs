@@ -5,6 +5,7 @@
 //! are no callbacks.
 
 use crate::app::Socket;
+use crate::macroflow::Granting;
 use base::body::Body;
 use base::event::{Category, Event, Source};
 use base::packet::Packet;
@@ -177,6 +178,10 @@ pub trait Endpoint: Socket + Send + 'static {
     /// never see them.
     fn takes_stubs(&self) -> bool {
         false
+    }
+    /// Window that it shares with endpoints of other hosts: after a call the host wakes those that may send.
+    fn shares(&self) -> Option<Box<dyn Granting>> {
+        None
     }
     /// Whether it would discard a packet with data that it did not have: for the transport they do not arrive.
     #[inline(always)]

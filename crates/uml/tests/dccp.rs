@@ -145,7 +145,9 @@ fn ccid_3_lies_beside_the_kernels_on_ten_paths() {
         let ours = own.flows[0].get(Metric::SegmentsDelivered).unwrap_or(f64::NAN);
         let ratio = ours / theirs;
         println!("{}: model {ours}, kernel {theirs}, ratio {ratio:.3}", way.0);
-        if !(0.5..=2.0).contains(&ratio) {
+        // RFC 5348 section 5.2 makes several loss events of the hole that a pause leaves: there the model may be slower.
+        let least = if way.2 == PAUSE { 0.85 } else { 0.95 };
+        if !(least..=1.1).contains(&ratio) {
             far.push((way.0, ratio));
         }
     }

@@ -2,11 +2,11 @@
 
 use super::Fate;
 use crate::packet::{Dccp, Opt};
-use crate::tfrc::{Feedback, Receiver, Sender, SenderConfig};
+use crate::tfrc::{Arrival, Feedback, Receiver, Sender, SenderConfig};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Data packets whose send times are remembered for reports.
+/// Packets whose send times are remembered for reports.
 const REMEMBERED: usize = 16_384;
 /// The window counter advances by at most this much at once (RFC 4342 section 8.1).
 const MOST_STEP: u64 = 5;
@@ -15,7 +15,7 @@ const MOST_STEP: u64 = 5;
 #[derive(Clone, Debug)]
 pub struct Ccid3 {
     tfrc: Sender,
-    /// Number and send time of data packets not yet reported.
+    /// Number and send time of packets not yet reported, from the first with data on.
     sent: VecDeque<(u64, Time)>,
     /// Window counter, and when it last advanced.
     counter: u64,
@@ -47,10 +47,7 @@ impl Ccid3 {
     /// A data packet leaves; its window counter.
     pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
         self.tfrc.on_send(now, more_waits);
-        self.sent.push_back((seq, now));
-        if self.sent.len() > REMEMBERED {
-            self.sent.pop_front();
-        }
+        self.remember(now, seq);
         //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5
         let quarter = self.tfrc.rtt().as_nanos() / 4;
         if let Some(quarters) = now.since(self.counted).as_nanos().checked_div(quarter)
@@ -61,6 +58,21 @@ impl Ccid3 {
         }
         (self.counter % 16) as u8
     }
+    /// A packet without data leaves: a report may acknowledge it, and its round trip counts.
+    pub fn on_dataless_sent(&mut self, now: Time, seq: u64) {
+        // Before any data there is nothing that a report could be about.
+        if !self.sent.is_empty() {
+            self.remember(now, seq);
+        }
+    }
+
+    fn remember(&mut self, now: Time, seq: u64) {
+        self.sent.push_back((seq, now));
+        if self.sent.len() > REMEMBERED {
+            self.sent.pop_front();
+        }
+    }
+
     /// The application had data that did not go.
     pub fn on_blocked(&mut self, now: Time) {
         self.tfrc.on_blocked(now);
@@ -135,10 +147,11 @@ impl Ccid3 {
 #[derive(Clone, Debug)]
 pub struct Reporter {
     tfrc: Receiver,
-    /// First arrivals of recent counter values.
-    counters: VecDeque<(u8, Time)>,
+    /// First arrivals of recent counter values; the values go on beyond 15.
+    counters: VecDeque<(u64, Time)>,
     rtt: Span,
-    arrived: Time,
+    /// Highest number, and when it arrived.
+    newest: (u64, Time),
 }
 
 impl Default for Reporter {
@@ -147,7 +160,7 @@ impl Default for Reporter {
             tfrc: Receiver::new(false),
             counters: VecDeque::new(),
             rtt: Span::ZERO,
-            arrived: Time::ZERO,
+            newest: (0, Time::ZERO),
         }
     }
 }
@@ -156,22 +169,44 @@ impl Reporter {
     /// A data packet arrived.
     pub fn on_data(&mut self, now: Time, packet: &Dccp, size: u32, marked: bool) {
         self.learn(now, packet.ccval);
-        self.arrived = now;
-        self.tfrc.on_packet(now, packet.seq, size, now, self.rtt, marked);
+        self.arrived(now, packet.seq);
+        let arrival = Arrival { seq: packet.seq, ndp: packet.ndp_count(), marked, ..Arrival::default() };
+        self.tfrc.on_arrival(now, arrival, size, now, self.rtt);
+    }
+
+    /// A packet without data arrived: it has a number, and reports acknowledge the newest number.
+    pub fn on_dataless(&mut self, now: Time, packet: &Dccp) {
+        self.arrived(now, packet.seq);
+        self.tfrc.on_dataless(now, packet.seq, packet.ndp_count());
+    }
+
+    fn arrived(&mut self, now: Time, seq: u64) {
+        if seq >= self.newest.0 {
+            self.newest = (seq, now);
+        }
+    }
+
+    /// The round trip of the handshake, until counters tell a newer one.
+    pub fn seed(&mut self, rtt: Span) {
+        if self.rtt.is_zero() {
+            self.rtt = rtt;
+        }
     }
 
     //= RFC 4342 section 8.1: the receiver estimates the round trip from the arrival of window counters four apart
+    // A step of five may hide a silence of any length; of fewer steps than four, two and three give an estimate.
     fn learn(&mut self, now: Time, counter: u8) {
-        let ahead = |from: u8| counter.wrapping_sub(from) & 15;
-        match self.counters.back() {
-            Some(&(last, _)) if ahead(last) == 0 || ahead(last) > 8 => return,
-            _ => {}
+        let step =
+            self.counters.back().map_or(0, |(last, _)| u64::from(counter.wrapping_sub(*last as u8) & 15));
+        if !self.counters.is_empty() && (step == 0 || step > 8) {
+            return;
         }
-        // The oldest remembered counter that lies four or five back gives a whole round trip.
-        if let Some((from, at)) =
-            self.counters.iter().copied().rev().find(|(from, _)| (4..=5).contains(&ahead(*from)))
-        {
-            let span = now.since(at).as_nanos() * 4 / u64::from(ahead(from));
+        let count = self.counters.back().map_or(u64::from(counter), |(last, _)| last + step);
+        while self.counters.front().is_some_and(|(from, _)| from + 4 < count) {
+            self.counters.pop_front();
+        }
+        if let Some((from, at)) = self.counters.front().filter(|(from, _)| from + 2 <= count) {
+            let span = now.since(*at).as_nanos() * 4 / (count - from);
             let span = Span::from_nanos(span.max(1));
             self.rtt = if self.rtt.is_zero() {
                 span
@@ -179,10 +214,7 @@ impl Reporter {
                 Span::from_nanos((9 * self.rtt.as_nanos() + span.as_nanos()) / 10)
             };
         }
-        self.counters.push_back((counter, now));
-        while self.counters.len() > 8 {
-            self.counters.pop_front();
-        }
+        self.counters.push_back((count, now));
     }
 
     /// Due time of the next report.
@@ -193,7 +225,7 @@ impl Reporter {
     pub fn report(&mut self, now: Time) -> Option<Vec<Opt>> {
         let feedback = self.tfrc.report(now)?;
         let inverse = if feedback.loss > 0.0 { (1.0 / feedback.loss) as u32 } else { u32::MAX };
-        let held = now.since(self.arrived).as_nanos() / 10_000;
+        let held = now.since(self.newest.1).as_nanos() / 10_000;
         Some(vec![
             Opt::ElapsedTime(held.min(u64::from(u32::MAX)) as u32),
             Opt::LossEventRate(inverse),

@@ -80,6 +80,12 @@ impl Sending {
             Sending::Tfrc(c) => c.on_send(now, seq, more_waits),
         }
     }
+    /// A packet without data leaves.
+    pub fn on_dataless_sent(&mut self, now: Time, seq: u64) {
+        if let Sending::Tfrc(c) = self {
+            c.on_dataless_sent(now, seq);
+        }
+    }
     /// The application had data that did not go.
     pub fn on_blocked(&mut self, now: Time) {
         if let Sending::Tfrc(c) = self {
@@ -186,6 +192,18 @@ impl Receiving {
                 }
             }
             Receiving::Tfrc(reporter) => reporter.on_data(now, packet, size, marked),
+        }
+    }
+    /// The round trip of the handshake.
+    pub fn seed(&mut self, rtt: Span) {
+        if let Receiving::Tfrc(reporter) = self {
+            reporter.seed(rtt);
+        }
+    }
+    /// A packet without data arrived.
+    pub fn on_dataless(&mut self, now: Time, packet: &Dccp) {
+        if let Receiving::Tfrc(reporter) = self {
+            reporter.on_dataless(now, packet);
         }
     }
     /// Due time of an ACK.

@@ -10,6 +10,8 @@ pub(super) struct Features {
     ccids: Vec<Ccid>,
     ccid: Ccid,
     vectors: bool,
+    /// This end sends NDP Counts.
+    ndp: bool,
     ratio: u16,
     window: u64,
     /// The peer's sequence window: how far our numbers may run ahead of what it has seen.
@@ -36,6 +38,7 @@ impl Features {
             ccid: ccids[0],
             ccids,
             vectors: config.ack_vectors,
+            ndp: false,
             ratio: config.ack_ratio,
             window: config.sequence_window,
             peer_window: config.sequence_window,
@@ -53,6 +56,11 @@ impl Features {
         self.vectors || self.ccid == Ccid::Tcplike
     }
 
+    /// Whether this end sends NDP Counts.
+    pub(super) fn sends_ndp(&self) -> bool {
+        self.ndp
+    }
+
     fn preferences(&self) -> Vec<u8> {
         self.ccids.iter().map(|c| c.number()).collect()
     }
@@ -66,6 +74,11 @@ impl Features {
             change(Negotiation::ChangeL, Feature::SequenceWindow, six(self.window)),
             change(Negotiation::ChangeL, Feature::AckRatio, self.ratio.to_be_bytes().to_vec()),
         ];
+        //= RFC 4342 section 6.1.1: the receiver needs NDP Counts, to tell lost data from lost packets without
+        if self.ccids.contains(&Ccid::Tfrc) {
+            offer.push(change(Negotiation::ChangeL, Feature::SendNdpCount, vec![1]));
+            offer.push(change(Negotiation::ChangeR, Feature::SendNdpCount, vec![1]));
+        }
         if self.vectors {
             offer.push(change(Negotiation::ChangeR, Feature::SendAckVector, vec![1]));
         }
@@ -101,6 +114,16 @@ impl Features {
                 (Some(Feature::SendAckVector), Negotiation::ChangeR) => {
                     self.vectors = values.first() == Some(&1);
                     self.reply(Negotiation::ConfirmL, *number, vec![u8::from(self.vectors)]);
+                }
+                (Some(Feature::SendNdpCount), Negotiation::ChangeL) => {
+                    self.reply(Negotiation::ConfirmR, *number, values.clone());
+                }
+                (Some(Feature::SendNdpCount), Negotiation::ChangeR) => {
+                    self.ndp = values.first() == Some(&1);
+                    self.reply(Negotiation::ConfirmL, *number, vec![u8::from(self.ndp)]);
+                }
+                (Some(Feature::SendNdpCount), Negotiation::ConfirmR) => {
+                    self.ndp = values.first() == Some(&1);
                 }
                 (_, Negotiation::ChangeL) => self.reply(Negotiation::ConfirmR, *number, Vec::new()),
                 (_, Negotiation::ChangeR) => self.reply(Negotiation::ConfirmL, *number, Vec::new()),

@@ -61,7 +61,17 @@ impl Connection {
         self.gss
     }
 
-    fn emit(&mut self, io: &mut Io<'_, Dccp>, packet: Dccp, lives: Option<Span>) {
+    fn emit(&mut self, io: &mut Io<'_, Dccp>, mut packet: Dccp, lives: Option<Span>) {
+        //= RFC 4340 section 7.7: every packet whose predecessor carries no data says how many such there are in a row
+        if self.dataless > 0 && self.features.sends_ndp() {
+            packet.options.push(Opt::NdpCount(self.dataless));
+        }
+        if packet.is_data() {
+            self.dataless = 0;
+        } else {
+            self.dataless += 1;
+            self.sending.on_dataless_sent(io.now, packet.seq);
+        }
         let mut bytes = Vec::new();
         crate::wire::write(&packet, &mut bytes);
         // A deadline takes an option of the IP header.
@@ -225,7 +235,14 @@ impl Connection {
                 self.timer = Time::NEVER;
                 self.outbox.end();
             }
-            Kind::Sync => self.control(io, Kind::SyncAck, Some(packet.seq), Vec::new()),
+            Kind::Sync => {
+                self.received.on_packet(packet.seq, head.ecn == 3);
+                self.receiving.on_dataless(io.now, packet);
+                self.control(io, Kind::SyncAck, Some(packet.seq), Vec::new());
+                if self.receiving.next_timeout() <= io.now {
+                    self.acknowledge(io);
+                }
+            }
             Kind::CloseReq => {
                 self.state = State::Closing;
                 self.expirations = 0;
@@ -241,6 +258,10 @@ impl Connection {
             }
             _ => {
                 if self.state == State::Respond {
+                    // Karn: a response that was repeated gives no round trip, nor does data that waited behind a lost ACK.
+                    if packet.kind == Kind::Ack && packet.seq == self.isr + 1 && self.gss == self.iss {
+                        self.learn_rtt(io.now);
+                    }
                     self.state = State::Open;
                     self.timer = Time::NEVER;
                 } else if self.state == State::PartOpen && packet.kind != Kind::Response {
@@ -267,7 +288,9 @@ impl Connection {
         self.received.on_packet(packet.seq, head.ecn == 3);
         // Headers alone keep congestion control informed; their data did not arrive.
         let stub = head.flags.has(Flags::STUB);
-        if packet.is_data() && new {
+        if !packet.is_data() && new {
+            self.receiving.on_dataless(io.now, packet);
+        } else if new {
             if !stub {
                 self.counters.data_received += 1;
                 self.counters.late += u64::from(head.deadline() < io.now);
@@ -275,9 +298,9 @@ impl Connection {
             }
             let size = packet.payload + DATA_HEADER;
             self.receiving.on_data(io.now, packet, size, head.ecn == 3);
-            if self.receiving.next_timeout() <= io.now {
-                self.acknowledge(io);
-            }
+        }
+        if self.receiving.next_timeout() <= io.now {
+            self.acknowledge(io);
         }
     }
 
@@ -318,6 +341,7 @@ impl Connection {
 
     fn respond(&mut self, io: &mut Io<'_, Dccp>) {
         let options = self.features.replies();
+        self.opened_at = io.now;
         self.control(io, Kind::Response, Some(self.gsr), options);
     }
 
@@ -347,12 +371,19 @@ impl Connection {
         self.agree();
         if !repeated {
             // Karn: the round trip of a repeated request is not known.
-            self.sending.seed(io.now, io.now.since(self.opened_at));
+            self.learn_rtt(io.now);
         }
         let options = self.features.replies();
         self.control(io, Kind::Ack, Some(self.gsr), options);
         self.timer = io.now + PARTOPEN_TIMEOUT;
         true
+    }
+
+    /// Both halves learn the round trip of the handshake.
+    fn learn_rtt(&mut self, now: Time) {
+        let rtt = now.since(self.opened_at);
+        self.sending.seed(now, rtt);
+        self.receiving.seed(rtt);
     }
 
     /// Sends what congestion control lets go.

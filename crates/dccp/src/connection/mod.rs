@@ -115,6 +115,8 @@ pub struct Connection {
     expirations: u32,
     opened_at: Time,
     last_sync: Time,
+    /// Packets without data sent since the last one with data.
+    dataless: u64,
     /// Data packets sent since an acknowledgement of the peer's acknowledgements left.
     unconfirmed: u32,
     counters: Counters,
@@ -143,6 +145,7 @@ impl Connection {
             expirations: 0,
             opened_at: Time::ZERO,
             last_sync: Time::ZERO,
+            dataless: 0,
             unconfirmed: 0,
             counters: Counters::default(),
             config,

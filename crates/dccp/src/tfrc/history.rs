@@ -1,6 +1,7 @@
 //! Loss-event history of a TFRC receiver (RFC 5348 section 5): detection, loss intervals, their weighted average.
 //!
-//! Sequence numbers count packets from any start and never wrap here. History discounting (section 5.5) is optional.
+//! Sequence numbers count packets from any start and never wrap here. Packets of DCCP without data have numbers too and are
+//! no part of loss intervals (RFC 4342 section 6.1.1). History discounting (section 5.5) is optional.
 
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -35,6 +36,63 @@ struct Interval {
     discount: f64,
 }
 
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number.
+    pub seq: u64,
+    /// It carries no data: nothing of the flow, but it has a number (DCCP).
+    pub dataless: bool,
+    /// Packets without data just before it, as the sender says (RFC 4340 section 7.7: NDP Count).
+    pub ndp: u64,
+    /// It has an ECN mark.
+    pub marked: bool,
+    /// The packets missing just before it are known not to be lost to congestion.
+    pub forgive: bool,
+}
+
+/// Ranges of packets without data that are remembered one by one; older ones are only counted.
+const RANGES: usize = 64;
+
+/// Numbers of packets without data since the newest loss event began.
+#[derive(Clone, Debug, Default)]
+struct Dataless {
+    /// Counted only.
+    older: u64,
+    /// From and to.
+    ranges: VecDeque<(u64, u64)>,
+}
+
+impl Dataless {
+    fn add(&mut self, from: u64, to: u64) {
+        if from >= to {
+            return;
+        }
+        match self.ranges.back_mut() {
+            Some(last) if last.1 == from => last.1 = to,
+            _ => self.ranges.push_back((from, to)),
+        }
+        if self.ranges.len() > RANGES
+            && let Some((from, to)) = self.ranges.pop_front()
+        {
+            self.older += to - from;
+        }
+    }
+    fn count(&self) -> u64 {
+        self.older + self.ranges.iter().map(|(from, to)| to - from).sum::<u64>()
+    }
+    /// Forgets what lies below `seq`; how many those were.
+    fn forget_below(&mut self, seq: u64) -> u64 {
+        let all = self.count();
+        self.older = 0;
+        self.ranges.retain_mut(|(from, to)| {
+            *from = seq.max(*from);
+            from < to
+        });
+        all - self.count()
+    }
+}
+
 /// The history of one flow.
 #[derive(Clone, Debug)]
 pub struct LossHistory {
@@ -49,6 +107,7 @@ pub struct LossHistory {
     discounting: bool,
     /// Missing packets in a row begin one loss event at most.
     one_event: bool,
+    dataless: Dataless,
     events: u64,
     lost: u64,
 }
@@ -64,6 +123,7 @@ impl LossHistory {
             closed: VecDeque::new(),
             discounting,
             one_event: false,
+            dataless: Dataless::default(),
             events: 0,
             lost: 0,
         }
@@ -86,38 +146,37 @@ impl LossHistory {
         marked: bool,
         first: impl FnOnce() -> f64,
     ) -> bool {
-        self.on_arrival(now, seq, rtt, marked, false, first)
+        self.on_arrival(now, Arrival { seq, marked, ..Arrival::default() }, rtt, first)
     }
 
-    /// The same; with `forgive` the packets missing just before this one are known not to be lost to congestion.
+    /// The same for any packet.
     pub fn on_arrival(
         &mut self,
         now: Time,
-        seq: u64,
+        arrival: Arrival,
         rtt: Span,
-        marked: bool,
-        forgive: bool,
         first: impl FnOnce() -> f64,
     ) -> bool {
-        let mut begun = None;
-        match self.next {
-            None => self.next = Some(seq.saturating_add(1)),
-            Some(next) if seq >= next => {
-                for hole in &mut self.holes {
-                    hole.later += 1;
-                }
-                if seq > next && !forgive {
-                    let (before, after) = ((next - 1, self.last), (seq, now));
-                    self.holes.push_back(Hole { from: next, to: seq, before, after, later: 1 });
-                }
-                self.next = Some(seq.saturating_add(1));
-                begun = self.declare(rtt);
+        let Arrival { seq, dataless, ndp, marked, forgive } = arrival;
+        // Numbers of packets without data that lie directly before this one.
+        let bare = seq.saturating_sub(ndp);
+        let next = self.next.unwrap_or(seq);
+        self.excuse(bare, seq.min(next));
+        if seq >= next {
+            for hole in &mut self.holes {
+                hole.later += 1;
             }
-            Some(_) => {
-                self.fill(seq);
-                begun = self.declare(rtt);
+            let data_end = bare.max(next);
+            if data_end > next && !forgive {
+                let (before, after) = ((next - 1, self.last), (seq, now));
+                self.holes.push_back(Hole { from: next, to: data_end, before, after, later: 1 });
             }
+            self.dataless.add(data_end, seq + u64::from(dataless));
+            self.next = Some(seq.saturating_add(1));
+        } else if self.fill(seq) && dataless {
+            self.dataless.add(seq, seq + 1);
         }
+        let mut begun = self.declare(rtt);
         self.last = now;
         //= RFC 5348 section 5.3: a marked packet is detected as a congestion event as soon as it arrives
         if marked && self.begins(now, rtt) {
@@ -133,9 +192,31 @@ impl LossHistory {
         true
     }
 
-    /// A missing packet arrived after all.
-    fn fill(&mut self, seq: u64) {
-        let Some(at) = self.holes.iter().position(|h| h.from <= seq && seq < h.to) else { return };
+    /// Missing packets from `from` to `to` are known to have carried no data: they are no losses.
+    fn excuse(&mut self, from: u64, to: u64) {
+        if from >= to || self.holes.back().is_none_or(|hole| hole.to <= from) {
+            return;
+        }
+        let mut left = VecDeque::with_capacity(self.holes.len() + 1);
+        for hole in std::mem::take(&mut self.holes) {
+            let (start, end) = (hole.from.max(from), hole.to.min(to));
+            if start >= end {
+                left.push_back(hole);
+                continue;
+            }
+            self.dataless.add(start, end);
+            for part in [Hole { to: start, ..hole }, Hole { from: end, ..hole }] {
+                if part.from < part.to {
+                    left.push_back(part);
+                }
+            }
+        }
+        self.holes = left;
+    }
+
+    /// A missing packet arrived after all; false if it was not missing.
+    fn fill(&mut self, seq: u64) -> bool {
+        let Some(at) = self.holes.iter().position(|h| h.from <= seq && seq < h.to) else { return false };
         let hole = self.holes[at];
         for later in self.holes.iter_mut().take(at) {
             later.later += 1;
@@ -149,6 +230,7 @@ impl LossHistory {
         if left.from < left.to {
             self.holes.insert(at, left);
         }
+        true
     }
 
     /// Declares lost what enough later packets have passed; where a loss event began, if one did.
@@ -185,7 +267,11 @@ impl LossHistory {
                 interval.discount *= discount;
             }
             //= RFC 5348 section 5.3: the loss interval is S_loss(B) - S_loss(A)
-            self.close(seq.saturating_sub(start) as f64);
+            //= RFC 4342 section 6.1.1: packets without data do not count
+            let dataless = self.dataless.forget_below(seq);
+            self.close(seq.saturating_sub(start).saturating_sub(dataless) as f64);
+        } else {
+            self.dataless.forget_below(seq);
         }
         self.event = Some((seq, at));
     }
@@ -195,10 +281,10 @@ impl LossHistory {
         self.closed.truncate(INTERVALS);
     }
 
-    /// Packets since the newest loss event began; none before the first one.
+    /// Packets with data since the newest loss event began; none before the first one.
     pub fn open_interval(&self) -> Option<u64> {
         let (start, _) = self.event?;
-        Some(self.next?.saturating_sub(start))
+        Some(self.next?.saturating_sub(start).saturating_sub(self.dataless.count()))
     }
 
     /// Closed intervals in packets, newest first.

@@ -7,7 +7,7 @@ pub mod history;
 pub mod receiver;
 pub mod sender;
 
-pub use history::LossHistory;
+pub use history::{Arrival, LossHistory};
 pub use receiver::Receiver;
 pub use sender::{Sender, SenderConfig, Timeout};
 

@@ -1,6 +1,6 @@
 //! TFRC receiver (RFC 5348 section 6): loss event rate, receive rate, the feedback timer.
 
-use super::{Feedback, LossHistory, equation};
+use super::{Arrival, Feedback, LossHistory, equation};
 use base::{Span, Time};
 
 /// The receiving half of one flow.
@@ -54,19 +54,11 @@ impl Receiver {
 
     /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
     pub fn on_packet(&mut self, now: Time, seq: u64, size: u32, sent: Time, rtt: Span, marked: bool) {
-        self.on_arrival(now, (seq, size), sent, rtt, marked, false);
+        self.on_arrival(now, Arrival { seq, marked, ..Arrival::default() }, size, sent, rtt);
     }
 
-    /// The same with number and size as a pair; with `forgive` the gap before it is known to be no congestion.
-    pub fn on_arrival(
-        &mut self,
-        now: Time,
-        (seq, size): (u64, u32),
-        sent: Time,
-        rtt: Span,
-        marked: bool,
-        forgive: bool,
-    ) {
+    /// The same for a packet of which more is known.
+    pub fn on_arrival(&mut self, now: Time, arrival: Arrival, size: u32, sent: Time, rtt: Span) {
         let first = self.packets == 0;
         self.packets += 1;
         self.size = if first {
@@ -80,18 +72,18 @@ impl Receiver {
         if first {
             self.since = now;
         } else {
+            if self.timer.is_never() {
+                //= RFC 5348 section 6.2: without data the feedback timer goes on, and a rate covers no earlier expiry
+                let rounds = now.since(self.since).as_nanos() / self.round().as_nanos().max(1);
+                self.since += Span::from_nanos(rounds * self.round().as_nanos());
+            }
             self.bytes += u64::from(size);
         }
-        if first || seq > self.highest {
-            self.highest = seq;
+        if first || arrival.seq > self.highest {
+            self.highest = arrival.seq;
             self.newest = Some((sent, now));
         }
-        let (rate, size, round) = (self.rate_until(now), self.size, self.round().as_secs_f64());
-        let begun = self.history.on_arrival(now, seq, self.rtt, marked, forgive, || {
-            //= RFC 5348 section 6.3.1: the first interval gives the receive rate when it is put into the equation
-            let rate = rate.max(size / (2.0 * round));
-            1.0 / equation::loss_rate(size, round, rate)
-        });
+        let begun = self.count(now, arrival);
         //= RFC 5348 section 6.1: a new loss event makes the feedback timer expire at once
         if first || begun {
             self.due = true;
@@ -99,6 +91,22 @@ impl Receiver {
         if self.timer.is_never() {
             self.timer = now + self.round();
         }
+    }
+
+    /// A packet without data arrived: it may show that data before it are lost.
+    pub fn on_dataless(&mut self, now: Time, seq: u64, ndp: u64) {
+        let arrival = Arrival { seq, ndp, dataless: true, ..Arrival::default() };
+        self.due |= self.count(now, arrival) && self.bytes > 0;
+    }
+
+    /// Puts a packet into the history; true if a loss event began.
+    fn count(&mut self, now: Time, arrival: Arrival) -> bool {
+        let (rate, size, round) = (self.rate_until(now), self.size.max(1.0), self.round().as_secs_f64());
+        self.history.on_arrival(now, arrival, self.rtt, || {
+            //= RFC 5348 section 6.3.1: the first interval gives the receive rate when it is put into the equation
+            let rate = rate.max(size / (2.0 * round));
+            1.0 / equation::loss_rate(size, round, rate)
+        })
     }
 
     fn round(&self) -> Span {
@@ -131,6 +139,7 @@ impl Receiver {
         let (sent, arrived) = self.newest?;
         if self.bytes == 0 && !first {
             //= RFC 5348 section 6.2: no data since the last feedback: no packet, and the timer starts again
+            // Its expiries are counted when data arrive.
             self.timer = Time::NEVER;
             return None;
         }

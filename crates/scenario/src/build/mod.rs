@@ -71,7 +71,7 @@ pub struct World {
     pub outsides: Vec<(usize, ElementId)>,
     /// Nodes with a congestion manager, and the elements that control them.
     pub managers: Vec<(usize, ElementId)>,
-    /// Macroflows: sending node, receiving node, and the element that passes grants.
+    /// Macroflows: sending node, receiving node, and the element that passes grants. Not those of shared windows.
     pub macroflows: Vec<(usize, usize, ElementId)>,
 }
 
@@ -128,7 +128,7 @@ struct Builder<'a> {
     /// Congestion managers, by node.
     managers: BTreeMap<usize, manager::Managing>,
     /// Shared congestion window between two nodes, for flows that share one.
-    windows: BTreeMap<(usize, usize), atp::SharedWindow>,
+    windows: BTreeMap<(usize, usize), sending::Window>,
     /// Macroflow from one node to another, for nodes with a sender-side congestion manager.
     macroflows: BTreeMap<(usize, usize), sending::Sending>,
 }
@@ -300,10 +300,14 @@ impl Builder<'_> {
             Transport::Model(spec) => {
                 let host = HostConfig { flow: flow_id, node, peer, role, start };
                 let other_paths = FlowId(path_numbers(self.model, index).start as u32);
-                let window = self.windows.entry((here, there)).or_default().clone();
+                let window = self.windows.entry((here, there)).or_default().shared.clone();
+                let number = window.members();
                 let codec = flow.transport.linux().map(|linux| self.codec_of(&name, linux, role));
                 let site = Site { host, flow, index, log, seed: self.seed, other_paths, window, codec };
-                return self.add(name, AnyEnd::new(spec.end(&site)));
+                let end = AnyEnd::new(spec.end(&site));
+                let id = self.add(name, end);
+                self.hold((here, there), number, id);
+                return id;
             }
             Transport::Udp(udp) => {
                 // The reader permits only message workloads over datagrams.

@@ -1,4 +1,5 @@
-//! Sender-side congestion managers: the hosts of one node that send to another one form a macroflow (RFC 3124).
+//! Hosts of one node that send to another one and share a window: macroflows of sender-side congestion managers (RFC
+//! 3124), shared windows of ATP.
 
 use super::Builder;
 use crate::model::{Flow, Scheduler};
@@ -14,7 +15,24 @@ pub(super) struct Sending {
     hosts: Vec<ElementId>,
 }
 
+/// Shared window under construction.
+#[derive(Default)]
+pub(super) struct Window {
+    pub(super) shared: atp::SharedWindow,
+    /// Hosts that hold it, with their numbers.
+    hosts: Vec<(u16, ElementId)>,
+}
+
 impl Builder<'_> {
+    /// Notes the element of a host that joined the window between two nodes as its member `number`, if it did.
+    pub(super) fn hold(&mut self, between: (usize, usize), number: usize, host: ElementId) {
+        if let Some(window) = self.windows.get_mut(&between)
+            && window.shared.members() > number
+        {
+            window.hosts.push((number as u16, host));
+        }
+    }
+
     /// Place of the next host of a flow in the macroflow from `here` to `there`, if `here` has a manager. The
     /// first host's initial window is the macroflow's.
     pub(super) fn membership(
@@ -53,6 +71,18 @@ impl Builder<'_> {
                 self.network.wire(host, GRANTS, id, Port(owner as u16));
             }
             placed.push((here, there, id));
+        }
+        for ((here, there), Window { shared, hosts }) in std::mem::take(&mut self.windows) {
+            // A host alone wakes nobody.
+            if hosts.len() < 2 {
+                continue;
+            }
+            let [from, to] = [here, there].map(|node| &self.model.nodes[node].name);
+            let id = self.add(format!("{from}.window-{to}"), Granter::new(shared));
+            for (number, host) in hosts {
+                self.network.wire(id, Port(number), host, GRANTS);
+                self.network.wire(host, GRANTS, id, Port(number));
+            }
         }
         placed
     }

@@ -323,11 +323,12 @@ impl Spec for Choice {
         if config.carrier == Carrier::Tcp {
             return self.over_tcp(site);
         }
+        let chance = site.seed.stream(&format!("{}@{role:?}", site.flow.name), "rtp");
         if config.carrier.is_dccp() {
             let ccid = if config.control == Method::Tfrc { Ccid::Tfrc } else { Ccid::Tcplike };
-            return site.holding(OverDccp::new(config, ccid, super::dccp::isn(site), role), manner);
+            let end = OverDccp::new(config, ccid, super::dccp::isn(site), role).reporting(chance);
+            return site.holding(end, manner);
         }
-        let chance = site.seed.stream(&format!("{}@{role:?}", site.flow.name), "rtp");
         site.holding(AtpEnd::new(config, role, site.window.clone()).reporting(chance), manner)
     }
     fn carries_streams(&self) -> bool {

@@ -80,6 +80,16 @@ struct Sent {
     retransmissions: Option<u32>,
 }
 
+impl Sent {
+    //= RFC 3758 section 4.1, TR4: the lifetime is evaluated before a chunk is retransmitted
+    /// Whether it is abandoned once its lifetime is over: it is to be retransmitted, or reported missing (TR5). What else is
+    /// on its way is left to its SACK or to T3: abandoned chunks do not open the window (section 3.5, A2), and after a
+    /// timeout a flow whose messages all expire on their way would stay at a window of one packet.
+    fn may_be_abandoned(&self) -> bool {
+        self.fate == Fate::Resend || self.fate == Fate::Flight && self.missing > 0
+    }
+}
+
 /// State of the peer.
 #[derive(Clone, Copy, Default, Debug)]
 struct Peer {

@@ -1,9 +1,11 @@
 //! Partial reliability (RFC 3758): messages whose lifetime or retransmissions are used up are given up, and FORWARD TSN lets
 //! the peer pass them.
 
-use super::{Association, Fate};
-use crate::chunk::Chunk;
+use super::{Association, Fate, Sent};
+use crate::chunk::{Chunk, Data};
+use crate::stream::outbound::Fragment;
 use base::Time;
+use base::truth::Cause;
 use transport::app::message::{MessageEvent, MessageId};
 
 impl Association {
@@ -19,10 +21,9 @@ impl Association {
             self.advanced = self.advanced.max(self.una);
             return;
         }
-        let over = |s: &super::Sent| {
+        let over = |s: &Sent| {
             let used_up = s.fate == Fate::Resend && s.retransmissions.is_some_and(|n| s.transmissions > n);
-            s.message
-                .filter(|_| matches!(s.fate, Fate::Flight | Fate::Resend) && (s.expires <= now || used_up))
+            s.message.filter(|_| s.may_be_abandoned() && (s.expires <= now || used_up))
         };
         let mut gone: Vec<MessageId> = self.sent.iter().filter_map(over).collect();
         gone.dedup();
@@ -32,8 +33,8 @@ impl Association {
         self.advance();
     }
 
-    fn abandon(&mut self, id: MessageId) {
-        self.outbound.abandon(id);
+    pub(super) fn abandon(&mut self, id: MessageId) {
+        let rest = self.outbound.abandon(id);
         for sent in self.sent.iter_mut().filter(|sent| sent.message == Some(id)) {
             match sent.fate {
                 Fate::Flight => self.paths[usize::from(sent.path)].flight -= u64::from(sent.data.len),
@@ -42,8 +43,42 @@ impl Association {
             }
             sent.fate = Fate::Abandoned;
         }
+        if let Some(rest) = rest {
+            self.mark_end(&rest);
+        }
         self.counts.abandoned += 1;
         self.events.push_back(MessageEvent::Abandoned(id));
+    }
+
+    //= RFC 3758 section 4.1, TR4: the TSN is marked as eligible for FORWARD TSN
+    /// Gives the unsent rest of an abandoned message a TSN that is never transmitted. A FORWARD TSN over it is news even to a
+    /// peer that has everything sent before: otherwise the peer waits for the end of the message, and delivers nothing
+    /// more of its stream.
+    fn mark_end(&mut self, rest: &Fragment) {
+        let data = Data {
+            tsn: self.next,
+            stream: rest.stream,
+            ssn: rest.ssn,
+            begin: false,
+            end: true,
+            unordered: rest.unordered,
+            immediate: false,
+            len: rest.len,
+            ppid: 0,
+            cause: Cause::New,
+        };
+        self.next += 1;
+        self.sent.push_back(Sent {
+            data,
+            fate: Fate::Abandoned,
+            path: self.data_path,
+            transmissions: 0,
+            missing: 0,
+            fast: false,
+            message: rest.message,
+            expires: rest.expires,
+            retransmissions: rest.retransmissions,
+        });
     }
 
     //= RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over what was given up

@@ -26,8 +26,7 @@ impl Association {
         if !self.outbound.is_limited() {
             return Time::NEVER;
         }
-        let sent =
-            self.sent.iter().filter(|s| matches!(s.fate, Fate::Flight | Fate::Resend) && s.message.is_some());
+        let sent = self.sent.iter().filter(|s| s.may_be_abandoned() && s.message.is_some());
         let sent = sent.map(|s| s.expires).min().filter(|_| self.peer.forward_tsn).unwrap_or(Time::NEVER);
         self.outbound.next_expiry().min(sent)
     }

@@ -70,6 +70,10 @@ impl Association {
             }
         }
         self.single = false;
+        //= RFC 3758 section 3.5, C5: while a FORWARD TSN is not answered at least one T3-rtx timer runs
+        if self.advanced > self.una && self.paths.iter().all(|path| path.timer.deadline().is_never()) {
+            self.paths[usize::from(self.data_path)].timer.restart(io.now);
+        }
         self.wind_down(io);
         self.flush_control(io);
     }
@@ -241,6 +245,12 @@ impl Association {
                 }
                 return None;
             }
+        }
+        //= RFC 3758 section 4.1, TR4: the rest of a message whose lifetime is over is not transmitted
+        if let Some(id) = self.outbound.begun_and_over(now).filter(|_| self.peer.forward_tsn) {
+            self.abandon(id);
+            self.advance();
+            return self.select_new(now, path, limits, room);
         }
         self.paths[index].after_pause(&config, now);
         let fragment = self.outbound.cut(len)?;

@@ -136,7 +136,10 @@ impl Outbound {
             pending.ssn = *next;
             *next += 1;
         }
-        pending.begun = true;
+        if !pending.begun {
+            pending.begun = true;
+            pending.forget(&mut self.expiries);
+        }
         pending.left -= u64::from(len);
         self.waiting -= u64::from(len);
         let fragment = Fragment {
@@ -149,12 +152,15 @@ impl Outbound {
             expires: pending.expires(),
             retransmissions,
         };
-        if pending.left == 0
-            && let Some(cut) = self.queue.pop_front()
-        {
-            cut.forget(&mut self.expiries);
+        if pending.left == 0 {
+            self.queue.pop_front();
         }
         Some(fragment)
+    }
+
+    /// Message of which a part was sent and whose lifetime is over before the rest.
+    pub fn begun_and_over(&self, now: Time) -> Option<MessageId> {
+        self.queue.front().filter(|front| front.begun && front.expires() <= now)?.id
     }
 
     /// Takes out messages of which nothing was sent and whose lifetime is over.
@@ -163,9 +169,7 @@ impl Outbound {
             return;
         }
         let begun = self.pop_if(|front| front.begun);
-        let mine = begun.and_then(|begun| begun.expires.zip(begun.id));
-        let over = self.expiries.iter().take_while(|(at, _)| *at <= now);
-        let mut left = over.filter(|one| Some(**one) != mine).count();
+        let mut left = self.expiries.iter().take_while(|(at, _)| *at <= now).count();
         // Lifetimes are mostly equal, so expired messages are at the front.
         while left > 0
             && let Some(gone) = self.pop_if(|front| front.expires() <= now)
@@ -192,13 +196,21 @@ impl Outbound {
         gone.id.into_iter().for_each(expired);
     }
 
-    /// Takes out the unsent rest of a message that was given up; true if there was one.
-    pub fn abandon(&mut self, id: MessageId) -> bool {
+    /// Takes out the unsent rest of a message that was given up; its last fragment, if there was one.
+    pub fn abandon(&mut self, id: MessageId) -> Option<Fragment> {
         // A message begun stays at the front until it is sent.
-        let Some(gone) = self.pop_if(|front| front.id == Some(id)) else { return false };
+        let gone = self.pop_if(|front| front.id == Some(id))?;
         self.waiting -= gone.left;
-        gone.forget(&mut self.expiries);
-        true
+        Some(Fragment {
+            stream: gone.message.stream,
+            ssn: gone.ssn,
+            ends: [false, true],
+            unordered: gone.message.unordered,
+            len: 0,
+            message: gone.id,
+            expires: gone.expires(),
+            retransmissions: gone.message.retransmissions,
+        })
     }
 
     /// Whether any message so far had a lifetime or a number of retransmissions.
@@ -206,7 +218,7 @@ impl Outbound {
         self.limited
     }
 
-    /// Next lifetime expiry of a waiting message.
+    /// Next lifetime expiry of a message of which nothing was sent.
     pub fn next_expiry(&self) -> Time {
         self.expiries.first().map_or(Time::NEVER, |(at, _)| *at)
     }
@@ -224,7 +236,8 @@ impl Outbound {
 
     /// Lists the lifetimes of what waits.
     fn list(&mut self) {
-        self.expiries = self.queue.iter().filter_map(|pending| pending.expires.zip(pending.id)).collect();
+        let unsent = self.queue.iter().filter(|pending| !pending.begun);
+        self.expiries = unsent.filter_map(|pending| pending.expires.zip(pending.id)).collect();
         self.expiries.retain(|(at, _)| !at.is_never());
     }
 
@@ -269,7 +282,8 @@ mod tests {
 
     /// Every lifetime of the queue by a look at all messages, as they were looked at before they were listed.
     fn looked_at(outbound: &Outbound) -> Time {
-        outbound.queue.iter().map(Pending::expires).min().unwrap_or(Time::NEVER)
+        let unsent = outbound.queue.iter().filter(|pending| !pending.begun);
+        unsent.map(Pending::expires).min().unwrap_or(Time::NEVER)
     }
 
     #[test]
@@ -298,7 +312,7 @@ mod tests {
             assert_eq!(outbound.next_expiry(), looked_at(&outbound));
             assert_eq!(outbound.waiting, outbound.queue.iter().map(|p| p.left).sum::<u64>());
             if let Some(id) = begun.filter(|_| draw(20) == 0) {
-                assert!(outbound.abandon(id) && !outbound.abandon(id));
+                assert!(outbound.abandon(id).is_some() && outbound.abandon(id).is_none());
                 assert_eq!(outbound.next_expiry(), looked_at(&outbound));
             }
             gone.extend(expired);

@@ -130,6 +130,25 @@ impl Inner {
     }
 }
 
+/// Congestion window of several senders: which of them may send.
+pub trait Granting: std::fmt::Debug + Send + Sync {
+    /// Owners of senders that wait and may send now, ascending, each once.
+    fn granted(&self) -> Vec<u16>;
+    /// Whether there is one.
+    fn has_grants(&self) -> bool {
+        !self.granted().is_empty()
+    }
+}
+
+impl Granting for Macroflow {
+    fn granted(&self) -> Vec<u16> {
+        Macroflow::granted(self)
+    }
+    fn has_grants(&self) -> bool {
+        Macroflow::has_grants(self)
+    }
+}
+
 /// Streams with one congestion state.
 #[derive(Clone, Debug)]
 pub struct Macroflow(Arc<Mutex<Inner>>);
