@@ -150,7 +150,7 @@ impl Agent {
         let way = Arc::new(Mutex::new(EncryptedTunnel::new(keys, number)));
         let mut pipe = TunnelEnd { socket, way: way.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
-            // Refused while nobody listens.
+            // Connections are refused without a listener.
             let _ = pipe.write(&[]);
             worker::readable(&[pipe.as_raw_fd()], CALL.as_millis() as i32);
             if pipe.answered() {

@@ -112,8 +112,8 @@ fn messages_come_through() {
         }],
         ends: vec![
             end(App::Bulk { bytes: None, lasts: Some(Span::from_nanos(1)) }, None),
-            end(App::Ask(Box::new(asking)), None),
-            end(App::Tell(Box::new(telling)), Some(1472)),
+            end(App::Requests(Box::new(asking)), None),
+            end(App::Messages(Box::new(telling)), Some(1472)),
         ],
         commands: vec![CommandOrder {
             node: "server".into(),

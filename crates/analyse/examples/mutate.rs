@@ -9,7 +9,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, RecoveryVerdict, story};
 use base::Span;
 use base::truth::Cause;
 use common::changes::{CHANGES, Changed, headline};
@@ -137,7 +137,7 @@ fn main() {
     }
 }
 
-/// What is said of each packet that was sent again, by its place in the whole capture.
+/// Verdict on each retransmitted packet, by its index in the whole capture.
 fn facts(flows: &[Flow], packets: &[Changed]) -> BTreeMap<usize, (Need, Reason)> {
     let mut out = BTreeMap::new();
     for flow in flows {
@@ -226,7 +226,7 @@ fn meet(
                     ));
                 }
             }
-            let _ = (side, Kind::Unknown);
+            let _ = (side, RecoveryVerdict::Unknown);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! they are absent the test reports this.
 
 use analyse::idle::IdleCause;
-use analyse::{Analyser, Flow, Kind, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Need, Observation, Reason, RecoveryVerdict, story};
 use base::Span;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ fn verdicts_on_known_files() {
     let way = &fast[0].ways[1];
     assert_eq!(way.count(Need::Needed), 3);
     assert_eq!(way.fast_retransmits.len(), 1);
-    assert_eq!(way.fast_retransmits[0].kind, Kind::Genuine);
+    assert_eq!(way.fast_retransmits[0].kind, RecoveryVerdict::Genuine);
     let dsack = flows("tcptrace_dsack.pcap").unwrap();
     let way = &dsack[0].ways[0];
     assert_eq!((way.count(Need::Needed), way.fast_retransmits.len(), way.timeouts.len()), (7, 3, 0));

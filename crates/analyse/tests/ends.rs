@@ -70,7 +70,7 @@ fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
     }
     // The opening sentences name timeouts only where there are some.
     let (told, is) = (story::tell(&[flow]), story::tell(&[&whole]));
-    let blames = |s: &story::Story| s.what.contains("timeout");
+    let blames = |s: &story::Diagnosis| s.what.contains("timeout");
     if blames(&told) && played.kernel[1] == 0 && !blames(&is) {
         out.push(format!("{told:?}"));
     }

@@ -116,7 +116,7 @@ fn a_spike_is_told_from_a_loss() {
     let way = &flow.ways[0];
     assert_eq!(way.delivered_bytes, 200_000);
     assert!(way.data_bytes > 200_000 && way.throughput_bps() > way.goodput_bps());
-    assert!(way.timeouts.iter().all(|t| t.kind == analyse::Kind::Spurious), "{:?}", way.timeouts);
+    assert!(way.timeouts.iter().all(|t| t.kind == analyse::RecoveryVerdict::Spurious), "{:?}", way.timeouts);
     assert_eq!(way.count(Need::Needed), 0);
     assert_eq!(way.retransmissions[0].reason, Reason::Timeout);
     let spike = way.spikes.iter().find(|s| s.until.since(s.t) > Span::from_secs(5)).unwrap();

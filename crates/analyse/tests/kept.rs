@@ -5,7 +5,7 @@
 use analyse::flow::Retransmission;
 use analyse::idle::IdleCause;
 use analyse::story;
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, RecoveryVerdict};
 use base::wire::flag;
 
 fn packets(file: &[u8]) -> Vec<Observation> {
@@ -40,7 +40,10 @@ fn an_answer_that_stands_for_several_segments_is_no_loss() {
         assert_eq!(timeout.need, Need::Unneeded, "without {cut}: {timeout:?}");
         assert_ne!(probe.need, Need::Needed, "without {cut}: {probe:?}");
         assert!(probe.likelihood.is_some_and(|p| p > 0.5), "without {cut}: {probe:?}");
-        assert!(flow.ways[flow.main()].timeouts.iter().all(|t| t.kind == Kind::Spurious), "without {cut}");
+        assert!(
+            flow.ways[flow.main()].timeouts.iter().all(|t| t.kind == RecoveryVerdict::Spurious),
+            "without {cut}"
+        );
     }
     assert_eq!(resent(&judged(&all))[0].reason, Reason::Probe);
 }
@@ -113,7 +116,7 @@ fn a_reordering_timer_after_a_spurious_timeout_is_no_second_timeout() {
     let flow = judged(&packets(include_bytes!("data/kept/rack-sender.pcap")));
     let way = &flow.ways[flow.main()];
     assert_eq!(way.timeouts.len(), 1, "{:?}", way.timeouts);
-    assert_eq!(way.timeouts[0].kind, Kind::Spurious);
+    assert_eq!(way.timeouts[0].kind, RecoveryVerdict::Spurious);
     assert!(way.faults.is_empty(), "{:?}", way.faults);
     let reasons: Vec<_> = resent(&flow).iter().map(|r| r.reason).collect();
     assert_eq!(reasons[..2], [Reason::Timeout, Reason::Fast]);

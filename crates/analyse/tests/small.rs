@@ -6,7 +6,7 @@
 #[path = "common/trace.rs"]
 mod trace;
 
-use analyse::{Flow, Kind, Need, Reason};
+use analyse::{Flow, Need, Reason, RecoveryVerdict};
 use base::wire::flag;
 use trace::{SEGMENT, TRIP, Trace, kinds};
 
@@ -40,7 +40,7 @@ fn a_long_row_of_lost_answers_is_weighed() {
     assert_eq!(likely.len(), 3);
     // Of the last one an earlier copy was there for sure.
     assert!(likely[2] > 0.99, "{likely:?}");
-    assert_eq!(kinds(&flow)[2], Kind::Spurious);
+    assert_eq!(kinds(&flow)[2], RecoveryVerdict::Spurious);
 }
 
 /// The first segment of all: the answer to the opening is no answer to data.
@@ -56,7 +56,7 @@ fn trouble_right_after_the_opening_is_weighed() {
     }
     let flow = trace.analysed();
     assert!(likelihoods(&flow)[0] > 0.99);
-    assert_eq!(kinds(&flow), [Kind::Spurious]);
+    assert_eq!(kinds(&flow), [RecoveryVerdict::Spurious]);
 }
 
 /// The FIN counts as a byte in what is acknowledged and reported, and is none of the data.
@@ -72,7 +72,7 @@ fn a_fin_is_no_byte_of_the_data() {
     trace.says(t + 1200 + TRIP, end, &[(1 + 11 * SEGMENT, end)]);
     let flow = trace.analysed();
     assert!(likelihoods(&flow)[0] > 0.99);
-    assert_eq!(kinds(&flow), [Kind::Spurious]);
+    assert_eq!(kinds(&flow), [RecoveryVerdict::Spurious]);
 
     // And the last but one is lost, so that what lies beyond the gap ends with the FIN.
     let (mut trace, t) = Trace::opened(10);
@@ -83,7 +83,7 @@ fn a_fin_is_no_byte_of_the_data() {
     trace.says(t + 1200 + TRIP, end, &[]);
     let flow = trace.analysed();
     assert!(likelihoods(&flow)[0] < 0.01);
-    assert_eq!(kinds(&flow), [Kind::Genuine]);
+    assert_eq!(kinds(&flow), [RecoveryVerdict::Genuine]);
 }
 
 /// Which rule for echoes a receiver follows is a question only where it echoes: without timestamps, no number of troubles
@@ -154,7 +154,7 @@ fn what_was_reported_was_answered() {
     }
     trace.answer(t + 7200 + TRIP, 13, &[]);
     let flow = trace.analysed();
-    assert_eq!(kinds(&flow)[0], Kind::Genuine, "{:?}", flow.ways[0].timeouts);
+    assert_eq!(kinds(&flow)[0], RecoveryVerdict::Genuine, "{:?}", flow.ways[0].timeouts);
 }
 
 /// A frame that the sender's card divides: one of its four segments is lost, and SACK blocks report the others. The

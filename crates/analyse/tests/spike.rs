@@ -6,7 +6,7 @@
 //!
 //! TA-01, TA-03: a spurious timeout of Linux is told from its capture, with and without its own detectors.
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, join};
+use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use capture::{Reader, Unpacked};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,7 +85,7 @@ fn captures_of_a_spike_say_what_the_log_knows() {
             }
             // One timeout, during the pause, and spurious.
             assert_eq!(way.timeouts.len(), 1, "{case}, {which}");
-            assert_eq!(way.timeouts[0].kind, Kind::Spurious, "{case}, {which}");
+            assert_eq!(way.timeouts[0].kind, RecoveryVerdict::Spurious, "{case}, {which}");
             let at = way.timeouts[0].t.as_secs_f64();
             assert!((11.0..21.7).contains(&at), "{case}, {which}: {at} s");
         }

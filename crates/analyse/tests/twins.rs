@@ -6,7 +6,7 @@
 
 mod common;
 
-use analyse::{Analyser, Flow, Kind, Limits, Observation};
+use analyse::{Analyser, Flow, Limits, Observation, RecoveryVerdict};
 use base::event::Category;
 use base::trace::Tracer;
 use common::meeting::read;
@@ -71,10 +71,10 @@ fn twins_are_called_unknown() {
         assert!(none == 0 && all >= 3, "{options}: {none} and {all} spurious");
         assert!(lost == unheard, "{options}: the sender sees the same");
         // Of the first one may be told what is commoner: data are lost more often than answers.
-        let kinds: Vec<Kind> = analysed(&lost).ways[0].timeouts.iter().map(|t| t.kind).collect();
+        let kinds: Vec<RecoveryVerdict> = analysed(&lost).ways[0].timeouts.iter().map(|t| t.kind).collect();
         assert_eq!(kinds.len(), all, "{options}");
-        assert!(kinds[1..].iter().all(|k| *k == Kind::Unknown), "{options}: {kinds:?}");
-        assert_ne!(kinds[0], Kind::Spurious, "{options}");
+        assert!(kinds[1..].iter().all(|k| *k == RecoveryVerdict::Unknown), "{options}: {kinds:?}");
+        assert_ne!(kinds[0], RecoveryVerdict::Spurious, "{options}");
     }
 }
 
@@ -83,8 +83,9 @@ fn numbers_tell_them_apart() {
     for options in ["timestamps = true, sack = false", "timestamps = false, sack = false"] {
         let ((lost, none), (unheard, all)) = (numbered(DATA, options), numbered(ANSWERS, options));
         assert!(none == 0 && all >= 3 && lost != unheard, "{options}: {none} and {all} spurious");
-        for (packets, kind) in [(lost, Kind::Genuine), (unheard, Kind::Spurious)] {
-            let told: Vec<Kind> = analysed(&packets).ways[0].timeouts.iter().map(|t| t.kind).collect();
+        for (packets, kind) in [(lost, RecoveryVerdict::Genuine), (unheard, RecoveryVerdict::Spurious)] {
+            let told: Vec<RecoveryVerdict> =
+                analysed(&packets).ways[0].timeouts.iter().map(|t| t.kind).collect();
             assert_eq!(told, vec![kind; all], "{options}");
         }
     }
@@ -98,6 +99,6 @@ fn reports_of_duplicates_tell_them_apart() {
     let kinds = |packets: &[Observation]| {
         analysed(packets).ways[0].timeouts.iter().map(|t| t.kind).collect::<Vec<_>>()
     };
-    assert!(kinds(&lost).iter().all(|k| *k == Kind::Genuine), "{:?}", kinds(&lost));
-    assert!(kinds(&unheard).iter().all(|k| *k == Kind::Spurious), "{:?}", kinds(&unheard));
+    assert!(kinds(&lost).iter().all(|k| *k == RecoveryVerdict::Genuine), "{:?}", kinds(&lost));
+    assert!(kinds(&unheard).iter().all(|k| *k == RecoveryVerdict::Spurious), "{:?}", kinds(&unheard));
 }

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cmd::cli::Cli::parse();
-    let talk = console::talk::Talk::new(&cli.everywhere);
+    let talk = console::talk::Console::new(&cli.everywhere);
     let own = cli.verb.own_fault();
     let end = match cli.verb.run(&talk) {
         Ok(end) => end,

@@ -6,7 +6,7 @@ use base::packet::{DropReason, FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::trace::Tracer;
 use base::truth::Cause;
-use base::wire::segment::{self, End, Outside};
+use base::wire::segment::{self, End, IpFields};
 use base::{Span, Time};
 use host::{ADDRESSES, CodecConfig, FlowPort, FlowPortConfig, Host, HostConfig, PacketPort as _};
 use path::{Cx, Element, ElementId, Network, Port};
@@ -169,7 +169,7 @@ fn bytes_of(segment: &Segment) -> Vec<u8> {
     let [from, to] = ADDRESSES[0];
     let mut bytes = Vec::new();
     let (from, to) = (end(from, 1024), End { first: 5, clock: 5, ..end(to, 9) });
-    segment::packet(&mut bytes, &from, &to, segment, Outside { ttl: 64, ..Outside::default() }, usize::MAX);
+    segment::packet(&mut bytes, &from, &to, segment, IpFields { ttl: 64, ..IpFields::default() }, usize::MAX);
     bytes
 }
 

@@ -1,9 +1,9 @@
 //! Packet capture of a virtual run, with ground truth as packet comments.
 //!
-//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet
-//! states what a real capture cannot know: whether a retransmission was needed, the time in queues, where the
-//! packet ended. `docs/captures.md` describes the encoding. Packets of real stacks are bytes already; every
-//! tap shows them as they entered at their door.
+//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet states facts
+//! that no real capture holds: whether a retransmission was needed, the time in queues, where the packet ended.
+//! `docs/captures.md` describes the encoding. Packets of real stacks are bytes already; every tap shows them as they
+//! entered at their port.
 
 mod collector;
 mod numbers;
@@ -13,7 +13,7 @@ mod stream;
 
 use crate::once::run_recorded;
 use ::capture::segment::{self, End, Outside};
-use ::capture::{Link, PcapngWriter, Prepared, Shot, Tap};
+use ::capture::{Link, OutgoingFrame, PcapngWriter, Prepared, Tap};
 use base::event::{Category, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
@@ -37,7 +37,7 @@ const TTL: u8 = 64;
 
 /// A packet of a real stack as it crossed the door between that stack and the network.
 #[derive(Clone, Copy, Debug)]
-pub struct Crossing<'a> {
+pub struct PortCrossing<'a> {
     /// Element of the door.
     pub door: ElementId,
     /// Time of the crossing on the driver's clock.
@@ -60,7 +60,7 @@ pub struct Recorded<'r, 'a> {
     /// Packets that the model's hosts sent and received.
     pub sightings: &'r [Sighting],
     /// Door crossings, in time order at each door.
-    pub crossings: &'r [Crossing<'a>],
+    pub crossings: &'r [PortCrossing<'a>],
     /// Framing at the doors, if packets are not bare IP. With framing, the capture holds door crossings only.
     pub framing: Option<Framing>,
 }
@@ -225,7 +225,7 @@ impl<'a> Capture<'a> {
         let shown = |tap: u32| if only.is_some() { 0 } else { tap };
         let mut radio = self.radio.iter().filter(|f| wanted(f.tap)).peekable();
         let frame = |writer: &mut PcapngWriter<W>, frame: &radio::Octets| {
-            writer.write(&Shot {
+            writer.write(&OutgoingFrame {
                 time_ns: self.origin_ns + frame.t.as_nanos(),
                 tap: shown(frame.tap),
                 wire_len: frame.bytes.len() as u32,
@@ -238,7 +238,7 @@ impl<'a> Capture<'a> {
                 frame(&mut writer, before)?;
             }
             let wire_len = format.frame(glimpse, &self.packets[glimpse.packet as usize]);
-            writer.write(&Shot {
+            writer.write(&OutgoingFrame {
                 time_ns: self.origin_ns + glimpse.t.as_nanos(),
                 tap: shown(glimpse.tap),
                 wire_len,

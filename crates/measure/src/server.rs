@@ -9,7 +9,7 @@ use crate::flow::Output;
 use crate::kernel::{self, InfoSampler, Report};
 use crate::message::{Message, Refusal};
 use crate::probe;
-use crate::server_protocol::{Identity, Served, ServerLimits, ServerProtocol, Slots};
+use crate::server_protocol::{Identity, ServedJob, ServerLimits, ServerProtocol, Slots};
 use crate::{Error, LOOK, filler, sys};
 use base::{Span, Time};
 use netns::admission::{Admission, AdmittedSlot};
@@ -52,7 +52,7 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub enum EventKind {
     /// A job is complete.
-    Done(Served),
+    Done(ServedJob),
     /// A client was refused.
     Refused(String),
     /// The connection was lost during a job.
@@ -414,7 +414,7 @@ impl Pump<'_> {
         }
     }
 
-    fn report(&mut self, served: Served, watch: &InfoSampler<'_>) {
+    fn report(&mut self, served: ServedJob, watch: &InfoSampler<'_>) {
         let report = Report {
             received: served.received,
             sent: served.sent,

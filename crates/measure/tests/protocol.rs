@@ -7,7 +7,7 @@ use base::{Span, Time};
 use measure::client_protocol::{ClientFault, ClientProtocol, Request};
 use measure::flow::Output;
 use measure::message::{Amount, Direction, Job, Message, Refusal, VERSION};
-use measure::server_protocol::{Identity, Served, ServerLimits, ServerProtocol};
+use measure::server_protocol::{Identity, ServedJob, ServerLimits, ServerProtocol};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn play(
     asking: &mut ClientProtocol,
     serving: &mut ServerProtocol,
     cut: usize,
-) -> Result<Option<Served>, ClientFault> {
+) -> Result<Option<ServedJob>, ClientFault> {
     let mut now = Time::ZERO;
     let mut seen = None;
     for _ in 0..100_000 {

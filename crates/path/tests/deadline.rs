@@ -7,7 +7,7 @@ use base::rng::Seed;
 use base::{Rate, Span, Time};
 use common::{Bench, packet, s, span};
 use path::capacity::Capacity;
-use path::deadline::{Check, DeadlineLink, Expired, Margin, Order, Overflow, Policy, Rest, Units};
+use path::deadline::{Check, DeadlineLink, Expired, Margin, Order, Overflow, Policy, RemainingPath, Units};
 use path::gate::{Closures, Gate};
 use path::link::{Link, LinkConfig, LinkGate, QueueLimit};
 use proptest::prelude::*;
@@ -128,7 +128,7 @@ fn sweeping_the_queue_makes_room_for_valid_packets() {
         b.put(s(4.5), living(6, 1000, 10.0));
         assert_eq!(b.arrivals().iter().map(|a| a.1).collect::<Vec<_>>(), expected, "{check}");
     }
-    let rest = Rest { delay: span(0.5), per_byte_ns: 2e6 };
+    let rest = RemainingPath { delay: span(0.5), per_byte_ns: 2e6 };
     let policy = Policy { margin: Margin::Path(vec![rest; 4]), ..Policy::default() };
     let mut b = bench(config(8_000, 0.5, None, None), &[], policy);
     // 1000 bytes need 0.5 + 2 s: 2.4 s of life are too short, 2.6 s are not.
@@ -272,7 +272,7 @@ proptest! {
         t in traffic(), limit in 1_u32..20, from in 0.0..60.0_f64, length in 0.0..20.0_f64,
         check in 1_usize..3, expired in 0_usize..3, order in 0_usize..3, units in 0_usize..3, overflow in 0_usize..2, hold in 0_u64..2,
     ) {
-        let rest = Rest { delay: span(0.3), per_byte_ns: 8e9 / 30_000.0 };
+        let rest = RemainingPath { delay: span(0.3), per_byte_ns: 8e9 / 30_000.0 };
         let policy = Policy {
             check: Check::ALL[check], expired: Expired::ALL[expired], order: Order::ALL[order], units: Units::ALL[units],
             overflow: Overflow::ALL[overflow], margin: Margin::Path(vec![rest; 4]), signals: true,

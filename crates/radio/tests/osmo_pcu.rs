@@ -13,7 +13,7 @@ use radio::llc::LlcMode;
 use radio::mac::countdown;
 use radio::rlc::feed::Cut;
 use radio::rlc::poll::{Policy, Poller};
-use radio::rlc::receive::{Part, Receiver, Report};
+use radio::rlc::receive::{BlockPart, Receiver, Report};
 use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
@@ -104,7 +104,7 @@ impl Line {
         }
         let unit = Unit {
             bsn: bsn % 128,
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: scheme,
             attempt: 0,
             flag,
@@ -122,7 +122,7 @@ fn report_of(ack: &AckNack, sender: &Sender<usize>) -> Report {
     let mut receiver = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
     for b in 0..end {
         if b < sender.va() || ack.has(b % 128) == Some(true) {
-            receiver.take(b, Part::Whole, false);
+            receiver.take(b, BlockPart::Whole, false);
         }
     }
     Report { end, last: ack.last, ..receiver.report() }
@@ -249,7 +249,7 @@ impl Trial<'_> {
             }
         }
         if arrives && let Some(bsn) = self.mobile.resolve(read.bsn) {
-            self.mobile.take(bsn, Part::Whole, read.flag);
+            self.mobile.take(bsn, BlockPart::Whole, read.flag);
         }
         if let Some(rrbp) = read.header.poll {
             let number = self.polls;
@@ -298,7 +298,7 @@ impl Trial<'_> {
         if unit.bsn > 0 && self.lost(self.case.loss[1]) {
             return self.pcu.uplink(slot, &[]);
         }
-        self.network.take(unit.bsn, Part::Whole, cv == 0);
+        self.network.take(unit.bsn, BlockPart::Whole, cv == 0);
         self.pcu.uplink(slot, &octets);
     }
 

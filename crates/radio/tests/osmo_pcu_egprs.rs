@@ -10,7 +10,7 @@ mod pcu;
 use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
-use radio::rlc::receive::{Part, Receiver, Report};
+use radio::rlc::receive::{BlockPart, Receiver, Report};
 use radio::rlc::send::{RadioBlock, Reason, SendOptions, Sender, Unit as Sent};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
@@ -220,7 +220,7 @@ fn found(case: &Case) -> Option<Found> {
             if arrives {
                 for unit in &units {
                     if let Some(bsn) = receiver.resolve(unit.bsn) {
-                        receiver.take(bsn, Part::Whole, false);
+                        receiver.take(bsn, BlockPart::Whole, false);
                     }
                 }
                 if let Some(rrbp) = header.poll {

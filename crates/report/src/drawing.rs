@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::data::note;
-use crate::model::{Kind, Picture, Truth, sorted};
+use crate::model::{Picture, SegmentKind, Truth, sorted};
 use crate::palette as ink;
 use crate::scale::Scale;
 use crate::story::episodes;
@@ -218,10 +218,10 @@ impl Picture {
         let mut kinds: [Vec<(f64, f64, f64)>; 4] = Default::default();
         for e in sorted(&self.sent, |e| e.t) {
             let kind = match e.kind {
-                Kind::New => 0,
-                Kind::Retransmission => 1,
-                Kind::Unneeded => 2,
-                Kind::Unknown => 3,
+                SegmentKind::New => 0,
+                SegmentKind::Retransmission => 1,
+                SegmentKind::Unneeded => 2,
+                SegmentKind::Unknown => 3,
             };
             kinds[kind].push((time.at(e.t), at(e.end), at(e.seq)));
         }

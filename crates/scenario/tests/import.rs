@@ -75,7 +75,7 @@ fn sizes_of_classes_come_from_a_log() {
     let model = model(&imported);
     let sizes: Vec<(String, f64, f64)> = (model.flows.iter())
         .map(|flow| {
-            let App::Ask(plan) = &flow.app else { panic!("{:?}", flow.app) };
+            let App::Requests(plan) = &flow.app else { panic!("{:?}", flow.app) };
             (flow.name.clone(), plan.request.mean(), plan.reply.mean())
         })
         .collect();

@@ -33,7 +33,7 @@ pub(crate) struct Queue {
     closing: AtomicBool,
 }
 
-/// An interrupted process is given this long to write what it has.
+/// Time for an interrupted process to write its results.
 const GRACE: Duration = Duration::from_secs(20);
 /// Interval at which progress is looked at.
 const LOOK: Duration = Duration::from_millis(400);
@@ -103,7 +103,7 @@ impl Queue {
             ("first", State::Queued) => self.store.first(id)?,
             ("delete", _) if !running => {
                 self.store.remove(id)?;
-                // What cannot be removed is in nobody's way: numbers of sets are not used again.
+                // A folder that cannot be removed does no harm: numbers of sets are not reused.
                 let _ = std::fs::remove_dir_all(self.library.set(id));
             }
             _ => {
@@ -202,14 +202,14 @@ impl Queue {
             (Some(4), _) => (State::Done, "not faithful: packets left too late too often".to_owned()),
             (_, Some((wanted, _))) => (wanted, String::new()),
             (None, None) if complete(&run) => (State::Done, String::new()),
-            // Ended by somebody else: its turn comes again.
+            // Terminated from outside: the set is queued again.
             (None | Some(130), None) => (State::Queued, String::new()),
             (Some(_), None) => (State::Failed, self.log(set.id)),
         };
         self.store.set_state(set.id, state, &message)
     }
 
-    /// The end of what the set's process said.
+    /// Last lines of the output of the set's process.
     fn log(&self, id: i64) -> String {
         let text = std::fs::read(self.library.set(id).join("log")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned();
@@ -240,7 +240,7 @@ impl Queue {
         }
     }
 
-    /// The sets with their progress; `seen` holds the size of each journal and what it said.
+    /// The sets with their progress; `seen` caches the size of each journal and the progress read from it.
     fn described(&self, seen: &mut BTreeMap<i64, (u64, u64)>) -> Result<Value, Problem> {
         let one = |set: &Set| {
             let total = set.cells * u64::from(set.repetitions);

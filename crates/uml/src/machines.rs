@@ -4,15 +4,15 @@
 //! Its root is a folder of the host, and its commands start on schedule.
 
 use crate::post::Post;
-use crate::task::{Card, Program, Programs, Ran, Task, TaskResult, Work};
+use crate::task::{NetworkCard, Program, ProgramResult, Programs, Task, TaskResult, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;
 use base::packet::NodeId;
 use base::rng::Seed;
 use host::NodePort;
 use lab::machines::{addresses, hosts, start_of};
+use netns::job::CommandExit;
 use netns::job::CommandFacts;
-use netns::job::Ended;
 use netns::keeper::Status;
 use path::{ElementId, Network};
 use scenario::Model;
@@ -78,7 +78,7 @@ pub(crate) fn task(
     let (four, six) = addresses(node, 0);
     let cc = linux.cc.iter().map(|cc| ("net.ipv4.tcp_congestion_control".to_owned(), cc.clone()));
     Ok(Task {
-        card: Card { address: four, width: WIDTH, six: Some(six), others: Vec::new(), mtu: linux.mtu },
+        card: NetworkCard { address: four, width: WIDTH, six: Some(six), others: Vec::new(), mtu: linux.mtu },
         sysctl: cc.chain(settings(linux)).collect(),
         until: limit,
         work: Work::Programs(Programs {
@@ -138,10 +138,10 @@ pub(crate) fn commands(model: &Model, told: &[(&Post, TaskResult)]) -> Result<Ve
     Ok(all)
 }
 
-fn ended(ran: Ran) -> Ended {
+fn ended(ran: ProgramResult) -> CommandExit {
     let status = ran.ended.map(|(_, code, signal)| Status { code, signal, fault: None });
     let ended = ran.ended.map(|(at, ..)| at);
-    Ended { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
+    CommandExit { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
 }
 
 /// Sysctl settings of a guest.

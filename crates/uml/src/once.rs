@@ -7,8 +7,8 @@ use crate::calendar::NEVER;
 use crate::drive::{Driver, Next};
 use crate::guest::{Guest, Setup};
 use crate::machines::{self, file, settings};
-use crate::post::{Kind, Post, speaks};
-use crate::task::{Bulk, Card, ConnectionTask, Datagrams, Task, TaskResult, Work};
+use crate::post::{KernelRole, Post, speaks};
+use crate::task::{Bulk, ConnectionTask, Datagrams, NetworkCard, Task, TaskResult, Work};
 use crate::{Error, KernelOutcome, Kernels, Options, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
@@ -133,7 +133,7 @@ impl Turns<'_> {
                 check(flow, linux, side)?;
                 let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
                 let task = task(flow, linux, *ends, run.limit, self.options, side == 0);
-                let place = (&*run.name_of(door), door, Kind::Flow);
+                let place = (&*run.name_of(door), door, KernelRole::Flow);
                 let mut post = self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?;
                 post.remote = self.remotes[i][side];
                 all.posts.push(post);
@@ -150,7 +150,7 @@ impl Turns<'_> {
             let linux = &model.nodes[node].linux;
             let task = machines::task(model, node, run.seed, run.limit, self.kernels, &run.world.network)?;
             let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
-            let place = (&*model.nodes[node].name, door, Kind::Machine);
+            let place = (&*model.nodes[node].name, door, KernelRole::Machine);
             all.posts.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
             machines::introduce(model, &mut run.world.network, door);
         }
@@ -161,7 +161,7 @@ impl Turns<'_> {
     fn start_pcus(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
         for cell in pcu::cells(run.model, &run.world) {
             let (task, linux) = (cell.task(run.limit, self.kernels)?, Linux::default());
-            let place = (&*format!("{}.pcu", cell.name), cell.station, Kind::Pcu);
+            let place = (&*format!("{}.pcu", cell.name), cell.station, KernelRole::Pcu);
             all.posts.push(self.start(run.seed, place, &linux, &task, linux.mtu)?);
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Turns<'_> {
     fn start(
         &self,
         seed: Seed,
-        (name, door, kind): (&str, ElementId, Kind),
+        (name, door, kind): (&str, ElementId, KernelRole),
         linux: &Linux,
         task: &Task,
         largest: u32,
@@ -318,13 +318,15 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
             Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
         _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer, protocol }),
-        App::Ask(_) | App::Tell(_) => Work::Lines(ConnectionTask { opens: sends, peer, protocol, cc }),
+        App::Requests(_) | App::Messages(_) => {
+            Work::Lines(ConnectionTask { opens: sends, peer, protocol, cc })
+        }
     };
     let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
     let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
     let others = (1..=flow.other_paths.len() as u8).map(|path| path_address(sends, path)).collect();
     Task {
-        card: Card { address, width: 30, six, others, mtu: linux.mtu },
+        card: NetworkCard { address, width: 30, six, others, mtu: linux.mtu },
         sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
         work,
@@ -342,7 +344,7 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
             let linux = flow.transport.kernels()[side]?;
             let name = format!("{}@{}.app", flow.name, model.nodes[end].name);
             let id = match (linux.protocol.payload(), &flow.app) {
-                (Some(payload), App::Tell(plan)) => {
+                (Some(payload), App::Messages(plan)) => {
                     let log = log.clone();
                     world.network.add(match role {
                         Role::Active => {

@@ -4,7 +4,7 @@
 //! the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
 
 use crate::post::Post;
-use crate::task::{Card, Program, Task, Work};
+use crate::task::{NetworkCard, Program, Task, Work};
 use crate::{Error, Kernels, machines};
 use base::Time;
 use base::wire::UDP;
@@ -69,7 +69,7 @@ impl Cell {
             machines::alone("pcu", Program { run: text, start: Time::ZERO, serves: true }, kernels);
         let address = Ipv4Addr::new(198, 18, 0, 1);
         Ok(Task {
-            card: Card { address, width: 30, six: None, others: Vec::new(), mtu: 1500 },
+            card: NetworkCard { address, width: 30, six: None, others: Vec::new(), mtu: 1500 },
             sysctl: Vec::new(),
             until: limit,
             work: Work::Pcu(programs),

@@ -11,7 +11,7 @@ pub struct Post {
     /// Element of the door.
     pub door: ElementId,
     /// Kind of door.
-    pub kind: Kind,
+    pub kind: KernelRole,
     /// Workload that uses the kernel's connections, if any.
     pub remote: Option<ElementId>,
 }
@@ -24,7 +24,7 @@ pub(crate) fn speaks(network: &Network, post: &Post) -> bool {
 
 /// Role of a kernel in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KernelRole {
     /// Flow end: a [`host::FlowPort`].
     Flow,
     /// Node with programs: a [`host::NodePort`].

@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Configuration of its network card.
-    pub card: Card,
+    pub card: NetworkCard,
     /// Sysctl settings by full name.
     pub sysctl: Vec<(String, String)>,
     /// End of the task, completed or not.
@@ -26,7 +26,7 @@ pub struct Task {
 
 /// Network card of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct NetworkCard {
     /// IPv4 address.
     pub address: Ipv4Addr,
     /// Prefix length of the IPv4 network.
@@ -257,12 +257,12 @@ pub struct TaskResult {
     /// First error.
     pub fault: Option<String>,
     /// Results of programs, by index.
-    pub programs: BTreeMap<usize, Ran>,
+    pub programs: BTreeMap<usize, ProgramResult>,
 }
 
 /// Result of a program.
 #[derive(Clone, Default, Debug, PartialEq)]
-pub struct Ran {
+pub struct ProgramResult {
     /// Start time.
     pub begun: Option<Time>,
     /// Exit time, exit status as of shells, and the signal, if one ended it.
@@ -330,7 +330,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn task(work: Work) -> Task {
-        let card = Card {
+        let card = NetworkCard {
             address: Ipv4Addr::new(198, 18, 0, 1),
             width: 30,
             six: None,
@@ -406,12 +406,12 @@ mod tests {
         let told = TaskResult::read(
             "begun 0 2000000000\nended 0 3000000000 143 15\nbegun 2 x\nlacks 2 air\nended 9999 1 1 1\n",
         );
-        let first = Ran {
+        let first = ProgramResult {
             begun: Some(Time::ZERO),
             ended: Some((Time::from_nanos(1_000_000_000), 143, Some(15))),
             lacks: None,
         };
-        let third = Ran { lacks: Some("air".into()), ..Ran::default() };
+        let third = ProgramResult { lacks: Some("air".into()), ..ProgramResult::default() };
         assert_eq!(told.programs, BTreeMap::from([(0, first), (2, third)]));
     }
 

@@ -1,9 +1,9 @@
 //! The time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
 
 use crate::frame::Frame;
-use analyse::association::{Association, TimeoutVerdict, Why};
+use analyse::association::{Association, ResendReason, TimeoutVerdict};
 use base::Time;
-use report::{Ack, FastRetransmit, Kind, Picture, Sent, Timeout, Truth};
+use report::{Ack, FastRetransmit, Picture, SegmentKind, Sent, Timeout, Truth};
 
 /// Draws the direction that carried more, on a clock that begins at `start`.
 pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture {
@@ -21,12 +21,12 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
         seq: point.tsn,
         end: point.tsn + 1,
         kind: match (point.again, duplicates(point.tsn)) {
-            (None, _) => Kind::New,
-            (Some(Why::Timeout), Some(TimeoutVerdict::Spurious)) => Kind::Unneeded,
-            (Some(Why::Fast), _) | (Some(Why::Timeout), Some(TimeoutVerdict::Genuine)) => {
-                Kind::Retransmission
+            (None, _) => SegmentKind::New,
+            (Some(ResendReason::Timeout), Some(TimeoutVerdict::Spurious)) => SegmentKind::Unneeded,
+            (Some(ResendReason::Fast), _) | (Some(ResendReason::Timeout), Some(TimeoutVerdict::Genuine)) => {
+                SegmentKind::Retransmission
             }
-            _ => Kind::Unknown,
+            _ => SegmentKind::Unknown,
         },
     });
     let acks = way.acks.iter().map(|ack| Ack {
@@ -48,7 +48,7 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
         detected: Some("unknown".to_owned()),
         detected_at: None,
     });
-    let fast = way.points.iter().filter(|point| point.again == Some(Why::Fast));
+    let fast = way.points.iter().filter(|point| point.again == Some(ResendReason::Fast));
     let fast = fast.map(|point| FastRetransmit { t: at(point.t), seq: point.tsn, truth: Truth::Unknown });
     let mut picture = Picture {
         title: frame.title,

@@ -2,7 +2,7 @@
 //!
 //! The analyser's facts and verdicts as the pictures that a simulator's run has: [`sequence`] is the time-sequence
 //! picture, [`lines`] are round trips, throughput, data outstanding and windows, [`clocks`] brings two captures onto
-//! one clock, [`layers`] reads what happened below the transport.
+//! one clock, [`layers`] reads events below the transport.
 //!
 //! All times of a picture are seconds from the capture's first packet, on the clock of the first capture.
 

@@ -131,7 +131,7 @@ pub fn rtt(view: &View<'_>) -> Panel {
     Panel { unit: "seconds".to_owned(), series: vec![series] }
 }
 
-/// Bytes sent and not acknowledged, and what the receiver allows.
+/// Bytes outstanding, and the receiver's advertised window.
 pub fn outstanding(view: &View<'_>) -> Panel {
     let way = view.data();
     let mut points: Vec<[f64; 2]> = Vec::new();

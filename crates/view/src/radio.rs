@@ -12,9 +12,9 @@ use ::radio::wire::message::{self, AckNack, Message};
 use report::{Layer, LayerEvent};
 use std::collections::BTreeMap;
 
-/// A TBF in which nothing came for so long is over, s: T3192 is 1.5 s at most.
+/// Idle time after which a TBF counts as released, s: T3192 is 1.5 s at most.
 const OVER: f64 = 1.5;
-/// A direction without a data block for so long makes a pause, s: a report and its repeats take less.
+/// Minimum gap between data blocks that is drawn as a pause, s: a report and its repeats take less.
 const PAUSE: f64 = 0.5;
 /// Repeats closer than this belong to one run, s.
 const RUN: f64 = 0.2;
@@ -43,7 +43,7 @@ struct Run {
 
 /// One direction.
 #[derive(Default)]
-struct Way {
+struct LayerDirection {
     tbfs: BTreeMap<u8, Tbf>,
     run: Option<Run>,
     /// Time of the last data block.
@@ -55,7 +55,7 @@ struct Way {
 /// Blocks of a capture, one after the other.
 #[derive(Default)]
 pub struct Blocks {
-    ways: [Way; 2],
+    ways: [LayerDirection; 2],
     control: Vec<LayerEvent>,
     seen: u64,
 }
@@ -79,7 +79,7 @@ impl Tbf {
     }
 }
 
-impl Way {
+impl LayerDirection {
     fn data(&mut self, t: f64, tfi: u8, slot: u8, numbers: &[u32], space: u32) {
         if let Some(before) = self.data.replace(t).filter(|before| t - before >= PAUSE) {
             let pause = event(before, "no data block", format!("{:.2} s", t - before));
@@ -150,7 +150,7 @@ fn close(run: Option<Run>, events: &mut Vec<LayerEvent>) {
 }
 
 impl Blocks {
-    /// A datagram to the port of GSMTAP, captured at `t` (s). What is no RLC/MAC block does nothing.
+    /// A datagram to the GSMTAP port, captured at `t` (s). Contents other than RLC/MAC blocks are ignored.
     pub fn take(&mut self, t: f64, datagram: &[u8]) {
         let Some((Payload::Block { up, slot, .. }, octets)) = gsmtap::read(datagram) else { return };
         let way = &mut self.ways[usize::from(up)];

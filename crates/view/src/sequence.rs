@@ -5,7 +5,7 @@ use crate::ranges::Ranges;
 use crate::{View, clocks, lines, stream};
 use analyse::Need;
 use analyse::flow::FlowDirection;
-use report::{Ack, FastRetransmit, Kind, Panel, Picture, Received, Sent};
+use report::{Ack, FastRetransmit, Panel, Picture, Received, SegmentKind, Sent};
 
 /// Bytes of data in a full segment: the longest seen, or the peer's MSS if that is less: then the network card splits
 /// segments captured as one packet (TSO), and merges arriving segments (GRO).
@@ -39,11 +39,11 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     };
     for s in &way.transmissions {
         let kind = match s.again.and_then(|at| way.retransmissions.get(at as usize)).map(|r| r.need) {
-            None if s.again.is_some() => Kind::Unknown, // more than the analyser keeps
-            None => Kind::New,
-            Some(Need::Needed) => Kind::Retransmission,
-            Some(Need::Unneeded) => Kind::Unneeded,
-            Some(Need::Unknown) => Kind::Unknown,
+            None if s.again.is_some() => SegmentKind::Unknown, // more than the analyser keeps
+            None => SegmentKind::New,
+            Some(Need::Needed) => SegmentKind::Retransmission,
+            Some(Need::Unneeded) => SegmentKind::Unneeded,
+            Some(Need::Unknown) => SegmentKind::Unknown,
         };
         picture.sent.push(Sent { t: view.at(s.t), seq: stream(s.seq), end: stream(s.end), kind });
     }

@@ -1,7 +1,7 @@
 //! The claim: what is drawn of a capture is what the analyser says of it, mark by mark, whoever captured it; and on
 //! captures of a simulated repetition, what really happened.
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, join};
+use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use base::Time;
 use report::{Picture, Truth};
 use std::fs::File;
@@ -35,15 +35,17 @@ fn counts_agree(picture: &Picture, view: &View<'_>, name: &str) {
     let way = view.data();
     let drawn = |kind| picture.sent.iter().filter(|e| e.kind == kind).count() as u64;
     let told = |need| way.count(need);
-    assert_eq!(drawn(report::Kind::Retransmission), told(Need::Needed), "{name}");
-    assert_eq!(drawn(report::Kind::Unneeded), told(Need::Unneeded), "{name}");
-    assert_eq!(drawn(report::Kind::Unknown), told(Need::Unknown), "{name}");
+    assert_eq!(drawn(report::RecoveryVerdict::Retransmission), told(Need::Needed), "{name}");
+    assert_eq!(drawn(report::RecoveryVerdict::Unneeded), told(Need::Unneeded), "{name}");
+    assert_eq!(drawn(report::RecoveryVerdict::Unknown), told(Need::Unknown), "{name}");
     assert_eq!(picture.sent.len(), way.transmissions.len(), "{name}");
     assert_eq!(picture.acks.len(), way.acks.len(), "{name}");
     let timeouts = |truth| picture.timeouts.iter().filter(|e| e.truth == truth).count() as u64;
-    for (truth, kind) in
-        [(Truth::Spurious, Kind::Spurious), (Truth::Genuine, Kind::Genuine), (Truth::Unknown, Kind::Unknown)]
-    {
+    for (truth, kind) in [
+        (Truth::Spurious, RecoveryVerdict::Spurious),
+        (Truth::Genuine, RecoveryVerdict::Genuine),
+        (Truth::Unknown, RecoveryVerdict::Unknown),
+    ] {
         assert_eq!(timeouts(truth), way.timeouts_of(kind), "{name}");
     }
     assert_eq!(picture.fast_retransmits.len(), way.fast_retransmits.len(), "{name}");
@@ -122,10 +124,14 @@ fn both_ends_of_a_simulated_repetition_meet() {
         assert!(r.t - sent > 0.149, "byte {} arrives {} s after it was sent", r.seq, r.t - sent);
     }
     let of = |p: &Picture, kind| p.sent.iter().filter(|s| s.kind == kind).count();
-    for kind in [report::Kind::New, report::Kind::Retransmission, report::Kind::Unneeded] {
+    for kind in [
+        report::RecoveryVerdict::New,
+        report::RecoveryVerdict::Retransmission,
+        report::RecoveryVerdict::Unneeded,
+    ] {
         assert_eq!(of(&drawn, kind), of(&truth, kind), "{kind:?}");
     }
-    assert_eq!(of(&drawn, report::Kind::Unknown), 0);
+    assert_eq!(of(&drawn, report::RecoveryVerdict::Unknown), 0);
     // The gate of the scenario lies under the timeout that it caused.
     let layers =
         view::layers::read("time_s,event,until_s\n6,reselection,10\n90,later,\n", "radio", 0.0).unwrap();

@@ -53,7 +53,7 @@ const REASONS: [(&str, &str, &str); 14] = [
 /// A measured thing: its size, its name, its file.
 type Measured = (usize, String, String);
 
-/// What one source file holds, tests cut off.
+/// Shape of one source file without its tests.
 #[derive(Default)]
 struct File {
     functions: Vec<(usize, String)>,

@@ -161,10 +161,10 @@ fn heard(message: &Message, bytes: &[u8]) {
 /// A plan that was understood can be drawn from.
 fn work(EndWork { app, draws, .. }: &EndWork) {
     match app {
-        App::Ask(plan) => {
+        App::Requests(plan) => {
             drop(RequestClient::new((**plan).clone(), MessageLog::default(), &draws.name, draws.seed()))
         }
-        App::Tell(plan) => {
+        App::Messages(plan) => {
             let mut pace = MessageSchedule::new(plan, &draws.name, draws.seed());
             let _ = (pace.message(), pace.message());
         }

@@ -21,7 +21,7 @@ const MISSING: u32 = 3;
 
 /// Reason of a retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum ResendReason {
     /// Fast retransmit after enough miss indications.
     Fast,
     /// The retransmission timer expired: no other trigger was seen.
@@ -62,7 +62,7 @@ pub struct Point {
     /// TSN relative to the first one seen.
     pub tsn: u64,
     /// Reason, if it is a retransmission.
-    pub again: Option<Why>,
+    pub again: Option<ResendReason>,
 }
 
 /// A SACK.
@@ -246,23 +246,23 @@ impl DirectionTracker {
     }
 
     /// Reason of a retransmission.
-    fn why(&mut self, t: Time, tsn: u64) -> Why {
+    fn why(&mut self, t: Time, tsn: u64) -> ResendReason {
         let lowest = self.outstanding.iter().find(|(_, chunk)| !chunk.reported).map(|(tsn, _)| *tsn);
         let chunk = self.outstanding.get(&tsn).copied();
         if chunk.is_some_and(|chunk| chunk.missing >= MISSING && chunk.times == 1) {
             self.way.fast_retransmits += u64::from(tsn >= self.repairs_to || self.below >= self.repairs_to);
             self.repairs_to = self.next;
-            return Why::Fast;
+            return ResendReason::Fast;
         }
         let repairing = self.below < self.repairs_to && tsn < self.repairs_to;
         // During recovery, only a second retransmission of the lowest chunk indicates another timeout.
         if repairing && (lowest != Some(tsn) || chunk.is_none_or(|chunk| chunk.times == 1)) {
-            return Why::Repair;
+            return ResendReason::Repair;
         }
         let waited = self.busy.map_or(Span::ZERO, |busy| t.since(busy));
         self.way.timeouts.push(Timeout { t, tsn, waited, judged: TimeoutVerdict::Unknown });
         self.repairs_to = self.next;
-        Why::Timeout
+        ResendReason::Timeout
     }
 
     fn sack(&mut self, t: Time, sack: &RawSack, keep: bool) {

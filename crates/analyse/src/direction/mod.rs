@@ -28,7 +28,7 @@ use crate::hypotheses::replay::{EpisodeRecorder, EpisodeStart};
 use crate::intake::capture_point::CapturePoint;
 use crate::intake::limits::Limits;
 use crate::intake::observation::Observation;
-use crate::verdict::{Judge, Need, Ruling, State};
+use crate::verdict::{FinalVerdict, Judge, Need, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
 
@@ -82,7 +82,7 @@ pub(crate) struct Direction {
     pub(crate) first_flight_open: bool,
     pub(crate) place: CapturePoint,
     pub(crate) way: FlowDirection,
-    pub(crate) rulings: Vec<Ruling>,
+    pub(crate) rulings: Vec<FinalVerdict>,
     pub(crate) replay: EpisodeRecorder,
     pub(crate) baseline: Baseline,
     reacts: ReactionTime,
@@ -431,7 +431,7 @@ impl Direction {
         self.missing.take(copy.seq, copy.end);
         let recent = self.copies.firsts.len().saturating_sub(64);
         let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
-        // What was acknowledged is no longer in the send log.
+        // Acknowledged data are no longer in the send log.
         let after = after.or(self.newest.filter(|c| c.seq >= copy.end));
         let quick =
             self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));

@@ -4,7 +4,7 @@
 //! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
 
 use super::discarded::discarded;
-use super::flow::{Flow, FlowDirection, Kind, Retransmission};
+use super::flow::{Flow, FlowDirection, RecoveryVerdict, Retransmission};
 use crate::facts::copies::Evidence;
 use crate::facts::ranges;
 use crate::verdict::Need;
@@ -19,9 +19,9 @@ pub struct Sighting {
     pub t: Time,
     /// First byte, and one past the last; equal for a bare acknowledgement.
     pub seq: u64,
-    /// See there.
+    /// One past the last byte.
     pub end: u64,
-    /// What it acknowledges, as on the wire.
+    /// Acknowledgement number, as on the wire.
     pub ack: u32,
     /// Its IP identification; `None` if that is no evidence.
     pub id: Option<u16>,
@@ -93,7 +93,7 @@ fn pair(flow: &mut Flow, other: &Flow) {
     }
 }
 
-/// What one capture's packet became in the other.
+/// Mapping of one capture's packet to the other capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arrival {
     /// Seen there at this time.
@@ -132,7 +132,7 @@ fn arrivals(here: &FlowDirection, there: &FlowDirection, old: &[bool]) -> Vec<Ar
             let mark = (s.seq, s.end, s.id, s.stamp);
             let alike = sent_alike.get(&mark).copied().unwrap_or(1);
             match seen.get_mut(&mark) {
-                // Several that look alike: if each arrived, each did; else nobody knows which.
+                // Several packets look alike: if as many arrived, each did; otherwise the fate of each is unknown.
                 Some(times) if alike > 1 && s.id.is_none() && times.len() < alike => Arrival::Unsure,
                 Some(times) => times.pop().unwrap_or(Arrival::Not),
                 None => pieces.whole(s).map_or(Arrival::Not, Arrival::At),
@@ -245,7 +245,7 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
     let sent = Sent { data: &data, by_seq: &by_seq, longest };
     for timeout in &mut way.timeouts {
         let Some(r) = of(timeout.t, timeout.seq) else { continue };
-        (timeout.kind, timeout.evidence) = (Kind::from(r.need), r.evidence);
+        (timeout.kind, timeout.evidence) = (RecoveryVerdict::from(r.need), r.evidence);
         timeout.cause = None;
         if r.need == Need::Unneeded
             && let Some(offset) = offset
@@ -255,7 +255,7 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
     }
     for fast in &mut way.fast_retransmits {
         if let Some(r) = of(fast.t, fast.seq) {
-            (fast.kind, fast.evidence) = (Kind::from(r.need), r.evidence);
+            (fast.kind, fast.evidence) = (RecoveryVerdict::from(r.need), r.evidence);
         }
     }
     super::outcome::again(way);

@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, FaultKind};
 use super::flow::{
-    Burst, FastRetransmit, FlowDirection, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout,
+    Burst, FastRetransmit, FlowDirection, GoBackN, RecoveryVerdict, Retransmission, Spike, SpikeKind, Timeout,
 };
 use super::profile::ProfileFacts;
 use crate::facts::copies::Evidence;
@@ -89,7 +89,7 @@ pub(crate) fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
         .map(|r| FastRetransmit {
             t: r.t,
             seq: r.seq,
-            kind: Kind::from(r.need),
+            kind: RecoveryVerdict::from(r.need),
             evidence: r.evidence,
             duplicates: r.duplicates,
         })

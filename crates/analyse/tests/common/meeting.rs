@@ -4,7 +4,7 @@
 use super::observed::{self, observed};
 use super::scenarios::Case;
 use analyse::flow::Retransmission;
-use analyse::{Analyser, Flow, Kind, Limits, Need, Reason, join};
+use analyse::{Analyser, Flow, Limits, Need, Reason, RecoveryVerdict, join};
 use base::event::Category;
 use base::trace::Tracer;
 use base::truth::{self, Cause};
@@ -317,10 +317,10 @@ fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
         match (is_timeout, v.reason == Reason::Timeout) {
             (true, true) => {
                 let told = way.timeouts.iter().find(|t| t.t == v.t && t.seq == v.seq);
-                let kind = told.map_or(Kind::Unknown, |t| t.kind);
+                let kind = told.map_or(RecoveryVerdict::Unknown, |t| t.kind);
                 match (truth.unneeded, kind) {
-                    (_, Kind::Unknown) => tally.untold += 1,
-                    (true, Kind::Spurious) | (false, Kind::Genuine) => tally.right += 1,
+                    (_, RecoveryVerdict::Unknown) => tally.untold += 1,
+                    (true, RecoveryVerdict::Spurious) | (false, RecoveryVerdict::Genuine) => tally.right += 1,
                     _ => tally.wrong += 1,
                 }
                 if let (Some(is), Some(said)) = (truth.spurious, told.and_then(|t| t.cause)) {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
-use analyse::{Analyser, Flow, Kind, Limits, Observation};
+use analyse::{Analyser, Flow, Limits, Observation, RecoveryVerdict};
 use base::wire::{TcpHead, flag};
 use base::{Span, Time};
 use std::net::{IpAddr, Ipv4Addr};
@@ -172,6 +172,6 @@ impl Trace {
 }
 
 /// What is said of each timeout of the sender.
-pub fn kinds(flow: &Flow) -> Vec<Kind> {
+pub fn kinds(flow: &Flow) -> Vec<RecoveryVerdict> {
     flow.ways[0].timeouts.iter().map(|t| t.kind).collect()
 }

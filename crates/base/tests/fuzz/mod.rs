@@ -1,11 +1,11 @@
 //! The bodies of the fuzz targets of this crate: what a serial line and an interface bring.
 
 use base::wire::frame::{Framing, is_between_neighbours};
-use base::wire::hdlc::{self, Deframer, Found, Wrong};
+use base::wire::hdlc::{self, Deframer, Found, FrameError};
 use base::wire::{self, offload};
 
 /// Frames, what is none, and talk, joined.
-fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
+fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<FrameError>, Vec<u8>) {
     let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
     let mut deframer = Deframer::default();
     for piece in pieces {

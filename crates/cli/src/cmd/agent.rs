@@ -2,7 +2,7 @@
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::input::{agents_file, nesting, shell_link};
 use crate::player::agent_player;
 use agent::serve::Agent;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &args.make_token {
         Token::make(file).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::usage(

@@ -1,8 +1,8 @@
-//! `williwaw completions`: what a shell needs to complete a command line.
+//! `williwaw completions`: completion scripts for a shell.
 
 use crate::cmd::cli::Cli;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
@@ -49,7 +49,7 @@ impl Words {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();
     // Hidden verbs are internal.

@@ -1,8 +1,8 @@
-//! `williwaw doctor`: what this machine offers for emulation, each item with its remedy where it is missing.
+//! `williwaw doctor`: capabilities of this machine for emulation, each missing one with its remedy.
 
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,14 @@ struct Check {
     /// Emulation needs it.
     needed: bool,
     there: bool,
-    /// What was found.
+    /// Result of a check.
     found: String,
     /// How to mend it; empty where nothing is wrong.
     mend: &'static str,
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let checks = [
         system(),
         kernel(),

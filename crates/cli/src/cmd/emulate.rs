@@ -3,8 +3,8 @@
 use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{ExitStatus, Failure, Why};
-use crate::console::talk::Talk;
+use crate::console::exit::{CliError, ExitStatus, Failure};
+use crate::console::talk::Console;
 use crate::console::{interrupt, lateness};
 use crate::input::agents_file::Listed;
 use crate::input::{agents_file, nesting};
@@ -113,7 +113,7 @@ fn span(text: &str) -> Result<Span, String> {
 
 impl Args {
     /// Plan as of a run in virtual time.
-    fn plan(&self, talk: &Talk) -> Result<Plan, Failure> {
+    fn plan(&self, talk: &Console) -> Result<Plan, Failure> {
         let args = run::Args {
             file: self.file.clone(),
             draws: self.draws,
@@ -147,7 +147,7 @@ impl Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     for path in args.svg.iter().chain(&args.pcap) {
         crate::output::atomic_write::possible(path)?;
     }
@@ -314,17 +314,17 @@ enum RepPlayer {
 struct PendingReps<'a> {
     sweep: &'a Sweep,
     player: RepPlayer,
-    /// Of the first one a picture is wanted; or more of what it brings than the folder gets.
+    /// The first repetition needs a picture, or more output than the run folder keeps.
     picture: bool,
     keep_first: bool,
     store: Option<&'a Store>,
     /// Repetitions in parallel.
     jobs: usize,
     stop: &'a AtomicBool,
-    talk: &'a Talk,
+    talk: &'a Console,
 }
 
-/// Those that have been, in order, and what the first one brought.
+/// Finished repetitions in order, and the output of the first one.
 #[derive(Default)]
 struct FinishedReps {
     told: Vec<RepReport>,
@@ -337,7 +337,7 @@ impl Args {
         &self,
         plan: &Plan,
         listed: Option<&Listed>,
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<(RepPlayer, Readiness), Failure> {
         let capture = self.pcap.is_some() || self.captures;
         if let Some(listed) = listed.filter(|listed| listed.path.is_some()) {
@@ -374,7 +374,7 @@ impl Args {
     }
 
     /// Writes the requested outputs of the first repetition.
-    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
+    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Console) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
             crate::output::atomic_write::whole(path, bytes)?;
@@ -438,8 +438,8 @@ impl PendingReps<'_> {
                             let (played, rows, kept, fault) = &mut *sink;
                             match outcome.and_then(|one| self.keep(one, rows, kept.as_deref_mut())) {
                                 Ok(one) => played.take(one, self.keep_first),
-                                // Stopped while other hosts were still getting ready. What goes wrong otherwise is
-                                // said, also when it was told to stop.
+                                // Stopped while other hosts were getting ready. Other errors are reported, also after
+                                // a stop request.
                                 Err(failure) if failure.end == ExitStatus::Interrupted => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
@@ -522,7 +522,7 @@ impl FinishedReps {
         Some((*cell as usize, picture))
     }
 
-    /// Takes in one more; what it brought too, if it is the first of those that are kept and that is wanted.
+    /// Adds a finished repetition; its output too, if it is the first of those kept and a picture is requested.
     fn take(&mut self, one: Option<(RepReport, RepArtefacts)>, keep_first: bool) {
         let Some((told, brought)) = one else { return };
         let key = told.key();
@@ -544,7 +544,7 @@ impl From<Error> for Failure {
         if let Error::Stopped = error {
             return Failure {
                 end: ExitStatus::Interrupted,
-                why: Why::Sentence(error.to_string(), String::new()),
+                why: CliError::Sentence(error.to_string(), String::new()),
             };
         }
         if let Error::LinkProcess(why) = error {

@@ -1,7 +1,7 @@
 //! `williwaw import`: what other tools call a link, as a scenario.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use base::units::parse_bytes;
 use scenario::import::{Classes, ImportFormat, Imported, Mistake, access_log, import};
 use serde_json::json;
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let (name, text) = read(&args.words)?;
     let Some(kind) = ImportFormat::of(&text) else {
         return Err(Failure::usage(

@@ -3,7 +3,7 @@
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::player::kernels;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     match args.what {
         What::Build { source, name, jobs, if_changed } => {
             let cache = kernels::cache()?;
@@ -93,7 +93,7 @@ fn build(
     source: Option<PathBuf>,
     name: String,
     jobs: Option<u16>,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let source = match source {
@@ -111,7 +111,7 @@ fn build(
     Ok(ExitStatus::Good)
 }
 
-fn list(as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn list(as_json: bool, talk: &Console) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let folders = std::fs::read_dir(cache.join("kernels")).into_iter().flatten().flatten();
     let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -145,7 +145,7 @@ fn list(as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
 }
 
 /// Requirements, with those present. The first one missing for running a kernel is the failure.
-fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn doctor(linux: Option<&str>, as_json: bool, talk: &Console) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let mut found: Vec<(&str, bool, String)> = Vec::new();
     let missing = kernel::missing();

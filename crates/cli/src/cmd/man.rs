@@ -2,7 +2,7 @@
 
 use crate::cmd::cli::Cli;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::atomic_write;
 use clap::{Arg, Command, CommandFactory as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let all = Cli::command();
     // Arguments that go with every verb stand on its page too.
     let common: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();

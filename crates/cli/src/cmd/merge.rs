@@ -8,7 +8,7 @@ use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
@@ -60,7 +60,7 @@ struct Folder {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;

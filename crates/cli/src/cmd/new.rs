@@ -1,7 +1,7 @@
 //! `williwaw new`: a commented scenario to start from.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::atomic_write;
 use scenario::starter::STARTER;
 use std::io::{ErrorKind, Write as _};
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     if args.file.as_os_str() == "-" {
         talk.data(STARTER)?;
         return Ok(ExitStatus::Good);

@@ -1,7 +1,7 @@
 //! `williwaw presets`: what can be named in a scenario instead of being spelled out.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::terminal::folded;
 use scenario::preset;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let senders: Vec<&'static str> = Config::profiles().collect();
     let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);
     if let Some(name) = args.name.as_deref().filter(|name| !known(name)) {

@@ -2,7 +2,7 @@
 //! was needed.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use capture::losses::{Fate, Retransmission, retransmissions};
 use capture::print::Printer;
 use capture::{Reader, Unpacked};
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 type Source = Reader<Unpacked<Box<dyn Read>>>;
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let name = args.capture.display().to_string();
     let refused = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read the capture `{name}`: {error}"), "give a pcap or pcapng file")

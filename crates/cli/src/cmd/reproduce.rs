@@ -2,7 +2,7 @@
 
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::console::{environment, interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::TextTable;
@@ -75,12 +75,12 @@ pub(crate) struct Args {
 
 /// Default number of repetitions with kernels.
 const TODAY: u32 = 20;
-/// A kernel that is silent for so long is given up.
+/// Time without output after which a kernel is stopped.
 const PATIENCE: base::Span = base::Span::from_secs(30);
 
 impl Args {
     /// Comparison with current kernels; without kernels, a note and only the study's senders.
-    fn stage(&self, talk: &Talk) -> Result<Option<KernelPlayer>, Failure> {
+    fn stage(&self, talk: &Console) -> Result<Option<KernelPlayer>, Failure> {
         if self.today.is_none() && self.linux.is_none() {
             return Ok(None);
         }
@@ -105,7 +105,7 @@ enum Ended {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let known = list().map_err(failure)?;
     if args.list {
         return show_list(&known, args.json, talk);
@@ -230,7 +230,7 @@ fn chosen(asked: &[String], known: &[(String, String)]) -> Result<Vec<String>, F
     Ok(if asked.is_empty() { known.iter().map(|(id, _)| id.clone()).collect() } else { ids })
 }
 
-fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn show_list(known: &[(String, String)], json: bool, talk: &Console) -> Result<ExitStatus, Failure> {
     if json {
         let all: Vec<_> = known.iter().map(|(id, title)| value!({ "id": id, "title": title })).collect();
         talk.document(&value!({ "schema": "williwaw-experiments/1", "experiments": all }))?;
@@ -243,8 +243,8 @@ fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<Exit
     Ok(ExitStatus::Good)
 }
 
-/// The claims of the experiments or groups asked for; all of them without any.
-fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Claims of the selected experiments or groups; all claims without a selection.
+fn show_claims(asked: &[String], json: bool, talk: &Console) -> Result<ExitStatus, Failure> {
     let all = catalogue::claims().map_err(failure)?;
     let wanted = |experiment: &str| {
         let words = asked.iter().map(|word| word.trim_end_matches('/'));
@@ -285,7 +285,7 @@ fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, 
 }
 
 /// One experiment as text.
-fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
+fn show(r: &Reproduced, talk: &Console) -> Result<(), Failure> {
     let e = &r.experiment;
     talk.data(&format!("{}: {}\n", e.id, e.title))?;
     if !r.values.is_empty() {

@@ -1,7 +1,7 @@
 //! `williwaw serve`: starts the control tool, a local web page, and builds it first where that was not done yet.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 const PROGRAM: &str = "williwaw-serve";
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let here = std::env::current_exe()
         .map_err(|error| Failure::machine(format!("cannot find this program's folder: {error}"), ""))?;
     let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
@@ -70,7 +70,7 @@ fn checkout(here: &Path) -> Option<(PathBuf, String)> {
 }
 
 /// Builds the control tool: it is not part of `make`, whose time a web server and a database would lengthen.
-fn build(here: &Path, talk: &Talk) -> Result<(), Failure> {
+fn build(here: &Path, talk: &Console) -> Result<(), Failure> {
     let Some((root, profile)) = checkout(here) else {
         return Err(Failure::machine(
             format!("the control tool is not installed: there is no `{PROGRAM}` beside this program"),

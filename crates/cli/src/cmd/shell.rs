@@ -1,7 +1,7 @@
 //! `williwaw shell`: a shell, or one command, behind the link.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::input::nesting;
 use crate::input::shell_link::{self, ShellLink};
 use emulate::{Options, Surroundings};
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
     talk.warnings(link.scenario.warnings());
     let mut model: Model = link.scenario.first().clone();

@@ -1,7 +1,7 @@
 //! `williwaw trigger`: change a running emulation by a name that its scenario gives.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use emulate::driver::trigger_socket::{self, Answer, Running};
 use serde_json::json;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 /// Lists the triggers of running emulations, or calls one.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let refused =
         |error: std::io::Error| Failure::machine(format!("cannot reach a running emulation: {error}"), "");
     let found = || -> Result<Vec<_>, Failure> {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Good)
 }
 
-fn list(all: &[Running], json: bool, talk: &Talk) -> Result<(), Failure> {
+fn list(all: &[Running], json: bool, talk: &Console) -> Result<(), Failure> {
     let answers = all.iter().map(|one| (one, trigger_socket::call(one, "").ok()));
     if json {
         let run = |(one, answer): (&Running, Option<Answer>)| {

@@ -3,7 +3,7 @@
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;
 use crate::console::lateness::{self, Screen};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::input::nesting;
 use crate::input::shell_link::{self, ShellLink};
 use crate::player::summary;
@@ -83,11 +83,11 @@ fn span(text: &str) -> Result<Span, String> {
     Ok(units::parse_span(text)?)
 }
 
-/// Longer than anybody waits.
+/// Exceeds any useful run time.
 const EVER: Span = Span::from_secs(100 * 365 * 86_400);
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
     talk.warnings(link.scenario.warnings());
     let mut model = link.scenario.first().clone();
@@ -241,7 +241,7 @@ fn wire(end: &str, speed: Option<u32>) -> String {
 }
 
 /// Both ends are open: prints them.
-fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
+fn open(ends: &[WireFacts], json: bool, talk: &Console) {
     let mut text = String::new();
     if json {
         let ends: Vec<Value> = ends.iter().map(|end| json!({ "node": end.node, "end": end.name })).collect();
@@ -285,7 +285,7 @@ fn closed(outcome: &EmulationOutcome, unfaithful: Option<&str>) -> Value {
     })
 }
 
-fn tell(outcome: &EmulationOutcome, talk: &Talk) {
+fn tell(outcome: &EmulationOutcome, talk: &Console) {
     let dropped = outcome.ran.world.network.counters().dropped;
     let mut text = format!("{:.1} s; {dropped} packets lost on the link", seconds(outcome));
     for end in &outcome.wires {

@@ -1,8 +1,8 @@
 //! Files of repetitions in detail: `events.parquet` and `series.parquet` on request.
 
-use super::captures::{Repetitions, Wanted};
+use super::captures::{Repetitions, RequestedOutputs};
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use lab::detail;
 use lab::sweep::Sweep;
 use results::parquet::long::{self, Head, Kind, Push};
@@ -11,11 +11,11 @@ use std::path::Path;
 
 /// Writes the requested details beside the results.
 pub(crate) fn write(
-    wanted: &Wanted,
+    wanted: &RequestedOutputs,
     sweep: &Sweep,
     repetitions: u32,
     folder: &Path,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<(), Failure> {
     let table = |name: &str, asked: &Option<Repetitions>, columns: &[(&str, Kind)], of: Of| {
         let Some(asked) = asked else { return Ok(()) };

@@ -101,7 +101,7 @@ impl PlayedRep {
                 continue; // a model's numbers are in the table, and a program has its own
             }
             // If both ends send, both have statistics.
-            let asks = matches!(flow.app, App::Ask(_));
+            let asks = matches!(flow.app, App::Requests(_));
             let other = |name: &str| facts.to.get(name).copied().filter(|_| asks).unwrap_or(0);
             let told =
                 ["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossProbes", "TCPFastRetrans"];

@@ -19,7 +19,7 @@ pub struct WaitMethod {
 
 /// Lateness of one way.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub struct LatenessTrial {
     /// The way.
     pub way: WaitMethod,
     /// Lateness of its wake-ups.
@@ -30,7 +30,7 @@ pub struct Trial {
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// Trials.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<LatenessTrial>,
     /// Index of the best trial.
     pub best: usize,
 }
@@ -61,9 +61,9 @@ impl Calibration {
             let trial = std::thread::spawn(move || tried(way)).join();
             trial.ok().flatten()
         };
-        let mut trials: Vec<Trial> = ways.into_iter().filter_map(tried).collect();
+        let mut trials: Vec<LatenessTrial> = ways.into_iter().filter_map(tried).collect();
         if trials.is_empty() {
-            trials.push(Trial {
+            trials.push(LatenessTrial {
                 way: WaitMethod { realtime: false, spin: Span::ZERO },
                 late: Histogram::default(),
             });
@@ -90,7 +90,7 @@ impl Calibration {
 
 /// Index of the trial with the least 99th percentile, if it is a third below that of a cheaper way. A
 /// requested way is kept.
-fn best(trials: &[Trial], asked: bool) -> usize {
+fn best(trials: &[LatenessTrial], asked: bool) -> usize {
     if asked {
         return trials.len() - 1;
     }
@@ -99,7 +99,7 @@ fn best(trials: &[Trial], asked: bool) -> usize {
 }
 
 /// Tries one way in the calling thread; None if it is not available.
-fn tried(way: WaitMethod) -> Option<Trial> {
+fn tried(way: WaitMethod) -> Option<LatenessTrial> {
     sys::punctual();
     if way.realtime {
         sys::real_time(sys::DRIVER).ok()?;
@@ -118,19 +118,19 @@ fn tried(way: WaitMethod) -> Option<Trial> {
         late.add(Span::from_nanos(now - due));
         due = due.max(now) + EVERY + (i * WOBBLE) % EVERY / 4;
     }
-    Some(Trial { way, late })
+    Some(LatenessTrial { way, late })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn trial(realtime: bool, spin: Span, us: u64) -> Trial {
+    fn trial(realtime: bool, spin: Span, us: u64) -> LatenessTrial {
         let mut late = Histogram::default();
         for _ in 0..100 {
             late.add(Span::from_nanos(1000 * us));
         }
-        Trial { way: WaitMethod { realtime, spin }, late }
+        LatenessTrial { way: WaitMethod { realtime, spin }, late }
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod trigger_socket;
 
 use self::cpu_budget::CpuBudget;
 use self::self_check::ModelPort;
-use self::trigger_socket::Ear;
+use self::trigger_socket::TriggerListener;
 use crate::accuracy::lateness::Timing;
 use crate::accuracy::live::Live;
 use base::{Span, Time};
@@ -96,7 +96,7 @@ pub struct Driver {
     wired: Vec<ElementId>,
     /// Counters updated during the run.
     pub live: Option<Arc<Live>>,
-    ear: Option<Ear>,
+    ear: Option<TriggerListener>,
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
@@ -157,7 +157,7 @@ impl Driver {
     }
 
     /// Connects the trigger socket.
-    pub fn hear(&mut self, ear: Ear) {
+    pub fn hear(&mut self, ear: TriggerListener) {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
         self.waiting = PollSet::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
         self.ear = Some(ear);

@@ -14,7 +14,7 @@ use lab::machines::start_of;
 use lab::machines::{addresses, hosts};
 use netns::clock::Clock;
 use netns::device::Device;
-use netns::job::Ended;
+use netns::job::CommandExit;
 use netns::output::{self, Outputs};
 use scenario::Model;
 use scenario::build::Ends;
@@ -144,7 +144,7 @@ impl<'a> RemoteSession<'a> {
     /// Collects results; command output goes to `outputs`, or stays in `written`.
     pub(crate) fn finish(
         &mut self,
-        (ends, written): (&mut [Ended], &mut [[Vec<u8>; 2]]),
+        (ends, written): (&mut [CommandExit], &mut [[Vec<u8>; 2]]),
         timing: &mut Timing,
         outputs: &Outputs,
         model: &Model,
@@ -158,7 +158,7 @@ impl<'a> RemoteSession<'a> {
             else {
                 continue;
             };
-            *ended = Ended {
+            *ended = CommandExit {
                 started: told.started_ns.map(Time::from_nanos),
                 ended: told.ended_ns.map(Time::from_nanos),
                 status: told.status.clone(),

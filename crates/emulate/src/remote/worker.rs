@@ -12,7 +12,7 @@ use crate::{Error, Surroundings};
 use base::Time;
 use netns::clock::Clock;
 use netns::device::Device;
-use netns::job::{self, Ended, Job};
+use netns::job::{self, CommandExit, Job};
 use netns::keeper::{Keeper, Plan};
 use netns::mounts::MountView;
 use netns::namespace::Namespace;
@@ -47,7 +47,7 @@ struct End {
 struct PreparedCommand {
     outputs: Memory,
     keeper: Option<Keeper>,
-    ended: Ended,
+    ended: CommandExit,
 }
 
 impl Worker {
@@ -80,11 +80,12 @@ impl Worker {
             ends.push(End { space, part });
         }
         for i in 0..made.orders.commands.len() {
-            let ready = PreparedCommand { outputs: Memory::new()?, keeper: None, ended: Ended::default() };
+            let ready =
+                PreparedCommand { outputs: Memory::new()?, keeper: None, ended: CommandExit::default() };
             made.commands.push(ready);
             let order = &made.orders.commands[i];
             if order.serves && order.start_ns == 0 {
-                let mut ended = Ended { started: Some(Time::ZERO), ..Ended::default() };
+                let mut ended = CommandExit { started: Some(Time::ZERO), ..CommandExit::default() };
                 let keeper = made.job(i, around)?.begin(around.program()?, &mut ended, &given_up)?;
                 made.commands[i].keeper = Some(keeper);
                 made.commands[i].ended = ended;
@@ -107,7 +108,7 @@ impl Worker {
     ) -> Result<RemoteResults, Error> {
         let Worker { mut made, mut ends } = self;
         let limit = Time::from_nanos(made.orders.limit_ns);
-        let servers: Vec<Option<(Keeper, Ended)>> =
+        let servers: Vec<Option<(Keeper, CommandExit)>> =
             made.commands.iter_mut().map(|ready| Some((ready.keeper.take()?, ready.ended.clone()))).collect();
         let (told, ended) = std::thread::scope(|scope| {
             let this = &made;
@@ -149,7 +150,7 @@ impl Worker {
             }
             let told: Vec<Report> =
                 ends.into_iter().map(|end| end.join().unwrap_or_else(|_| failed())).collect();
-            let ended: Vec<Result<Ended, Error>> = commands
+            let ended: Vec<Result<CommandExit, Error>> = commands
                 .into_iter()
                 .map(|one| one.join().unwrap_or(Err(netns::Error::System.into())))
                 .collect();
@@ -215,7 +216,11 @@ impl EndOrder {
 }
 
 /// Result of a command with its output.
-fn told_of(order: &CommandOrder, ready: &mut PreparedCommand, ended: Ended) -> Result<CommandResult, Error> {
+fn told_of(
+    order: &CommandOrder,
+    ready: &mut PreparedCommand,
+    ended: CommandExit,
+) -> Result<CommandResult, Error> {
     let mut told = CommandResult {
         command: order.command,
         started_ns: ended.started.map(Time::as_nanos),

@@ -114,7 +114,7 @@ impl RealFlow {
             };
             if linux.program.is_some() {
                 let node = if opens { flow.from } else { flow.to };
-                let at = program::At {
+                let at = program::ProgramAddress {
                     node: &site.model.nodes[node].name,
                     addresses: [opens, !opens].map(|opens| address(opens, linux.ip, mixed)),
                     port: PORT,
@@ -187,7 +187,7 @@ impl RealFlow {
             return;
         }
         to.told.finished = from.told.finished;
-        let App::Tell(plan) = &self.plan.app else { return };
+        let App::Messages(plan) = &self.plan.app else { return };
         let schedule = MessageSchedule::new(plan, &self.plan.name, self.seed);
         let (said, came) =
             (arrival_log::sent_messages(schedule, self.payload, &from.said), std::mem::take(&mut to.came));

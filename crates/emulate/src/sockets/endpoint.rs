@@ -6,7 +6,7 @@
 
 use super::bulk::{self, BulkPlan};
 use super::messages::{self, MessageReceiver};
-use super::multi::{self, End, Meaning, Times};
+use super::multi::{self, BoundarySource, End, Times};
 use super::tcp_info_log::TcpInfoLog;
 use crate::Error;
 use crate::sockets::spec::EndWork;
@@ -134,7 +134,7 @@ impl Part {
                     Kind::Reads(bulk::listen(space, ip)?, job)
                 }
             }
-            (App::Ask(plan), _, _) => {
+            (App::Requests(plan), _, _) => {
                 if apart {
                     log = MessageLog::in_band(FixedParameters::of(plan));
                 }
@@ -145,16 +145,16 @@ impl Part {
                     Kind::Waits(listen()?, Box::new(RequestServer::new(log.clone())))
                 }
             }
-            (App::Tell(plan), true, None) => {
+            (App::Messages(plan), true, None) => {
                 let schedule = MessageSchedule::new(plan, &draws.name, draws.seed());
                 Kind::Opens(Box::new(StreamSource::new(schedule, log.clone())))
             }
-            (App::Tell(plan), true, Some(payload)) => {
+            (App::Messages(plan), true, Some(payload)) => {
                 let schedule = MessageSchedule::new(plan, &draws.name, draws.seed());
                 let source = DatagramSource::new(payload, start, schedule, log.clone());
                 Kind::Speaks(datagrams(space, ip, 0)?, Box::new(source))
             }
-            (App::Tell(plan), false, None) => {
+            (App::Messages(plan), false, None) => {
                 let workload: Box<dyn Workload> = if apart {
                     Box::new(ArrivalRecorder::new(notes.clone()))
                 } else {
@@ -162,7 +162,7 @@ impl Part {
                 };
                 Kind::Waits(listen()?, workload)
             }
-            (App::Tell(plan), false, Some(_)) => {
+            (App::Messages(plan), false, Some(_)) => {
                 let ear = if apart {
                     MessageReceiver::Notes(notes.clone())
                 } else {
@@ -200,7 +200,8 @@ impl Part {
                 // Some congestion controls need privileges, and sockets are created during the run.
                 times.settle_in(cc.is_some());
                 let end = End::Opens { to: *to, cc: cc.as_deref() };
-                let meaning = if log.known().is_some() { Meaning::InBand(log) } else { Meaning::Beside };
+                let meaning =
+                    if log.known().is_some() { BoundarySource::InBand(log) } else { BoundarySource::Beside };
                 let told = multi::play((end, meaning), &mut **workload, times, done);
                 let said = if *apart && log.known().is_none() { all(log) } else { Vec::new() };
                 Report { said, ..told.into() }
@@ -208,9 +209,9 @@ impl Part {
             Kind::Waits(listener, workload) => {
                 times.settle_in(false);
                 let meaning = match (*apart, log.known().is_some()) {
-                    (false, _) => Meaning::Beside,
-                    (true, true) => Meaning::InBand(log),
-                    (true, false) => Meaning::Noted,
+                    (false, _) => BoundarySource::Beside,
+                    (true, true) => BoundarySource::InBand(log),
+                    (true, false) => BoundarySource::Noted,
                 };
                 let told = multi::play((End::Waits(listener), meaning), &mut **workload, times, done);
                 Report { came: notes.take(), ..told.into() }

@@ -30,7 +30,7 @@ pub(crate) enum End<'a> {
 }
 
 /// Source of message boundaries.
-pub(crate) enum Meaning<'a> {
+pub(crate) enum BoundarySource<'a> {
     /// Both ends share them in memory.
     Beside,
     /// Requests carry them in band: the active end writes them, the passive end reads them.
@@ -251,7 +251,7 @@ impl Socket for Line {
 /// Sockets of an end.
 struct Sockets<'a> {
     end: End<'a>,
-    meaning: Meaning<'a>,
+    meaning: BoundarySource<'a>,
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
@@ -310,7 +310,7 @@ impl Sockets<'_> {
     /// Writes waiting bytes; returns the connections with errors.
     fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
         let waits = matches!(self.end, End::Waits(_));
-        let log = if let Meaning::InBand(log) = self.meaning { Some(log) } else { None };
+        let log = if let BoundarySource::InBand(log) = self.meaning { Some(log) } else { None };
         let push = |(number, line): (&usize, &mut Line)| {
             log.filter(|_| !waits).into_iter().for_each(|log| line.say(*number, log));
             // The passive end closes a connection after the active one.
@@ -357,7 +357,7 @@ impl Connections for Sockets<'_> {
 
 /// Runs one end until `times.over`. Calls `done` once the workload is done or its time is up.
 pub(crate) fn play(
-    (end, meaning): (End<'_>, Meaning<'_>),
+    (end, meaning): (End<'_>, BoundarySource<'_>),
     workload: &mut dyn Workload,
     times: Times<'_>,
     done: impl FnOnce(),
@@ -374,7 +374,7 @@ pub(crate) fn play(
         // Read `over` before the sockets, so that data delivered by then are still read, if message
         // boundaries need them.
         last = over.load(Ordering::Relaxed);
-        if last && !matches!(sockets.meaning, Meaning::Noted) {
+        if last && !matches!(sockets.meaning, BoundarySource::Noted) {
             break;
         }
         let now = clock.now();
@@ -434,7 +434,7 @@ fn attend(
     buffer: &mut [u8],
 ) {
     let log = match sockets.meaning {
-        Meaning::InBand(log) if matches!(sockets.end, End::Waits(_)) => Some((number, log)),
+        BoundarySource::InBand(log) if matches!(sockets.end, End::Waits(_)) => Some((number, log)),
         _ => None,
     };
     let Some(line) = sockets.lines.get_mut(&number).filter(|_| ready.read || ready.write) else { return };

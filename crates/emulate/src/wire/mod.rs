@@ -9,7 +9,7 @@ mod serial_line;
 use crate::Error;
 use crate::driver::{Gateway, PortOwner};
 use base::wire::frame::Framing;
-use base::wire::hdlc::Wrong;
+use base::wire::hdlc::FrameError;
 use host::{FramePort as End, FramePortCounters};
 use netns::device::{Device, Tunnel};
 use path::{ElementId, Network};
@@ -32,7 +32,7 @@ pub(crate) struct Tally {
     /// Bytes of a line before its first frame, which were passed to the other line directly.
     talk: AtomicU64,
     /// Invalid data between flags of a line, by reason.
-    wrong: [AtomicU64; Wrong::ALL.len()],
+    wrong: [AtomicU64; FrameError::ALL.len()],
     /// Reason why the last undelivered frame was refused.
     refusal: Mutex<Option<String>>,
 }
@@ -41,7 +41,7 @@ impl Tally {
     fn count(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Ordering::Relaxed);
     }
-    fn wrong(&self, why: Wrong) {
+    fn wrong(&self, why: FrameError) {
         if let Some(counter) = self.wrong.get(why as usize) {
             Tally::count(counter, 1);
         }
@@ -71,7 +71,7 @@ pub struct WireFacts {
     /// Bytes outside of frames, passed directly.
     pub talk: u64,
     /// Invalid frames on a line, by reason.
-    pub wrong: Vec<(Wrong, u64)>,
+    pub wrong: Vec<(FrameError, u64)>,
     /// Reason why the last undelivered frame was refused.
     pub refusal: Option<String>,
 }
@@ -132,7 +132,7 @@ impl Ends {
     pub(crate) fn facts(&self, model: &Model, network: &Network) -> Vec<WireFacts> {
         let one = |end: &OpenEnd| {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-            let wrong = Wrong::ALL.iter().zip(&end.tally.wrong).map(|(why, n)| (*why, read(n)));
+            let wrong = FrameError::ALL.iter().zip(&end.tally.wrong).map(|(why, n)| (*why, read(n)));
             WireFacts {
                 node: model.nodes[end.node].name.clone(),
                 name: end.name.clone(),

@@ -1,9 +1,9 @@
 //! Join of door crossings, host sightings and path events by packet number.
 
 use super::numbers::Numbers;
-use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
+use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
 use ::capture::Tap;
-use ::capture::segment::{self, End, Outside};
+use ::capture::segment::{self, End, IpFields};
 use base::Time;
 use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
@@ -142,8 +142,8 @@ impl<'m, 'a> Collector<'m, 'a> {
 
     /// A packet of a real stack enters or leaves. An ingress must be processed before all events of its
     /// packet.
-    pub(super) fn cross(&mut self, crossing: &Crossing<'a>) {
-        let Crossing { door, t, after, packet: number, bytes, late } = *crossing;
+    pub(super) fn cross(&mut self, crossing: &PortCrossing<'a>) {
+        let PortCrossing { door, t, after, packet: number, bytes, late } = *crossing;
         let framing = self.framing;
         let known = number.and_then(|number| self.by_id.get(number));
         let packet = known.unwrap_or_else(|| {
@@ -254,7 +254,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let [from, to] = ends.map(|node| address(node, head.interface));
         let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)))
             || head.flags.has(base::Flags::DIVISIBLE);
-        let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
+        let outside = IpFields { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
         let mut bytes = Vec::new();
         if matches!(f.transport.at(Role::Active), Transport::Udp(_)) {
             let datagram = datagram(flow, [from, to].map(IpAddr::V4), &encoded.bytes);

@@ -4,8 +4,8 @@
 //! events, so that every tap has its packets ([`super`]), or written as one interface per door. Times count
 //! from t = 0 of the run.
 
-use super::{Crossing, Recorded};
-use ::capture::{PcapngWriter, Shot, Tap};
+use super::{PortCrossing, Recorded};
+use ::capture::{OutgoingFrame, PcapngWriter, Tap};
 use base::event::Category;
 use base::wire::frame::Framing;
 use base::wire::hdlc;
@@ -98,7 +98,7 @@ impl Capture {
         let crossing = |(i, (door, note, from)): (usize, &(u32, PacketMeta, usize))| {
             let PacketMeta { t, number: packet, after, late } = *note;
             let door = self.doors.get(*door as usize)?.element;
-            Some(Crossing { door, t, after, packet, bytes: self.bytes_of(i, *from), late })
+            Some(PortCrossing { door, t, after, packet, bytes: self.bytes_of(i, *from), late })
         };
         let crossings: Vec<_> = self.packets.iter().enumerate().filter_map(crossing).collect();
         let (records, sightings) = (world.network.records(), world.network.sightings());
@@ -135,7 +135,7 @@ impl Capture {
             let (tap, note, from) = self.packets[i];
             let bytes = self.bytes_of(i, from);
             let (time_ns, wire_len) = (note.t.as_nanos(), bytes.len() as u32);
-            writer.write(&Shot { time_ns, tap, wire_len, bytes, comment: "" })?;
+            writer.write(&OutgoingFrame { time_ns, tap, wire_len, bytes, comment: "" })?;
         }
         writer.finish().map(|_| ())
     }

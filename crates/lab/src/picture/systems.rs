@@ -2,7 +2,7 @@
 
 use crate::once::{Options, RunOutcome, run_once};
 use base::{Span, Time};
-use cells::observe::{Observe, Watched};
+use cells::observe::{Observe, RadioEvent};
 use cells::system::Cells;
 use report::{Change, Ink, Layer, LayerEvent, Map, MobileState, Moment, Panel, Picture, Series, Style};
 use scenario::model::Model;
@@ -66,14 +66,14 @@ fn below(element: &Cells, mobile: usize, end: f64) -> (Vec<Layer>, Vec<Panel>) {
     let mut losses = vec![[0.0_f64; 2]; end.max(0.0) as usize + 1];
     let changes = &element.meter().mobiles[mobile].changes;
     let first = element.records().events.iter().find_map(|(_, event)| match event {
-        Watched::Leaves { from, .. } => Some(*from),
+        RadioEvent::Leaves { from, .. } => Some(*from),
         _ => None,
     });
     band(&mut cell, 0.0, format!("cell {}", first.unwrap_or(element.mobile(mobile).0)));
     for (t, event) in &element.records().events {
         let t = t.as_secs_f64();
         match *event {
-            Watched::Block { way: 0, scheme: s, ci_db, arrived } => {
+            RadioEvent::Block { way: 0, scheme: s, ci_db, arrived } => {
                 ci.push([t, f64::from(ci_db)]);
                 let number = f64::from(s.number());
                 if scheme.last().is_none_or(|last| last[1] != number) {
@@ -83,24 +83,24 @@ fn below(element: &Cells, mobile: usize, end: f64) -> (Vec<Layer>, Vec<Panel>) {
                     *loss = [loss[0] + 1.0, loss[1] + f64::from(u8::from(!arrived))];
                 }
             }
-            Watched::Block { .. } => {}
-            Watched::TbfBegins { way, first } => band(&mut tbfs[way], t, format!("slots from {first}")),
-            Watched::TbfEnds { way } => close(&mut tbfs[way], t),
-            Watched::Leaves { from, to } => {
+            RadioEvent::Block { .. } => {}
+            RadioEvent::TbfBegins { way, first } => band(&mut tbfs[way], t, format!("slots from {first}")),
+            RadioEvent::TbfEnds { way } => close(&mut tbfs[way], t),
+            RadioEvent::Leaves { from, to } => {
                 close(&mut cell, t);
                 band(&mut cell, t, format!("reselection {from} to {to}"));
             }
-            Watched::Arrived { cell: new } => {
+            RadioEvent::Arrived { cell: new } => {
                 close(&mut cell, t);
                 band(&mut cell, t, format!("cell {new}"));
             }
-            Watched::Dropped { octets } => drops.push(LayerEvent {
+            RadioEvent::Dropped { octets } => drops.push(LayerEvent {
                 t,
                 event: "SGSN buffer full".to_owned(),
                 detail: format!("{octets} octets"),
                 ..LayerEvent::default()
             }),
-            Watched::Queue { octets } => queue.push([t, f64::from(octets)]),
+            RadioEvent::Queue { octets } => queue.push([t, f64::from(octets)]),
         }
     }
     close(&mut cell, end);

@@ -20,7 +20,7 @@ pub struct Laboratory<'a> {
     pub(super) control: &'a SweepControl<'a>,
     measured: BTreeMap<String, Rc<Measured>>,
     runs: Vec<Run>,
-    pub(super) played: Vec<today::Played>,
+    pub(super) played: Vec<today::RepetitionResults>,
     version: &'a str,
 }
 

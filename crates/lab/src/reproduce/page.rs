@@ -2,7 +2,7 @@
 
 use super::today::{COUNTERS, KernelComparison};
 use super::{Reproduced, Totals, Value};
-use report::{Bar, BarGroup, Bars, Cell, Item, Page, Section, State, Strip, Table};
+use report::{Bar, BarGroup, Bars, Cell, CellVerdict, ComparisonStrip, Item, Page, Section, Table};
 use results::stats::Summary;
 
 /// Page of these experiments. `provenance` holds the label and text pairs of its head.
@@ -154,7 +154,13 @@ fn values(r: &Reproduced) -> Table {
             let mut row: Vec<Cell> = v.key.split('/').map(Cell::plain).collect();
             let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$} – {high:.d$}"));
             let [low, high] = v.ci95.unwrap_or([v.measured; 2]);
-            let strip = Strip { published: v.published, band: v.tolerance, measured: v.measured, low, high };
+            let strip = ComparisonStrip {
+                published: v.published,
+                band: v.tolerance,
+                measured: v.measured,
+                low,
+                high,
+            };
             row.push(Cell::plain(format!("{}", v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.measured)));
             row.push(Cell::plain(interval));
@@ -163,7 +169,7 @@ fn values(r: &Reproduced) -> Table {
             }
             row.push(Cell::plain(format!("{:+.d$}", v.measured - v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.tolerance)));
-            let state = if v.within { State::Inside } else { State::Outside };
+            let state = if v.within { CellVerdict::Inside } else { CellVerdict::Outside };
             row.push(Cell::judged(remark(v), state).with_strip(strip));
             row
         })
@@ -191,7 +197,7 @@ fn claims(r: &Reproduced) -> Table {
         .claims
         .iter()
         .map(|c| {
-            let state = if c.holds { State::Holds } else { State::Fails };
+            let state = if c.holds { CellVerdict::Holds } else { CellVerdict::Fails };
             vec![
                 Cell::plain(c.id.clone()),
                 Cell::plain(c.text.clone()),

@@ -58,7 +58,7 @@ pub struct FlowComparison {
 }
 
 /// A model that was run with kernels.
-pub(super) struct Played {
+pub(super) struct RepetitionResults {
     model: Model,
     repetitions: u32,
     rows: Vec<Row>,
@@ -145,7 +145,7 @@ impl Laboratory<'_> {
         ))))
     }
 
-    fn find_played(&self, model: &Model, repetitions: u32) -> Option<&Played> {
+    fn find_played(&self, model: &Model, repetitions: u32) -> Option<&RepetitionResults> {
         self.played.iter().find(|p| p.repetitions >= repetitions && p.model == *model)
     }
 
@@ -160,7 +160,7 @@ impl Laboratory<'_> {
             let i = i as u32;
             let own = rows.iter().filter(|row| row.cell == i).cloned().collect();
             let of = |r: u32| counted.remove(&(i, u64::from(r))).unwrap_or_default();
-            self.played.push(Played {
+            self.played.push(RepetitionResults {
                 model: cell.model,
                 repetitions: sweep.repetitions,
                 rows: own,

@@ -95,7 +95,8 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
     message.msg_iovlen = parts.len() as _;
     message.msg_control = beside.0.as_mut_ptr().cast();
     message.msg_controllen = beside.0.len() as _;
-    // SAFETY: the kernel writes into what the message names, no more than fits; all of it outlives the call.
+    // SAFETY: the kernel writes into the buffers named by the message, never beyond their lengths; all of them outlive
+    // the call.
     let n = unsafe { libc::recvmsg(fd, &raw mut message, 0) };
     check(n.min(0) as libc::c_int)?;
     let length = (n as usize).saturating_sub(HEAD);

@@ -8,7 +8,7 @@
 
 mod policy;
 
-pub use policy::{Check, Expired, Margin, Order, Overflow, Policy, Rest, Units};
+pub use policy::{Check, Expired, Margin, Order, Overflow, Policy, RemainingPath, Units};
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};

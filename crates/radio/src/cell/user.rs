@@ -525,7 +525,7 @@ impl User {
         if busy(&self.down) || busy(&self.up) { n + 1 } else { self.next_event(n) }
     }
 
-    /// The same of a mobile without a block to send in each period.
+    /// Next wake-up of a mobile without a block to send in each period.
     fn next_event(&self, n: Tick) -> Tick {
         let after = |t: Time| if t.is_never() { Tick::MAX } else { tdma::next_tick(t).max(n + 1) };
         let mut due = after(self.mobility.next().min(self.call));

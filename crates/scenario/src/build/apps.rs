@@ -14,14 +14,14 @@ pub fn workload(flow: &Flow, role: Role, log: &MessageLog, seed: Seed) -> Option
     let log = log.clone();
     Some(match (&flow.app, role) {
         (App::Bulk { .. }, _) => return None,
-        (App::Ask(plan), Role::Active) => {
+        (App::Requests(plan), Role::Active) => {
             Box::new(RequestClient::new((**plan).clone(), log, &flow.name, seed))
         }
-        (App::Ask(_), Role::Passive) => Box::new(RequestServer::new(log)),
-        (App::Tell(plan), Role::Active) => {
+        (App::Requests(_), Role::Passive) => Box::new(RequestServer::new(log)),
+        (App::Messages(plan), Role::Active) => {
             Box::new(StreamSource::new(MessageSchedule::new(plan, &flow.name, seed), log))
         }
-        (App::Tell(plan), Role::Passive) => Box::new(StreamSink::new(log, plan.useful)),
+        (App::Messages(plan), Role::Passive) => Box::new(StreamSink::new(log, plan.useful)),
     })
 }
 

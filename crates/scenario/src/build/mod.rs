@@ -115,7 +115,7 @@ struct Builder<'a> {
     /// Elements of channel links.
     channels: Vec<Option<ElementId>>,
     plans: Vec<Arc<Plan>>,
-    travels: Vec<load::Travel>,
+    travels: Vec<load::LoadRoute>,
     /// Distinct TCP configurations, shared between flows so that many flows need little cache.
     choices: Vec<Arc<transport::tcp::Config>>,
     /// TCB cache between two nodes, for flows that share one (RFC 9040).
@@ -306,7 +306,7 @@ impl Builder<'_> {
             }
             Transport::Udp(udp) => {
                 // The reader permits only message workloads over datagrams.
-                let plan = if let App::Tell(plan) = &flow.app { Some(plan) } else { None };
+                let plan = if let App::Messages(plan) = &flow.app { Some(plan) } else { None };
                 let (Some(plan), Role::Active) = (plan, role) else {
                     let useful = plan.map_or(UsefulLife::Always, |plan| plan.useful);
                     return self.add(name, UdpSink::new(log.clone(), useful));

@@ -1,13 +1,13 @@
 //! Player of packetdrill scripts.
 //!
-//! Line by line on one stage: segments and calls go in at their times, what leaves is taken in order and held against
-//! the next `>` line.
+//! Line by line on one test harness: segments and calls enter at their times; segments that leave are compared in
+//! order with the next `>` line.
 
 use super::assert;
 use super::command::{makes_defaults, shell};
 use super::parse::{Action, Line, Packet, Script, Syscall, TcpOption, When};
-use crate::player::{Failure, Verdict};
-use crate::stage::{Happening, Stage};
+use crate::player::{DialogueVerdict, Failure};
+use crate::stage::{EventKind, TestHarness};
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -73,24 +73,26 @@ struct Wrong {
 }
 
 /// Plays a script.
-pub fn play(script: &Script) -> Verdict {
+pub fn play(script: &Script) -> DialogueVerdict {
     let mut player = match Player::new(script) {
         Ok(player) => player,
-        Err(word) => return Verdict::Unsupported(word),
+        Err(word) => return DialogueVerdict::Unsupported(word),
     };
     for line in &script.lines {
         match player.line(line) {
             Ok(()) if player.stage.restless() => {
-                return Verdict::Unsupported(format!("line {}: timers that never rest", line.number));
+                return DialogueVerdict::Unsupported(format!("line {}: timers that never rest", line.number));
             }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => {
-                return Verdict::Unsupported(format!("line {}: {word}", line.number));
+                return DialogueVerdict::Unsupported(format!("line {}: {word}", line.number));
             }
-            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(line.number, *wrong))),
+            Err(Stop::Wrong(wrong)) => {
+                return DialogueVerdict::Fail(Box::new(player.failure(line.number, *wrong)));
+            }
         }
     }
-    Verdict::Pass { unasked: player.queue.len() }
+    DialogueVerdict::Pass { unasked: player.queue.len() }
 }
 
 /// Options negotiated in the handshake of the script.
@@ -137,7 +139,7 @@ impl Agreed {
 }
 
 struct Player {
-    stage: Stage,
+    stage: TestHarness,
     agreed: Agreed,
     tolerance: Span,
     /// Due time of the previous line.
@@ -197,7 +199,7 @@ impl Player {
             script.lines.iter().any(|l| matches!(&l.action, Action::Call(c) if c.name == "connect"));
         let role = if connects { Role::Active } else { Role::Passive };
         Ok(Player {
-            stage: Stage::new(config, role, ORIGIN),
+            stage: TestHarness::new(config, role, ORIGIN),
             agreed,
             tolerance,
             last: ORIGIN,
@@ -278,7 +280,7 @@ impl Player {
 
     fn look(&mut self) {
         for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
-            if let Happening::Out { segment, .. } = moment.what {
+            if let EventKind::Out { segment, .. } = moment.what {
                 self.queue.push_back((i, segment, moment.t));
             }
         }

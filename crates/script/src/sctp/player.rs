@@ -1,9 +1,9 @@
 //! Dialogue player against an SCTP association: between the events of the file its timers run.
 
 use super::chunk::{Pattern, seen};
-use super::stage::{Stage, at, seconds};
-use super::{Dialogue, Event, Tag, What, options};
-use crate::player::{Failure, Reading, Verdict};
+use super::stage::{SctpHarness, at, seconds};
+use super::{Dialogue, Event, VerificationTag, What, options};
+use crate::player::{DialogueVerdict, Failure, Reading};
 use crate::verdict::{Arrow, Rung};
 use base::{Span, Time};
 use sctp::chunk::Chunk;
@@ -20,7 +20,7 @@ const SAME: f64 = 1e-6;
 const MILLISECOND: f64 = 1e-3;
 
 /// Failure: time, reason, expected, seen, position in the log.
-struct Wrong {
+struct Mismatch {
     t: f64,
     why: &'static str,
     expected: String,
@@ -30,17 +30,17 @@ struct Wrong {
 
 enum Stop {
     Unsupported(String),
-    Wrong(Wrong),
+    Wrong(Mismatch),
 }
 
-impl From<Wrong> for Stop {
-    fn from(wrong: Wrong) -> Stop {
+impl From<Mismatch> for Stop {
+    fn from(wrong: Mismatch) -> Stop {
         Stop::Wrong(wrong)
     }
 }
 
 struct Player<'a> {
-    stage: Stage,
+    stage: SctpHarness,
     reading: Reading,
     unasked: usize,
     /// Nothing leaves before, seconds.
@@ -49,16 +49,16 @@ struct Player<'a> {
 }
 
 /// Plays a dialogue.
-pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
+pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
     if let Some(word) = dialogue.unknown.first() {
-        return Verdict::Unsupported(word.clone());
+        return DialogueVerdict::Unsupported(word.clone());
     }
     let options = match options::read(&dialogue.options) {
         Ok(options) => options,
-        Err(word) => return Verdict::Unsupported(word),
+        Err(word) => return DialogueVerdict::Unsupported(word),
     };
     let mut player = Player {
-        stage: Stage::new(&options),
+        stage: SctpHarness::new(&options),
         reading,
         unasked: 0,
         quiet_until: f64::NEG_INFINITY,
@@ -70,18 +70,20 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
         last = event.line;
         match player.event(event.t, &event.what) {
             Ok(()) if player.stage.restless() => {
-                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+                return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => {
-                return Verdict::Unsupported(format!("{word} (line {})", event.line));
+                return DialogueVerdict::Unsupported(format!("{word} (line {})", event.line));
             }
-            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, wrong))),
+            Err(Stop::Wrong(wrong)) => {
+                return DialogueVerdict::Fail(Box::new(player.failure(event.line, wrong)));
+            }
         }
     }
     match player.nothing_left() {
-        Ok(()) => Verdict::Pass { unasked: player.unasked },
-        Err(wrong) => Verdict::Fail(Box::new(player.failure(last, wrong))),
+        Ok(()) => DialogueVerdict::Pass { unasked: player.unasked },
+        Err(wrong) => DialogueVerdict::Fail(Box::new(player.failure(last, wrong))),
     }
 }
 
@@ -153,7 +155,7 @@ impl Player<'_> {
                 if told != *events {
                     let (expected, seen) = (events.join(", "), told.join(", "));
                     let why = "the application was told something else";
-                    return Err(Wrong { t, why, expected, seen, rung: None }.into());
+                    return Err(Mismatch { t, why, expected, seen, rung: None }.into());
                 }
             }
             What::Expect { .. } | What::Silence(_) | What::State(_) => {}
@@ -161,7 +163,13 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, chunks: &[Pattern], tag: Tag, path: u8, marked: bool) -> Result<(), Stop> {
+    fn receive(
+        &mut self,
+        chunks: &[Pattern],
+        tag: VerificationTag,
+        path: u8,
+        marked: bool,
+    ) -> Result<(), Stop> {
         if usize::from(path) >= self.stage.association.paths().len() {
             return Err(Stop::Unsupported(format!("path {path}: the association has fewer")));
         }
@@ -170,15 +178,15 @@ impl Player<'_> {
         let chunks = chunks.map_err(Stop::Unsupported)?;
         let right = self.stage.tag_for(chunks.first());
         let tag = match tag {
-            Tag::Right => right,
-            Tag::Wrong => right ^ 0x0101,
-            Tag::Peer => self.stage.association.tags()[1],
+            VerificationTag::Right => right,
+            VerificationTag::Wrong => right ^ 0x0101,
+            VerificationTag::Peer => self.stage.association.tags()[1],
         };
         self.stage.receive(chunks, tag, path, marked);
         Ok(())
     }
 
-    /// Until when the clock may run: not to what comes in next.
+    /// Time up to which the clock may run: before the next incoming event.
     fn limit(&self, t: f64) -> Time {
         let injects = |e: &&Event| !matches!(e.what, What::Expect { .. } | What::Silence(_) | What::State(_));
         match self.rest.iter().find(injects) {
@@ -193,12 +201,12 @@ impl Player<'_> {
         packets: &[Vec<Pattern>],
         path: Option<u8>,
         tol: Option<f64>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), Mismatch> {
         let latest = t + tol.unwrap_or(TOLERANCE);
         let limit = self.limit(latest).max(at(t));
         for wanted in packets {
             if self.stage.left.is_empty() {
-                // No further than to the next packet: what leaves later may be another expectation's.
+                // Runs to the next packet only: a later one may belong to another expectation.
                 while self.stage.left.is_empty() && self.stage.association.next_timeout() <= limit {
                     let next = self.stage.association.next_timeout();
                     self.stage.run_until(next.max(self.stage.now));
@@ -210,7 +218,7 @@ impl Player<'_> {
             let expected = format!("{} from {t} to {latest} s", words(wanted));
             let Some(left) = self.stage.left.pop_front() else {
                 let (why, seen) = ("nothing left", "nothing".to_owned());
-                return Err(Wrong { t: latest, why, expected, seen, rung: None });
+                return Err(Mismatch { t: latest, why, expected, seen, rung: None });
             };
             let chunks = &left.packet.chunks;
             let fits = chunks.len() == wanted.len() && wanted.iter().zip(chunks).all(|(w, c)| w.fits(c));
@@ -222,21 +230,21 @@ impl Player<'_> {
                 () => continue,
             };
             let seen = format!("{} at {} s on path {}", seen(chunks, wanted), left.t, left.path);
-            return Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) });
+            return Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) });
         }
         Ok(())
     }
 
-    fn keep_quiet(&mut self) -> Result<(), Wrong> {
+    fn keep_quiet(&mut self) -> Result<(), Mismatch> {
         let until = self.quiet_until;
         let Some(left) = self.stage.left.iter().find(|left| left.t < until - SAME) else { return Ok(()) };
         let seen = seen(&left.packet.chunks, &[]);
         let (why, expected) = ("something left in a silence", format!("nothing until {until} s"));
-        Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
+        Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
     /// Fails if an unexpected packet has left.
-    fn nothing_left(&mut self) -> Result<(), Wrong> {
+    fn nothing_left(&mut self) -> Result<(), Mismatch> {
         self.keep_quiet()?;
         if self.reading == Reading::AsWritten {
             self.unasked += self.stage.left.len();
@@ -245,10 +253,10 @@ impl Player<'_> {
         let Some(left) = self.stage.left.front() else { return Ok(()) };
         let seen = seen(&left.packet.chunks, &[]);
         let (why, expected) = ("something left that nothing expected", "nothing".to_owned());
-        Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
+        Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
-    fn compare(&self, t: f64, values: &Table) -> Result<(), Wrong> {
+    fn compare(&self, t: f64, values: &Table) -> Result<(), Mismatch> {
         for (key, expected) in values.iter().flat_map(flat) {
             let seen = self.stage.value(&key);
             let good = match (&seen, expected) {
@@ -262,14 +270,14 @@ impl Player<'_> {
             if !good {
                 let seen = seen.map_or_else(|| "no such value".to_owned(), |v| format!("{key} = {v}"));
                 let why = "a value is not as it should be";
-                return Err(Wrong { t, why, expected: format!("{key} = {expected}"), seen, rung: None });
+                return Err(Mismatch { t, why, expected: format!("{key} = {expected}"), seen, rung: None });
             }
         }
         Ok(())
     }
 
-    fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
-        let Wrong { t, why, expected, seen, rung } = wrong;
+    fn failure(&mut self, line: usize, wrong: Mismatch) -> Failure {
+        let Mismatch { t, why, expected, seen, rung } = wrong;
         match rung.and_then(|rung| self.stage.rungs.get_mut(rung)) {
             Some(rung) => rung.wrong = true,
             None => {

@@ -3,7 +3,7 @@
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
-use script::{Look, Reading, Script, Verdict, ladder};
+use script::{DialogueVerdict, LadderOptions, Reading, Script, ladder};
 use std::path::Path;
 
 /// Reads and plays it in both notations: no panic; what is refused has a place; what fails has a picture
@@ -20,8 +20,8 @@ pub fn script(bytes: &[u8]) {
             }
         };
         for reading in [Reading::AsWritten, Reading::Strict] {
-            if let Verdict::Fail(failure) = script.play(reading) {
-                let picture = ladder(&failure, Look { width: 50, lines: 20, colour: false });
+            if let DialogueVerdict::Fail(failure) = script.play(reading) {
+                let picture = ladder(&failure, LadderOptions { width: 50, lines: 20, colour: false });
                 assert!(picture.lines().all(|l| l.chars().count() <= 50), "{picture}");
             }
         }

@@ -10,9 +10,9 @@ use uml::ring::{Memory, RingFault};
 use uml::vhost;
 
 /// The guest's memory, from address 0.
-struct Plain(RefCell<Vec<u8>>);
+struct OwnMemory(RefCell<Vec<u8>>);
 
-impl Plain {
+impl OwnMemory {
     fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, RingFault> {
         let outside = RingFault::Outside(at, n as u64);
         let from = usize::try_from(at).map_err(|_| outside)?;
@@ -21,7 +21,7 @@ impl Plain {
     }
 }
 
-impl Memory for Plain {
+impl Memory for OwnMemory {
     fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault> {
         let range = self.range(at, to.len())?;
         to.copy_from_slice(&self.0.borrow()[range]);
@@ -54,7 +54,7 @@ pub fn kernel(mut bytes: &[u8]) {
         bytes.len() % 2 == 1,
         if bytes.len().is_multiple_of(3) { 9000 } else { 1500 },
     );
-    let memory = Plain(RefCell::new(vec![0; 1 << 16]));
+    let memory = OwnMemory(RefCell::new(vec![0; 1 << 16]));
     let mut stream = Vec::new();
     let (mut broken, mut allowed) = (false, 0);
     while let [what, rest @ ..] = bytes {

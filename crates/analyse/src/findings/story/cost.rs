@@ -4,7 +4,7 @@
 //! the wait after the last loss event of the path, and with the go-back-N after a spurious one.
 
 use crate::facts::reason::Reason;
-use crate::findings::flow::{FlowDirection, Kind, SpikeKind};
+use crate::findings::flow::{FlowDirection, RecoveryVerdict, SpikeKind};
 use crate::findings::idle::IdleCause;
 use crate::findings::profile;
 use crate::intake::capture_point::Side;
@@ -87,10 +87,11 @@ fn silences(way: &FlowDirection) -> [Intervals; 2] {
 
 /// Time lost to timeouts of a kind, without silences of the path. A timeout counts from timer start to the
 /// ACK that ended the wait, plus the go-back-N after a spurious one.
-fn lost_to(way: &FlowDirection, kind: Kind, path: &Intervals) -> Span {
+fn lost_to(way: &FlowDirection, kind: RecoveryVerdict, path: &Intervals) -> Span {
     let mut upto = Time::ZERO;
     let mut sum = Span::ZERO;
-    let mut runs = way.go_back_n.iter().filter(|g| g.kind == Kind::Spurious && g.unneeded > 1).peekable();
+    let mut runs =
+        way.go_back_n.iter().filter(|g| g.kind == RecoveryVerdict::Spurious && g.unneeded > 1).peekable();
     for t in &way.timeouts {
         let waited = if t.waited == Span::FOREVER { Span::ZERO } else { t.waited };
         let from = (t.t - waited).max(upto);
@@ -111,7 +112,8 @@ pub(super) fn costliest(way: &FlowDirection, whole: Span) -> (Cost, Span) {
     let (silence, outage) = (late.length(), lost.length());
     let path = Intervals::of(late.0.iter().chain(&lost.0).copied().collect());
     let to = |kind| lost_to(way, kind, &path);
-    let (spurious, genuine, unknown) = (to(Kind::Spurious), to(Kind::Genuine), to(Kind::Unknown));
+    let (spurious, genuine, unknown) =
+        (to(RecoveryVerdict::Spurious), to(RecoveryVerdict::Genuine), to(RecoveryVerdict::Unknown));
     let probes = way
         .retransmissions
         .iter()

@@ -16,7 +16,7 @@ use wording::{advice, what};
 
 /// Diagnosis of a set of connections.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Story {
+pub struct Diagnosis {
     /// Dominant cost of time.
     pub what: String,
     /// Certainty of the diagnosis.
@@ -35,12 +35,12 @@ impl Flow {
 }
 
 /// Diagnosis of these connections: that of the one with the most data.
-pub fn tell(flows: &[&Flow]) -> Story {
+pub fn tell(flows: &[&Flow]) -> Diagnosis {
     let busy = |f: &&&Flow| f.ways[f.main()].data_packets > 0;
     let rates: Vec<f64> = flows.iter().filter(busy).filter_map(|f| f.ways[f.main()].goodput_bps()).collect();
     let jain = (rates.len() > 1).then(|| jain_index(&rates)).flatten();
     let Some(flow) = flows.iter().filter(busy).max_by_key(|f| f.ways[f.main()].data_bytes) else {
-        return Story {
+        return Diagnosis {
             what: "No connection in this capture carried data.".into(),
             sure: "Nothing can be judged.".into(),
             advice: "Capture again while the transfer runs, at the end that sends.".into(),
@@ -60,7 +60,7 @@ pub fn tell(flows: &[&Flow]) -> Story {
         n => bytes(n),
     };
     let head = format!("{of} {much} in {}", seconds(whole));
-    Story {
+    Diagnosis {
         what: format!("{head}; {}", what(cost, span, whole, way)),
         sure: sure(flow, way, cost, span),
         advice: advice(cost, span, way),

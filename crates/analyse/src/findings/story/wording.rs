@@ -5,7 +5,7 @@
 use super::cost::Cost;
 use super::{bytes, count, seconds, short};
 use crate::facts::reason::Reason;
-use crate::findings::flow::{FlowDirection, Kind};
+use crate::findings::flow::{FlowDirection, RecoveryVerdict};
 use crate::intake::capture_point::Side;
 use crate::verdict::Need;
 use base::Span;
@@ -23,21 +23,21 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> 
         Cost::Spurious => format!(
             "beyond what the path itself takes, most time, {took}, went with {}: the timer expired though nothing was lost, and \
              {} sent again for nothing",
-            timeouts(Kind::Spurious),
+            timeouts(RecoveryVerdict::Spurious),
             were(way.count(Need::Unneeded)),
         ),
         Cost::Genuine => format!(
             "beyond what the path itself takes, most time, {took}, went with {} after losses that no faster recovery repaired",
-            timeouts(Kind::Genuine)
+            timeouts(RecoveryVerdict::Genuine)
         ),
         Cost::Timer => format!(
             "beyond what the path itself takes, most time, {took}, went with {} of which the capture does not tell whether they were needed",
-            timeouts(Kind::Unknown)
+            timeouts(RecoveryVerdict::Unknown)
         ),
-        Cost::Silence if way.timeouts_of(Kind::Spurious) > 0 => format!(
+        Cost::Silence if way.timeouts_of(RecoveryVerdict::Spurious) > 0 => format!(
             "the most time, {took}, the path was silent and then went on: a delay spike, not a loss; {} expired though nothing \
              was lost, and {} sent again for nothing",
-            timeouts(Kind::Spurious),
+            timeouts(RecoveryVerdict::Spurious),
             were(way.count(Need::Unneeded)),
         ),
         Cost::Silence => {
@@ -92,12 +92,13 @@ fn switch_on(way: &FlowDirection) -> String {
 
 /// Whether the sender ran go-back-N after a spurious timeout: it neither detected nor undid the timeout.
 fn goes_back(way: &FlowDirection) -> bool {
-    way.go_back_n.iter().any(|run| run.kind == Kind::Spurious && run.unneeded > 1)
+    way.go_back_n.iter().any(|run| run.kind == RecoveryVerdict::Spurious && run.unneeded > 1)
 }
 
 fn harmless(way: &FlowDirection) -> String {
-    let early =
-        |t: &crate::findings::flow::Timeout| t.kind == Kind::Spurious && t.waited < Span::from_millis(950);
+    let early = |t: &crate::findings::flow::Timeout| {
+        t.kind == RecoveryVerdict::Spurious && t.waited < Span::from_millis(950)
+    };
     let timer =
         if way.timeouts.iter().any(early) { ", and a least timeout of 1 s on such a path" } else { "" };
     let switch = switch_on(way);
@@ -114,7 +115,7 @@ fn harmless(way: &FlowDirection) -> String {
 
 /// The third sentence.
 pub(super) fn advice(cost: Cost, span: Span, way: &FlowDirection) -> String {
-    let spurious = way.timeouts_of(Kind::Spurious) > 0;
+    let spurious = way.timeouts_of(RecoveryVerdict::Spurious) > 0;
     let path = "Look below TCP for what holds the link up (handover, reselection, link-layer retransmission)";
     match cost {
         Cost::Spurious => format!("Make spurious timeouts harmless: {}", harmless(way)),

@@ -1,8 +1,8 @@
 //! `williwaw analyse --anonymise`: a copy of the capture that can be shown to others, and the key of its addresses.
 
-use crate::console::exit::{ExitStatus, Failure, Why};
+use crate::console::exit::{CliError, ExitStatus, Failure};
 use crate::console::interrupt;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::VERSION;
 use crate::output::atomic_write;
 use capture::anonymise::{Key, Mapping, copy};
@@ -24,7 +24,7 @@ pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> 
 }
 
 /// Writes the copy. Nothing that is there is written over.
-pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk) -> Result<(), Failure> {
+pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Console) -> Result<(), Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read `{}`: {error}", capture.display()), "give a pcap or pcapng file")
     };
@@ -43,7 +43,7 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
     let tally = copy(&mut reader, to, &mut mapping, &application);
     if stop.load(Ordering::Relaxed) {
         let text = "interrupted: nothing of the copy is kept".to_owned();
-        return Err(Failure { end: ExitStatus::Interrupted, why: Why::Sentence(text, String::new()) });
+        return Err(Failure { end: ExitStatus::Interrupted, why: CliError::Sentence(text, String::new()) });
     }
     let tally = tally.map_err(|error| Failure::write(out, &error))?;
     // A hard link, no rename: a file created there meanwhile is not overwritten.

@@ -4,7 +4,7 @@ use super::source::Read;
 use super::text;
 use crate::output::VERSION;
 use analyse::Flow;
-use analyse::story::Story;
+use analyse::story::Diagnosis;
 use report::{Item, Layer, Page, Section};
 use std::cmp::Reverse;
 use view::View;
@@ -19,7 +19,7 @@ pub(super) struct PageInput<'a> {
     /// The name of the capture.
     pub(super) name: String,
     pub(super) read: &'a Read,
-    pub(super) story: &'a Story,
+    pub(super) story: &'a Diagnosis,
     /// The same connections in the capture of the other end.
     pub(super) others: &'a [(usize, Flow)],
     /// Events of the layers below, on the clock of the pictures.

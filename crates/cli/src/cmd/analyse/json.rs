@@ -5,8 +5,8 @@ use super::source::Read;
 use analyse::choice::Conditions;
 use analyse::flow::{FlowDirection, SpikeKind};
 use analyse::idle::IdleCause;
-use analyse::story::Story;
-use analyse::{Flow, Kind, Need};
+use analyse::story::Diagnosis;
+use analyse::{Flow, Need, RecoveryVerdict};
 use base::{Span, Time};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) struct Document<'a> {
     pub(super) file: &'a Path,
     pub(super) read: &'a Read,
-    pub(super) story: &'a Story,
+    pub(super) story: &'a Diagnosis,
     pub(super) below: Option<&'a LowerLayers>,
 }
 
@@ -201,7 +201,7 @@ fn direction(i: usize, w: &FlowDirection, seconds: &dyn Fn(Time) -> f64) -> Valu
 }
 
 fn counts(i: usize, w: &FlowDirection) -> Value {
-    let of = |kind: Kind| w.timeouts_of(kind);
+    let of = |kind: RecoveryVerdict| w.timeouts_of(kind);
     json!({
         "direction": DIRECTIONS[i],
         "packets": w.packets,
@@ -217,9 +217,9 @@ fn counts(i: usize, w: &FlowDirection) -> Value {
         "needed_retransmissions": w.count(Need::Needed),
         "unneeded_retransmissions": w.count(Need::Unneeded),
         "unknown_retransmissions": w.count(Need::Unknown),
-        "spurious_timeouts": of(Kind::Spurious),
-        "genuine_timeouts": of(Kind::Genuine),
-        "unknown_timeouts": of(Kind::Unknown),
+        "spurious_timeouts": of(RecoveryVerdict::Spurious),
+        "genuine_timeouts": of(RecoveryVerdict::Genuine),
+        "unknown_timeouts": of(RecoveryVerdict::Unknown),
         "control_retransmissions": w.control_again,
         "keep_alives": w.keep_alives,
         "window_probes": w.window_probes,

@@ -3,12 +3,12 @@
 //! Events of lower layers beside timeouts and silences, as text and as JSON.
 
 use super::source::Read;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::Flow;
 use analyse::episode::{self, Episodes, Spread};
-use analyse::lower_layers::{self, Correlation, Event, MatchStrength, Trouble};
+use analyse::lower_layers::{self, Correlation, Disturbance, Event, MatchStrength};
 use report::Layer;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) struct LowerLayers {
 
 /// Findings of one connection.
 struct ConnectionLayers {
-    troubles: Vec<Trouble>,
+    troubles: Vec<Disturbance>,
     together: Vec<Correlation>,
     episodes: Vec<Episodes>,
 }
@@ -56,7 +56,7 @@ impl LowerLayers {
                 "fills": m.fills, "chance": m.chance, "sureness": m.sureness.name(),
             })
         };
-        let trouble = |x: &Trouble| {
+        let trouble = |x: &Disturbance| {
             json!({
                 "t": x.t, "until": x.until, "kind": x.kind.name(), "direction": directions[x.way],
                 "verdict": x.verdict.map(|v| v.name()), "under": x.under.iter().map(under).collect::<Vec<_>>(),
@@ -76,8 +76,15 @@ impl LowerLayers {
         })
     }
 
-    /// The same for a terminal.
-    pub(super) fn text(&self, number: usize, flow: &Flow, read: &Read, most: usize, talk: &Talk) -> String {
+    /// The lower-layer sections as text for a terminal.
+    pub(super) fn text(
+        &self,
+        number: usize,
+        flow: &Flow,
+        read: &Read,
+        most: usize,
+        talk: &Console,
+    ) -> String {
         let width = talk.width.unwrap_or(100);
         let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
         let mut out = format!("\nbelow connection {number}\n");

@@ -11,7 +11,7 @@ pub(super) mod source;
 mod text;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use analyse::{Flow, Limits, join, story};
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     if args.anonymise.is_some() {
         anonymise::refuse(&args.capture, args.key.as_deref())?;
     }

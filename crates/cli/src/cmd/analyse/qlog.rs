@@ -1,7 +1,7 @@
-//! A qlog in place of a capture: what a QUIC stack logged of its packets, losses and timers.
+//! Analysis of a qlog: packets, losses and timers as logged by a QUIC stack.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::VERSION;
 use crate::output::table::TextTable;
 use crate::output::terminal;
@@ -173,7 +173,7 @@ fn page(qlog: &Qlog, name: &str, window: (Option<f64>, Option<f64>)) -> Page {
 }
 
 /// `analyse` of a qlog.
-pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Console) -> Result<ExitStatus, Failure> {
     let of_captures = [
         ("--receiver", args.receiver.is_some()),
         ("--flow", args.flow.is_some()),

@@ -4,7 +4,7 @@
 
 use crate::console::exit::Failure;
 use crate::console::progress;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use analyse::association::{Association, Associations};
 use analyse::datagram::{DatagramFlow, Datagrams};
 use analyse::{Analyser, Endpoint, Flow, Limits, Observation, join};
@@ -132,7 +132,12 @@ impl End {
 
 /// Reads a file. Where it was made at several interfaces that the same packets passed one after the other, each
 /// connection is judged at the one next to its sender, with the one next to its receiver beside it.
-pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Limits, talk: &Talk) -> Result<Read, Failure> {
+pub(in crate::cmd) fn read(
+    path: &Path,
+    which: &Which,
+    keep: Limits,
+    talk: &Console,
+) -> Result<Read, Failure> {
     let beside = Limits { arrivals: true, ..keep };
     let mut analyser = Analyser::new(keep);
     let mut each: Vec<(u32, Analyser)> = Vec::new();
@@ -212,7 +217,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
 fn pass(
     path: &Path,
     which: &Which,
-    talk: &Talk,
+    talk: &Console,
     mut others: Option<(&mut Associations, &mut Datagrams)>,
     mut take: impl FnMut(&Observation),
 ) -> Result<Read, Failure> {

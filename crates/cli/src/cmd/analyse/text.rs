@@ -4,20 +4,20 @@ use super::associations;
 use super::datagrams;
 use super::lower_layers::{LowerLayers, silences};
 use super::source::Read;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::choice::Conditions;
-use analyse::story::{Story, bytes, count};
-use analyse::{Flow, FlowDirection, Kind, Need};
+use analyse::story::{Diagnosis, bytes, count};
+use analyse::{Flow, FlowDirection, Need, RecoveryVerdict};
 use base::Time;
 
 /// The whole answer.
 pub(super) fn page(
     read: &Read,
-    story: &Story,
+    story: &Diagnosis,
     most: usize,
-    talk: &Talk,
+    talk: &Console,
     below: Option<&LowerLayers>,
 ) -> String {
     let width = talk.width.unwrap_or(100);
@@ -114,7 +114,11 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> TextTable {
             way.retransmissions.len().to_string(),
             format!("{}{}", way.count(Need::Unneeded), unknown(way.count(Need::Unknown))),
             way.timeouts.len().to_string(),
-            format!("{}{}", way.timeouts_of(Kind::Spurious), unknown(way.timeouts_of(Kind::Unknown))),
+            format!(
+                "{}{}",
+                way.timeouts_of(RecoveryVerdict::Spurious),
+                unknown(way.timeouts_of(RecoveryVerdict::Unknown))
+            ),
             least,
             mean,
             way.place.side().name().to_owned(),

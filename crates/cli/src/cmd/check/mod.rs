@@ -1,10 +1,10 @@
-//! `williwaw check`: what a scenario will do and cost, without running it.
+//! `williwaw check`: validation, description and estimated cost of a scenario, without running it.
 
 mod describe;
 mod needs;
 
-use crate::console::exit::{ExitStatus, Failure, Why};
-use crate::console::talk::Talk;
+use crate::console::exit::{CliError, ExitStatus, Failure};
+use crate::console::talk::Console;
 use crate::console::{clock, environment};
 use crate::input::files;
 use crate::output::{labels, terminal};
@@ -29,10 +29,10 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let input = match files::read(&args.file, &args.changes.set) {
         Ok(input) => input,
-        Err(Failure { end, why: Why::Scenario(diagnostics) }) if args.json => {
+        Err(Failure { end, why: CliError::Scenario(diagnostics) }) if args.json => {
             let mut document = diagnostics.to_json();
             document["good"] = json!(false);
             talk.document(&document)?;

@@ -10,7 +10,7 @@ use super::{Args, terms, unlike};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::{self, MetricFormat, TextTable};
@@ -45,7 +45,7 @@ struct Ranking {
 }
 
 /// Does it.
-pub(super) fn run(args: &Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let (name, better) = metric(args)?;
     possible(args)?;
     let named = |own: &String| SideSource::read(&args.a, &args.changes.set, std::slice::from_ref(own));

@@ -7,9 +7,9 @@ use super::Args;
 use super::side::{Side, SideSource};
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::table;
-use analyse::{Flow, FlowDirection, Kind, Limits, Need};
+use analyse::{Flow, FlowDirection, Limits, Need, RecoveryVerdict};
 use base::Time;
 use base::dist::Dist;
 use capture::Reader;
@@ -101,7 +101,7 @@ fn place(path: &Path) -> Option<(Option<u32>, u64)> {
 }
 
 /// Header and rows of captures of a scenario.
-pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Header, Vec<Row>), Failure> {
+pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Console) -> Result<(Header, Vec<Row>), Failure> {
     let mut header = sweep.header.clone();
     let names = SHOWN.map(Metric::name);
     header.columns.retain(|column| names.contains(&column.name.as_str()));
@@ -221,9 +221,11 @@ fn in_order(flows: &mut [&model::Flow]) -> Result<(), Failure> {
 fn values(flow: &Flow) -> Values {
     let way = &flow.ways[flow.main()];
     let sure = |count: u64, unknown: bool| (!unknown).then_some(count as f64);
-    let timeouts = |kind: Kind| way.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64;
-    let fast = |kind: Kind| way.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64;
-    let unknown_timeouts = timeouts(Kind::Unknown) > 0;
+    let timeouts =
+        |kind: RecoveryVerdict| way.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64;
+    let fast =
+        |kind: RecoveryVerdict| way.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64;
+    let unknown_timeouts = timeouts(RecoveryVerdict::Unknown) > 0;
     let sent = way.data_segments as f64;
     let unit = f64::from(way.options.longest.max(1));
     let delivered = (way.delivered_bytes as f64 / unit).ceil();
@@ -234,9 +236,11 @@ fn values(flow: &Flow) -> Values {
         Metric::SegmentsDelivered => Some(delivered),
         Metric::SegmentsRetransmitted => Some(way.retransmissions.len() as f64),
         Metric::UnneededRetransmissions => sure(way.count(Need::Unneeded), way.count(Need::Unknown) > 0),
-        Metric::SpuriousTimeouts => sure(timeouts(Kind::Spurious), unknown_timeouts),
-        Metric::GenuineTimeouts => sure(timeouts(Kind::Genuine), unknown_timeouts),
-        Metric::SpuriousFastRetransmits => sure(fast(Kind::Spurious), fast(Kind::Unknown) > 0),
+        Metric::SpuriousTimeouts => sure(timeouts(RecoveryVerdict::Spurious), unknown_timeouts),
+        Metric::GenuineTimeouts => sure(timeouts(RecoveryVerdict::Genuine), unknown_timeouts),
+        Metric::SpuriousFastRetransmits => {
+            sure(fast(RecoveryVerdict::Spurious), fast(RecoveryVerdict::Unknown) > 0)
+        }
         _ => None,
     };
     SHOWN.iter().map(|metric| (*metric, value(*metric))).collect()

@@ -9,7 +9,7 @@ use crate::cmd::emulate::refuse;
 use crate::cmd::run::RunStore;
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::progress;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::player::artefacts::Store;
 use crate::player::local_player::{self, LocalPlayer};
 use crate::player::rep_report::RepReport;
@@ -56,7 +56,7 @@ impl Emulator {
         sweeps: [&Sweep; 2],
         terms: &RunSettings<'_>,
         args: &Args,
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<Emulator, Failure> {
         for sweep in sweeps {
             refuse(sweep, 1)?;
@@ -92,7 +92,7 @@ impl Emulator {
         sweeps: [&Sweep; 2],
         terms: &RunSettings<'_>,
         tell: &dyn Fn(u64, u64),
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<bool, Failure> {
         let most = sweeps.iter().map(|sweep| sweep.cells.len()).max().unwrap_or(0) as u32;
         let done = [0, 1].map(|i: usize| BTreeSet::from_iter(results::row::finished(&self.sides[i].rows)));
@@ -125,7 +125,7 @@ impl Emulator {
         sweep: &Sweep,
         key: (u32, u64),
         terms: &RunSettings<'_>,
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<bool, Failure> {
         for attempt in 1..=self.tries {
             let here = LocalPlayer {
@@ -172,7 +172,7 @@ impl Emulator {
         sweeps: [Sweep; 2],
         labels: &[String; 2],
         terms: &RunSettings<'_>,
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<[Side; 2], Failure> {
         let [a, b] = &sweeps;
         let complete = progress::shown(talk, |tell| self.play([a, b], terms, tell, talk))?;
@@ -222,7 +222,7 @@ impl Emulator {
         sweeps: [&Sweep; 2],
         repetitions: u32,
         complete: bool,
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<ExitStatus, Failure> {
         let mut end = ExitStatus::Good;
         for (played, sweep) in self.sides.iter_mut().zip(sweeps) {
@@ -298,7 +298,7 @@ impl SideResults {
         Ok(played)
     }
 
-    fn take(&mut self, told: RepReport, seconds: f64, talk: &Talk) -> Result<(), Failure> {
+    fn take(&mut self, told: RepReport, seconds: f64, talk: &Console) -> Result<(), Failure> {
         let rows = told.rows();
         if let Some((kept, _)) = &mut self.kept {
             kept.folder.append(&rows)?;

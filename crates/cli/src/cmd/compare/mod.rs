@@ -16,7 +16,7 @@ use self::text::{CellPair, Comparison, better, chosen};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::{ALL, TableChoice};
@@ -114,7 +114,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     if !args.among.is_empty() {
         TableChoice { metrics: args.metrics.clone(), flows: args.flows }
             .check(scenario::metric::Metric::NAMES)?;
@@ -231,7 +231,7 @@ fn show(
     terms: &RunSettings<'_>,
     plan: &GatePlan,
     args: &Args,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<(), Failure> {
     let metric = compared.shown.first().map(|&at| compared.columns[at].name.as_str());
     let among = metric.and_then(|metric| captured::Rank::of(sides, metric));
@@ -263,7 +263,13 @@ fn verdict(verdict: GateVerdict) -> &'static str {
 }
 
 /// Writes the report for a build server, and prints the failures.
-fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Talk) -> Result<(), Failure> {
+fn gated(
+    args: &Args,
+    all: &[Judged],
+    labels: [&str; 2],
+    seconds: f64,
+    talk: &Console,
+) -> Result<(), Failure> {
     if let Some(file) = &args.junit {
         crate::output::atomic_write::whole(file, gate::junit(all, labels, seconds))?;
     }
@@ -300,7 +306,7 @@ fn until_decided(
     labels: &[String; 2],
     terms: &mut RunSettings<'_>,
     plan: &mut GatePlan,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<[Side; 2], Failure> {
     let mut sweeps = Some(sweeps);
     loop {
@@ -312,7 +318,7 @@ fn until_decided(
             Some(emulator) => emulator.look(now, labels, terms, talk)?,
             None => both(sides, now, labels, terms, args.out.as_deref(), talk)?,
         };
-        // A side that reports nothing gives no value, which is not the same as no such metric.
+        // A side without reports gives no value. That differs from an unknown metric.
         let (own, other) = (a.header.clone(), b.header.clone());
         numbers::with_columns_of(&mut a.header, &mut a.rows, &other);
         numbers::with_columns_of(&mut b.header, &mut b.rows, &own);
@@ -370,7 +376,7 @@ fn document(
 }
 
 /// Prints where the second side is worse.
-fn judged(compared: &Comparison<'_>, end: ExitStatus, talk: &Talk) -> ExitStatus {
+fn judged(compared: &Comparison<'_>, end: ExitStatus, talk: &Console) -> ExitStatus {
     let worse = compared.worse();
     for beside in &worse {
         let place = labels::cell(&beside.params);
@@ -472,7 +478,7 @@ fn terms<'a>(
 }
 
 /// Notes on the validity of the comparison.
-fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], talk: &Talk) {
+fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], talk: &Console) {
     let [a, b] = sweeps;
     let together = pairs::cells(&a.header, &b.header);
     let mut apart: Vec<String> = together.iter().flat_map(|&cells| unlike(a, b, cells)).collect();
@@ -519,7 +525,7 @@ fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], talk: &Talk) {
     }
 }
 
-/// In what the weather of two cells differs.
+/// Differences between the weather of two cells.
 fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
     let (Some(a), Some(b)) = (a.cells.held().get(left as usize), b.cells.held().get(right as usize)) else {
         return Vec::new();
@@ -538,7 +544,7 @@ fn both(
     labels: &[String; 2],
     terms: &RunSettings<'_>,
     out: Option<&Path>,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<[Side; 2], Failure> {
     progress::shown(talk, |tell| {
         let ([a, b], [to_a, to_b]) = (sides, sweeps);

@@ -6,7 +6,7 @@ use super::captured;
 use crate::cmd::run::RunStore;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -192,7 +192,7 @@ impl PreparedSide {
         self,
         terms: &RunSettings<'_>,
         tell: &(dyn Fn(Progress) + Sync),
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<Side, Failure> {
         let PreparedSide { named, label, sweep, stage, mut kept } = self;
         if !named.captures.is_empty() {
@@ -240,8 +240,8 @@ impl PreparedSide {
 }
 
 impl Side {
-    /// What the sending kernels counted, as a run with a column for each counter; a repetition is a row, the counters
-    /// of its flows taken together. Empty where no kernel took part.
+    /// Counters of the sending kernels, as a run with a column for each counter; a row is a repetition, with the
+    /// counters of its flows summed. Empty without kernels.
     pub(crate) fn counters(&self, names: &[&str]) -> Option<(Header, Vec<Row>)> {
         let counted: BTreeMap<(u32, u64), Vec<Counters>> = self.stage.as_ref()?.counted();
         let sum =

@@ -30,7 +30,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) labels: [&'a str; 2],
     /// Metrics that both sides have.
     pub(crate) columns: Vec<Column>,
-    /// Places, among these, of those to show; the first is what the sentence is about.
+    /// Indices of the rows to show; the first is the row of the summary sentence.
     pub(crate) shown: Vec<usize>,
     pub(crate) cells: Vec<CellPair>,
     /// Each flow beside all together.
@@ -64,7 +64,7 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Cell
                 Some(at) if shown.len() > 1 => drop(shown.remove(at)),
                 _ => {}
             }
-            // Of a grid, what the sentence is about.
+            // Cell of a grid that the summary sentence describes.
             if cells.len() > 1 {
                 shown.truncate(1);
             }

@@ -4,7 +4,7 @@ mod failure;
 mod table;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::console::{clock, interrupt, progress};
 use crate::output::terminal;
 use base::{Span, units};
@@ -261,7 +261,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     match args.what {
         Part::Server(args) => serve(args, talk),
         Part::Client(args) => ask(*args, talk),
@@ -289,7 +289,7 @@ impl Token {
     }
 }
 
-fn serve(args: ServerArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn serve(args: ServerArgs, talk: &Console) -> Result<ExitStatus, Failure> {
     let local = args.bind.is_empty();
     let config = |addresses| -> Result<Config, Failure> {
         Ok(Config {
@@ -403,7 +403,7 @@ struct Keeper<'a> {
     before: Option<LinkCommand>,
     /// Command that reads the cause of a disconnection from the equipment.
     cause: Option<String>,
-    talk: &'a Talk,
+    talk: &'a Console,
     tell: &'a (dyn Fn(u64, u64) + Sync),
 }
 
@@ -419,7 +419,7 @@ impl Keeper<'_> {
 }
 
 /// Runs a command that sets up or releases the link.
-fn link(command: &str, before: bool, talk: &Talk) -> Result<LinkCommand, Failure> {
+fn link(command: &str, before: bool, talk: &Console) -> Result<LinkCommand, Failure> {
     let watch = clock::Stopwatch::start();
     let mut shell = std::process::Command::new("/bin/sh");
     // Its output must not get into the document on stdout.
@@ -460,7 +460,7 @@ impl Observer for Keeper<'_> {
     }
 }
 
-fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn ask(args: ClientArgs, talk: &Console) -> Result<ExitStatus, Failure> {
     let plan = planned(&args)?;
     let config = client::Config {
         server: args.server.clone(),
@@ -537,7 +537,7 @@ fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn show(entries: &[Entry], json: bool, talk: &Console) -> Result<ExitStatus, Failure> {
     let Some(outcome) = TestOutcome::of(entries) else {
         return Err(Failure::usage(
             "the file has no begin record",

@@ -4,13 +4,13 @@ use super::Kind;
 use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
 use analyse::{Flow, Limits, join};
 use base::Time;
-use report::{Layer, Panel, Under};
+use report::{Layer, Panel, TimeoutOverlap};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Captured {
 }
 
 /// Draws the chosen connection of the capture.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn run(all: &super::Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.captured;
     if let (Some(from), Some(until)) = (args.from, args.until)
         && until <= from
@@ -105,7 +105,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure>
 fn read(
     all: &super::Args,
     which: &Which,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<(source::Read, Vec<(usize, Flow)>), Failure> {
     let receiver = all.captured.receiver.as_ref();
     let keep = Limits { points: true, arrivals: receiver.is_some(), ..Limits::default() };
@@ -123,7 +123,11 @@ fn read(
 }
 
 /// The connection with the most data; the first of several with equal amounts.
-fn busiest<'a>(all: &super::Args, read: &'a source::Read, talk: &Talk) -> Result<(usize, &'a Flow), Failure> {
+fn busiest<'a>(
+    all: &super::Args,
+    read: &'a source::Read,
+    talk: &Console,
+) -> Result<(usize, &'a Flow), Failure> {
     let data = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
     let Some((number, flow)) = read.flows.iter().rev().max_by_key(|(_, flow)| data(flow)) else {
         return Err(Failure::usage(
@@ -146,7 +150,7 @@ fn connection_picture(
     all: &super::Args,
     view: &View<'_>,
     number: usize,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, view.start)?;
@@ -196,7 +200,7 @@ fn print(
     drawn: &Drawn,
     document: impl FnOnce() -> serde_json::Value,
     under: &str,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<(), Failure> {
     if all.json {
         return talk.document(&document());
@@ -212,7 +216,7 @@ fn write(
     drawn: &Drawn,
     name: &str,
     provenance: &[(String, String)],
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<ExitStatus, Failure> {
     for (path, format) in all.places() {
         drawn.write(&path, format, all.size, name, provenance, talk)?;
@@ -234,7 +238,7 @@ fn association_picture(
     all: &super::Args,
     read: &source::Read,
     association: &Association,
-    talk: &Talk,
+    talk: &Console,
 ) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, read.start)?;
@@ -278,7 +282,7 @@ fn twin(flow: &Flow, other: &Flow) -> bool {
 }
 
 /// Which events of lower layers lie under which timeout, a line each.
-pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
+pub(super) fn under_text(under: &[TimeoutOverlap], layers: &[Layer]) -> String {
     let mut out = String::new();
     if layers.is_empty() {
         return out;
@@ -308,7 +312,13 @@ pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
 }
 
 /// The picture as `williwaw-plot/1`.
-fn document(view: &View<'_>, drawn: &Drawn, name: &str, number: usize, under: &[Under]) -> serde_json::Value {
+fn document(
+    view: &View<'_>,
+    drawn: &Drawn,
+    name: &str,
+    number: usize,
+    under: &[TimeoutOverlap],
+) -> serde_json::Value {
     let (from, to) = view::frame::ends(view);
     let mut document = json!({
         "schema": "williwaw-plot/1",

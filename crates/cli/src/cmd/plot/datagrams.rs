@@ -5,7 +5,7 @@ use super::output::Drawn;
 use crate::cmd::analyse::source::Read;
 use crate::cmd::analyse::{datagrams, qlog};
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::VERSION;
 use crate::output::terminal;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn frame(all: &super::Args, start: f64) -> Result<Frame, Failure> {
 }
 
 /// Draws the largest UDP flow: its rate, or the round trips of its spin bit.
-pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn flow(all: &super::Args, read: &Read, talk: &Console) -> Result<ExitStatus, Failure> {
     let sorted = datagrams::sorted(read);
     let Some((number, flow)) = sorted.first().copied() else {
         return Err(Failure::usage(
@@ -57,7 +57,7 @@ pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<ExitSt
 }
 
 /// Draws the packets of the largest trace of a qlog.
-pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Console) -> Result<ExitStatus, Failure> {
     let Some((number, trace)) = qlog::largest(log) else {
         return Err(Failure::usage(format!("`{}` holds no trace", all.file.display()), ""));
     };
@@ -76,7 +76,7 @@ pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<ExitStat
     written(all, &Drawn::Sequence(Box::new(picture)), more, talk)
 }
 
-fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Console) -> Result<ExitStatus, Failure> {
     let (name, caption) = (name(all), drawn.caption());
     if all.json {
         let mut document =

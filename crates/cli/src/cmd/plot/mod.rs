@@ -6,7 +6,7 @@ mod output;
 mod simulated;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use output::Format;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn offset(text: &str) -> Result<Offset, String> {
 }
 
 impl Offset {
-    /// Moves what the receiver got.
+    /// Shifts the receiver's events in time.
     fn apply(self, picture: &mut report::Picture) {
         let (bytes, words) = match self {
             Offset::Segments(n) => (u64::from(n) * u64::from(picture.segment_bytes), format!("{n} segments")),
@@ -109,7 +109,7 @@ impl Offset {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     for path in &args.out {
         Format::of(path)?;
     }

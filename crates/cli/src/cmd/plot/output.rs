@@ -1,7 +1,7 @@
 //! Output target and format of a plot.
 
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use report::{Chart, Page, Picture, Section};
 use std::path::Path;
 
@@ -70,7 +70,7 @@ impl Drawn {
         size: (u32, u32),
         title: &str,
         provenance: &[(String, String)],
-        talk: &Talk,
+        talk: &Console,
     ) -> Result<(), Failure> {
         let bytes = match format {
             Format::Svg => self.svg(size).into_bytes(),
@@ -105,7 +105,7 @@ impl Drawn {
 
 /// The drawing as dots, two for each of its pixels, so that it stays sharp where it is shown larger.
 #[cfg(feature = "png")]
-fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
+fn png(svg: &str, talk: &Console) -> Result<Vec<u8>, Failure> {
     use resvg::tiny_skia::{Pixmap, Transform};
     use resvg::usvg::{Options, Tree};
     let wrong =
@@ -133,7 +133,7 @@ fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
 }
 
 #[cfg(not(feature = "png"))]
-fn png(_svg: &str, _talk: &Talk) -> Result<Vec<u8>, Failure> {
+fn png(_svg: &str, _talk: &Console) -> Result<Vec<u8>, Failure> {
     Err(Failure::machine(
         "this williwaw was built without PNG",
         "write it as .svg, or build it with PNG: cargo build --release",

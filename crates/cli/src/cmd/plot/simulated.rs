@@ -2,7 +2,7 @@
 
 use super::output::Drawn;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -104,7 +104,7 @@ impl Simulated {
 }
 
 /// Does it.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn run(all: &super::Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.simulated;
     let (input, seed) = source(all)?;
     let scenario = &input.scenario;

@@ -2,7 +2,7 @@
 //!
 //! Every line of `[expect]` against every cell of the grid.
 
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::output::labels;
 use results::cells::CellSummary;
 use results::{Header, Summary};
@@ -72,7 +72,7 @@ fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
 }
 
 /// Prints the failures, or that there are none.
-pub(crate) fn tell(verdicts: &[ExpectationResult], talk: &Talk) {
+pub(crate) fn tell(verdicts: &[ExpectationResult], talk: &Console) {
     let failed: Vec<&ExpectationResult> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
     for verdict in failed.iter().take(TOLD) {
         talk.complaint("expectation failed", &verdict.sentence());

@@ -9,7 +9,7 @@ use self::expect::ExpectationResult;
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
 use crate::output::VERSION;
@@ -122,7 +122,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let wish = KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let again = [
         ("--pcap", args.pcap.is_some()),
@@ -290,8 +290,8 @@ impl RunStore {
         }
     }
 
-    /// The table is made when all is done; until then the journal stays, to be continued, and the table of what has
-    /// finished lasts as long as this process.
+    /// The table is written when all repetitions are finished. Until then the journal stays, for continuation, and the
+    /// table of finished repetitions exists only in this process.
     pub(crate) fn close(&mut self, complete: bool, seconds: f64) -> Result<Table, Failure> {
         let table = if complete {
             self.folder.close()?
@@ -329,7 +329,7 @@ impl RunResults<'_> {
     }
 
     /// Data on stdout, verdicts on stderr. Cells are summed up one after another.
-    pub(crate) fn show(&self, talk: &Talk) -> Result<ExitStatus, Failure> {
+    pub(crate) fn show(&self, talk: &Console) -> Result<ExitStatus, Failure> {
         // Expectations are about the whole sweep.
         let expects = self.sweep.cells.held().iter().any(|cell| !cell.model.expect.is_empty());
         let judged = expects && self.complete && self.plan.shard.is_none();
@@ -446,7 +446,7 @@ impl RunResults<'_> {
         Ok(all)
     }
 
-    pub(crate) fn report(&self, talk: &Talk) -> Result<(), Failure> {
+    pub(crate) fn report(&self, talk: &Console) -> Result<(), Failure> {
         let Some(folder) = self.path else { return Ok(()) };
         let summaries = self.summaries(&mut |_| ())?;
         let page = page::page(self.plan, self.sweep, &summaries, self.pictures()?);
@@ -467,7 +467,7 @@ impl RunResults<'_> {
     }
 
     /// Progress, location of the results, and the command to continue.
-    pub(crate) fn close(&self, talk: &Talk, watch: &Stopwatch) -> Result<(), Failure> {
+    pub(crate) fn close(&self, talk: &Console, watch: &Stopwatch) -> Result<(), Failure> {
         if !self.complete {
             let (mut done, total) = (0u64, self.sweep.total());
             let mut last = None;

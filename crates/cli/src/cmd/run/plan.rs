@@ -4,7 +4,7 @@
 
 use super::Args;
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::talk::Console;
 use crate::input::files::{self, Input};
 use crate::output::folder;
 use crate::output::record::Record;
@@ -64,7 +64,7 @@ pub(crate) enum Output {
 
 impl Plan {
     /// Interprets the arguments. Requests confirmation of a very large run.
-    pub(crate) fn of(mut args: Args, talk: &Talk) -> Result<Plan, Failure> {
+    pub(crate) fn of(mut args: Args, talk: &Console) -> Result<Plan, Failure> {
         args.sort_out();
         let (output, csv) = output(&args)?;
         let (input, place) = source(&args)?;
@@ -229,7 +229,7 @@ fn source(args: &Args) -> Result<(Input, ResultPlace), Failure> {
 }
 
 /// Asks before a run that may be a slip.
-pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Console) -> Result<(), Failure> {
     let cost = scenario.cost();
     let more = f64::from(repetitions) / f64::from(cost.repetitions.max(1));
     let runs = cost.cells.saturating_mul(u64::from(repetitions));
