@@ -25,7 +25,7 @@ fn flows(name: &str) -> Option<Vec<Flow>> {
     Some(analyser.finish())
 }
 
-/// What is counted in a file.
+/// Counts of a file.
 #[derive(PartialEq, Eq, Debug)]
 struct Counts {
     flows: usize,
@@ -50,8 +50,9 @@ fn count(flows: &[Flow]) -> Counts {
     }
 }
 
-/// File; connections, packets, of those with data, bytes of data, below what had been seen (tshark: retransmission, fast
-/// retransmission, spurious retransmission and out-of-order together), copies of the capture, probes.
+/// File; connections, packets, data packets, data bytes, segments below the highest sequence number (tshark:
+/// retransmission, fast retransmission, spurious retransmission and out-of-order together), duplicate captures,
+/// probes.
 const FACTS: [(&str, [u64; 7]); 12] = [
     ("mlab_large-ndt.pcap", [1, 519, 159, 1_623_871, 0, 0, 0]),
     ("mlab_ndt-4c6fb.pcap", [1, 18_240, 8841, 22_167_731, 39, 0, 0]),
@@ -85,7 +86,7 @@ fn counts_are_those_of_tshark_and_tcptrace() {
     }
 }
 
-/// TA-03: what is seen in them by eye is what is said.
+/// TA-03: the verdicts are those of a reading by hand.
 #[test]
 fn verdicts_on_known_files() {
     let Some(timeout) = flows("zeek_retransmit-timeout.pcapng") else {
@@ -112,7 +113,7 @@ fn verdicts_on_known_files() {
     assert!(told.what.contains("its window was closed"), "{}", told.what);
 }
 
-/// What is said of a connection, without figures: whom the opening sentence blames.
+/// Statements about a connection, without figures: the cause named in the first sentence.
 fn blame(flow: &Flow) -> Option<&'static str> {
     let told = story::tell(&[flow]);
     if told.sure.starts_with("This is unsure") {
@@ -181,7 +182,7 @@ fn late_captures_say_nothing_else() {
                 }
                 let (told, is) = (blame(&flow), blame(&before));
                 let unsure = story::tell(&[&before]).sure.starts_with("This is unsure");
-                // What was blamed may lie in what is missing; nothing else is blamed.
+                // The cause may lie in the missing packets; no other cause is named.
                 if told.is_some() && told != is && !unsure {
                     wrong.push(format!("{name} without {cut}: {told:?} is {is:?}"));
                 }

@@ -1,5 +1,5 @@
-//! The claim: a capture that is not whole, or not next to the sender, makes verdicts unknown and never wrong. Linux sends through
-//! the emulator, in namespaces: thirty-eight kinds of trouble.
+//! The claim: a capture that is incomplete, or not next to the sender, makes verdicts unknown and never wrong. Linux
+//! sends through the emulator, in namespaces: thirty-eight kinds of impairment.
 //!
 //! TA-01, TA-03: next to the receiver, from the middle of a connection on, and with copies of packets.
 #![cfg(target_os = "linux")]
@@ -32,7 +32,8 @@ fn sent_at(played: &Played, t: Time, seq: u32) -> Option<Time> {
     played.sides[0].iter().find(same).map(|o| o.t)
 }
 
-/// What contradicts the sender's capture and the emulator in what is said of another capture of the same transfer.
+/// Contradictions between the verdicts on another capture of a transfer and the sender's capture with the emulator's
+/// log.
 fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
     let whole = judged(&played.sides[0]);
     let mut out = Vec::new();
@@ -152,7 +153,7 @@ fn copies_behind_a_router_are_no_retransmissions() {
             interface: 0,
             ..*o
         }));
-        // Of what the receiver sent, the copy next to it comes first.
+        // The receiver's packets are captured first next to it.
         let data = |o: &Observation| played.sides[0].iter().any(|d| d.payload > 0 && d.source == o.source);
         let ports: Vec<bool> = both.iter().map(data).collect();
         let here = played.sides[0].len();

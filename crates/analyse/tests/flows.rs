@@ -1,5 +1,5 @@
-//! What is told beside the verdicts: faults of stacks, the buffer of the bottleneck, rates, what held the sender up;
-//! and captures that are less than whole.
+//! Findings beside the verdicts: faults of stacks, the bottleneck's buffer, rates, limits of the sender; and
+//! incomplete captures.
 
 mod common;
 
@@ -96,8 +96,8 @@ fn faults_are_found_where_they_are() {
     has(SPIKE, "timeout-resends = \"outstanding\", window = \"12 kB\"", FaultKind::ResendsOutstanding);
 }
 
-/// TA-04: what was outstanding when the first segment was sent that was lost is what the path holds: the queue, the packet
-/// in service, and what propagates.
+/// TA-04: the data outstanding when the first lost segment was sent are the path's capacity: queue, packet in service,
+/// propagation.
 #[test]
 fn the_buffer_is_estimated() {
     let flow = analysed(&packets("", "window = \"200 kB\", delayed-ack = { every = 1 }", BULK, false));
@@ -109,7 +109,7 @@ fn the_buffer_is_estimated() {
     assert!(!way.bursts.is_empty() || way.count(Need::Needed) < 3);
 }
 
-/// TA-09, TA-12: all data and useful data, and what was sent without need.
+/// TA-09, TA-12: all data, useful data, and unneeded retransmissions.
 #[test]
 fn a_spike_is_told_from_a_loss() {
     let flow = analysed(&packets(SPIKE, "window = \"8 kB\"", BULK, false));
@@ -139,7 +139,7 @@ fn a_sender_that_is_silent_has_no_outage() {
     assert_eq!(kinds, [SpikeKind::Timer]);
 }
 
-/// What held the sender up: the receiver's window, the application, the path.
+/// Limit of the sender: the receiver's window, the application, or the path.
 #[test]
 fn pauses_have_their_causes() {
     let time =
@@ -172,7 +172,7 @@ fn the_profile_is_checked() {
     }
 }
 
-/// Next to the receiver every arrival is seen: what came before is unneeded, what fills a gap is not.
+/// Next to the receiver every arrival is seen: data that arrived before are unneeded, data that fill a gap are not.
 #[test]
 fn a_capture_at_the_receiver_is_known_as_such() {
     let loss = "[[hop.loss]]\nname = \"some\"\ndirections = \"down\"\npackets = \"30-31,60\"";
@@ -185,7 +185,7 @@ fn a_capture_at_the_receiver_is_known_as_such() {
     assert!(way.count(Need::Unneeded) > 3 && way.count(Need::Needed) == 0, "{:?}", way.retransmissions);
 }
 
-/// What the capture itself did is no retransmission: every packet twice, on one interface or on two.
+/// Duplicates made by the capture are no retransmissions: every packet twice, on one interface or on two.
 #[test]
 fn what_the_capture_took_twice_is_left_out() {
     let plain = packets(SPIKE, "window = \"8 kB\"", BULK, false);
@@ -223,8 +223,7 @@ fn captures_that_are_not_whole() {
     assert!(flow.ways[0].rtt.is_none());
 }
 
-/// Where the kernel or the card put segments together, an acknowledgement is captured before what it acknowledges: that
-/// is seen late and was not sent twice.
+/// With GRO or LRO an acknowledgement is captured before its data: these are late in the capture, not sent twice.
 #[test]
 fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
     let plain = packets("", "window = \"12 kB\"", BULK, true);
@@ -246,7 +245,7 @@ fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
         (way.data_packets, way.delivered_bytes),
         (whole.ways[0].data_packets, whole.ways[0].delivered_bytes)
     );
-    // What comes when it had long been acknowledged was sent again, or the capture missed the first copy.
+    // Data far below the cumulative ACK were retransmitted, or the capture missed the first copy.
     for o in late.iter_mut().filter(|o| o.payload > 0).skip(50) {
         o.t += Span::from_secs(1);
     }
@@ -254,8 +253,8 @@ fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
     assert!(!analysed(&late).ways[0].retransmissions.is_empty());
 }
 
-/// The peer still holds an older connection of the same ports: it acknowledges what nobody sent, is reset, and the
-/// opening is sent again.
+/// The peer still holds an older connection with these ports: it acknowledges unsent data, gets a reset, and the SYN
+/// is retransmitted.
 #[test]
 fn an_acknowledgement_of_an_older_connection_counts_for_nothing() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
@@ -302,7 +301,7 @@ fn data_tell_which_answer_to_the_opening_counts() {
     assert!(flow.ways[0].retransmissions.is_empty() && flow.ways[0].strange <= 2, "{}", flow.ways[0].strange);
 }
 
-/// What the opening sentences say of captures that are hardly there, and of transfers that nobody answered.
+/// First sentences on nearly empty captures, and on transfers without an answer.
 #[test]
 fn sentences_of_torn_captures_are_unsure() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);

@@ -1,4 +1,4 @@
-//! The claim: captures of real kernels that misled a verdict once do so no more. Each was kept as it was, headers alone.
+//! The claim: captures of real kernels that once misled a verdict no longer do. Each is kept unchanged, headers alone.
 //!
 //! TA-01, TA-03: verdicts on retransmissions from the sender's capture, whole and begun late.
 
@@ -75,8 +75,8 @@ fn options_that_are_cut_off_are_not_absent() {
     assert_eq!(of(&judged(&all)), (false, None));
 }
 
-/// A capture that has left packets out: the sender goes on beyond what was seen, so the silence is the capture's and none of the
-/// path, and what went in it is unknown.
+/// A capture that missed packets: the sender continues beyond the captured data, so the gap is the capture's and not
+/// the path's, and its contents are unknown.
 #[test]
 fn a_silence_of_the_capture_is_none_of_the_path() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));
@@ -96,7 +96,7 @@ fn a_silence_of_the_capture_is_none_of_the_path() {
     }
 }
 
-/// Of the sender's direction alone nothing tells what arrived.
+/// The sender's direction alone gives no evidence of arrivals.
 #[test]
 fn one_direction_alone_tells_no_need() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));

@@ -1,7 +1,7 @@
 //! The claim: on captures of a real kernel's TCP the counts are the kernel's own and the verdicts those of the
 //! emulator, which saw every packet arrive or end. Sixteen kinds of trouble, each in namespaces of its own, all at once.
 //!
-//! TA-01, TA-03: spurious and genuine timeouts of Linux are told from its capture.
+//! TA-01, TA-03: spurious and genuine timeouts of Linux are distinguished from its capture.
 #![cfg(target_os = "linux")]
 
 #[path = "common/linux.rs"]

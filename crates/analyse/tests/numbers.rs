@@ -1,5 +1,5 @@
-//! The claim: the identification of the receiver's packets tells how many answers were lost where it counts them, and misleads
-//! nobody where it does not.
+//! The claim: the receiver's IP identification gives the number of lost answers if it is a counter, and misleads no
+//! verdict otherwise.
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
 
@@ -74,7 +74,7 @@ fn what_was_seen_is_not_missing() {
     }
 }
 
-/// An outage takes what both sides send: what is missing are the receiver's own data, not answers.
+/// An outage drops packets of both sides: the missing ones are the receiver's own data, not answers.
 #[test]
 fn the_receivers_own_data_are_no_answers() {
     let (mut trace, t) = Trace::numbered(30, COUNTS);
@@ -87,8 +87,8 @@ fn the_receivers_own_data_are_no_answers() {
     assert!(!told.contains(&RecoveryVerdict::Spurious), "{told:?}");
 }
 
-/// A host that counts for all its connections sends elsewhere during an outage of seconds what it never did between two
-/// answers.
+/// A host with one counter for all connections sends more elsewhere during an outage of seconds than it ever did
+/// between two answers.
 #[test]
 fn a_long_silence_leaves_time_to_speak_elsewhere() {
     let told = trouble(COUNTS, 3, 12);
@@ -158,8 +158,8 @@ fn what_was_overtaken_was_not_sent_elsewhere() {
     }
 }
 
-/// Next to the receiver a pause has no known cause, also where a network card puts segments together; where numbers are missing,
-/// what was sent before was lost on its way.
+/// Next to the receiver a pause has no known cause, also with segment offload of a network card; if identifications
+/// are missing, the data were lost on the path.
 #[test]
 fn what_was_put_together_was_not_lost() {
     for (lost, cause) in [(0, IdleCause::Unknown), (12, IdleCause::Lost)] {

@@ -1,4 +1,4 @@
-//! The claim: what misled the verdicts on timeouts once does not do so again. Each case is the smallest capture that shows
+//! The claim: inputs that once misled verdicts on timeouts no longer do. Each case is the smallest capture that shows
 //! it, written by hand: data sent, ACKs received, 100 ms each way and more.
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
@@ -59,7 +59,7 @@ fn trouble_right_after_the_opening_is_weighed() {
     assert_eq!(kinds(&flow), [RecoveryVerdict::Spurious]);
 }
 
-/// The FIN counts as a byte in what is acknowledged and reported, and is none of the data.
+/// The FIN counts as a byte in ACKs and SACK blocks, and is not data.
 #[test]
 fn a_fin_is_no_byte_of_the_data() {
     let (mut trace, t) = Trace::opened(10);
@@ -74,7 +74,7 @@ fn a_fin_is_no_byte_of_the_data() {
     assert!(likelihoods(&flow)[0] > 0.99);
     assert_eq!(kinds(&flow), [RecoveryVerdict::Spurious]);
 
-    // And the last but one is lost, so that what lies beyond the gap ends with the FIN.
+    // The last segment but one is lost too, so that the data beyond the gap end with the FIN.
     let (mut trace, t) = Trace::opened(10);
     trace.send(t, 10);
     trace.last(t, 11, flag::FIN);
@@ -93,7 +93,7 @@ fn the_last_of_many_troubles_is_weighed_like_the_first() {
     let (mut trace, mut t) = Trace::opened(10);
     let mut n = 10;
     for _ in 0..150 {
-        // The last three are lost; then twice what is sent again.
+        // The last three are lost; then two retransmissions.
         for i in 0..4 {
             trace.send(t, n + i);
         }
@@ -119,8 +119,8 @@ fn the_last_of_many_troubles_is_weighed_like_the_first() {
     assert!(likelihoods(&trace.analysed()).len() >= 450);
 }
 
-/// A timer for what may be out of order would have expired when the first segment was reported that was sent so much later:
-/// what expires here is the retransmission timer (RFC 8985 section 6.2).
+/// A reordering timer would have expired when the first segment sent so much later was reported: the expiry here is
+/// that of the retransmission timer (RFC 8985 section 6.2).
 #[test]
 fn the_timer_expires_between_duplicates() {
     let (mut trace, t) = Trace::opened(10);

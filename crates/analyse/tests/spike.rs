@@ -1,10 +1,11 @@
-//! The claim: of captures at both ends of a real kernel's transfers across a delay spike the analyser says what the
-//! emulator's own log knows. The files under `data/spike/` are four runs of `scenarios/linux/verdict.toml` in real time
-//! (F-RTO and timestamps off and on; Linux 6.18): packets at both doors, headers only, and the log of their events.
+//! The claim: from captures at both ends of a real kernel's transfers across a delay spike, the analyser's verdicts
+//! are those of the emulator's log. The files under `data/spike/` are four runs of `scenarios/linux/verdict.toml` in
+//! real time (F-RTO and timestamps off and on; Linux 6.18): packets at both ports, headers only, and the log of their
+//! events.
 //!
 //!     williwaw emulate scenarios/linux/verdict.toml --jobs 4 --captures --events --out kept
 //!
-//! TA-01, TA-03: a spurious timeout of Linux is told from its capture, with and without its own detectors.
+//! TA-01, TA-03: a spurious timeout of Linux is recognised from its capture, with and without its own detectors.
 
 use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use capture::{Reader, Unpacked};
@@ -21,12 +22,12 @@ fn file(case: &str, end: &str) -> PathBuf {
 }
 
 /// Findings from one end's capture.
-fn side(case: &str, door: u32) -> Vec<(usize, Flow)> {
+fn side(case: &str, packet_port: u32) -> Vec<(usize, Flow)> {
     let mut reader =
         Reader::open(Unpacked::new(File::open(file(case, "pcapng.gz")).unwrap()).unwrap()).unwrap();
     let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
     while let Some(frame) = reader.next().unwrap() {
-        if let Some(o) = Observation::of(&frame).filter(|o| o.interface == door) {
+        if let Some(o) = Observation::of(&frame).filter(|o| o.interface == packet_port) {
             analyser.push(&o);
         }
     }

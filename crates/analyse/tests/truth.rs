@@ -1,5 +1,5 @@
-//! The claim: on runs of the simulator the analyser's verdicts are the truth, and where it cannot know it says so.
-//! The figures of thousands of scenarios are in `docs/analyser.md`; here a part of them holds what was reached.
+//! The claim: on runs of the simulator the analyser's verdicts are the truth, or `unknown`. The figures of thousands
+//! of scenarios are in `docs/analyser.md`; this test holds a part of them to the level reached.
 //!
 //! TA-01, TA-03, TA-11: with the receiver's capture each verdict is right; with the sender's alone, nearly each where
 //! duplicates are reported.
@@ -55,7 +55,8 @@ fn verdicts_meet_the_truth() {
     assert!(neither.precision() >= 0.98 && neither.wrong * 2 <= neither.untold, "{neither:?}");
 }
 
-/// What the receiver discards for its age (RFC 7323 section 5) did not arrive: so say the truth and the verdict from both captures.
+/// Segments that the receiver discards by PAWS (RFC 7323 section 5) did not arrive, in the truth and in the verdict
+/// from both captures.
 #[test]
 fn what_paws_discards_did_not_arrive() {
     let mut alone = Tally::default();
@@ -74,7 +75,7 @@ fn what_paws_discards_did_not_arrive() {
     assert!(alone.truths > 2000 && alone.recall() >= 0.98, "{alone:?}");
 }
 
-/// The same from receivers that do not number what they send: more is unknown, not more is wrong.
+/// Receivers without IP identification: more verdicts are unknown, no more are wrong.
 #[test]
 fn what_has_no_numbers_is_called_unknown() {
     let mut sums: BTreeMap<&str, Tally> = BTreeMap::new();
@@ -92,7 +93,7 @@ fn what_has_no_numbers_is_called_unknown() {
     }
 }
 
-/// What the receiver sent and never came is counted from what came: as many as its own capture has more, up to the last that came.
+/// Lost answers are counted from arriving ones: the excess in the receiver's own capture, up to the last arrival.
 #[test]
 fn lost_acknowledgements_are_counted() {
     let (mut told, mut lost) = (0, 0);

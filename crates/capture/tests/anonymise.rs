@@ -1,4 +1,4 @@
-//! An anonymised copy: the same transports, nobody's addresses, nothing of what they said.
+//! An anonymised copy: equal transport headers, no addresses, no payload.
 
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP};

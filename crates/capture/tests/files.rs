@@ -140,9 +140,9 @@ fn pcapng_sections_clocks_and_blocks() {
         ];
         file.extend(order.packet(1, 5_000_000_007, b"nano", &comments.concat()));
         file.extend(order.packet(2, 1024 + 512, b"binary", &[]));
-        // Of an interface that nobody described.
+        // From an interface without a description.
         file.extend(order.packet(3, 0, b"lost", &[]));
-        // Without a time, cut to what its interface keeps; the obsolete one.
+        // Without a time, cut to its interface's snapshot length; the obsolete block.
         file.extend(order.block(3, &[&order.u32(6)[..], b"simple"].concat()));
         let obsolete =
             [&order.u16(1)[..], &order.u16(9), &[0u32, 77, 3, 9].map(|n| order.u32(n)).concat(), b"old"];

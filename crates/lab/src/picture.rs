@@ -65,9 +65,9 @@ pub fn draw(
         // `Transport::Ends` is never nested.
         Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {
-            let door = outcome.world.network.element::<FlowPort>(from);
+            let packet_port = outcome.world.network.element::<FlowPort>(from);
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));
-            (door.map_or(0, FlowPort::largest_segment), format!("the kernel's TCP{cc}"))
+            (packet_port.map_or(0, FlowPort::largest_segment), format!("the kernel's TCP{cc}"))
         }
     };
     let verdicts = outcome.world.network.ledgers()[2 * flow + usize::from(replies)].verdicts();

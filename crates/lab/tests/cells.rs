@@ -146,7 +146,7 @@ fn wrong_systems_are_refused_with_a_remedy() {
         let error = read(&text(users, egprs)).unwrap_err();
         assert!(error.contains(wanted), "{users} {egprs}: {error}");
     }
-    // Each names the line, and more than one fault is told at once.
+    // Each error names its line, and several are reported at once.
     let error = read(&text("count = 0\nwithin = 100", "cell-radius = -5")).unwrap_err();
     assert!(error.contains("cell-radius") && error.contains("count") && error.contains("test:"), "{error}");
     let crowd = text("count = 20000", "");

@@ -1,5 +1,5 @@
-//! The claim: two ends that know only this protocol carry out every job to the byte, however the bytes between them
-//! are cut, and no peer makes either of them panic or keep what it should not.
+//! The claim: two ends with this protocol carry out every job to the byte, however the bytes between them are split,
+//! and no peer makes either of them panic or keep unbounded state.
 
 mod fuzz;
 

@@ -52,7 +52,8 @@ fn ticker(bench: &mut Bench, ticks: u32) {
 }
 
 /// NS-13, C128: the closed form of figure 3. A FIFO of 11 kbit/s holds 16 to 26 s; without a check the datagrams of
-/// ticks made in the outage leave one after the other from its end, and what left later than its deadline is counted.
+/// ticks created in the outage leave one after the other from its end, and those that leave after their deadline are
+/// counted.
 #[test]
 fn the_news_ticker_of_figure_3_in_closed_form_to_the_packet() {
     let (rate, delay) = (11_000, 0.3);
@@ -85,7 +86,7 @@ fn the_news_ticker_of_figure_3_in_closed_form_to_the_packet() {
     let expired = |all: &[(Time, Packet)]| all.iter().filter(|(t, p)| *t > p.deadline()).count();
     assert_eq!(expired(&arrived), late);
     assert!(last_late >= 36.0, "expired datagrams for 10 s and more after the outage: until {last_late}");
-    // With the check none is late, and what arrives first after the outage was made in the last tick before its end.
+    // With the check none is late, and the first arrival after the outage was created in the last tick before its end.
     let mut b = bench(config(rate, delay, Some(100_000), None), &[(16.0, 26.0)], fixed(0.9));
     ticker(&mut b, 16);
     let arrived = b.arrived();

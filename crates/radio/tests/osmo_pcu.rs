@@ -21,7 +21,7 @@ use radio::wire::llc::{self, Numbers};
 use radio::wire::message::{self, AckNack, Message};
 
 const TLLI: u32 = 0xb876_5432;
-/// What an LLC dummy command begins with (44.064 section 6.4.2.2), which fills a TBF that is kept.
+/// Start of an LLC dummy command (44.064 section 6.4.2.2), which fills a TBF that is kept.
 const DUMMY_COMMAND: [u8; 3] = [0x43, 0xc0, 0x01];
 
 /// One comparison.
@@ -48,7 +48,7 @@ const BASE: Case = Case {
     answers: |_| true,
 };
 
-/// What was found.
+/// Result.
 #[derive(Debug, Default)]
 struct Found {
     /// Downlink blocks before the first difference.
@@ -128,7 +128,7 @@ fn report_of(ack: &AckNack, sender: &Sender<usize>) -> Report {
     Report { end, last: ack.last, ..receiver.report() }
 }
 
-/// What a mobile does in an uplink block that was reserved for it.
+/// Action of a mobile in an uplink block reserved for it.
 enum Reserved {
     Report,
     Control(Vec<u8>),
@@ -279,7 +279,7 @@ impl Trial<'_> {
             return;
         }
         if !granted {
-            // What a base station could not decode goes to the PCU without octets.
+            // A block that a base station could not decode goes to the PCU without octets.
             return self.pcu.uplink(slot, &[]);
         }
         // A block with a TLLI has four octets less.
@@ -366,7 +366,7 @@ fn found(case: &Case) -> Option<Found> {
     Some(trial.run())
 }
 
-/// Ten scenarios: so many blocks are equal, octet by octet, before the first difference, which has this cause.
+/// Ten scenarios: number of blocks that are equal, octet by octet, before the first difference, with its cause.
 #[test]
 fn blocks_beside_a_real_pcu() {
     const KEPT: &str = "LLC dummy command";

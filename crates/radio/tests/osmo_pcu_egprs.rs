@@ -20,14 +20,14 @@ use radio::wire::message;
 use std::collections::BTreeSet;
 
 const TLLI: u32 = 0xc000_0001;
-/// What an LLC dummy command begins with (44.064 section 6.4.2.2), which fills a TBF that is kept.
+/// Start of an LLC dummy command (44.064 section 6.4.2.2), which fills a TBF that is kept.
 const DUMMY_COMMAND: [u8; 3] = [0x43, 0xc0, 0x01];
-/// The window of the PCU for one timeslot: what it has without a line of its configuration.
+/// Default window of the PCU for one timeslot.
 const WINDOW: u32 = 64;
 
-/// What the PCU marks for repetition. Where nothing is missing and nothing new may be sent it marks every block that is not
-/// acknowledged, and serves marks with missing blocks by their numbers and before new blocks, also when a report has
-/// opened the window meanwhile. Our sender repeats such blocks only while nothing else can be sent.
+/// Blocks that the PCU marks for repetition. If no block is missing and no new one may be sent, it marks every block
+/// that is not acknowledged, and serves marks with missing blocks by their numbers and before new blocks, also when a
+/// report has opened the window meanwhile. Our sender repeats such blocks only while nothing else can be sent.
 #[derive(Default)]
 struct Marks {
     pending: BTreeSet<u32>,

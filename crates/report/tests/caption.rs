@@ -48,7 +48,8 @@ fn a_spurious_timeout() {
     );
 }
 
-/// A capture before the network card cuts segments: what the card cut is counted, in the story of timeouts and without any.
+/// A capture before segmentation by the network card: merged segments are counted, in the story of timeouts and
+/// without any.
 #[test]
 fn packets_of_several_segments_are_counted_in_segments() {
     let large = |t, kind| Sent { t, seq: 0, end: 3 * SEGMENT + 1, kind };

@@ -1,5 +1,5 @@
-//! The claim: command lines of netem and mahimahi and recordings become scenarios that say the same, as far as it can
-//! be expressed; notes list the rest. Nothing that is typed makes it panic.
+//! The claim: command lines of netem and mahimahi and recordings become equivalent scenarios, as far as possible;
+//! notes list the rest. No input makes it panic.
 
 use path::qdisc::{drop_head, drop_tail};
 use proptest::prelude::*;

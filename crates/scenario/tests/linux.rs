@@ -1,5 +1,5 @@
-//! The claim: keys of a real kernel are read whole, can be changed by their path, and are refused where no
-//! kernel could do it.
+//! The claim: keys of a real kernel are read completely, can be changed by their path, and are rejected where no
+//! kernel supports them.
 
 use scenario::model::{Ip, Linux, Model, Protocol};
 use scenario::{NoFiles, Style, read_with};

@@ -67,7 +67,7 @@ fn the_shared_examples_pass() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the page shows as a script is one, and passes.
+/// The page's example script is valid, and passes.
 #[test]
 fn the_scripts_of_the_page_pass() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scripts.md");

@@ -163,7 +163,7 @@ fn a_right_dialogue_with_one_wrong_word_fails() {
     assert!(matches!(verdict(&unknown), DialogueVerdict::Unsupported(_)));
 }
 
-/// What leaves where nothing is said of it matters to a strict reader only.
+/// A segment without an expectation fails only under `strict`.
 #[test]
 fn a_strict_reader_objects_to_what_was_not_expected() {
     let silent =
@@ -174,7 +174,7 @@ fn a_strict_reader_objects_to_what_was_not_expected() {
     assert!(matches!(play(&dialogue, Reading::Strict), DialogueVerdict::Fail(_)));
 }
 
-/// An echo without a word is that of the last copy of what was awaited; `tsecr` is the nearest one sent.
+/// An echo without a value is that of the last expected copy; `tsecr` is the nearest one sent.
 #[test]
 fn a_peer_echoes_what_came_to_it() {
     let text = |echo: &str| {
@@ -197,7 +197,7 @@ fn a_peer_echoes_what_came_to_it() {
     assert!(matches!(verdict("tsecr = 0.0"), DialogueVerdict::Fail(_)), "the original's: nothing is resent");
 }
 
-/// A silence goes on while something comes in, and what comes in is not late for it.
+/// A silence continues over incoming segments, and these are not late for it.
 #[test]
 fn a_silence_may_span_what_comes_in() {
     let with = |until: f64| {

@@ -28,7 +28,7 @@ fn every_word_of_every_option_shows_on_the_wire() {
         ["newreno", "tahoe", "reno", "newreno-sack", "sack", "rfc3517", "rfc6675", "fack", "rack"];
     let detectors = ["none", "eifel", "frto", "frto-basic", "dsack", "min-rtt", "retransmit-flag", "linux"];
     let responses = ["rfc4015", "none", "staged", "undo", "restore-1", "restore-2", "restore-3", "restore-4"];
-    // The first is what stands where nothing is written.
+    // The first value is the default.
     let options: Vec<(&str, Vec<Value>)> = vec![
         ("recovery", words(&recoveries)),
         ("sack", flags()),

@@ -12,16 +12,18 @@ use lab::capture::ports::{Capture, PacketMeta};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
 
-/// Calls `act` with a door.
+/// Calls `act` with a packet port.
 fn through<R>(
     network: &mut Network,
     at: Time,
-    (kind, door): (Kind, ElementId),
+    (kind, packet_port): (Kind, ElementId),
     act: impl FnOnce(&mut dyn PacketPort, &mut Cx<'_>) -> R,
 ) -> Option<R> {
     match kind {
-        Kind::Flow => network.enter(at, door, |door: &mut FlowPort, cx| act(door, cx)),
-        Kind::Machine => network.enter(at, door, |door: &mut NodePort, cx| act(door, cx)),
+        Kind::Flow => network.enter(at, packet_port, |packet_port: &mut FlowPort, cx| act(packet_port, cx)),
+        Kind::Machine => {
+            network.enter(at, packet_port, |packet_port: &mut NodePort, cx| act(packet_port, cx))
+        }
         Kind::Pcu => None,
     }
 }
@@ -44,7 +46,7 @@ pub struct Driver {
     pub posts: Vec<Post>,
     /// Models opposite a kernel.
     pub wired: Vec<ElementId>,
-    /// Capture, if packets are recorded; its doors are those of the posts, then those of `wired`.
+    /// Capture, if packets are recorded; its packet ports are those of the posts, then those of `wired`.
     pub capture: Option<Capture>,
 }
 
@@ -161,10 +163,11 @@ impl Driver {
     /// Moves a packet from a kernel's card into the network.
     fn depart(&mut self, i: usize, at: Time) -> Result<(), Error> {
         let Driver { network, posts, capture, .. } = self;
-        let Post { guest, door, kind, .. } = &mut posts[i];
+        let Post { guest, packet_port, kind, .. } = &mut posts[i];
         let Some(packet) = guest.depart()? else { return Ok(()) };
         let after = network.records().len();
-        let taken = through(network, at, (*kind, *door), |door, cx| door.inject(cx, &packet));
+        let taken =
+            through(network, at, (*kind, *packet_port), |packet_port, cx| packet_port.inject(cx, &packet));
         if let (Some(Ok(number)), Some(capture)) = (taken, capture) {
             capture.add(i, PacketMeta { t: at, number, after, late: None }, &packet);
         }
@@ -185,7 +188,7 @@ impl Driver {
             if posts[i].kind == Kind::Pcu {
                 if let Some(message) = words::said(&word) {
                     pcu::keep(capture, i, at, &message);
-                    let station = posts[i].door;
+                    let station = posts[i].packet_port;
                     network.enter(at, station, |station: &mut Station, cx| station.on_message(cx, &message));
                 }
                 continue;
@@ -221,14 +224,15 @@ impl Driver {
         let out = self.posts.iter().map(|post| post.guest.next_departure()).min().unwrap_or(u64::MAX);
         let free = free.min(out);
         let Driver { network, posts, capture, .. } = self;
-        let Post { guest, door, kind, .. } = &mut posts[i];
+        let Post { guest, packet_port, kind, .. } = &mut posts[i];
         // Deferred packets are delivered before it continues.
         let free = if guest.expects() { wake } else { free };
         guest.run(wake, free, &mut |now, packet| {
             let before = network.counters().absorbed;
             let at = of_guest(now);
             let after = network.records().len();
-            let taken = through(network, at, (*kind, *door), |door, cx| door.inject(cx, packet));
+            let taken =
+                through(network, at, (*kind, *packet_port), |packet_port, cx| packet_port.inject(cx, packet));
             if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
                 capture.add(i, PacketMeta { t: at, number, after, late: None }, packet);
             }
@@ -239,12 +243,14 @@ impl Driver {
         })
     }
 
-    /// Moves packets from the doors to the kernels, and reports departures to the network.
+    /// Moves packets from the packet ports to the kernels, and reports departures to the network.
     fn hand_over(&mut self) -> Result<(), Error> {
         let now = self.network.now();
         for (i, post) in self.posts.iter_mut().enumerate() {
             while let Some(Some(leaving)) =
-                through(&mut self.network, now, (post.kind, post.door), |door, _| door.next_departure())
+                through(&mut self.network, now, (post.kind, post.packet_port), |packet_port, _| {
+                    packet_port.next_departure()
+                })
             {
                 if let Some(capture) = &mut self.capture {
                     let after = self.network.records().len();
@@ -255,7 +261,8 @@ impl Driver {
             }
             if post.kind == Kind::Pcu {
                 while let Some(Some(message)) =
-                    self.network.enter(now, post.door, |station: &mut Station, _| station.next_message())
+                    self.network
+                        .enter(now, post.packet_port, |station: &mut Station, _| station.next_message())
                 {
                     pcu::keep(&mut self.capture, i, now, &message);
                     post.guest.tell_init(words::message(&message));

@@ -41,7 +41,7 @@ pub struct Guest {
     patience: Duration,
     calendar: Calendar,
     time: UnixStream,
-    door: Option<UnixListener>,
+    packet_port: Option<UnixListener>,
     device: Option<UnixStream>,
     channel: Option<UnixStream>,
     memory: Mapped,

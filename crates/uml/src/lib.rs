@@ -182,7 +182,7 @@ impl Kernels {
 pub struct Options {
     /// Events of path and transport.
     pub trace: bool,
-    /// Packets at the doors.
+    /// Packets at the packet ports.
     pub capture: bool,
     /// Interval of `TCP_INFO` samples of senders, in virtual time; none: only at the end.
     pub look: Option<base::Span>,
@@ -207,6 +207,6 @@ pub struct KernelOutcome {
     /// Results of commands, by index in the model.
     #[cfg(target_os = "linux")]
     pub commands: Vec<Command>,
-    /// Packets at the doors, if captured.
+    /// Packets at the packet ports, if captured.
     pub capture: Option<Capture>,
 }

@@ -108,10 +108,10 @@ pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs
     }
 }
 
-/// Adds the addresses of all machines to the door of one.
-pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
+/// Adds the addresses of all machines to the packet port of one.
+pub(crate) fn introduce(model: &Model, network: &mut Network, packet_port: ElementId) {
     let now = network.now();
-    network.enter(now, door, |gate: &mut NodePort, _| {
+    network.enter(now, packet_port, |gate: &mut NodePort, _| {
         for &other in &model.stations {
             let (four, six) = addresses(other, 0);
             gate.set_addresses(NodeId(other as u16), [Some(four.into()), Some(six.into())]);

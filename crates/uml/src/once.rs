@@ -101,7 +101,7 @@ impl run::Clock for Turns<'_> {
         let Posts { posts, owners } = all;
         let capture = self.options.capture.then(|| {
             let spot = |name: String, element: ElementId| CapturedPort { name, element, framing: None };
-            let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.door));
+            let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.packet_port));
             let models = self.wired.iter().map(|&id| spot(run.name_of(id), id));
             Capture::new(kernels.chain(models).collect())
         });
@@ -128,12 +128,12 @@ impl Turns<'_> {
     /// Starts the kernels of flow ends.
     fn start_flows(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
         for (i, (flow, ends)) in run.model.flows.iter().zip(&run.world.flows).enumerate() {
-            for (side, door) in [ends.from, ends.to].into_iter().enumerate() {
+            for (side, packet_port) in [ends.from, ends.to].into_iter().enumerate() {
                 let Some(linux) = flow.transport.kernels()[side] else { continue };
                 check(flow, linux, side)?;
                 let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
                 let task = task(flow, linux, *ends, run.limit, self.options, side == 0);
-                let place = (&*run.name_of(door), door, KernelRole::Flow);
+                let place = (&*run.name_of(packet_port), packet_port, KernelRole::Flow);
                 let mut post = self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?;
                 post.remote = self.remotes[i][side];
                 all.posts.push(post);
@@ -146,13 +146,13 @@ impl Turns<'_> {
     /// Starts the kernels of machines with commands.
     fn start_machines(&self, run: &mut Run<'_>, all: &mut Posts) -> Result<(), Error> {
         let model = run.model;
-        for (&node, &door) in model.stations.iter().zip(&run.world.stations) {
+        for (&node, &packet_port) in model.stations.iter().zip(&run.world.stations) {
             let linux = &model.nodes[node].linux;
             let task = machines::task(model, node, run.seed, run.limit, self.kernels, &run.world.network)?;
             let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
-            let place = (&*model.nodes[node].name, door, KernelRole::Machine);
+            let place = (&*model.nodes[node].name, packet_port, KernelRole::Machine);
             all.posts.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
-            machines::introduce(model, &mut run.world.network, door);
+            machines::introduce(model, &mut run.world.network, packet_port);
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Turns<'_> {
     fn start(
         &self,
         seed: Seed,
-        (name, door, kind): (&str, ElementId, KernelRole),
+        (name, packet_port, kind): (&str, ElementId, KernelRole),
         linux: &Linux,
         task: &Task,
         largest: u32,
@@ -188,7 +188,7 @@ impl Turns<'_> {
             patience: self.kernels.patience,
             name: name.to_owned(),
         };
-        Ok(Post { guest: Guest::start(&setup)?, door, kind, remote: None })
+        Ok(Post { guest: Guest::start(&setup)?, packet_port, kind, remote: None })
     }
 }
 
@@ -254,7 +254,9 @@ fn settle(
         note(facts[owner].get_or_insert_default(), post, side, &told)?;
         let report = report(&run.world.network, post, side, &told);
         let now = run.world.network.now();
-        run.world.network.enter(now, post.door, |door: &mut FlowPort, _| door.set_external_report(report));
+        run.world.network.enter(now, post.packet_port, |packet_port: &mut FlowPort, _| {
+            packet_port.set_external_report(report)
+        });
     }
     Ok((facts, complete))
 }

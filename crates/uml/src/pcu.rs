@@ -96,6 +96,6 @@ pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message
 pub(crate) fn close(run: &mut Run<'_>, posts: &[Post]) {
     for post in posts {
         let now = run.world.network.now();
-        run.world.network.enter(now, post.door, |station: &mut Station, cx| station.close(cx));
+        run.world.network.enter(now, post.packet_port, |station: &mut Station, cx| station.close(cx));
     }
 }

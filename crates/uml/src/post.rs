@@ -1,16 +1,16 @@
-//! Kernels at the doors of a network: flow ends, machines with programs, PCUs.
+//! Kernels at the packet ports of a network: flow ends, machines with programs, PCUs.
 
 use crate::guest::Guest;
 use host::ExternalUdp;
 use path::{ElementId, Network};
 
-/// A kernel and its door into the network.
+/// A kernel and its packet port into the network.
 pub struct Post {
     /// Guest kernel.
     pub guest: Guest,
-    /// Element of the door.
-    pub door: ElementId,
-    /// Kind of door.
+    /// Element of the packet port.
+    pub packet_port: ElementId,
+    /// Kind of packet port.
     pub kind: KernelRole,
     /// Workload that uses the kernel's connections, if any.
     pub remote: Option<ElementId>,

@@ -1,5 +1,5 @@
-//! The claim: a kernel that dies, spins, is silent or says what no kernel may say is answered with one clear error, in
-//! bounded time, and nothing of it stays: no process, no folder.
+//! The claim: a kernel that dies, spins, is silent or sends invalid messages gives one clear error, in bounded time,
+//! and nothing of it remains: no process, no folder.
 //!
 //! This program is both sides. Started as a kernel is (`mem=...` on its command line), it misbehaves as its task says;
 //! else it starts itself as one, a test after the other. Needs nothing but itself.
@@ -145,7 +145,7 @@ mod good {
         }
     }
 
-    /// What is said of a kernel that has this task.
+    /// Error for a kernel with this task.
     fn said_of(place: &Path, task: &str) -> String {
         let end = Guest::start(&setup(place, task)).and_then(|mut guest| {
             guest.boot()?;

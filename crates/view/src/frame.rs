@@ -1,7 +1,7 @@
 //! Frame of a picture: title, subtitle, stretch of time, timeouts and delay spikes of one direction.
 
 use crate::{View, clocks, stream};
-use analyse::Kind as Verdict;
+use analyse::RecoveryVerdict;
 use analyse::capture_point::Side;
 use analyse::flow::SpikeKind;
 use report::{Interval, Layer, Timeout, Truth};
@@ -62,11 +62,11 @@ pub fn spikes(view: &View<'_>) -> Vec<Interval> {
     view.data().spikes.iter().filter(|s| s.kind != SpikeKind::Timer).map(of).collect()
 }
 
-pub(crate) fn truth(kind: Verdict) -> Truth {
+pub(crate) fn truth(kind: RecoveryVerdict) -> Truth {
     match kind {
-        Verdict::Spurious => Truth::Spurious,
-        Verdict::Genuine => Truth::Genuine,
-        Verdict::Unknown => Truth::Unknown,
+        RecoveryVerdict::Spurious => Truth::Spurious,
+        RecoveryVerdict::Genuine => Truth::Genuine,
+        RecoveryVerdict::Unknown => Truth::Unknown,
     }
 }
 

@@ -1,5 +1,5 @@
-//! The claim: what is drawn of a capture is what the analyser says of it, mark by mark, whoever captured it; and on
-//! captures of a simulated repetition, what really happened.
+//! The claim: pictures of a capture show the analyser's verdicts, mark by mark, for any capture; and for captures of a
+//! simulated repetition, the truth.
 
 use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use base::Time;
@@ -101,8 +101,8 @@ fn scenario() -> Download {
     lossy.tcp(r#"profile = "linux-6.x""#).bytes("500 kB")
 }
 
-/// Both ends on one clock: whatever arrives does so after it was sent, by the link's delay at least; and what the
-/// picture calls unneeded is what the simulator knows to be (TA-01, TA-05).
+/// Both ends on one clock: every arrival is later than its transmission, by the link's delay at least; retransmissions
+/// drawn as unneeded are those of the simulator (TA-01, TA-05).
 #[test]
 fn both_ends_of_a_simulated_repetition_meet() {
     let model = testkit::model::<&str>(&scenario().text(), &[]);

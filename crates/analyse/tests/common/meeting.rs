@@ -34,7 +34,7 @@ pub struct Tally {
     pub mistaken: u64,
     /// Other retransmissions taken for timeouts.
     pub false_timeouts: u64,
-    /// Spurious timeouts called so of which a cause is told, and how many of those are right.
+    /// Spurious timeouts with a reported cause, and the number of right causes.
     pub causes: u64,
     pub causes_right: u64,
 }
@@ -84,12 +84,12 @@ pub struct Odd {
     pub verdict: Option<Retransmission>,
 }
 
-/// What came of one scenario.
+/// Result of one scenario.
 pub struct Meeting {
     /// With the sender's capture alone, and with both.
     pub alone: Tally,
     pub both: Tally,
-    /// What does not meet, alone and with both.
+    /// Wrong verdicts, with the sender's capture alone and with both.
     pub odd: [Vec<Odd>; 2],
     /// Findings of the sender's capture alone.
     pub plain: Flow,
@@ -109,7 +109,7 @@ pub fn captured(case: &Case, at_receiver: bool) -> Flow {
     analyser.finish().remove(0)
 }
 
-/// What a capture elsewhere says beside the truth: next to the receiver, or with the first packets missing.
+/// Verdicts from another capture beside the truth: next to the receiver, or with the first packets missing.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     /// Retransmissions that were seen; of those, with a verdict and with a reason.
@@ -128,7 +128,7 @@ pub struct Truths {
     pub truths: Vec<truth::Retransmission>,
     pub here: Vec<analyse::Observation>,
     pub there: Vec<analyse::Observation>,
-    /// Who sends the data, and its first sequence number.
+    /// Sender of the data, and its first sequence number.
     pub sender: std::net::IpAddr,
     pub first: u32,
 }
@@ -151,7 +151,7 @@ pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
     elsewhere_with(case, at_receiver, &|place, _| place >= cut)
 }
 
-/// The same of a capture that holds only some packets: by place, and how many there are.
+/// Verdicts on a capture with some packets left out: by index, and the number of packets.
 pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usize) -> bool) -> Elsewhere {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -248,7 +248,8 @@ fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, boo
     truths.iter().filter_map(of).collect()
 }
 
-/// What the sender's capture of a scenario shows, or the receiver's, a line a packet; retransmissions with their truth.
+/// Packets in the sender's capture of a scenario, or in the receiver's, one per line; retransmissions with their
+/// truth.
 pub fn packets(case: &Case, there: bool) -> String {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);

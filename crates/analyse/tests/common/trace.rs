@@ -143,7 +143,7 @@ impl Trace {
         self.spoken += SEGMENT;
     }
 
-    /// The same, and nobody sees it.
+    /// A retransmission that the capture misses.
     pub fn speaks_unheard(&mut self) {
         self.unheard(1);
         self.spoken += SEGMENT;
@@ -171,7 +171,7 @@ impl Trace {
     }
 }
 
-/// What is said of each timeout of the sender.
+/// Verdict on each timeout of the sender.
 pub fn kinds(flow: &Flow) -> Vec<RecoveryVerdict> {
     flow.ways[0].timeouts.iter().map(|t| t.kind).collect()
 }

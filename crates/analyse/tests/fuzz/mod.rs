@@ -1,5 +1,5 @@
-//! What is fuzzed, and replayed by `cargo test`: whatever was observed, in whatever order, the analyser ends, keeps
-//! within its bounds and contradicts itself nowhere.
+//! Fuzz target, replayed by `cargo test`: for any observations in any order the analyser ends, keeps its bounds and
+//! does not contradict itself.
 #![allow(unreachable_pub, reason = "the fuzz target uses it from outside")]
 
 use analyse::{Analyser, Flow, Limits, Need, Observation, join, story};

@@ -135,7 +135,7 @@ impl Args {
             linux: None,
             look: None,
             patience: base::Span::ZERO,
-            // Doors keep their packets themselves.
+            // Packet ports keep their packets themselves.
             pcap: None,
             snap: 96,
             xplot: None,

@@ -257,7 +257,7 @@ impl KernelPlayer {
         Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
     }
 
-    /// Plays a repetition again and writes what crossed the doors.
+    /// Plays a repetition again and writes what crossed the packet ports.
     pub(crate) fn capture(&self, model: &Model, repetition: u64, path: &Path) -> Result<(), Failure> {
         let options = Options { capture: true, ..self.options };
         let capture = self.again(model, repetition, options)?.capture.unwrap_or_default();

@@ -254,7 +254,7 @@ fn deed(
     }
 }
 
-/// Events at the sender: the trace of its host or door, and `TCP_INFO` samples.
+/// Events at the sender: the trace of its host or packet port, and `TCP_INFO` samples.
 pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<SenderEvent> {
     let mut out = Vec::new();
     let mut high = 0;

@@ -91,7 +91,7 @@ impl RealFlow {
         let kernels = flow.transport.kernels();
         let Some(any) = flow.transport.linux() else { return Ok(None) };
         let mixed = kernels.contains(&None);
-        let mut place = |role: Role, door| {
+        let mut place = |role: Role, packet_port| {
             let opens = role == Role::Active;
             let Some(linux) = kernels[usize::from(!opens)] else { return Ok(EndPlace::Model) };
             let (place, device) = match ordered.end((index, opens)) {
@@ -99,7 +99,7 @@ impl RealFlow {
                 None => here(linux, address(opens, linux.ip, mixed))
                     .map(|(space, device)| (EndPlace::Space(space), device))?,
             };
-            gateways.push(Gateway { door, device, kind: PortOwner::Flow });
+            gateways.push(Gateway { packet_port, device, kind: PortOwner::Flow });
             Ok::<_, Error>(place)
         };
         let places = [place(Role::Active, ends.from)?, place(Role::Passive, ends.to)?];

@@ -80,7 +80,7 @@ pub struct WireFacts {
 struct OpenEnd {
     node: usize,
     name: String,
-    door: ElementId,
+    packet_port: ElementId,
     tally: Arc<Tally>,
 }
 
@@ -95,24 +95,26 @@ impl Ends {
     /// [`Error::Wire`], with a remedy.
     pub(crate) fn open(
         model: &Model,
-        doors: &[ElementId],
+        packet_ports: &[ElementId],
         gateways: &mut Vec<Gateway>,
     ) -> Result<Ends, Error> {
-        let pairs = model.stations.iter().zip(doors);
+        let pairs = model.stations.iter().zip(packet_ports);
         let wires: Vec<(usize, ElementId, &WireEnd)> = pairs
-            .filter_map(|(&node, &door)| Some((node, door, model.nodes.get(node)?.wire.as_ref()?)))
+            .filter_map(|(&node, &packet_port)| {
+                Some((node, packet_port, model.nodes.get(node)?.wire.as_ref()?))
+            })
             .collect();
-        let [(a, one_door, one), (b, other_door, other)] = wires[..] else { return Ok(Ends::default()) };
+        let [(a, one_port, one), (b, other_port, other)] = wires[..] else { return Ok(Ends::default()) };
         let tallies: [Arc<Tally>; 2] = Default::default();
         let opened = match (one, other) {
             (WireEnd::Interface(one), WireEnd::Interface(other)) => interface::both([one, other], &tallies)?,
             _ => serial_line::both([one, other], &tallies)?,
         };
         let mut ends = Vec::new();
-        let places = [(a, one_door), (b, other_door)];
-        for (((node, door), (name, device)), tally) in places.into_iter().zip(opened).zip(tallies) {
-            gateways.push(Gateway { door, device: Device::tunnel(device), kind: PortOwner::Wire });
-            ends.push(OpenEnd { node, name, door, tally });
+        let places = [(a, one_port), (b, other_port)];
+        for (((node, packet_port), (name, device)), tally) in places.into_iter().zip(opened).zip(tallies) {
+            gateways.push(Gateway { packet_port, device: Device::tunnel(device), kind: PortOwner::Wire });
+            ends.push(OpenEnd { node, name, packet_port, tally });
         }
         Ok(Ends(ends))
     }
@@ -122,9 +124,9 @@ impl Ends {
         !self.0.is_empty()
     }
 
-    /// Framing at a door; None for bare packets.
-    pub(crate) fn framing(&self, model: &Model, door: ElementId) -> Option<Framing> {
-        let end = self.0.iter().find(|end| end.door == door)?;
+    /// Framing at a packet port; None for bare packets.
+    pub(crate) fn framing(&self, model: &Model, packet_port: ElementId) -> Option<Framing> {
+        let end = self.0.iter().find(|end| end.packet_port == packet_port)?;
         Some(model.nodes.get(end.node)?.wire.as_ref()?.framing())
     }
 
@@ -136,7 +138,7 @@ impl Ends {
             WireFacts {
                 node: model.nodes[end.node].name.clone(),
                 name: end.name.clone(),
-                counters: network.element::<End>(end.door).map(End::counters).unwrap_or_default(),
+                counters: network.element::<End>(end.packet_port).map(End::counters).unwrap_or_default(),
                 beside: read(&end.tally.beside),
                 uncut: read(&end.tally.uncut),
                 talk: read(&end.tally.talk),

@@ -1,4 +1,4 @@
-//! Join of door crossings, host sightings and path events by packet number.
+//! Join of packet port crossings, host sightings and path events by packet number.
 
 use super::numbers::Numbers;
 use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
@@ -143,7 +143,7 @@ impl<'m, 'a> Collector<'m, 'a> {
     /// A packet of a real stack enters or leaves. An ingress must be processed before all events of its
     /// packet.
     pub(super) fn cross(&mut self, crossing: &PortCrossing<'a>) {
-        let PortCrossing { door, t, after, packet: number, bytes, late } = *crossing;
+        let PortCrossing { packet_port, t, after, packet: number, bytes, late } = *crossing;
         let framing = self.framing;
         let known = number.and_then(|number| self.by_id.get(number));
         let packet = known.unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             sent.late = late;
             sent.corrupt = matches!(sent.body, Body::Bytes(came) if is_corrupt(came, bytes, framing));
         }
-        let Some(&tap) = self.host_taps.get(&door.0) else { return };
+        let Some(&tap) = self.host_taps.get(&packet_port.0) else { return };
         let (order, ecn) = (2 * after, sent.ecn);
         self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
@@ -306,7 +306,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         if let Event::DataSent { cause, .. } = record.event {
             let first = self.first;
             match packet.and_then(|packet| self.packets.get_mut((packet - first) as usize)) {
-                // A packet of a real stack, whose door follows the connection and records `DataSent`.
+                // A packet of a real stack, whose packet port follows the connection and records `DataSent`.
                 Some(sent) => {
                     let ledger = self.windows.ledgers.get(&source).filter(|_| cause == Cause::Resent);
                     sent.verdict = ledger.and_then(|&ledger| self.verdicts.get_mut(ledger)?.next());

@@ -4,7 +4,7 @@ use crate::once::{Options, RunOutcome, run_once};
 use base::{Span, Time};
 use cells::observe::{Observe, RadioEvent};
 use cells::system::Cells;
-use report::{Change, Ink, Layer, LayerEvent, Map, MobileState, Moment, Panel, Picture, Series, Style};
+use report::{CellChange, Ink, Layer, LayerEvent, Map, MobileState, Moment, Panel, Picture, Series, Style};
 use scenario::model::Model;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -162,12 +162,12 @@ fn draw(element: &Cells, name: &str, limit: Time) -> Map {
         };
         Moment { t: t.as_secs_f64(), mobiles: fixes.iter().step_by(stride).map(mobile).collect() }
     });
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<CellChange> = Vec::new();
     for (m, counts) in element.meter().mobiles.iter().enumerate().step_by(stride) {
         for (t, _) in counts.changes.iter().filter(|c| c.0 <= limit) {
             let next = trails.partition_point(|(at, _)| at < t).min(trails.len().saturating_sub(1));
             let Some(fix) = trails.get(next).map(|(_, fixes)| fixes[m]) else { continue };
-            changes.push(Change { t: t.as_secs_f64(), at: point(fix.place.u, fix.place.v) });
+            changes.push(CellChange { t: t.as_secs_f64(), at: point(fix.place.u, fix.place.v) });
         }
     }
     changes.sort_by(|a, b| a.t.total_cmp(&b.t));

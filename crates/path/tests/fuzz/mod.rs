@@ -11,7 +11,7 @@ use path::gate::{Closures, Gate};
 use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::{Cx, Element, ElementId, Network, Port, Signal};
 
-/// Records what arrives.
+/// Records arrivals.
 #[derive(Default)]
 struct Sink(Vec<(Time, Packet)>);
 

@@ -36,7 +36,7 @@ pub(crate) fn blocks(bytes: &[u8]) {
                 for unit in block.units() {
                     assert!(unit.bsn < sender.vs(), "a block that was never new");
                     if step % 8 != 3 {
-                        // What is on the wire is a number modulo SNS.
+                        // Wire values are numbers modulo SNS.
                         let wire = numbering.wire(unit.bsn);
                         if let Some(bsn) = receiver.resolve(wire) {
                             receiver.take(bsn, unit.part, unit.last);

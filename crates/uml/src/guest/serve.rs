@@ -45,7 +45,7 @@ impl Guest {
             let device = self.device.as_ref().map(|s| s.as_raw_fd());
             let fds = [
                 Some(self.time.as_raw_fd()),
-                device.or(self.door.as_ref().map(|door| door.as_raw_fd())),
+                device.or(self.packet_port.as_ref().map(|packet_port| packet_port.as_raw_fd())),
                 self.channel.as_ref().map(|s| s.as_raw_fd()),
                 self.console.as_ref().map(|s| s.as_raw_fd()),
             ];
@@ -107,8 +107,8 @@ impl Guest {
 
     /// Accepts the connection of the kernel's driver.
     fn admit(&mut self) -> Result<(), Error> {
-        if let Some(door) = self.door.take() {
-            let (stream, _) = door.accept().map_err(Error::of("accepting a kernel's driver"))?;
+        if let Some(packet_port) = self.packet_port.take() {
+            let (stream, _) = packet_port.accept().map_err(Error::of("accepting a kernel's driver"))?;
             let _ = stream.set_write_timeout(Some(self.patience));
             self.device = Some(stream);
         }

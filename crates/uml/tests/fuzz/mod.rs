@@ -1,5 +1,5 @@
-//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both
-//! and what stands in its memory. The fuzzer's target and the replay of its corpus share this file.
+//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both and its
+//! memory. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
@@ -45,8 +45,8 @@ fn word(bytes: &mut &[u8]) -> u64 {
     next(bytes, 2).iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// A byte says what comes: a message to the calendar, bytes or a request to the card, bytes in the memory, a packet
-/// for the kernel, a turn. Time never goes back, no turn goes beyond what it was allowed, and every packet has a length that packets have.
+/// A byte selects the input: a message to the calendar, bytes or a request to the card, bytes in the memory, a packet
+/// for the kernel, a turn. Time never decreases, no turn exceeds its limit, and every packet has a valid length.
 pub fn kernel(mut bytes: &[u8]) {
     let mut calendar = Calendar::new(0);
     let mut nic = Nic::new(

@@ -1,4 +1,4 @@
-//! Packet trace of a transfer at its sender's door, in phases: data sent, acknowledgements, timeouts and drops, by the number
+//! Packet trace of a transfer at its sender's packet port, in phases: data sent, acknowledgements, timeouts and drops, by the number
 //! of the segment.
 //!
 //! A phase lasts as long as the same kind of packets leaves and the same kind of acknowledgements comes. It is one line.

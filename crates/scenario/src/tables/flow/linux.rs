@@ -35,7 +35,7 @@ pub(crate) static LINUX: TableShape = table(
             "lifetime",
             Shape::One(ValueKind::Span),
             Need::Optional,
-            "For how long its packets are of use to the network: the door writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
+            "For how long its packets are of use to the network: the packet port writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
         ),
         field(
             "deadline-encoding",
