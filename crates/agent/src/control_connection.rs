@@ -370,7 +370,7 @@ impl ControlSender {
     ///
     /// # Errors
     /// The connection is lost.
-    pub fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), ConnectionFault> {
+    pub fn send(&self, message: &Message, bytes: &[u8]) -> Result<(), ConnectionFault> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, next) = &mut *out;
         let mut frame = vec![0; PIECE + 16];
@@ -447,8 +447,8 @@ mod tests {
         let bytes: Vec<u8> = (0..300_000u32).map(|i| i as u8).collect();
         let heard = std::thread::scope(|scope| {
             let heard = scope.spawn(|| [ear.hear().unwrap(), ear.hear().unwrap()]);
-            line.say(&Message::Output(3, 1), &bytes).unwrap();
-            line.say(&Message::Done, &[]).unwrap();
+            line.send(&Message::Output(3, 1), &bytes).unwrap();
+            line.send(&Message::Done, &[]).unwrap();
             heard.join().unwrap()
         });
         assert_eq!(heard, [(Message::Output(3, 1), bytes), (Message::Done, Vec::new())]);

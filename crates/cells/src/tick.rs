@@ -6,13 +6,13 @@
 
 use crate::air::UpBlock;
 use crate::config::Interface;
+use crate::direction::{DOWN, Event, Tbf, UP};
 use crate::link::{Air, BURSTS, Fate, Soft};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, RadioEvent};
 use crate::prefetch::BATCH;
 use crate::system::Cells;
-use crate::way::{DOWN, Event, Tbf, UP};
 use path::Cx;
 use radio::coding::Modulation;
 use radio::rlc::receive::BlockPart;

@@ -26,11 +26,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cmd::cli::Cli::parse();
-    let talk = console::talk::Console::new(&cli.everywhere);
+    let console = console::streams::Console::new(&cli.everywhere);
     let own = cli.verb.own_fault();
-    let end = match cli.verb.run(&talk) {
+    let end = match cli.verb.run(&console) {
         Ok(end) => end,
-        Err(failure) => own(talk.failure(&failure)),
+        Err(failure) => own(console.failure(&failure)),
     };
     ExitCode::from(end.code())
 }

@@ -70,6 +70,6 @@ pub fn figure(model: &Model, which: PreviewTarget) -> Value {
 /// Picture, curve and film of one repetition.
 pub fn look(model: &Model, which: PreviewTarget) -> Value {
     let mut document = figure(model, which);
-    document["film"] = json!(lab::film::film(model, which.rep));
+    document["film"] = json!(lab::packet_positions::packet_positions(model, which.rep));
     document
 }

@@ -127,7 +127,7 @@ pub struct Surroundings {
     pub program: Option<PathBuf>,
     /// User of the commands; none: the user of this process.
     pub user: Option<netns::user::User>,
-    /// Number of nested emulations around this one, below [`lab::machines::LEVELS`].
+    /// Number of nested emulations around this one, below [`lab::node_addresses::LEVELS`].
     pub level: u8,
     /// Environment variables.
     pub variables: Vec<(String, std::ffi::OsString)>,

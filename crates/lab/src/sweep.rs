@@ -4,13 +4,13 @@
 //! appended to the run's journal. Results do not depend on the order in which repetitions finish.
 
 mod cells;
-mod todo;
+mod unfinished;
 
 pub use self::cells::{Cells, HELD};
-use self::todo::{FinishedSet, UnfinishedRepetitions};
+use self::unfinished::{FinishedSet, UnfinishedRepetitions};
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, RunOutcome, run_until_stopped};
-use crate::part::ShardPart;
+use crate::shard::ShardPart;
 use crate::system::tables::{self, Tables};
 use rayon::prelude::*;
 use report::Picture;

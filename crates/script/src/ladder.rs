@@ -3,7 +3,7 @@
 //! Ladder diagram with two columns, the peer on the left and the tested end on the right. One line for each
 //! segment or decision, narrow enough for any terminal.
 
-use crate::stage::{EventKind, LogEntry};
+use crate::harness::{EventKind, LogEntry};
 use crate::verdict::{Arrow, Failure, Rung};
 use base::Time;
 use base::event::Event;

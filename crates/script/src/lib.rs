@@ -8,6 +8,7 @@
 
 pub mod arithmetic;
 pub mod dialogue;
+pub mod harness;
 pub mod ladder;
 mod matching;
 mod observe;
@@ -15,7 +16,6 @@ pub mod options;
 pub mod packetdrill;
 pub mod player;
 pub mod sctp;
-pub mod stage;
 mod verdict;
 mod words;
 

@@ -8,10 +8,10 @@
 
 use crate::arithmetic;
 use crate::dialogue::{Ack, Dialogue, DialogueEvent, Event, Expect, ExpectAck, Range, Receive};
+use crate::harness::{EventKind, SAME, TestHarness};
 use crate::matching::{Match, SentSegment, compare};
 use crate::observe;
 use crate::options::{self, Options};
-use crate::stage::{EventKind, SAME, TestHarness};
 pub use crate::verdict::{DialogueVerdict, Failure};
 use crate::words::{clock, ranges, wanted};
 use base::Time;
@@ -37,7 +37,7 @@ pub enum Reading {
 }
 
 struct Player<'a> {
-    stage: TestHarness,
+    harness: TestHarness,
     options: Options,
     reading: Reading,
     /// Sent since the last injected event and not yet expected.
@@ -90,7 +90,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
     for (i, event) in dialogue.events.iter().enumerate() {
         player.rest = &dialogue.events[i + 1..];
         match player.event(event.t, &event.what) {
-            Ok(()) if player.stage.restless() => {
+            Ok(()) if player.harness.restless() => {
                 return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
@@ -129,7 +129,7 @@ impl<'a> Player<'a> {
         let role = if options.receiver { Role::Passive } else { Role::Active };
         let before = at(-options.handshake_rtt);
         let mut player = Player {
-            stage: TestHarness::new(options.config, role, before),
+            harness: TestHarness::new(options.config, role, before),
             reading,
             left: Vec::new(),
             seen: 0,
@@ -148,35 +148,35 @@ impl<'a> Player<'a> {
         // The peer agrees to congestion marks if the dialogue is about them.
         let (ecn, passive) = (player.options.config.ecn, player.options.receiver);
         let syn = Segment { syn: true, window, ece: ecn, cwr: ecn && passive, ..Segment::default() };
-        let stage = &mut player.stage;
+        let harness = &mut player.harness;
         match role {
             Role::Active => {
-                stage.run(|c, io| c.open(io));
-                stage.now = at(0.0);
+                harness.run(|c, io| c.open(io));
+                harness.now = at(0.0);
                 let timestamps = stamp(at(0.0), before);
-                stage.receive(&Segment { ack: 1, has_ack: true, timestamps, ..syn });
+                harness.receive(&Segment { ack: 1, has_ack: true, timestamps, ..syn });
             }
             Role::Passive => {
-                stage.receive(&Segment { timestamps: stamp(before, before), ..syn });
-                stage.now = at(0.0);
+                harness.receive(&Segment { timestamps: stamp(before, before), ..syn });
+                harness.now = at(0.0);
                 // A receiver's first byte may be any: what lies before it has been received.
                 let (seq, len) = (1, u32::try_from(first_byte(dialogue)).unwrap_or(u32::MAX));
                 let timestamps = stamp(at(0.0), before);
                 let segment =
                     Segment { seq, len, ack: 1, has_ack: true, window, timestamps, ..Segment::default() };
-                stage.receive(&segment);
-                if stage.connection.receiver.next_timeout() < Time::NEVER {
-                    let now = stage.now;
-                    stage.connection.receiver.acknowledge(now, stamps);
+                harness.receive(&segment);
+                if harness.connection.receiver.next_timeout() < Time::NEVER {
+                    let now = harness.now;
+                    harness.connection.receiver.acknowledge(now, stamps);
                 }
             }
         }
         if player.options.handshake_rtt == 0.0 {
             // No round trip was measured: the timer is as before any sample.
-            let sender = &mut player.stage.connection.sender;
+            let sender = &mut player.harness.connection.sender;
             sender.tcb.rto = transport::recovery::rto::RtoTimer::new(player.options.config.rto);
         }
-        player.stage.log.clear();
+        player.harness.log.clear();
         player
     }
 
@@ -192,7 +192,7 @@ impl<'a> Player<'a> {
         match what {
             DialogueEvent::AppWrite(bytes) => {
                 self.inject(t)?;
-                if !self.stage.write(*bytes) {
+                if !self.harness.write(*bytes) {
                     return Err(Stop::Unsupported(format!("app_write of {bytes} bytes: too much in all")));
                 }
             }
@@ -209,14 +209,14 @@ impl<'a> Player<'a> {
             DialogueEvent::Silence(until) => {
                 // It may go on while something comes in.
                 self.quiet_until = self.quiet_until.max(*until);
-                self.stage.run_until(self.limit(t, Some(until - t)).min(before(at(*until))));
+                self.harness.run_until(self.limit(t, Some(until - t)).min(before(at(*until))));
                 self.look();
                 self.keep_quiet()?;
                 self.left.clear();
             }
             DialogueEvent::State(values) => {
-                self.stage.run_until(at(t));
-                if let Err((expected, seen)) = observe::differs(&self.stage, values) {
+                self.harness.run_until(at(t));
+                if let Err((expected, seen)) = observe::differs(&self.harness, values) {
                     let why = "a value is not as it should be".to_owned();
                     return Err(Mismatch { t, why, expected, seen }.into());
                 }
@@ -227,7 +227,7 @@ impl<'a> Player<'a> {
 
     /// An incoming event follows: later departures are its consequence.
     fn inject(&mut self, t: f64) -> Result<(), Mismatch> {
-        self.stage.run_before(at(t));
+        self.harness.run_before(at(t));
         self.look();
         self.keep_quiet()?;
         if self.reading == Reading::Strict {
@@ -260,7 +260,7 @@ impl<'a> Player<'a> {
 
     /// Reads the segments sent since the last call.
     fn look(&mut self) {
-        for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
+        for (i, moment) in self.harness.log.iter().enumerate().skip(self.seen) {
             let EventKind::Out { segment, again, .. } = moment.what else { continue };
             let range = [segment.seq.saturating_sub(1), segment.end().saturating_sub(1)];
             self.left.push(SentSegment { t: seconds(moment.t), range, segment, again, moment: i });
@@ -269,7 +269,7 @@ impl<'a> Player<'a> {
                 self.instants.push(moment.t);
             }
         }
-        self.seen = self.stage.log.len();
+        self.seen = self.harness.log.len();
     }
 
     /// Segments that count: data of a sender, everything of a receiver.
@@ -278,7 +278,7 @@ impl<'a> Player<'a> {
     }
 
     fn blame(&mut self, l: &SentSegment) {
-        if let Some(moment) = self.stage.log.get_mut(l.moment) {
+        if let Some(moment) = self.harness.log.get_mut(l.moment) {
             moment.wrong = true;
         }
     }
@@ -292,7 +292,7 @@ impl<'a> Player<'a> {
         }
         self.window = ack.window.unwrap_or(self.window);
         // Without a word the peer echoes as one to whom the last copy of the awaited segment came.
-        let una = self.stage.connection.sender.una().saturating_sub(1);
+        let una = self.harness.connection.sender.una().saturating_sub(1);
         if ack.ack > una
             && let Some((_, sent)) = self.sent_at.range(..=una).next_back()
         {
@@ -314,7 +314,7 @@ impl<'a> Player<'a> {
             timestamps: self.stamps().then(|| Timestamps { value: at(t), echo }),
             ..Segment::default()
         };
-        self.stage.receive(&segment);
+        self.harness.receive(&segment);
     }
 
     /// The instant at which a segment left nearest to `t`, if one did about then; `t` itself otherwise.
@@ -340,7 +340,7 @@ impl<'a> Player<'a> {
             timestamps: self.stamps().then_some(Timestamps { value, echo: at(0.0) }),
             ..Segment::default()
         };
-        self.stage.receive_in(&arrives, if segment.ce { ecn::CE } else { ecn::ECT0 });
+        self.harness.receive_in(&arrives, if segment.ce { ecn::CE } else { ecn::ECT0 });
         Ok(())
     }
 
@@ -364,7 +364,7 @@ impl<'a> Player<'a> {
 
     fn expect(&mut self, t: f64, expect: &Expect) -> Result<(), Stop> {
         let limit = self.limit(t, expect.tol);
-        self.stage.run_until(limit);
+        self.harness.run_until(limit);
         self.look();
         self.keep_quiet()?;
         let left: Vec<SentSegment> = if self.options.receiver || expect.probe {
@@ -410,7 +410,7 @@ impl<'a> Player<'a> {
     fn other_codepoint(&mut self, expect: &Expect, left: &[SentSegment]) -> Option<Mismatch> {
         let ect = expect.ect?;
         let meant = |l: &&SentSegment| l.is_data() && !(ect && l.again);
-        let l = left.iter().filter(meant).find(|l| ect != self.stage.is_ect(l.moment))?;
+        let l = left.iter().filter(meant).find(|l| ect != self.harness.is_ect(l.moment))?;
         self.blame(l);
         let words = |ect| if ect { "capable of being marked" } else { "not capable of being marked" };
         let (expected, seen) = (words(ect).to_owned(), words(!ect).to_owned());
@@ -419,7 +419,7 @@ impl<'a> Player<'a> {
 
     fn expect_ack(&mut self, t: f64, expected: &ExpectAck) -> Result<(), Mismatch> {
         let limit = self.limit(t, expected.tol);
-        self.stage.run_until(limit);
+        self.harness.run_until(limit);
         self.look();
         self.keep_quiet()?;
         let left = std::mem::take(&mut self.left);
@@ -520,7 +520,7 @@ impl<'a> Player<'a> {
             why: wrong.why,
             expected: wrong.expected,
             seen: wrong.seen,
-            log: std::mem::take(&mut self.stage.log),
+            log: std::mem::take(&mut self.harness.log),
             origin: at(0.0),
             first: 1,
             receiver: self.options.receiver,

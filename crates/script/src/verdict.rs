@@ -1,6 +1,6 @@
 //! Verdict on a dialogue: passed, failed with its place and its log, or unsupported.
 
-use crate::stage::LogEntry;
+use crate::harness::LogEntry;
 use base::Time;
 
 /// Result of a dialogue.

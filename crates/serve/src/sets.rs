@@ -184,7 +184,8 @@ pub(crate) async fn film(
 ) -> Result<Json<Value>, Problem> {
     heavy(app, move |app| {
         let set = app.store.get(id)?;
-        let film = lab::film::film(&model(app, &set.name, &set.text, which)?, which.rep);
+        let film =
+            lab::packet_positions::packet_positions(&model(app, &set.name, &set.text, which)?, which.rep);
         Ok(Json(json!(film)))
     })
     .await

@@ -13,7 +13,7 @@ pub mod nic;
 pub mod ring;
 pub mod task;
 pub mod vhost;
-pub mod words;
+pub mod workload_protocol;
 
 #[cfg(target_os = "linux")]
 pub mod drive;
@@ -22,14 +22,14 @@ mod folder;
 #[cfg(target_os = "linux")]
 pub mod guest;
 #[cfg(target_os = "linux")]
-mod machines;
+mod guest_nodes;
+mod kernel_nodes;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod once;
 #[cfg(target_os = "linux")]
 mod pcu;
-mod post;
 #[cfg(target_os = "linux")]
 mod sys;
 

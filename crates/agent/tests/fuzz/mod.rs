@@ -112,8 +112,8 @@ fn told(mut end: EndResult) {
     end.lists.take_apart(|list, piece| again.add(list, &piece).expect("what was said can be read"));
     assert_eq!(again, whole);
     let times = |ns: &u64| Time::from_nanos(*ns);
-    let made: Vec<Time> = whole.said.iter().map(times).collect();
-    let came: Vec<_> = whole.came.iter().map(|(at, value)| (times(at), *value)).collect();
+    let made: Vec<Time> = whole.send_times.iter().map(times).collect();
+    let came: Vec<_> = whole.arrivals.iter().map(|(at, value)| (times(at), *value)).collect();
     let plan = MessagePlan {
         size: Dist::Uniform(1.0, 5000.0),
         every: Dist::Constant(1e6),

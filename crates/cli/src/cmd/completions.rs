@@ -2,7 +2,7 @@
 
 use crate::cmd::cli::Cli;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
@@ -49,7 +49,7 @@ impl Words {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();
     // Hidden verbs are internal.
@@ -61,6 +61,6 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
         .args(all.get_arguments().cloned())
         .subcommands(shown);
     clap_complete::generate(args.shell, &mut shown, "williwaw", &mut text);
-    talk.data(&String::from_utf8_lossy(&text))?;
+    console.data(&String::from_utf8_lossy(&text))?;
     Ok(ExitStatus::Good)
 }

@@ -2,7 +2,7 @@
 
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ struct Check {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let checks = [
         system(),
         kernel(),
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     if args.json {
         let one = |c: &Check| json!({ "what": c.what, "needed": c.needed, "there": c.there, "found": c.found, "mend": c.mend });
         let all: Vec<_> = checks.iter().map(one).collect();
-        talk.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": all }))?;
+        console.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": all }))?;
     } else {
         let line = |c: &Check| {
             let state = match (c.there, c.needed) {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
             let mend = if c.there || c.mend.is_empty() { String::new() } else { format!("\n  {}", c.mend) };
             format!("{:<12}{state:<9}{}{mend}\n", c.what, c.found)
         };
-        talk.data(&checks.iter().map(line).collect::<String>())?;
+        console.data(&checks.iter().map(line).collect::<String>())?;
     }
     if good {
         return Ok(ExitStatus::Good);

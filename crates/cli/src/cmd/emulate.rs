@@ -4,7 +4,7 @@ use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{CliError, ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::console::{interrupt, lateness};
 use crate::input::agents_file::Listed;
 use crate::input::{agents_file, nesting};
@@ -19,7 +19,7 @@ use crate::player::rep_report::{RepArtefacts, RepReport};
 use crate::player::summary;
 use crate::player::task::{Readiness, Task};
 use agent::control::AgentControl;
-use base::{Span, units};
+use base::Span;
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::live::Live;
 use emulate::remote::hosts::RemoteHosts;
@@ -79,16 +79,8 @@ pub(crate) struct Args {
     /// Write the events of every repetition into the folder, one line of JSON each
     #[arg(long, conflicts_with = "no_out")]
     events: bool,
-    /// Limit of the 99th percentile of lateness
-    #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
-    lateness: Span,
-    /// Busy-wait for this time before a packet is due, if there is real-time priority [default: calibrated at
-    /// the start]
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    spin: Option<Span>,
-    /// Run without real-time priority
-    #[arg(long)]
-    no_realtime: bool,
+    #[command(flatten)]
+    clock: crate::console::args::RealTime,
     /// Write a pcapng capture of the first repetition at every node and both sides of every link, and one file
     /// per node
     #[arg(long, value_name = "FILE")]
@@ -107,13 +99,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn span(text: &str) -> Result<Span, String> {
-    Ok(units::parse_span(text)?)
-}
-
 impl Args {
     /// Plan as of a run in virtual time.
-    fn plan(&self, talk: &Console) -> Result<Plan, Failure> {
+    fn plan(&self, console: &Console) -> Result<Plan, Failure> {
         let args = run::Args {
             file: self.file.clone(),
             draws: self.draws,
@@ -142,16 +130,16 @@ impl Args {
             events: None,
             series: None,
         };
-        Plan::of(args, talk)
+        Plan::of(args, console)
     }
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     for path in args.svg.iter().chain(&args.pcap) {
         crate::output::atomic_write::possible(path)?;
     }
-    let plan = args.plan(talk)?;
+    let plan = args.plan(console)?;
     let watch = Stopwatch::start();
     let mut sweep = Sweep::whole(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     refuse(&sweep, args.jobs)?;
@@ -162,16 +150,16 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     if sweep.cells.held().iter().any(|cell| agents_file::needed_here(&cell.model, listed.as_ref()))
         && let Some(lost) = netns::user::gain_rights()?
     {
-        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+        console.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
-    let (player, site) = args.player(&plan, listed.as_ref(), talk)?;
+    let (player, site) = args.player(&plan, listed.as_ref(), console)?;
     let mut kept = RunStore::open(&plan)?;
     let store = kept.as_ref().map(|kept| Store {
         folder: kept.folder.path().to_owned(),
         captures: args.captures,
         events: args.events,
     });
-    let stop = interrupt::watch(talk);
+    let stop = interrupt::watch(console);
     let rows = match &mut kept {
         Some(kept) => kept.folder.start(&sweep.header)?,
         None => Vec::new(),
@@ -185,10 +173,10 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
         store: store.as_ref(),
         jobs: usize::from(args.jobs),
         stop,
-        talk,
+        console,
     };
     let (played, mut rows, complete) = going.play(rows, kept.as_mut())?;
-    args.write_first(&played, &sweep, talk)?;
+    args.write_first(&played, &sweep, console)?;
     let told = &played.told;
     let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
     repetitions.extend(told.iter().map(|told| told.document.clone()));
@@ -196,7 +184,7 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     let mut emulation = json!({
         "kernel": site.kernel,
         "calibration": site.calibration,
-        "lateness_limit_s": args.lateness.as_secs_f64(),
+        "lateness_limit_s": args.clock.lateness.as_secs_f64(),
         "faithful": faithful,
     });
     if let Some(path) = listed.as_ref().and_then(|listed| listed.path.as_ref()) {
@@ -227,16 +215,16 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
         stage: None,
         drawn: played.picture(),
     };
-    let mut end = if args.json || !rows.is_empty() { found.show(talk)? } else { ExitStatus::Interrupted };
+    let mut end = if args.json || !rows.is_empty() { found.show(console)? } else { ExitStatus::Interrupted };
     if complete && plan.report {
-        found.report(talk)?;
+        found.report(console)?;
     }
     if !args.json {
-        told.iter().for_each(|told| talk.note(&told.said));
+        told.iter().for_each(|told| console.note(&told.said));
     }
-    found.close(talk, &watch)?;
+    found.close(console, &watch)?;
     for told in told {
-        end = told.judge(end, talk);
+        end = told.judge(end, console);
     }
     Ok(end)
 }
@@ -321,7 +309,7 @@ struct PendingReps<'a> {
     /// Repetitions in parallel.
     jobs: usize,
     stop: &'a AtomicBool,
-    talk: &'a Console,
+    console: &'a Console,
 }
 
 /// Finished repetitions in order, and the output of the first one.
@@ -337,28 +325,28 @@ impl Args {
         &self,
         plan: &Plan,
         listed: Option<&Listed>,
-        talk: &Console,
+        console: &Console,
     ) -> Result<(RepPlayer, Readiness), Failure> {
         let capture = self.pcap.is_some() || self.captures;
         if let Some(listed) = listed.filter(|listed| listed.path.is_some()) {
             let mut task = Task::of(&plan.input, plan.repetitions, plan.given_seed);
-            task.lateness_ns = self.lateness.as_nanos();
-            task.realtime = !self.no_realtime;
-            task.spin_ns = self.spin.map(Span::as_nanos);
+            task.lateness_ns = self.clock.lateness.as_nanos();
+            task.realtime = !self.clock.no_realtime;
+            task.spin_ns = self.clock.spin.map(Span::as_nanos);
             (task.events, task.capture, task.picture) = (self.events, capture, self.draws_first());
             let (ordering, begun) = RemotePlayer::begin(listed, &task.bytes(&plan.input.files))?;
-            begun.said.iter().for_each(|words| talk.note(words));
+            begun.said.iter().for_each(|words| console.note(words));
             return Ok((RepPlayer::Remote(ordering), begun));
         }
-        let control = listed.map(|listed| listed.connect(talk)).transpose()?;
-        let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
-        talk.note(&summary::calibrated(&calibration, "this machine"));
+        let control = listed.map(|listed| listed.connect(console)).transpose()?;
+        let calibration = Calibration::of_this_machine(!self.clock.no_realtime, self.clock.spin);
+        console.note(&summary::calibrated(&calibration, "this machine"));
         let options = Options {
             trace: self.draws_first() || self.events,
             capture,
-            realtime: calibration.way().realtime,
-            spin: calibration.way().spin,
-            lateness_limit: self.lateness,
+            realtime: calibration.method().realtime,
+            spin: calibration.method().spin,
+            lateness_limit: self.clock.lateness,
         };
         let begun = Readiness {
             kernel: local_player::kernel_version(),
@@ -374,11 +362,11 @@ impl Args {
     }
 
     /// Writes the requested outputs of the first repetition.
-    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Console) -> Result<(), Failure> {
+    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, console: &Console) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
             crate::output::atomic_write::whole(path, bytes)?;
-            talk.note(&format!("wrote {}", path.display()));
+            console.note(&format!("wrote {}", path.display()));
             Ok::<_, Failure>(())
         };
         if let Some(path) = &self.svg {
@@ -423,7 +411,7 @@ impl PendingReps<'_> {
         let sink = Mutex::new((FinishedReps::default(), rows, kept, None::<Failure>));
         let ended = AtomicUsize::new(0);
         let screen = lateness::Screen { lives: &lives, done: &ended, total: todo.len() };
-        lateness::shown(self.talk, &screen, || {
+        lateness::shown(self.console, &screen, || {
             std::thread::scope(|scope| {
                 for live in &lives {
                     scope.spawn(|| {

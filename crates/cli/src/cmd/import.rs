@@ -1,7 +1,7 @@
 //! `williwaw import`: what other tools call a link, as a scenario.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use base::units::parse_bytes;
 use scenario::import::{Classes, ImportFormat, Imported, Mistake, access_log, import};
 use serde_json::json;
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let (name, text) = read(&args.words)?;
     let Some(kind) = ImportFormat::of(&text) else {
         return Err(Failure::usage(
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
         imported.map_err(|Mistake { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
     if args.json {
         let Imported { scenario, exactly, roughly, left_out } = imported;
-        talk.document(&json!({
+        console.document(&json!({
             "schema": "williwaw-import/1",
             "kind": match kind { ImportFormat::Netem => "netem", ImportFormat::Mahimahi => "mahimahi", ImportFormat::Recording => "recording", ImportFormat::AccessLog => "access-log" },
             "scenario": scenario,
@@ -64,9 +64,9 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
         }))?;
         return Ok(ExitStatus::Good);
     }
-    talk.data(&imported.scenario)?;
+    console.data(&imported.scenario)?;
     let count = |n: usize, what: &str| format!("{n} {what}");
-    talk.note(&format!(
+    console.note(&format!(
         "{}, {}, {}",
         count(imported.exactly.len(), "translated exactly"),
         count(imported.roughly.len(), "roughly"),

@@ -1,7 +1,7 @@
 //! `williwaw keep`: supervisor process of one command, started by williwaw itself.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 
 /// Look after a command of an emulation; started by williwaw itself
 #[derive(Debug, clap::Args)]

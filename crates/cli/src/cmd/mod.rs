@@ -29,7 +29,7 @@ pub(crate) mod trigger;
 pub(crate) mod wire;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use clap::Subcommand;
 
 /// The list of verbs: what to call each, in the order of the help, and the module that does it.
@@ -52,9 +52,9 @@ macro_rules! verbs {
             }
 
             /// Does it.
-            pub(crate) fn run(self, talk: &Console) -> Result<ExitStatus, Failure> {
+            pub(crate) fn run(self, console: &Console) -> Result<ExitStatus, Failure> {
                 match self {
-                    $(Verb::$Verb(args) => $module::run(args, talk)),*
+                    $(Verb::$Verb(args) => $module::run(args, console)),*
                 }
             }
         }

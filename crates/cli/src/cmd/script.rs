@@ -1,7 +1,7 @@
 //! `williwaw script`: scripted-peer dialogues against the model senders and receivers.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use script::{DialogueVerdict, LadderOptions, Reading, Script, ladder};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ struct Unreadable {
 }
 
 /// Does it.
-pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
     let (cases, wrong) = read(&files(&args.files)?);
     let mut said: Vec<Value> = Vec::new();
@@ -62,9 +62,9 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
         if args.json {
             said.push(document(file, id, &verdict));
         } else {
-            let width = talk.width.unwrap_or(80);
-            let look = LadderOptions { width, lines: args.lines, colour: talk.colour };
-            talk.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
+            let width = console.width.unwrap_or(80);
+            let look = LadderOptions { width, lines: args.lines, colour: console.colour };
+            console.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
         }
     }
     for Unreadable { file, why, .. } in &wrong {
@@ -73,10 +73,10 @@ pub(crate) fn run(args: Args, talk: &Console) -> Result<ExitStatus, Failure> {
     }
     let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported + wrong.len() });
     if args.json {
-        talk.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
+        console.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
     } else {
         let rest = if wrong.is_empty() { String::new() } else { format!(", {} unreadable", wrong.len()) };
-        talk.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
+        console.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
     }
     if !wrong.is_empty() {
         let named: Vec<&str> = wrong.iter().map(|unreadable| unreadable.named.as_str()).collect();

@@ -3,7 +3,7 @@
 //! The file of `--agents`, the tokens it names, and the lines to the agents.
 
 use crate::console::exit::Failure;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use agent::control::AgentControl;
 use agent::list::{self, Host};
 use agent::token::Token;
@@ -65,10 +65,10 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
 
 impl Listed {
     /// Connects to all worker hosts. Starts threads, so it comes after all work that needs a single thread.
-    pub(crate) fn connect(&self, talk: &Console) -> Result<Arc<AgentControl>, Failure> {
+    pub(crate) fn connect(&self, console: &Console) -> Result<Arc<AgentControl>, Failure> {
         let control = AgentControl::connect(&self.hosts, self.clock_limit)?;
         for agent in control.agents() {
-            talk.note(&clock_of(&agent, "this host"));
+            console.note(&clock_of(&agent, "this host"));
         }
         Ok(Arc::new(control))
     }

@@ -1,7 +1,7 @@
 //! Selection and file names of per-repetition captures.
 
 use crate::console::exit::Failure;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::player::kernels::KernelPlayer;
 use capture::{OutgoingFrame, PcapngWriter, Reader, Tap};
@@ -104,7 +104,7 @@ impl RequestedOutputs {
         repetitions: u32,
         stage: Option<&KernelPlayer>,
         folder: &Path,
-        talk: &Console,
+        console: &Console,
     ) -> Result<(), Failure> {
         let asked = |which: &Option<Repetitions>, rep| which.as_ref().is_some_and(|which| which.has(rep));
         let (mut captures, mut plots) = (0, 0);
@@ -152,12 +152,12 @@ impl RequestedOutputs {
         }
         let tell = |n: usize, what: &str| {
             if n > 0 {
-                talk.note(&format!("{n} {what}{} in {}", if n == 1 { "" } else { "s" }, folder.display()));
+                console.note(&format!("{n} {what}{} in {}", if n == 1 { "" } else { "s" }, folder.display()));
             }
         };
         tell(captures, "capture");
         tell(plots, "xplot file");
-        super::detail::write(self, sweep, repetitions, folder, talk)
+        super::detail::write(self, sweep, repetitions, folder, console)
     }
 
     /// Writes the captures of a repetition; their number.

@@ -2,7 +2,7 @@
 
 use super::captures::{Repetitions, RequestedOutputs};
 use crate::console::exit::Failure;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use lab::detail;
 use lab::sweep::Sweep;
 use results::parquet::long::{self, Head, Kind, Push};
@@ -15,7 +15,7 @@ pub(crate) fn write(
     sweep: &Sweep,
     repetitions: u32,
     folder: &Path,
-    talk: &Console,
+    console: &Console,
 ) -> Result<(), Failure> {
     let table = |name: &str, asked: &Option<Repetitions>, columns: &[(&str, Kind)], of: Of| {
         let Some(asked) = asked else { return Ok(()) };
@@ -29,7 +29,7 @@ pub(crate) fn write(
             }
             Ok(())
         })?;
-        talk.note(&format!("{rows} rows in {}", path.display()));
+        console.note(&format!("{rows} rows in {}", path.display()));
         Ok::<(), Failure>(())
     };
     table("events", &wanted.events, &detail::event_columns(), detail::events)?;

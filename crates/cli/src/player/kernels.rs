@@ -8,7 +8,7 @@ use super::summary::{command, command_complaints, facts_document, values};
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::labels;
 use base::{Span, units};
 use lab::measure::FlowMeasures;
@@ -218,19 +218,19 @@ impl KernelPlayer {
     }
 
     /// Prints the faults of commands, and returns the verb's end.
-    pub(crate) fn judge(&self, end: ExitStatus, talk: &Console) -> ExitStatus {
+    pub(crate) fn judge(&self, end: ExitStatus, console: &Console) -> ExitStatus {
         let mut end = end;
         for ((cell, repetition), said) in self.facts() {
             let which = format!("repetition {repetition} of cell {cell}");
             for facts in &said.commands {
                 let (complaints, failed) = command_complaints(facts, &which);
-                complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+                complaints.iter().for_each(|(head, text)| console.complaint(head, text));
                 if failed && end == ExitStatus::Good {
                     end = ExitStatus::Failed;
                 }
             }
             let (complaints, failed) = said.own_faults;
-            complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+            complaints.iter().for_each(|(head, text)| console.complaint(head, text));
             if failed && end == ExitStatus::Good {
                 end = ExitStatus::Failed;
             }
@@ -287,7 +287,7 @@ impl KernelPlayer {
     }
 
     /// Kernel counters, a line for each cell and flow: means over the repetitions of this run.
-    pub(crate) fn tell(&self, sweep: &Sweep, talk: &Console) {
+    pub(crate) fn tell(&self, sweep: &Sweep, console: &Console) {
         let facts = self.facts();
         if facts.is_empty() {
             return;
@@ -338,7 +338,7 @@ impl KernelPlayer {
                 }
             }
         }
-        talk.note(&text);
+        console.note(&text);
     }
 
     /// All of it, a repetition after the other.

@@ -5,7 +5,7 @@
 
 use super::rep_report::RepReport;
 use crate::console::exit::Failure;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::table::{ALL, TableChoice};
 use lab::sweep::Sweep;
 use netns::job::CommandFacts;
@@ -220,13 +220,13 @@ pub(crate) fn check<'a>(
 }
 
 /// Prints the requested metrics that no command reported.
-pub(crate) fn missing(choice: &TableChoice, header: &Header, talk: &Console) {
+pub(crate) fn missing(choice: &TableChoice, header: &Header, console: &Console) {
     for name in choice.metrics.iter().flatten() {
         if name != ALL && header.column(name).is_none() {
             let own = header.columns.iter().map(|column| column.name.as_str());
             let own: Vec<&str> = own.filter(|name| !Metric::NAMES.contains(name)).collect();
             let there = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
-            talk.complaint("no number", &format!("no command reported `{name}`; reported: {there}"));
+            console.complaint("no number", &format!("no command reported `{name}`; reported: {there}"));
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct WaitMethod {
 #[derive(Clone, Debug)]
 pub struct LatenessTrial {
     /// The way.
-    pub way: WaitMethod,
+    pub method: WaitMethod,
     /// Lateness of its wake-ups.
     pub late: Histogram,
 }
@@ -57,14 +57,14 @@ impl Calibration {
                 ways.push(WaitMethod { realtime: true, spin: SPIN });
             }
         }
-        let tried = |way| {
-            let trial = std::thread::spawn(move || tried(way)).join();
+        let tried = |method| {
+            let trial = std::thread::spawn(move || tried(method)).join();
             trial.ok().flatten()
         };
         let mut trials: Vec<LatenessTrial> = ways.into_iter().filter_map(tried).collect();
         if trials.is_empty() {
             trials.push(LatenessTrial {
-                way: WaitMethod { realtime: false, spin: Span::ZERO },
+                method: WaitMethod { realtime: false, spin: Span::ZERO },
                 late: Histogram::default(),
             });
         }
@@ -73,8 +73,8 @@ impl Calibration {
     }
 
     /// The best way.
-    pub fn way(&self) -> WaitMethod {
-        self.trials[self.best].way
+    pub fn method(&self) -> WaitMethod {
+        self.trials[self.best].method
     }
 
     /// Lateness of the best way.
@@ -99,9 +99,9 @@ fn best(trials: &[LatenessTrial], asked: bool) -> usize {
 }
 
 /// Tries one way in the calling thread; None if it is not available.
-fn tried(way: WaitMethod) -> Option<LatenessTrial> {
+fn tried(method: WaitMethod) -> Option<LatenessTrial> {
     sys::punctual();
-    if way.realtime {
+    if method.realtime {
         sys::real_time(sys::DRIVER).ok()?;
     }
     let timer = sys::timer().ok()?;
@@ -109,7 +109,7 @@ fn tried(way: WaitMethod) -> Option<LatenessTrial> {
     let mut late = Histogram::default();
     let mut due = sys::monotonic() + EVERY;
     for i in 0..WAKES {
-        sys::set_timer(&timer, due.saturating_sub(way.spin.as_nanos())).ok()?;
+        sys::set_timer(&timer, due.saturating_sub(method.spin.as_nanos())).ok()?;
         waiting.wait().ok()?;
         let mut now = sys::monotonic();
         while now < due {
@@ -118,7 +118,7 @@ fn tried(way: WaitMethod) -> Option<LatenessTrial> {
         late.add(Span::from_nanos(now - due));
         due = due.max(now) + EVERY + (i * WOBBLE) % EVERY / 4;
     }
-    Some(LatenessTrial { way, late })
+    Some(LatenessTrial { method, late })
 }
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
         for _ in 0..100 {
             late.add(Span::from_nanos(1000 * us));
         }
-        LatenessTrial { way: WaitMethod { realtime, spin }, late }
+        LatenessTrial { method: WaitMethod { realtime, spin }, late }
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub struct Driver {
     timer: OwnedFd,
     waiting: PollSet,
     /// `waiting` has just been polled, so its readiness is valid.
-    told: bool,
+    notified: bool,
     /// Time of the last read of each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
@@ -142,7 +142,7 @@ impl Driver {
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
         Ok(Driver {
             waiting: PollSet::new(fds),
-            told: false,
+            notified: false,
             network,
             timing: Timing::default(),
             capture: None,
@@ -252,9 +252,9 @@ impl Driver {
     /// Reads waiting packets; true if there may be more.
     fn read_all(&mut self) -> io::Result<bool> {
         let mut more = false;
-        let told = std::mem::take(&mut self.told);
+        let notified = std::mem::take(&mut self.notified);
         for i in 0..self.gateways.len() {
-            if told && !self.waiting.ready(i) {
+            if notified && !self.waiting.ready(i) {
                 continue;
             }
             let mut n = 0;
@@ -349,7 +349,7 @@ impl Driver {
             self.waiting.also_to_write(i, gateway.device.wants_to_write());
         }
         self.waiting.wait()?;
-        self.told = true;
+        self.notified = true;
         let woken = self.clock.now();
         self.looked.fill(woken);
         Ok(())

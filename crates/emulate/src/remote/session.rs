@@ -10,8 +10,8 @@ use crate::sockets::spec::EndWork;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
-use lab::machines::start_of;
-use lab::machines::{addresses, hosts};
+use lab::node_addresses::start_of;
+use lab::node_addresses::{addresses, hosts};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::job::CommandExit;
@@ -153,23 +153,24 @@ impl<'a> RemoteSession<'a> {
         let (mut returned, between) = by.finish()?;
         timing.overrun += returned.overrun;
         timing.between = Some(between);
-        for told in &mut returned.commands {
-            let (Some(ended), Some(command)) = (ends.get_mut(told.command), model.commands.get(told.command))
+        for result in &mut returned.commands {
+            let (Some(ended), Some(command)) =
+                (ends.get_mut(result.command), model.commands.get(result.command))
             else {
                 continue;
             };
             *ended = CommandExit {
-                started: told.started_ns.map(Time::from_nanos),
-                ended: told.ended_ns.map(Time::from_nanos),
-                status: told.status.clone(),
-                lacks: told.lacks.clone(),
+                started: result.started_ns.map(Time::from_nanos),
+                ended: result.ended_ns.map(Time::from_nanos),
+                status: result.status.clone(),
+                lacks: result.lacks.clone(),
             };
             match outputs {
                 Outputs::Nowhere => {}
-                Outputs::Folder(folder) => output::write(folder, &command.name, &told.outputs)?,
+                Outputs::Folder(folder) => output::write(folder, &command.name, &result.outputs)?,
                 Outputs::Memory => {
-                    if let Some(written) = written.get_mut(told.command) {
-                        *written = std::mem::take(&mut told.outputs);
+                    if let Some(written) = written.get_mut(result.command) {
+                        *written = std::mem::take(&mut result.outputs);
                     }
                 }
             }

@@ -110,7 +110,7 @@ impl Worker {
         let limit = Time::from_nanos(made.orders.limit_ns);
         let servers: Vec<Option<(Keeper, CommandExit)>> =
             made.commands.iter_mut().map(|ready| Some((ready.keeper.take()?, ready.ended.clone()))).collect();
-        let (told, ended) = std::thread::scope(|scope| {
+        let (reports, ended) = std::thread::scope(|scope| {
             let this = &made;
             let ends: Vec<_> = this
                 .orders
@@ -148,25 +148,25 @@ impl Worker {
             while !over.load(Ordering::Relaxed) {
                 sys::wait_for(-1, false, 20);
             }
-            let told: Vec<Report> =
+            let reports: Vec<Report> =
                 ends.into_iter().map(|end| end.join().unwrap_or_else(|_| failed())).collect();
             let ended: Vec<Result<CommandExit, Error>> = commands
                 .into_iter()
                 .map(|one| one.join().unwrap_or(Err(netns::Error::System.into())))
                 .collect();
-            (told, ended)
+            (reports, ended)
         });
         let mut returned = RemoteResults::default();
-        for ((order, end), told) in made.orders.ends.iter().zip(&ends).zip(told) {
+        for ((order, end), report) in made.orders.ends.iter().zip(&ends).zip(reports) {
             returned.overrun += end.space.overrun()?;
             let at = (order.flow, order.opens);
-            returned.ends.push(EndResult::of(at, told, end.space.counters()?));
+            returned.ends.push(EndResult::of(at, report, end.space.counters()?));
         }
         for (_, space) in &made.machines {
             returned.overrun += space.overrun()?;
         }
         for ((order, ready), ended) in made.orders.commands.iter().zip(&mut made.commands).zip(ended) {
-            returned.commands.push(told_of(order, ready, ended?)?);
+            returned.commands.push(command_result(order, ready, ended?)?);
         }
         Ok(returned)
     }
@@ -216,12 +216,12 @@ impl EndOrder {
 }
 
 /// Result of a command with its output.
-fn told_of(
+fn command_result(
     order: &CommandOrder,
     ready: &mut PreparedCommand,
     ended: CommandExit,
 ) -> Result<CommandResult, Error> {
-    let mut told = CommandResult {
+    let mut result = CommandResult {
         command: order.command,
         started_ns: ended.started.map(Time::as_nanos),
         ended_ns: ended.ended.map(Time::as_nanos),
@@ -229,8 +229,8 @@ fn told_of(
         lacks: ended.lacks,
         outputs: Default::default(),
     };
-    told.outputs = ready.outputs.read(&mut told.lacks)?;
-    Ok(told)
+    result.outputs = ready.outputs.read(&mut result.lacks)?;
+    Ok(result)
 }
 
 /// Applies the kernel settings of a machine or flow end. A remote order may only change network settings.

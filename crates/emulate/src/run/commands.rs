@@ -5,7 +5,7 @@ use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
-use lab::machines::start_of;
+use lab::node_addresses::start_of;
 use netns::clock::Clock;
 use netns::job::{self, CommandExit, CommandFacts, Job};
 use netns::keeper::{Keeper, Plan, Streams};

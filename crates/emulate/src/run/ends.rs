@@ -186,17 +186,19 @@ impl RealFlow {
         if !self.is_apart() || self.plan.app.bulk().is_some() {
             return;
         }
-        to.told.finished = from.told.finished;
+        to.external.finished = from.external.finished;
         let App::Messages(plan) = &self.plan.app else { return };
         let schedule = MessageSchedule::new(plan, &self.plan.name, self.seed);
-        let (said, came) =
-            (arrival_log::sent_messages(schedule, self.payload, &from.said), std::mem::take(&mut to.came));
+        let (sent, arrivals) = (
+            arrival_log::sent_messages(schedule, self.payload, &from.send_times),
+            std::mem::take(&mut to.arrivals),
+        );
         if self.trails() {
-            let (stats, last) = arrival_log::replay_datagrams(&said, &came, plan.useful);
-            to.told.finished = to.told.finished.map(|at| at.max(last));
-            (to.told.received, to.told.stats) = (stats.bytes, stats);
+            let (stats, last) = arrival_log::replay_datagrams(&sent, &arrivals, plan.useful);
+            to.external.finished = to.external.finished.map(|at| at.max(last));
+            (to.external.received, to.external.stats) = (stats.bytes, stats);
         } else {
-            to.told.stats = arrival_log::replay_stream(&said, &came, plan.useful);
+            to.external.stats = arrival_log::replay_stream(&sent, &arrivals, plan.useful);
         }
     }
 
@@ -206,7 +208,7 @@ impl RealFlow {
         // Workloads of models are polled in the network; the model also determines when a program is done.
         let [writes, reads] =
             self.players.each_ref().map(|player| matches!(player, EndKind::Sockets(..) | EndKind::Away));
-        (!writes || from.told.finished.is_some()) && (!reads || timed || to.told.finished.is_some())
+        (!writes || from.external.finished.is_some()) && (!reads || timed || to.external.finished.is_some())
     }
 
     /// Packets dropped by its devices.
@@ -224,7 +226,7 @@ impl RealFlow {
         let faults = [("from", from), ("to", to)];
         let faults = faults
             .iter()
-            .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
+            .filter_map(|(end, report)| Some(format!("{end}: {}", report.fault.as_ref()?)))
             .collect();
         let Report { watch, lasts, .. } = if to.written > from.written { to } else { from };
         let counters = |player: &EndKind, opens| match player {
@@ -242,7 +244,7 @@ impl RealFlow {
             to: counters(&self.players[1], false)?,
             faults,
         };
-        if self.awaited() > 0 && facts.info.state == 0 && to.told.received == 0 && !self.trails() {
+        if self.awaited() > 0 && facts.info.state == 0 && to.external.received == 0 && !self.trails() {
             facts.faults.push("the connection was never established".into());
         }
         Ok(facts)

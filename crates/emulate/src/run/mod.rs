@@ -228,7 +228,7 @@ impl run::Clock for RealTime<'_> {
         let modelled = models.filter(|(flow, _)| flow.transport.kernels().contains(&None));
         let models = modelled.map(|(_, ends)| *ends);
         let pending = Pending::new(models.collect());
-        let (complete, told) = threads.run(model, &mut driver, &mut reals, &mut commands, pending)?;
+        let (complete, reports) = threads.run(model, &mut driver, &mut reals, &mut commands, pending)?;
         let mut written = commands.written()?;
         let collected = (&mut commands.ended[..], &mut written[..]);
         ordered.finish(collected, &mut driver.timing, &around.outputs, model)?;
@@ -239,7 +239,7 @@ impl run::Clock for RealTime<'_> {
             capture.end(&network);
         }
         run.world.network = network;
-        let (facts, settled) = settle(run, &reals, told, &mut ordered)?;
+        let (facts, settled) = settle(run, &reals, reports, &mut ordered)?;
         for real in &reals {
             timing.overrun += real.overrun()?;
         }
@@ -297,24 +297,24 @@ fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> CapturedPort {
 fn settle(
     run: &mut Run<'_>,
     reals: &[RealFlow],
-    told: Vec<[Option<Report>; 2]>,
+    reports: Vec<[Option<Report>; 2]>,
     ordered: &mut RemoteSession<'_>,
 ) -> Result<(Vec<Option<FlowFacts>>, bool), Error> {
     let mut facts: Vec<Option<FlowFacts>> = vec![None; run.model.flows.len()];
     let mut complete = true;
     let network = &mut run.world.network;
-    for (real, [from, to]) in reals.iter().zip(told) {
-        let mut told = [(from, true), (to, false)]
-            .map(|(told, opens)| told.unwrap_or_else(|| ordered.take_report((real.flow, opens))));
-        real.settle(&mut told);
-        complete &= real.complete(&told);
-        for (packet_port, report) in [(real.ends.from, &told[0]), (real.ends.to, &told[1])] {
+    for (real, [from, to]) in reals.iter().zip(reports) {
+        let mut reports = [(from, true), (to, false)]
+            .map(|(report, opens)| report.unwrap_or_else(|| ordered.take_report((real.flow, opens))));
+        real.settle(&mut reports);
+        complete &= real.complete(&reports);
+        for (packet_port, report) in [(real.ends.from, &reports[0]), (real.ends.to, &reports[1])] {
             let at: Time = network.now();
             network.enter(at, packet_port, |packet_port: &mut FlowPort, _| {
-                packet_port.set_external_report(report.told.clone())
+                packet_port.set_external_report(report.external.clone())
             });
         }
-        facts[real.flow] = Some(real.facts(&told, ordered)?);
+        facts[real.flow] = Some(real.facts(&reports, ordered)?);
     }
     Ok((facts, complete))
 }

@@ -8,7 +8,7 @@ use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
 use host::NodePort as Gate;
-use lab::machines::{addresses, hosts};
+use lab::node_addresses::{addresses, hosts};
 use netns::device::Device;
 use netns::namespace::Namespace;
 use path::{ElementId, Network};

@@ -367,7 +367,7 @@ pub(crate) fn play(
     let (lines, fault) = (BTreeMap::new(), None);
     let (read, written, lasts) = (0, 0, BTreeMap::new());
     let mut sockets = Sockets { end, meaning, lines, opened: 0, fault, read, written, lasts };
-    let mut told = MultiResult::default();
+    let mut multi_result = MultiResult::default();
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let (mut looked, mut last) = (Time::ZERO, false);
     while !last {
@@ -387,15 +387,15 @@ pub(crate) fn play(
         }
         let failed = sockets.push(&zeros);
         lost(&mut sockets, workload, now, failed);
-        told.finished = workload.finished();
-        if (told.finished.is_some() || now >= limit)
+        multi_result.finished = workload.finished();
+        if (multi_result.finished.is_some() || now >= limit)
             && let Some(done) = done.take()
         {
             done();
         }
         if now >= looked + LOOK {
             looked = now;
-            look(&mut sockets, workload, now, &mut told.watch);
+            look(&mut sockets, workload, now, &mut multi_result.watch);
         }
         // After the limit, events are ignored, so nothing is polled.
         let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
@@ -418,10 +418,11 @@ pub(crate) fn play(
     for number in sockets.lines.keys().copied().collect::<Vec<_>>() {
         sockets.remove(number);
     }
-    (told.read, told.written, told.lines) = (sockets.read, sockets.written, sockets.opened as u64);
-    told.lasts = sockets.lasts.into_values().collect();
-    (told.stats, told.fault) = (workload.stats().clone(), sockets.fault);
-    told
+    (multi_result.read, multi_result.written, multi_result.lines) =
+        (sockets.read, sockets.written, sockets.opened as u64);
+    multi_result.lasts = sockets.lasts.into_values().collect();
+    (multi_result.stats, multi_result.fault) = (workload.stats().clone(), sockets.fault);
+    multi_result
 }
 
 /// Handles events of a connection.

@@ -112,14 +112,14 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
         let mut record = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(found) = record.as_ref() {
             if found.cmsg_level == libc::SOL_PACKET && found.cmsg_type == libc::PACKET_AUXDATA {
-                let said: libc::tpacket_auxdata = std::ptr::read_unaligned(libc::CMSG_DATA(record).cast());
-                if said.tp_status & libc::TP_STATUS_VLAN_VALID != 0 {
-                    let kind = if said.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
-                        said.tp_vlan_tpid
+                let aux: libc::tpacket_auxdata = std::ptr::read_unaligned(libc::CMSG_DATA(record).cast());
+                if aux.tp_status & libc::TP_STATUS_VLAN_VALID != 0 {
+                    let kind = if aux.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
+                        aux.tp_vlan_tpid
                     } else {
                         libc::ETH_P_8021Q as u16
                     };
-                    unfinished.tag = Some((kind, said.tp_vlan_tci));
+                    unfinished.tag = Some((kind, aux.tp_vlan_tci));
                 }
             }
             record = libc::CMSG_NXTHDR(&raw const message, record);

@@ -18,8 +18,8 @@ use crate::mobility::{Change, Mobility};
 use crate::quality::Quality;
 use crate::rlc::poll::Poller;
 use crate::rlc::receive::{Receiver, Report};
-use crate::rlc::send::{SendOptions, Sender};
-use crate::rlc::{Mode, Numbering};
+use crate::rlc::send::{RadioBlock, Reason, SendOptions, Sender};
+use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::{self, Tick};
 use base::event::{Event, FrameFate, TbfStep};
 use base::packet::{DropReason, Packet};
@@ -73,6 +73,20 @@ pub(super) struct Flow {
     pub(super) gap_from: Option<Time>,
     /// Time of the last block.
     pub(super) sent_at: Tick,
+}
+
+/// Reception of a radio block.
+pub(super) struct BlockReception {
+    /// At least one of its RLC blocks was decoded.
+    pub(super) arrived: bool,
+    /// It held missing data.
+    pub(super) useful: bool,
+    /// It revealed missing blocks.
+    pub(super) gap: bool,
+    /// V(Q) before it.
+    pub(super) before: Bsn,
+    /// V(Q) after it.
+    pub(super) complete: Bsn,
 }
 
 impl Flow {
@@ -141,6 +155,42 @@ impl Flow {
     pub(super) fn account(&mut self, n: Tick) {
         self.counts.assigned += u64::from(self.used) * u64::from(n.saturating_sub(self.assigned_at));
         self.assigned_at = n;
+    }
+
+    /// Counts a sent block by its reason.
+    #[inline]
+    pub(super) fn count_sent(&mut self, block: &RadioBlock) {
+        self.busy += 1;
+        match block.first.reason {
+            Reason::New => self.counts.new += 1,
+            Reason::Missing => self.counts.missing += 1,
+            Reason::Idle => self.counts.idle += 1,
+        }
+    }
+
+    /// Transmits a block over the air to the receiver of this direction. `ends`: its last block ends the TBF.
+    #[inline]
+    pub(super) fn receive(&mut self, block: &RadioBlock, n: Tick, ends: bool) -> BlockReception {
+        let before = self.receiver.vq();
+        let mut result =
+            BlockReception { arrived: false, useful: false, gap: false, before, complete: before };
+        for unit in block.units() {
+            let decoded = self.quality.decodes(n, block.scheme, false);
+            self.repair(unit.bsn, unit.attempt, decoded, n);
+            if decoded {
+                result.arrived = true;
+                let taken = self.receiver.take(unit.bsn, unit.part, unit.last && ends);
+                result.useful |= !taken.duplicate;
+                result.gap |= taken.gap;
+                result.complete = taken.complete;
+            }
+        }
+        if !result.arrived {
+            self.counts.errors += 1;
+        } else if !result.useful {
+            self.counts.duplicates += 1;
+        }
+        result
     }
 
     /// Counts the time for which a lost block was missing.

@@ -4,9 +4,9 @@
 //! are written as words: `SACK cum=4 rwnd=9000 gaps=6-7`.
 
 mod chunk;
+mod harness;
 mod options;
 mod player;
-mod stage;
 
 pub use player::play;
 

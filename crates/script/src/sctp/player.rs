@@ -1,7 +1,7 @@
 //! Dialogue player against an SCTP association: between the events of the file its timers run.
 
 use super::chunk::{Pattern, seen};
-use super::stage::{SctpHarness, at, seconds};
+use super::harness::{SctpHarness, at, seconds};
 use super::{Dialogue, Event, VerificationTag, What, options};
 use crate::player::{DialogueVerdict, Failure, Reading};
 use crate::verdict::{Arrow, Rung};
@@ -40,7 +40,7 @@ impl From<Mismatch> for Stop {
 }
 
 struct Player<'a> {
-    stage: SctpHarness,
+    harness: SctpHarness,
     reading: Reading,
     unasked: usize,
     /// Nothing leaves before, seconds.
@@ -58,7 +58,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
         Err(word) => return DialogueVerdict::Unsupported(word),
     };
     let mut player = Player {
-        stage: SctpHarness::new(&options),
+        harness: SctpHarness::new(&options),
         reading,
         unasked: 0,
         quiet_until: f64::NEG_INFINITY,
@@ -69,7 +69,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
         player.rest = &dialogue.events[i + 1..];
         last = event.line;
         match player.event(event.t, &event.what) {
-            Ok(()) if player.stage.restless() => {
+            Ok(()) if player.harness.restless() => {
                 return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
@@ -98,29 +98,29 @@ impl Player<'_> {
             What::Silence(until) => {
                 self.quiet_until = self.quiet_until.max(*until);
                 let limit = self.limit(*until).min(earlier(at(*until)));
-                self.stage.run_until(limit);
+                self.harness.run_until(limit);
                 return Ok(self.keep_quiet()?);
             }
             What::State(values) => {
-                self.stage.run_until(at(t));
+                self.harness.run_until(at(t));
                 return Ok(self.compare(t, values)?);
             }
             _ => {}
         }
-        self.stage.run_before(at(t));
+        self.harness.run_before(at(t));
         self.nothing_left()?;
         match what {
             What::Connect => {
-                self.stage.note("connect".to_owned());
-                self.stage.run(|association, io| association.open(io));
+                self.harness.note("connect".to_owned());
+                self.harness.run(|association, io| association.open(io));
             }
             What::Write(bytes) => {
-                self.stage.note(format!("write {bytes}"));
-                self.stage.association.write(*bytes);
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.note(format!("write {bytes}"));
+                self.harness.association.write(*bytes);
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Message { bytes, stream, unordered, lifetime, retransmissions } => {
-                self.stage.note(format!("send {bytes}"));
+                self.harness.note(format!("send {bytes}"));
                 let message = Message {
                     bytes: *bytes,
                     stream: *stream,
@@ -128,30 +128,30 @@ impl Player<'_> {
                     lifetime: lifetime.map(Span::from_secs_f64),
                     retransmissions: *retransmissions,
                 };
-                self.stage.association.send(message);
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.association.send(message);
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Close => {
-                self.stage.note("close".to_owned());
-                self.stage.association.close();
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.note("close".to_owned());
+                self.harness.association.close();
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Abort => {
-                self.stage.note("abort".to_owned());
-                self.stage.association.abort();
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.note("abort".to_owned());
+                self.harness.association.abort();
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Read(bytes) => {
-                self.stage.note(format!("read {bytes}"));
+                self.harness.note(format!("read {bytes}"));
                 if *bytes == 0 {
-                    self.stage.association.read_slowly(true);
+                    self.harness.association.read_slowly(true);
                 }
-                self.stage.association.read(*bytes);
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.association.read(*bytes);
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Receive { chunks, tag, path, marked } => self.receive(chunks, *tag, *path, *marked)?,
             What::Told(events) => {
-                let told = std::mem::take(&mut self.stage.told);
+                let told = std::mem::take(&mut self.harness.told);
                 if told != *events {
                     let (expected, seen) = (events.join(", "), told.join(", "));
                     let why = "the application was told something else";
@@ -170,19 +170,19 @@ impl Player<'_> {
         path: u8,
         marked: bool,
     ) -> Result<(), Stop> {
-        if usize::from(path) >= self.stage.association.paths().len() {
+        if usize::from(path) >= self.harness.association.paths().len() {
             return Err(Stop::Unsupported(format!("path {path}: the association has fewer")));
         }
         let chunks: Result<Vec<Chunk>, String> =
-            chunks.iter().map(|c| c.chunk(&self.stage.context)).collect();
+            chunks.iter().map(|c| c.chunk(&self.harness.context)).collect();
         let chunks = chunks.map_err(Stop::Unsupported)?;
-        let right = self.stage.tag_for(chunks.first());
+        let right = self.harness.tag_for(chunks.first());
         let tag = match tag {
             VerificationTag::Right => right,
             VerificationTag::Wrong => right ^ 0x0101,
-            VerificationTag::Peer => self.stage.association.tags()[1],
+            VerificationTag::Peer => self.harness.association.tags()[1],
         };
-        self.stage.receive(chunks, tag, path, marked);
+        self.harness.receive(chunks, tag, path, marked);
         Ok(())
     }
 
@@ -205,18 +205,18 @@ impl Player<'_> {
         let latest = t + tol.unwrap_or(TOLERANCE);
         let limit = self.limit(latest).max(at(t));
         for wanted in packets {
-            if self.stage.left.is_empty() {
+            if self.harness.left.is_empty() {
                 // Runs to the next packet only: a later one may belong to another expectation.
-                while self.stage.left.is_empty() && self.stage.association.next_timeout() <= limit {
-                    let next = self.stage.association.next_timeout();
-                    self.stage.run_until(next.max(self.stage.now));
-                    if self.stage.restless() {
+                while self.harness.left.is_empty() && self.harness.association.next_timeout() <= limit {
+                    let next = self.harness.association.next_timeout();
+                    self.harness.run_until(next.max(self.harness.now));
+                    if self.harness.restless() {
                         return Ok(());
                     }
                 }
             }
             let expected = format!("{} from {t} to {latest} s", words(wanted));
-            let Some(left) = self.stage.left.pop_front() else {
+            let Some(left) = self.harness.left.pop_front() else {
                 let (why, seen) = ("nothing left", "nothing".to_owned());
                 return Err(Mismatch { t: latest, why, expected, seen, rung: None });
             };
@@ -237,7 +237,7 @@ impl Player<'_> {
 
     fn keep_quiet(&mut self) -> Result<(), Mismatch> {
         let until = self.quiet_until;
-        let Some(left) = self.stage.left.iter().find(|left| left.t < until - SAME) else { return Ok(()) };
+        let Some(left) = self.harness.left.iter().find(|left| left.t < until - SAME) else { return Ok(()) };
         let seen = seen(&left.packet.chunks, &[]);
         let (why, expected) = ("something left in a silence", format!("nothing until {until} s"));
         Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
@@ -247,10 +247,10 @@ impl Player<'_> {
     fn nothing_left(&mut self) -> Result<(), Mismatch> {
         self.keep_quiet()?;
         if self.reading == Reading::AsWritten {
-            self.unasked += self.stage.left.len();
-            self.stage.left.clear();
+            self.unasked += self.harness.left.len();
+            self.harness.left.clear();
         }
-        let Some(left) = self.stage.left.front() else { return Ok(()) };
+        let Some(left) = self.harness.left.front() else { return Ok(()) };
         let seen = seen(&left.packet.chunks, &[]);
         let (why, expected) = ("something left that nothing expected", "nothing".to_owned());
         Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
@@ -258,7 +258,7 @@ impl Player<'_> {
 
     fn compare(&self, t: f64, values: &Table) -> Result<(), Mismatch> {
         for (key, expected) in values.iter().flat_map(flat) {
-            let seen = self.stage.value(&key);
+            let seen = self.harness.value(&key);
             let good = match (&seen, expected) {
                 (Some(Value::Float(seen)), wanted) => {
                     let wanted = wanted.as_float().or(wanted.as_integer().map(|n| n as f64));
@@ -278,12 +278,12 @@ impl Player<'_> {
 
     fn failure(&mut self, line: usize, wrong: Mismatch) -> Failure {
         let Mismatch { t, why, expected, seen, rung } = wrong;
-        match rung.and_then(|rung| self.stage.rungs.get_mut(rung)) {
+        match rung.and_then(|rung| self.harness.rungs.get_mut(rung)) {
             Some(rung) => rung.wrong = true,
             None => {
                 let words = "missing".to_owned();
-                self.stage.rungs.push(Rung {
-                    t: seconds(self.stage.now),
+                self.harness.rungs.push(Rung {
+                    t: seconds(self.harness.now),
                     wrong: true,
                     arrow: Arrow::None,
                     words,
@@ -296,7 +296,7 @@ impl Player<'_> {
             why: why.to_owned(),
             expected,
             seen,
-            rungs: std::mem::take(&mut self.stage.rungs),
+            rungs: std::mem::take(&mut self.harness.rungs),
             ..Failure::default()
         }
     }
@@ -311,5 +311,5 @@ fn flat<'a>((key, value): (&'a String, &'a Value)) -> Vec<(String, &'a Value)> {
 }
 
 fn earlier(t: Time) -> Time {
-    Time::from_nanos(t.as_nanos().saturating_sub(crate::stage::SAME.as_nanos()))
+    Time::from_nanos(t.as_nanos().saturating_sub(crate::harness::SAME.as_nanos()))
 }

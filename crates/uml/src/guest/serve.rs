@@ -89,13 +89,13 @@ impl Guest {
     fn hear_calendar(&mut self) -> Result<(), Error> {
         let mut buffer = [0; 16 * calendar::SIZE];
         match self.time.read(&mut buffer) {
-            Ok(n) if n > 0 => self.heard.extend(buffer.get(..n).unwrap_or_default()),
+            Ok(n) if n > 0 => self.received.extend(buffer.get(..n).unwrap_or_default()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             _ => return Err(self.ended()),
         }
-        while let Some(bytes) = self.heard.first_chunk::<{ calendar::SIZE }>() {
+        while let Some(bytes) = self.received.first_chunk::<{ calendar::SIZE }>() {
             let message = calendar::Message::read(*bytes);
-            self.heard.drain(..calendar::SIZE);
+            self.received.drain(..calendar::SIZE);
             match self.calendar.receive(message) {
                 Ok(None) => {}
                 Ok(Some(answer)) => self.tell(answer)?,
@@ -184,7 +184,7 @@ impl Guest {
                     // Processed in a pause at this instant.
                     free = now;
                     if word == IDLE {
-                        self.said.idle = true;
+                        self.state.idle = true;
                     } else {
                         self.words.push(word);
                     }
@@ -238,8 +238,8 @@ impl Guest {
         }
         let text = String::from_utf8_lossy(&self.text);
         let line = |word: &str| text.lines().any(|l| l.trim() == format!("williwaw: {word}"));
-        let GuestState { ready, done, .. } = self.said;
-        self.said = GuestState { ready: ready | line("ready"), done: done | line("done"), ..self.said };
+        let GuestState { ready, done, .. } = self.state;
+        self.state = GuestState { ready: ready | line("ready"), done: done | line("done"), ..self.state };
         let cannot =
             text.lines().find_map(|l| l.trim().strip_prefix("williwaw: cannot: ")).map(str::to_owned);
         let more = self.text.len().saturating_sub(TEXT);

@@ -90,8 +90,8 @@ pub fn kernel(mut bytes: &[u8]) {
                 for frame in nic.sent(&memory).unwrap_or_default() {
                     let (Frame::Packet(inner) | Frame::Word(inner)) = frame;
                     assert!((1..=65_535).contains(&inner.len()));
-                    let _ = uml::words::socket_state(&inner);
-                    let _ = uml::words::call(&inner);
+                    let _ = uml::workload_protocol::socket_state(&inner);
+                    let _ = uml::workload_protocol::call(&inner);
                 }
                 let _ = nic.release(&memory);
                 let _ = nic.wants_call(&memory, 1);

@@ -3,7 +3,7 @@
 //! Events of lower layers beside timeouts and silences, as text and as JSON.
 
 use super::source::Read;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::Flow;
@@ -83,9 +83,9 @@ impl LowerLayers {
         flow: &Flow,
         read: &Read,
         most: usize,
-        talk: &Console,
+        console: &Console,
     ) -> String {
-        let width = talk.width.unwrap_or(100);
+        let width = console.width.unwrap_or(100);
         let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
         let mut out = format!("\nbelow connection {number}\n");
         let mut say = |indent: &str, line: &str| {
@@ -141,10 +141,10 @@ impl LowerLayers {
             say("", &format!("({} more; --most shows them)", troubles.len() - most));
         }
         out.push('\n');
-        out += &terminal::text(&table(&together), talk.width, talk.colour);
+        out += &terminal::text(&table(&together), console.width, console.colour);
         if !episodes.is_empty() {
             out.push('\n');
-            out += &terminal::text(&episodes_table(&episodes), talk.width, talk.colour);
+            out += &terminal::text(&episodes_table(&episodes), console.width, console.colour);
         }
         out
     }

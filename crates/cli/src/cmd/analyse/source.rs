@@ -4,7 +4,7 @@
 
 use crate::console::exit::Failure;
 use crate::console::progress;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use analyse::association::{Association, Associations};
 use analyse::datagram::{DatagramFlow, Datagrams};
 use analyse::{Analyser, Endpoint, Flow, Limits, Observation, join};
@@ -136,7 +136,7 @@ pub(in crate::cmd) fn read(
     path: &Path,
     which: &Which,
     keep: Limits,
-    talk: &Console,
+    console: &Console,
 ) -> Result<Read, Failure> {
     let beside = Limits { arrivals: true, ..keep };
     let mut analyser = Analyser::new(keep);
@@ -144,7 +144,7 @@ pub(in crate::cmd) fn read(
     let mut associations = Associations::new(keep.points);
     let mut datagrams = Datagrams::new(keep.points);
     let others = Some((&mut associations, &mut datagrams));
-    let mut read = pass(path, which, talk, others, |o| analyser.push(o))?;
+    let mut read = pass(path, which, console, others, |o| analyser.push(o))?;
     read.sctp = associations.packets();
     read.associations = associations.finish();
     read.udp = datagrams.packets();
@@ -156,7 +156,7 @@ pub(in crate::cmd) fn read(
     read.flows = analyser.finish().into_iter().enumerate().collect();
     let passed_several = |(_, f): &(usize, Flow)| f.copies_apart > COPIES || f.captured_twice == 0;
     if read.interfaces > 1 && path.is_file() && read.flows.iter().any(passed_several) {
-        pass(path, which, talk, None, |o| {
+        pass(path, which, console, None, |o| {
             let place = each.iter().position(|(i, _)| *i == o.interface).unwrap_or_else(|| {
                 each.push((o.interface, Analyser::new(beside)));
                 each.len() - 1
@@ -217,7 +217,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
 fn pass(
     path: &Path,
     which: &Which,
-    talk: &Console,
+    console: &Console,
     mut others: Option<(&mut Associations, &mut Datagrams)>,
     mut take: impl FnMut(&Observation),
 ) -> Result<Read, Failure> {
@@ -233,7 +233,7 @@ fn pass(
     let (mut start, mut tcp) = (None, 0u64);
     let mut interfaces: Vec<u32> = Vec::new();
     let mut broken = None;
-    progress::of_bytes(talk, |tell| {
+    progress::of_bytes(console, |tell| {
         loop {
             if reader.frames().is_multiple_of(4096) {
                 tell(reader.position().min(length), length);

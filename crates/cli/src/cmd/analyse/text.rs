@@ -4,7 +4,7 @@ use super::associations;
 use super::datagrams;
 use super::lower_layers::{LowerLayers, silences};
 use super::source::Read;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::choice::Conditions;
@@ -17,10 +17,10 @@ pub(super) fn page(
     read: &Read,
     story: &Diagnosis,
     most: usize,
-    talk: &Console,
+    console: &Console,
     below: Option<&LowerLayers>,
 ) -> String {
-    let width = talk.width.unwrap_or(100);
+    let width = console.width.unwrap_or(100);
     let mut out = String::new();
     for sentence in [&story.what, &story.sure, &story.advice] {
         for line in terminal::wrap(sentence, width) {
@@ -36,7 +36,7 @@ pub(super) fn page(
     let shown = &order[..order.len().min(most)];
     if !shown.is_empty() {
         out.push('\n');
-        out += &terminal::text(&table(shown), talk.width, talk.colour);
+        out += &terminal::text(&table(shown), console.width, console.colour);
         if order.len() > shown.len() {
             out += &format!("{} more connections; --most shows them\n", order.len() - shown.len());
         }
@@ -50,7 +50,7 @@ pub(super) fn page(
             }
         }
         out.push('\n');
-        out += &terminal::text(&associations::table(read, most), talk.width, talk.colour);
+        out += &terminal::text(&associations::table(read, most), console.width, console.colour);
         let more = read.associations.len().saturating_sub(most);
         if more > 0 {
             out += &format!("{more} more associations; --most shows them\n");
@@ -65,7 +65,7 @@ pub(super) fn page(
             }
         }
         out.push('\n');
-        out += &terminal::text(&datagrams::table(read, most), talk.width, talk.colour);
+        out += &terminal::text(&datagrams::table(read, most), console.width, console.colour);
         let more = read.datagrams.len().saturating_sub(most);
         if more > 0 {
             out += &format!("{more} more flows of UDP; --most shows them\n");
@@ -74,7 +74,7 @@ pub(super) fn page(
     for (number, flow) in shown {
         out += &happenings(*number, flow, read, most, width);
         if let Some(below) = below {
-            out += &below.text(*number, flow, read, most, talk);
+            out += &below.text(*number, flow, read, most, console);
         }
     }
     out

@@ -7,7 +7,7 @@ use super::Args;
 use super::side::{Side, SideSource};
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::Failure;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::table;
 use analyse::{Flow, FlowDirection, Limits, Need, RecoveryVerdict};
 use base::Time;
@@ -101,7 +101,11 @@ fn place(path: &Path) -> Option<(Option<u32>, u64)> {
 }
 
 /// Header and rows of captures of a scenario.
-pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Console) -> Result<(Header, Vec<Row>), Failure> {
+pub(super) fn read(
+    files: &[PathBuf],
+    sweep: &Sweep,
+    console: &Console,
+) -> Result<(Header, Vec<Row>), Failure> {
     let mut header = sweep.header.clone();
     let names = SHOWN.map(Metric::name);
     header.columns.retain(|column| names.contains(&column.name.as_str()));
@@ -134,8 +138,8 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Console) -> Result<(
                 "put the captures of one host into a folder of their own",
             ));
         }
-        let whole = source::read(file, &Which::of(None, None, None)?, keep(), talk)?;
-        whole.notices.iter().for_each(|notice| talk.note(&format!("note: {notice}")));
+        let whole = source::read(file, &Which::of(None, None, None)?, keep(), console)?;
+        whole.notices.iter().for_each(|notice| console.note(&format!("note: {notice}")));
         for (name, values) in flows(file, &prepared.model, &whole.flows)? {
             let values = header.columns.iter().map(|column| {
                 let measured = values.iter().find(|(metric, _)| metric.name() == column.name);

@@ -6,7 +6,7 @@ use super::captured;
 use crate::cmd::run::RunStore;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -192,11 +192,11 @@ impl PreparedSide {
         self,
         terms: &RunSettings<'_>,
         tell: &(dyn Fn(Progress) + Sync),
-        talk: &Console,
+        console: &Console,
     ) -> Result<Side, Failure> {
         let PreparedSide { named, label, sweep, stage, mut kept } = self;
         if !named.captures.is_empty() {
-            let (header, rows) = captured::read(&named.captures, &sweep, talk)?;
+            let (header, rows) = captured::read(&named.captures, &sweep, console)?;
             let (stage, real_time) = (None, true);
             return Ok(Side { label, sweep, header, rows, complete: true, stage, real_time, captured: true });
         }

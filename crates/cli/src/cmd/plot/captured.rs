@@ -4,7 +4,7 @@ use super::Kind;
 use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Console;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
@@ -61,7 +61,7 @@ impl Captured {
 }
 
 /// Draws the chosen connection of the capture.
-pub(super) fn run(all: &super::Args, talk: &Console) -> Result<ExitStatus, Failure> {
+pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.captured;
     if let (Some(from), Some(until)) = (args.from, args.until)
         && until <= from
@@ -72,22 +72,22 @@ pub(super) fn run(all: &super::Args, talk: &Console) -> Result<ExitStatus, Failu
         ));
     }
     let which = Which::of(all.flow.as_deref(), None, None)?;
-    let (mut read, others) = read(all, &which, talk)?;
+    let (mut read, others) = read(all, &which, console)?;
     if read.flows.is_empty() && matches!(all.kind, Kind::TimeSequence) {
         which.select_associations(&mut read.associations);
         if let Some(association) = largest(&read.associations, all.flow.as_deref()) {
-            return association_picture(all, &read, association, talk);
+            return association_picture(all, &read, association, console);
         }
     }
     if read.flows.is_empty() && read.tcp == 0 && !read.datagrams.is_empty() {
         which.select_datagrams(&mut read.datagrams);
-        return super::datagrams::flow(all, &read, talk);
+        return super::datagrams::flow(all, &read, console);
     }
     which.select(&mut read.flows)?;
     for notice in &read.notices {
-        talk.note(&format!("note: {notice}"));
+        console.note(&format!("note: {notice}"));
     }
-    let (number, flow) = busiest(all, &read, talk)?;
+    let (number, flow) = busiest(all, &read, console)?;
     let way = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
     let other = others.iter().map(|(_, other)| other).find(|other| twin(flow, other));
     let view = View { flow, way, other, start: read.start };
@@ -97,7 +97,7 @@ pub(super) fn run(all: &super::Args, talk: &Console) -> Result<ExitStatus, Failu
             if args.other_way { "leave --other-way out" } else { "choose another connection with --flow" },
         ));
     }
-    connection_picture(all, &view, number, talk)
+    connection_picture(all, &view, number, console)
 }
 
 /// The capture, and the connections of the receiver's capture. The whole connection is analysed, because a verdict
@@ -105,13 +105,13 @@ pub(super) fn run(all: &super::Args, talk: &Console) -> Result<ExitStatus, Failu
 fn read(
     all: &super::Args,
     which: &Which,
-    talk: &Console,
+    console: &Console,
 ) -> Result<(source::Read, Vec<(usize, Flow)>), Failure> {
     let receiver = all.captured.receiver.as_ref();
     let keep = Limits { points: true, arrivals: receiver.is_some(), ..Limits::default() };
-    let mut read = source::read(&all.file, which, keep, talk)?;
+    let mut read = source::read(&all.file, which, keep, console)?;
     let Some(path) = receiver else { return Ok((read, Vec::new())) };
-    let other = source::read(path, which, keep, talk)?;
+    let other = source::read(path, which, keep, console)?;
     if join::join(&mut read.flows, &other.flows) == 0 {
         return Err(Failure::usage(
             format!("no connection of `{}` is in `{}` too", all.file.display(), path.display()),
@@ -126,7 +126,7 @@ fn read(
 fn busiest<'a>(
     all: &super::Args,
     read: &'a source::Read,
-    talk: &Console,
+    console: &Console,
 ) -> Result<(usize, &'a Flow), Failure> {
     let data = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
     let Some((number, flow)) = read.flows.iter().rev().max_by_key(|(_, flow)| data(flow)) else {
@@ -140,7 +140,7 @@ fn busiest<'a>(
     };
     if read.flows.len() > 1 {
         let n = read.flows.len();
-        talk.note(&format!("drawing connection {number}, the largest of {n}; --flow N draws another"));
+        console.note(&format!("drawing connection {number}, the largest of {n}; --flow N draws another"));
     }
     Ok((*number, flow))
 }
@@ -150,7 +150,7 @@ fn connection_picture(
     all: &super::Args,
     view: &View<'_>,
     number: usize,
-    talk: &Console,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, view.start)?;
@@ -178,8 +178,8 @@ fn connection_picture(
         provenance.push(("receiver's capture".to_owned(), path.display().to_string()));
     }
     let document = || document(view, &drawn, &name, number, &under);
-    print(all, &drawn, document, &under_text(&under, &layers), talk)?;
-    write(all, &drawn, &name, &provenance, talk)
+    print(all, &drawn, document, &under_text(&under, &layers), console)?;
+    write(all, &drawn, &name, &provenance, console)
 }
 
 fn file_name(all: &super::Args) -> String {
@@ -200,14 +200,14 @@ fn print(
     drawn: &Drawn,
     document: impl FnOnce() -> serde_json::Value,
     under: &str,
-    talk: &Console,
+    console: &Console,
 ) -> Result<(), Failure> {
     if all.json {
-        return talk.document(&document());
+        return console.document(&document());
     }
-    let lines = terminal::wrap(&drawn.caption(), talk.width.unwrap_or(100));
-    talk.data(&format!("{}\n", lines.join("\n")))?;
-    talk.data(under)
+    let lines = terminal::wrap(&drawn.caption(), console.width.unwrap_or(100));
+    console.data(&format!("{}\n", lines.join("\n")))?;
+    console.data(under)
 }
 
 /// Writes the picture to every file that was asked for.
@@ -216,10 +216,10 @@ fn write(
     drawn: &Drawn,
     name: &str,
     provenance: &[(String, String)],
-    talk: &Console,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     for (path, format) in all.places() {
-        drawn.write(&path, format, all.size, name, provenance, talk)?;
+        drawn.write(&path, format, all.size, name, provenance, console)?;
     }
     Ok(ExitStatus::Good)
 }
@@ -238,7 +238,7 @@ fn association_picture(
     all: &super::Args,
     read: &source::Read,
     association: &Association,
-    talk: &Console,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, read.start)?;
@@ -263,9 +263,9 @@ fn association_picture(
         }
         document
     };
-    print(all, &drawn, document, &under_text(&under, &layers), talk)?;
+    print(all, &drawn, document, &under_text(&under, &layers), console)?;
     let provenance = vec![("version".to_owned(), VERSION.to_owned()), ("capture".to_owned(), name.clone())];
-    write(all, &drawn, &name, &provenance, talk)
+    write(all, &drawn, &name, &provenance, console)
 }
 
 /// Whether the capture of the other end has the same connection here: the same ends, at the same numbers.

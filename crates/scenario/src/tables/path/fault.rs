@@ -188,24 +188,27 @@ const TWO_STATE: Shape = Shape::Choice(&[
     },
 ]);
 
+const PACKETS: Field = field(
+    "packets",
+    Shape::One(ValueKind::Ordinals),
+    Need::Optional,
+    "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
+);
+const PROBABILITY: Field = field(
+    "probability",
+    DRAWN,
+    Need::Optional,
+    "Each packet with this probability. A distribution is drawn once for each repetition.",
+);
+
 static LOSS: TableShape = TableShape {
     name: "loss",
     doc: "Packets lost on the way, after they were transmitted.",
     fields: &[
         NAME,
         DIRECTIONS,
-        field(
-            "packets",
-            Shape::One(ValueKind::Ordinals),
-            Need::Optional,
-            "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
-        ),
-        field(
-            "probability",
-            DRAWN,
-            Need::Optional,
-            "Each packet with this probability. A distribution is drawn once for each repetition.",
-        ),
+        PACKETS,
+        PROBABILITY,
         field(
             "two-state",
             TWO_STATE,
@@ -229,18 +232,8 @@ static DUPLICATION: TableShape = TableShape {
     fields: &[
         NAME,
         DIRECTIONS,
-        field(
-            "packets",
-            Shape::One(ValueKind::Ordinals),
-            Need::Optional,
-            "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
-        ),
-        field(
-            "probability",
-            DRAWN,
-            Need::Optional,
-            "Each packet with this probability. A distribution is drawn once for each repetition.",
-        ),
+        PACKETS,
+        PROBABILITY,
         field(
             "two-state",
             TWO_STATE,

@@ -1,6 +1,6 @@
 //! Unfinished repetitions of a sweep, in the order of the table.
 
-use crate::part::ShardPart;
+use crate::shard::ShardPart;
 
 /// Bit set of finished repetitions.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use transport::{Io, Outgoing};
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogEntry {
-    /// Time on the stage's clock.
+    /// Time on the harness's clock.
     pub t: Time,
     /// Event.
     pub what: EventKind,
@@ -43,7 +43,7 @@ pub enum EventKind {
     Inside(Event),
 }
 
-/// The stage.
+/// Test harness of one connection.
 pub struct TestHarness {
     /// Sender or receiver under test.
     pub connection: Connection,
@@ -67,7 +67,7 @@ const PATIENCE: u32 = 20_000;
 const ROOM: u64 = 64 << 20;
 
 impl TestHarness {
-    /// An empty stage at `now`.
+    /// A harness at `now`.
     pub fn new(config: Config, role: Role, now: Time) -> TestHarness {
         TestHarness {
             connection: Connection::new(config, role),

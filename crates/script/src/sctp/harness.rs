@@ -62,7 +62,7 @@ impl SctpHarness {
         let ports = if options.role == Role::Active { [1024, 9] } else { [9, 1024] };
         let chance = Seed { seed: 1, repetition: 0 }.stream("script", "sctp");
         let none: Opaque = Opaque::from([]);
-        let mut stage = SctpHarness {
+        let mut harness = SctpHarness {
             association: Association::new(options.config.clone(), options.role, ports, chance),
             now: at(0.0),
             left: VecDeque::new(),
@@ -81,9 +81,9 @@ impl SctpHarness {
             patience: PATIENCE,
         };
         if options.established {
-            stage.shake_hands(options.role);
+            harness.shake_hands(options.role);
         }
-        stage
+        harness
     }
 
     /// Set-up of the association at t = 0, in no time: no round trip is measured.
@@ -203,7 +203,7 @@ impl SctpHarness {
 
     /// Runs the timers that expire before `t`, and moves the clock to `t`.
     pub(super) fn run_before(&mut self, t: Time) {
-        self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(crate::stage::SAME.as_nanos())));
+        self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(crate::harness::SAME.as_nanos())));
         self.now = self.now.max(t);
     }
 

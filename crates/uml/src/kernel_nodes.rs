@@ -5,7 +5,7 @@ use host::ExternalUdp;
 use path::{ElementId, Network};
 
 /// A kernel and its packet port into the network.
-pub struct Post {
+pub struct KernelNode {
     /// Guest kernel.
     pub guest: Guest,
     /// Element of the packet port.
@@ -17,9 +17,9 @@ pub struct Post {
 }
 
 /// Whether the kernel sends datagrams for a workload.
-pub(crate) fn speaks(network: &Network, post: &Post) -> bool {
-    let said = post.remote.and_then(|id| network.element::<ExternalUdp>(id));
-    said.is_some_and(ExternalUdp::is_source)
+pub(crate) fn speaks(network: &Network, kernel_node: &KernelNode) -> bool {
+    let external_udp = kernel_node.remote.and_then(|id| network.element::<ExternalUdp>(id));
+    external_udp.is_some_and(ExternalUdp::is_source)
 }
 
 /// Role of a kernel in the network.
