@@ -4,7 +4,7 @@ use crate::model::{Ink, Interval, Layer, Panel, Series, Style, Timeout, Truth, s
 use crate::palette as ink;
 use crate::scale::{Scale, scaled};
 use crate::strokes::{
-    FINE, LABEL, LEFT, RIGHT, fill, headed, ink_of, line_style, lines, panel_names, stairs, value_axis,
+    FINE, LABEL, LEFT, RIGHT, fill, headed, ink_of, line_style, panel_names, stairs, value_axis,
 };
 use crate::svg::{Anchor, Svg, n};
 use crate::{decimate, layers};

@@ -8,8 +8,7 @@ use crate::palette as ink;
 use crate::scale::Scale;
 use crate::story::episodes;
 use crate::strokes::{
-    FINE, HALO, LABEL, LEFT, RIGHT, fill, headed, ink_of, line_style, lines, panel_names, stairs, stroke,
-    value_axis,
+    FINE, HALO, LABEL, LEFT, RIGHT, fill, headed, ink_of, line_style, panel_names, stairs, stroke, value_axis,
 };
 use crate::svg::{Anchor, Svg, n, polyline, upright};
 use crate::text::width;

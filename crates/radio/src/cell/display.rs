@@ -3,7 +3,7 @@
 //! Reading it changes nothing: it is the state after the last block period that was executed.
 
 use super::Cell;
-use super::user::Flow;
+use super::tbf_direction::TbfDirection;
 use crate::coding::Scheme;
 use crate::mac::tbf::TbfState;
 use crate::mobility::{Camping, Change};
@@ -59,7 +59,7 @@ impl Cell {
     pub fn display(&self, user: usize, now: Time) -> Option<Display> {
         let user = self.users.get(user)?;
         let (place, since) = user.camped.at(now);
-        let way = |flow: &Flow| TbfDisplay {
+        let way = |flow: &TbfDirection| TbfDisplay {
             state: flow.state,
             slots: flow.used,
             scheme: flow.scheme,

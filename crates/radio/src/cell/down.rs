@@ -2,7 +2,8 @@
 
 use super::config::IdleRepeat;
 use super::content::BlockSent;
-use super::user::{BlockReception, User};
+use super::tbf_direction::BlockReception;
+use super::user::User;
 use super::{Air, Direction, Reservation, Side};
 use crate::coding::Scheme;
 use crate::mac::tbf::TbfState;

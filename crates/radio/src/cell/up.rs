@@ -3,7 +3,8 @@
 use super::config::IdleRepeat;
 use super::content::BlockSent;
 use super::down::{note, note_empty};
-use super::user::{BlockReception, User};
+use super::tbf_direction::BlockReception;
+use super::user::User;
 use super::{Air, Direction, PendingReport, Side, reaction};
 use crate::coding::Scheme;
 use crate::mac::countdown;
