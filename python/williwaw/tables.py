@@ -2294,6 +2294,32 @@ TablesSystemUsersApp3 = TypedDict(
     total=False,
 )
 
+# Media that are played while they arrive, from a buffer.
+Stream = TypedDict(
+    "Stream",
+    {
+        'rates': list[str],
+        'lasts': str,
+        'frame': str,
+        'buffer': str,
+        'holds': str,
+        'fill': float,
+        'adapts': bool,
+        'jumps': list[list[str]],
+        'request': str,
+    },
+    total=False,
+)
+
+# Media that are played while they arrive, from a buffer.
+TablesSystemUsersApp4 = TypedDict(
+    "TablesSystemUsersApp4",
+    {
+        'stream': Stream,
+    },
+    total=False,
+)
+
 # A population of mobiles with one behaviour. Each is a flow: the mobile requests, or the server sends.
 Users = TypedDict(
     "Users",
@@ -2305,7 +2331,7 @@ Users = TypedDict(
         'speed': float,
         'start': str,
         'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, TablesSystemUsersTransport6, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'rtp', 'sctp', 'tfrc']], TablesSystemUsersTransport7],
-        'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, Literal['bulk', 'web']],
+        'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, TablesSystemUsersApp4, Literal['bulk', 'web']],
     },
     total=False,
 )
@@ -2334,7 +2360,7 @@ Flow = TypedDict(
         'other-routes': list[list[str]],
         'transport': Union[Union[Transport, UsersTransport, SystemUsersTransport, TablesSystemUsersTransport, TablesSystemUsersTransport2, TablesSystemUsersTransport3, TablesSystemUsersTransport4, TablesSystemUsersTransport5, TablesSystemUsersTransport6, Literal['tcp', 'linux', 'udp', 'atp', 'dccp', 'icmp', 'rtp', 'sctp', 'tfrc']], TablesSystemUsersTransport7],
         'priority': int,
-        'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, Literal['bulk', 'web']],
+        'app': Union[App, UsersApp, SystemUsersApp, TablesSystemUsersApp, TablesSystemUsersApp2, TablesSystemUsersApp3, TablesSystemUsersApp4, Literal['bulk', 'web']],
     },
     total=False,
 )

@@ -94,6 +94,7 @@ fn messages_come_through() {
         count: Some(7),
         lasts: None,
         useful: UsefulLife::UntilNext,
+        stream: None,
     };
     let end = |app, payload| EndOrder {
         node: "server".into(),

@@ -8,7 +8,7 @@
 //! | [`player`] | repetitions in this process, at an agent, on real kernels |
 //! | [`output`] | tables, pages, captures and run folders |
 //!
-//! Data goes to stdout, messages to stderr ([`console::talk`]); a verb ends with a [`console::exit::ExitStatus`].
+//! Data goes to stdout, messages to stderr ([`console::streams`]); a verb ends with a [`console::exit::ExitStatus`].
 //!
 //! # To add a verb
 //! Write `cmd/NAME.rs` with a `#[derive(clap::Args)] struct Args` and

@@ -162,7 +162,8 @@ impl<E: Endpoint> FlowEnd for Host<E> {
         Host::take_packets(self)
     }
     fn report(&self) -> EndReport {
-        let EndpointReport { unit, judged, named } = self.connection().report();
+        let EndpointReport { unit, judged, mut named } = self.connection().report();
+        named.extend(self.stats().iter().flat_map(|stats| &stats.named));
         EndReport {
             counters: self.counters(),
             unit: unit.max(1),

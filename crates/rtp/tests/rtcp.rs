@@ -149,6 +149,7 @@ fn stream(format: Format, loss: f64, lasts: f64) -> (Reporter, Reporter, u64) {
         count: None,
         lasts: Some(Span::from_secs_f64(lasts)),
         useful: UsefulLife::Always,
+        stream: None,
     };
     let letters = MessageLog::default();
     let config = Config { format, bandwidth: 8000.0, ..Config::default() };

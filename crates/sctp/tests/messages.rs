@@ -26,6 +26,7 @@ fn play(
         count: Some(count),
         lasts: None,
         useful: UsefulLife::Always,
+        stream: None,
     };
     let log = MessageLog::default();
     let schedule = MessageSchedule::new(&plan, "flow", Seed { seed: 1, repetition: 0 });

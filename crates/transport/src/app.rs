@@ -7,6 +7,7 @@ pub mod arrival_log;
 pub mod connections;
 pub mod datagrams;
 pub mod in_band;
+pub mod media;
 pub mod message;
 pub mod message_stream;
 pub mod messages;

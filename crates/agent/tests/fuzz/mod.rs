@@ -121,6 +121,7 @@ fn told(mut end: EndResult) {
         count: None,
         lasts: None,
         useful: UsefulLife::UntilNext,
+        stream: None,
     };
     let pace = || MessageSchedule::new(&plan, "voice", Seed { seed: 1, repetition: 0 });
     let (over, cut) = (

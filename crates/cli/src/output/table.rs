@@ -22,6 +22,9 @@ pub(crate) const DEFAULT: &[&str] = &[
     "response_time_s",
     "message_delay_s",
     "messages_late",
+    "playout_stall_s",
+    "frames_missed",
+    "media_rate_bps",
     "loss_ratio",
 ];
 /// Shown as well where there are several flows.

@@ -127,6 +127,7 @@ mod tests {
                 count: Some(seed),
                 lasts: Some(Span::from_nanos(repetition)),
                 useful: UsefulLife::For(Span::from_nanos(seed)),
+                stream: None,
             };
             let draws = Draws { name: "voice".into(), seed, repetition };
             let work = EndWork { app: App::Messages(Box::new(plan)), reads: None, draws, payload: Some(1472) };

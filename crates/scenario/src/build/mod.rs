@@ -23,7 +23,7 @@ mod wiring;
 
 pub use self::load::path_numbers;
 
-pub use self::apps::{sink, workload};
+pub use self::apps::{media, sink, workload};
 
 use self::chance::gate_of_closures;
 use crate::model::{App, CountedFrom, First, Flow, Ip, Linux, Model, Timing, Transport};
@@ -43,6 +43,7 @@ use std::sync::Arc;
 use transport::app::Bulk;
 use transport::app::connections::MessageLog;
 use transport::app::message_stream::{MessageSchedule, UsefulLife};
+use transport::app::messages::Manner;
 use transport::recovery::tcb_cache::TcbCache;
 use transport::tcp::Role;
 
@@ -343,9 +344,10 @@ impl Builder<'_> {
         }
         let (bytes, lasts) = flow.app.bulk().unwrap_or_default();
         let manager = self.manager(here, index);
-        let app: Box<dyn transport::app::App> = match role {
-            Role::Active => Box::new(Bulk::new(bytes, lasts)),
-            Role::Passive => Box::new(sink(flow)),
+        let app: Box<dyn transport::app::App> = match (media(flow, role, Manner::default(), log), role) {
+            (Some(media), _) => media,
+            (None, Role::Active) => Box::new(Bulk::new(bytes, lasts)),
+            (None, Role::Passive) => Box::new(sink(flow)),
         };
         let mut host = Host::new(host, tcp, app);
         if let Some(cache) = cache {

@@ -1,10 +1,11 @@
 //! Description of a workload in a few words.
 
 use crate::model::{App, MessagePlan, RequestPlan, UsefulLife};
-use base::Span;
 use base::dist::Dist;
 use base::units::Limit;
+use base::{Rate, Span};
 use std::fmt::Write;
+use transport::app::media::Streaming;
 
 /// Workload in one line; `time` formats a distribution of times.
 pub fn of(app: &App, time: &dyn Fn(&Dist) -> String) -> String {
@@ -67,7 +68,25 @@ fn asking(plan: &RequestPlan, time: &dyn Fn(&Dist) -> String) -> String {
     what
 }
 
+fn streaming(plan: &Streaming) -> String {
+    let rates = plan.rates.iter().map(|bps| Rate::from_bps(*bps).to_string()).collect::<Vec<_>>().join(", ");
+    let mut what = format!(
+        "{} of media at {rates} in frames of {}, a buffer of {} to {}",
+        plan.frame.times(plan.frames),
+        plan.frame,
+        plan.buffer,
+        plan.holds
+    );
+    for jump in &plan.jumps {
+        let _ = write!(what, ", at {} to {}", jump.at, jump.to);
+    }
+    what
+}
+
 fn telling(plan: &MessagePlan, time: &dyn Fn(&Dist) -> String) -> String {
+    if let Some(stream) = &plan.stream {
+        return streaming(stream);
+    }
     let mut what = times(plan.count, "message", "messages");
     add_span(&mut what, plan.lasts);
     let _ = write!(what, ": {} B every {}", amount(&plan.size), time(&plan.every));

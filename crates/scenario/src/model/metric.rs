@@ -148,6 +148,22 @@ named! {
         RtcpJitter = "rtcp_jitter_s",
         /// Highest fraction of lost packets in an RTCP report.
         RtcpFractionLost = "rtcp_fraction_lost_max",
+        /// From the start of a stream to its first frame played, seconds.
+        PlayoutStart = "playout_start_s",
+        /// Stalls of the player after which it went on.
+        PlayoutStalls = "playout_stalls",
+        /// Time of these stalls, seconds.
+        PlayoutStall = "playout_stall_s",
+        /// Frames of a stream that were played.
+        FramesPlayed = "frames_played",
+        /// Frames that were not there at their time.
+        FramesMissed = "frames_missed",
+        /// Mean time from a move of the play point until play goes on, seconds.
+        JumpResponse = "jump_response_s",
+        /// Mean rate of the media played, bit/s.
+        MediaRate = "media_rate_bps",
+        /// Changes of the rate by the source.
+        MediaRateChanges = "media_rate_changes",
         /// Bytes of a page or reply per second, bit/s; mean over the transfers of a population.
         TransferRate = "transfer_rate_bps",
         /// Of a population: mean delay of packets to its mobiles plus that of packets from them, seconds.
@@ -271,7 +287,7 @@ impl Metric {
     pub fn unit(self) -> Unit {
         match self {
             _ if self.name().ends_with("_s") => Unit::Seconds,
-            Metric::Throughput | Metric::TransferRate => Unit::BitsPerSecond,
+            Metric::Throughput | Metric::TransferRate | Metric::MediaRate => Unit::BitsPerSecond,
             Metric::Erlang
             | Metric::ReselectionsPerTransfer
             | Metric::TimeoutsAfterFirst
@@ -303,6 +319,8 @@ impl Metric {
             | Metric::Responses
             | Metric::Pages
             | Metric::MessagesDelivered
+            | Metric::FramesPlayed
+            | Metric::MediaRate
             | Metric::PacketsValid
             | Metric::UnitsInTime => Some(Ordering::Greater),
             Metric::SegmentsSent
@@ -318,6 +336,8 @@ impl Metric {
             | Metric::SegmentsDropped
             | Metric::PagesAborted
             | Metric::MessagesLate
+            | Metric::PlayoutStalls
+            | Metric::FramesMissed
             | Metric::BlockErrorRate
             | Metric::PacketsLate
             | Metric::UnneededRatio

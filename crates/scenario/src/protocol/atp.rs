@@ -330,6 +330,9 @@ impl Spec for Choice {
         let chance = site.seed.stream(&format!("{}@{role:?}", site.flow.name), "rtp");
         site.holding(AtpEnd::new(config, role, site.window.clone()).reporting(chance), manner)
     }
+    fn carries_streams(&self) -> bool {
+        self.config.carrier != Carrier::Tcp
+    }
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)
     }

@@ -82,6 +82,9 @@ impl Spec for Choice {
     fn same(&self, other: &dyn Spec) -> bool {
         same(self, other)
     }
+    fn carries_streams(&self) -> bool {
+        false
+    }
     fn datagrams(&self) -> bool {
         true
     }

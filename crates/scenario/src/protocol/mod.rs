@@ -47,6 +47,10 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn datagrams(&self) -> bool {
         false
     }
+    /// Whether it carries streams of media, with frames as messages.
+    fn carries_streams(&self) -> bool {
+        true
+    }
     /// Whether it discovers the path MTU, so that its packets must not be fragmented.
     fn learns_mtu(&self) -> bool {
         false
@@ -127,6 +131,9 @@ impl Site<'_> {
 
     fn application(&self, manner: Manner) -> Box<dyn Application> {
         let (flow, role, log) = (self.flow, self.host.role, self.log.clone());
+        if let Some(media) = crate::build::media(flow, role, manner, &log) {
+            return media;
+        }
         match (&flow.app, role) {
             (App::Bulk { bytes, lasts }, Role::Active) => Box::new(Bulk::new(*bytes, *lasts)),
             (App::Bulk { .. }, Role::Passive) => Box::new(crate::build::sink(flow)),

@@ -126,7 +126,7 @@ impl Spec for Choice {
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let manner = match &site.flow.app {
-            App::Messages(plan) => Manner { adapts: self.adapts, ..Manner::of(plan.useful) },
+            App::Messages(plan) => Manner { adapts: self.adapts, reports: true, ..Manner::of(plan.useful) },
             App::Bulk { .. } | App::Requests(_) => Manner::default(),
         };
         let chance = site.seed.stream(&format!("{}@{:?}", site.flow.name, site.host.role), "rtp");

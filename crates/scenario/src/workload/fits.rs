@@ -10,6 +10,18 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<
     let complain = |message: &str, help: &str| {
         cx.push(Diagnostic::error("impossible", place, message).help(help));
     };
+    let streams = matches!(app, App::Messages(plan) if plan.stream.is_some());
+    let model = match transport {
+        Transport::Tcp { .. } => true,
+        Transport::Model(spec) => spec.carries_streams(),
+        _ => false,
+    };
+    if streams && !model {
+        return complain(
+            "a stream is carried by a model of TCP, SCTP, DCCP, RTP or ATP",
+            "write transport = \"rtp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
+        );
+    }
     match (app, transport) {
         (App::Requests(_) | App::Messages(_), Transport::Ends(ends))
             if ends.iter().any(|end| end.model().is_some()) =>

@@ -44,6 +44,7 @@ workloads! {
     cbr,
     on_off,
     ticker,
+    stream,
 }
 
 /// Name and table of the chosen workload.
@@ -167,5 +168,6 @@ fn paced(r: Reader<'_>, bursts: Option<(Dist, Dist)>, cx: &Cx<'_>) -> Option<App
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         useful: useful(r, UsefulLife::Always, cx)?,
+        stream: None,
     })))
 }

@@ -38,5 +38,6 @@ pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         count: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         useful: useful(r, UsefulLife::UntilNext, cx)?,
+        stream: None,
     })))
 }

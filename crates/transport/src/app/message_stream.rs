@@ -5,6 +5,7 @@
 //! datagrams they are sent at once.
 
 use super::connections::{Connections, MessageLog, MessageMark, Workload};
+use super::media::Streaming;
 use super::stats::AppStats;
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
@@ -26,6 +27,9 @@ pub struct MessagePlan {
     pub lasts: Option<Span>,
     /// Useful life of a message.
     pub useful: UsefulLife,
+    /// The messages are frames of a stream: its plan decides sizes, times and useful lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Streaming>,
 }
 
 /// Useful life of a message at the receiver.
@@ -304,6 +308,7 @@ mod tests {
             count: Some(count),
             lasts: None,
             useful: UsefulLife::UntilNext,
+            stream: None,
         }
     }
 

@@ -22,11 +22,20 @@ pub struct Manner {
     pub retransmissions: Option<u32>,
     /// The interval grows with each major loss and shrinks with each acknowledged message.
     pub adapts: bool,
+    /// Acknowledgements come with reports, seconds apart (RTP).
+    pub reports: bool,
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Manner { streams: 1, unordered: false, lifetime: None, retransmissions: None, adapts: false }
+        Manner {
+            streams: 1,
+            unordered: false,
+            lifetime: None,
+            retransmissions: None,
+            adapts: false,
+            reports: false,
+        }
     }
 }
 

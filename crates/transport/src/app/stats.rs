@@ -42,6 +42,8 @@ pub struct AppStats {
     pub(super) last_transit: Option<Span>,
     /// Bytes of messages delivered whole.
     pub bytes: u64,
+    /// Metrics of a stream, by name.
+    pub named: Vec<(&'static str, f64)>,
 }
 
 impl AppStats {
