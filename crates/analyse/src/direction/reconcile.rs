@@ -1,4 +1,4 @@
-//! Reconciliation of rule verdicts with the posterior of the event-course model.
+//! Reconciliation of rule verdicts with the posterior of the hidden Markov model of an episode.
 //!
 //! The order rules give a verdict when a retransmission is closed; the HMM gives a posterior when its episode
 //! ends. The more certain one is reported.

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     make_token: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &args.make_token {
         Token::make(file).map_err(|error| match error.kind() {

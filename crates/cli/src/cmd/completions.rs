@@ -1,4 +1,4 @@
-//! `williwaw completions`: completion scripts for a shell.
+//! `williwaw completions`: completion scripts for a shell, with presets, metrics and experiments as values.
 
 use crate::cmd::cli::Cli;
 use crate::console::exit::{ExitStatus, Failure};
@@ -18,8 +18,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Words that a shell may offer as values. They are only for completion: the verbs themselves say more about a wrong
-/// one than a list.
+/// Values offered by a shell. The verbs themselves explain a wrong value better than a list.
 struct Words {
     presets: Vec<&'static str>,
     metrics: Vec<&'static str>,
@@ -48,7 +47,7 @@ impl Words {
     }
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();

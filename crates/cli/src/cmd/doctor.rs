@@ -30,7 +30,7 @@ struct Check {
     mend: &'static str,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let checks = [
         system(),

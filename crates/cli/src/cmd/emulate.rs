@@ -134,7 +134,7 @@ impl Args {
     }
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     for path in args.svg.iter().chain(&args.pcap) {
         crate::output::atomic_write::possible(path)?;

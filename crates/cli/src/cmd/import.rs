@@ -35,7 +35,7 @@ pub(crate) struct Args {
     words: Vec<String>,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let (name, text) = read(&args.words)?;
     let Some(kind) = ImportFormat::of(&text) else {

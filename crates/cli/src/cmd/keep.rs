@@ -13,7 +13,7 @@ pub(crate) struct Args {
     network: i32,
 }
 
-/// Does it.
+/// Runs the verb.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(args: Args, _talk: &Console) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Command(netns::keeper::keep(args.control, args.network) as u8))

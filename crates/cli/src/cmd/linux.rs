@@ -72,7 +72,7 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     match args.what {
         What::Build { source, name, jobs, if_changed } => {

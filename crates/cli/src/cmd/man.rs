@@ -20,7 +20,7 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let all = Cli::command();
     // Arguments that go with every verb stand on its page too.

@@ -59,7 +59,7 @@ struct Folder {
     shard: Shard,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if args.file.as_os_str() == "-" {
         console.data(STARTER)?;

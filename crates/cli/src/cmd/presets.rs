@@ -24,7 +24,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let senders: Vec<&'static str> = Config::profiles().collect();
     let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 type Source = Reader<Unpacked<Box<dyn Read>>>;
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let name = args.capture.display().to_string();
     let refused = |error: &dyn std::fmt::Display| {

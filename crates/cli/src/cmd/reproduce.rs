@@ -104,7 +104,7 @@ enum Ended {
     Unheard(Failure),
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let known = list().map_err(failure)?;
     if args.list {

@@ -14,7 +14,7 @@ pub(crate) struct Args {
     reference: bool,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if args.reference {
         console.data(&scenario::schema::reference())?;

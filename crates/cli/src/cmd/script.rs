@@ -46,7 +46,7 @@ struct Unreadable {
     named: String,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
     let (cases, wrong) = read(&files(&args.files)?);

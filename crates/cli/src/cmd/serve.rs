@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// The program beside this one.
 const PROGRAM: &str = "williwaw-serve";
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let here = std::env::current_exe()
         .map_err(|error| Failure::machine(format!("cannot find this program's folder: {error}"), ""))?;

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
     console.warnings(link.scenario.warnings());

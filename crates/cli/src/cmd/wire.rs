@@ -75,7 +75,7 @@ pub(crate) struct Args {
 /// Exceeds any useful run time.
 const EVER: Span = Span::from_secs(100 * 365 * 86_400);
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
     console.warnings(link.scenario.warnings());

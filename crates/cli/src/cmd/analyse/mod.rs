@@ -67,7 +67,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if args.anonymise.is_some() {
         anonymise::refuse(&args.capture, args.key.as_deref())?;

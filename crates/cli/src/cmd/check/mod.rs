@@ -28,7 +28,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let input = match files::read(&args.file, &args.changes.set) {
         Ok(input) => input,

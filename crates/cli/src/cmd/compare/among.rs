@@ -44,7 +44,7 @@ struct Ranking {
     repetitions: u32,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(super) fn run(args: &Args, console: &Console) -> Result<ExitStatus, Failure> {
     let (name, better) = metric(args)?;
     possible(args)?;

@@ -113,7 +113,7 @@ pub(crate) struct Args {
     pub(crate) patience: base::Span,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if !args.among.is_empty() {
         TableChoice { metrics: args.metrics.clone(), flows: args.flows }

@@ -260,7 +260,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is no address such as 0.0.0.0, [::]:{PORT} or 192.0.2.1:{PORT}"))
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     match args.what {
         Part::Server(args) => serve(args, console),

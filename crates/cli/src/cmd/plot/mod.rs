@@ -108,7 +108,7 @@ impl Offset {
     }
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     for path in &args.out {
         Format::of(path)?;

@@ -103,7 +103,7 @@ impl Simulated {
     }
 }
 
-/// Does it.
+/// Runs the verb.
 pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.simulated;
     let (input, seed) = source(all)?;

@@ -121,7 +121,7 @@ pub(crate) struct Args {
     pub(crate) shuffle_ties: Option<u64>,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let wish = KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let again = [
