@@ -17,7 +17,7 @@ pub struct LogEntry {
     pub t: Time,
     /// Event.
     pub what: EventKind,
-    /// It is what the script objects to.
+    /// Events that a script may check.
     pub wrong: bool,
 }
 

@@ -159,7 +159,7 @@ impl<'a> Player<'a> {
             Role::Passive => {
                 harness.receive(&Segment { timestamps: stamp(before, before), ..syn });
                 harness.now = at(0.0);
-                // A receiver's first byte may be any: what lies before it has been received.
+                // A receiver's first byte may have any number: earlier bytes count as received.
                 let (seq, len) = (1, u32::try_from(first_byte(dialogue)).unwrap_or(u32::MAX));
                 let timestamps = stamp(at(0.0), before);
                 let segment =

@@ -20,7 +20,6 @@ use crate::quality::Quality;
 use crate::rlc::poll::Poller;
 use crate::rlc::receive::{Receiver, Report};
 use crate::rlc::send::{RadioBlock, Reason, SendOptions, Sender};
-use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::{self, Tick};
 use base::event::{Event, FrameFate, TbfStep};
 use base::packet::{DropReason, Packet};
