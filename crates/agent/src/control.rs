@@ -197,7 +197,7 @@ impl Agent {
                 }
                 Some((Message::Failed(why), _)) => return Err(self.fault(format!("failed: {why}"))),
                 Some(_) => return Err(self.fault("sent a message out of order")),
-                None => return Err(self.fault("does not return what came out")),
+                None => return Err(self.fault("does not return the packets that left")),
             }
         }
     }

@@ -48,7 +48,7 @@ pub enum ConnectionFault {
     Stranger(SocketAddr),
     /// Different protocol version.
     #[error(
-        "speaks version {0} of the protocol, and this program version {PROTOCOL}: install the same williwaw at both"
+        "uses version {0} of the protocol, and this program version {PROTOCOL}: install the same williwaw at both"
     )]
     Version(u16),
     /// Different token.
@@ -233,7 +233,7 @@ fn read_frame(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
 fn lost(error: &io::Error) -> ConnectionFault {
     ConnectionFault::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("nothing was heard of it for {} s", SILENCE.as_secs())
+            format!("no message from it for {} s", SILENCE.as_secs())
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
             "the connection was closed".to_owned()

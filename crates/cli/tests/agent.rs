@@ -131,7 +131,7 @@ fn whoever_is_killed_nothing_is_left() {
     let ended = controller.wait_with_output().unwrap();
     let said = told(&ended);
     assert_eq!(ended.status.code(), Some(3), "{said}");
-    assert!(said.contains("agent `b`: was lost: nothing was heard of it for 4 s"), "{said}");
+    assert!(said.contains("agent `b`: was lost: no message from it for 4 s"), "{said}");
     assert!(house.controller.does("ip link set port2 up"));
     until("b is free again", UNTIL_CLEAN, || {
         house.agents[0].said.lock().unwrap().matches("was stopped").count() >= 2

@@ -153,13 +153,13 @@ fn whoever_is_gone_nothing_is_left() {
     // The cable of a machine: the host with the path finds out, and says so.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port4 down"));
-    ends(&house, controller, "agent `c`: agent `d`: was lost: nothing was heard of it for 4 s");
+    ends(&house, controller, "agent `c`: agent `d`: was lost: no message from it for 4 s");
     assert!(house.controller.does("ip link set port4 up"));
     free(&house, 2);
     // That of the host with the path: all others find out by silence.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port3 down"));
-    ends(&house, controller, "agent `c`: was lost: nothing was heard of it for 4 s");
+    ends(&house, controller, "agent `c`: was lost: no message from it for 4 s");
     assert!(house.controller.does("ip link set port3 up"));
     free(&house, 3);
     // Cable of the controller alone: the host with the path stops the abandoned run.

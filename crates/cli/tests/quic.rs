@@ -63,7 +63,7 @@ fn a_capture_and_a_qlog_of_one_connection_agree() {
     let longest = down["longest_gaps"][0]["lasts_s"].as_f64().unwrap();
     let said = desk.run(&["analyse", capture]);
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("QUIC") && flat.contains("spin bit tells round trips"), "{}", said.out);
+    assert!(flat.contains("QUIC") && flat.contains("spin bit gives round trips"), "{}", said.out);
 
     let told = document(&desk.run(&["analyse", log, "--json"]).out);
     let trace = &told["qlog_traces"][0];

@@ -181,7 +181,7 @@ impl<'a> Connections<'a> {
 /// Adds a text to a timeout without one.
 fn plain(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
-        return io::Error::new(io::ErrorKind::TimedOut, "nobody answers");
+        return io::Error::new(io::ErrorKind::TimedOut, "no answer");
     }
     error
 }

@@ -254,7 +254,7 @@ impl ServerProtocol {
         match (&mut self.state, message) {
             (State::Greeting, Message::Hello { version, token, .. }) => {
                 if version != VERSION {
-                    let text = format!("this server speaks version {VERSION}, the client version {version}");
+                    let text = format!("this server uses version {VERSION}, the client version {version}");
                     self.refuse(Refusal::Version, text);
                 } else if self.rules.token.as_ref().is_some_and(|ours| !same(ours, &token)) {
                     let text = if token.is_empty() { "it asks for a token" } else { "the token is wrong" };

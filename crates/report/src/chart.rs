@@ -141,7 +141,7 @@ impl Chart {
             words.push("blue: timer expires after a loss");
         }
         if has(Truth::Unknown) {
-            words.push("grey: timer expires, nothing tells why");
+            words.push("grey: timer expires, cause unknown");
         }
         words.join("; ")
     }

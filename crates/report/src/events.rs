@@ -20,7 +20,7 @@ pub(crate) fn html(picture: &Picture, out: &mut String) {
         match e.kind {
             SegmentKind::New => {}
             SegmentKind::Unknown => {
-                let why = "nothing tells whether that was needed".to_owned();
+                let why = "it is unknown whether that was needed".to_owned();
                 events.push((e.t, "sent again", Some(e.seq), why));
             }
             SegmentKind::Retransmission => events.push((e.t, "sent again", Some(e.seq), "needed".to_owned())),

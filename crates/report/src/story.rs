@@ -241,7 +241,7 @@ impl Picture {
         }
         if unknown > 0 {
             story += &format!(
-                " {} sent again, and nothing tells whether that was needed.",
+                " {} sent again, and it is unknown whether that was needed.",
                 capital(&were(unknown))
             );
         }
@@ -315,7 +315,7 @@ impl Picture {
         let cut = self.window_cut(episode);
         let what = match (episode.unneeded, episode.needed) {
             (0, 0) if episode.unknown > 0 => format!(
-                "The sender then sent {} again, of which nothing tells whether that was needed",
+                "The sender then sent {} again, of which it is unknown whether that was needed",
                 count(episode.unknown, "segment")
             ),
             (0, 0) => "The sender did not resend anything".to_owned(),

@@ -17,7 +17,7 @@ pub struct LogEntry {
     pub t: Time,
     /// Event.
     pub what: EventKind,
-    /// Events that a script may check.
+    /// The event contradicts the script.
     pub wrong: bool,
 }
 

@@ -156,5 +156,5 @@ pub(crate) fn file(kernel_node: &KernelNode, name: &str) -> Result<Vec<u8>, Erro
         return Ok(Vec::new());
     }
     let path = kernel_node.guest.folder().join(name);
-    std::fs::read(&path).map_err(Error::of(format!("{}: reading what it told", kernel_node.guest.name())))
+    std::fs::read(&path).map_err(Error::of(format!("{}: reading its results", kernel_node.guest.name())))
 }

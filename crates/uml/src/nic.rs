@@ -65,7 +65,7 @@ impl fmt::Display for NicFault {
             NicFault::Message(fault) => fault.fmt(f),
             NicFault::Ring(fault) => fault.fmt(f),
             NicFault::Features(bits) => write!(f, "its driver does without the features {bits:#x}"),
-            NicFault::Queue(queue) => write!(f, "it speaks of queue {queue}, which its device does not have"),
+            NicFault::Queue(queue) => write!(f, "it names queue {queue}, which its device does not have"),
             NicFault::Memory => {
                 f.write_str("it describes its memory without handing over the files that hold it")
             }

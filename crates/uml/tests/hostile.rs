@@ -176,7 +176,7 @@ mod good {
         ("exits", "it ended (exit status: 3) before it asked for the time\n  | Kernel panic"),
         ("silent", "it did not ask for the time within 700ms"),
         ("rude", "message Wait of the calendar came out of turn"),
-        ("spins", "it has neither waited nor said anything for 700ms"),
+        ("spins", "it has neither waited nor sent anything for 700ms"),
         ("dies", "it ended in the middle (exit status: 0)"),
         ("crashes", "it ended in the middle (signal: 6"),
         ("talks", "it talks without end and never waits"),

@@ -87,7 +87,7 @@ pub fn subtitle(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> String {
         (false, Side::Sender) => "captured next to the sender",
         (false, Side::Receiver) => "captured next to the receiver",
         (false, Side::Middle) => "captured between the ends",
-        (false, Side::Unknown) => "where it was captured cannot be told",
+        (false, Side::Unknown) => "the capture point is unknown",
     };
     let mut out = format!("{from} → {to}: {bytes} in {seconds:.1} s, {place}");
     if let Some(clocks) = clocks {

@@ -22,7 +22,7 @@ pub fn headline(what: &str) -> &'static str {
         ("receiver's window was full", "receiver"),
         ("the application had nothing", "application"),
         ("were lost before they came", "lost"),
-        ("cannot be told", "unknown"),
+        ("no known cause", "unknown"),
         ("is not seen at this place", "unknown"),
         ("data waited their turn", "path"),
         ("No connection", "none"),

@@ -99,8 +99,8 @@ fn kernel() -> Check {
         what: "kernel",
         needed: true,
         there: version >= (4, 9),
-        found: if release.is_empty() { "not told".to_owned() } else { release },
-        mend: "a kernel of version 4.9 or later tells what is needed in TCP_INFO",
+        found: if release.is_empty() { "unknown".to_owned() } else { release },
+        mend: "a kernel of version 4.9 or later has the needed fields in TCP_INFO",
     }
 }
 
@@ -191,7 +191,7 @@ fn clock() -> Check {
         what: "clock",
         needed: false,
         there,
-        found: if source.is_empty() { "clock source not told".to_owned() } else { source },
+        found: if source.is_empty() { "clock source unknown".to_owned() } else { source },
         mend: "a slow clock source makes every look at the time cost microseconds: boot with clocksource=tsc",
     }
 }

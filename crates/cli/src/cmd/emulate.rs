@@ -545,7 +545,7 @@ impl From<Error> for Failure {
             }
             Error::Wire { mend, .. } => mend,
             Error::Agent { .. } => {
-                "`williwaw agent` has to run there; what it says on its own host tells more"
+                "`williwaw agent` has to run there; its messages on its own host tell more"
             }
             Error::Kernel(netns::Error::Helper(_)) => {
                 "install passt (it has pasta) or slirp4netns, or do without --uplink"

@@ -201,7 +201,7 @@ impl Line {
                             .reader
                             .get_or_insert_with(|| in_band::Reader::new(log.known().unwrap_or_default()));
                         let read = reader.read(bytes, |letter| log.append(number, letter));
-                        read.map_err(|_| io::Error::other("what came is no request"))?;
+                        read.map_err(|_| io::Error::other("the received bytes are no request"))?;
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,

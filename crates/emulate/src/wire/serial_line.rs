@@ -52,7 +52,7 @@ impl Out {
         }
         self.spare = bytes;
         self.push()?;
-        if fits { Ok(()) } else { Err(io::Error::new(io::ErrorKind::WouldBlock, "nobody reads it")) }
+        if fits { Ok(()) } else { Err(io::Error::new(io::ErrorKind::WouldBlock, "no reader at the other end")) }
     }
 }
 
@@ -95,7 +95,7 @@ fn open(wire: &WireEnd) -> Result<UnpairedEnd, Error> {
                 "the users of its group may (often `dialout`): usermod -aG dialout NAME, or start it as root"
                     .into()
             }
-            io::ErrorKind::ResourceBusy => "somebody else uses it: end that first".into(),
+            io::ErrorKind::ResourceBusy => "another program uses it: end that first".into(),
             io::ErrorKind::InvalidInput if speed.is_some() => {
                 let all: Vec<String> = serial::speeds().map(|speed| speed.to_string()).collect();
                 format!("speeds are {}", all.join(", "))

@@ -97,7 +97,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         for link in &model.links {
             if let Some(element) = world.names.iter().position(|name| *name == link.name) {
                 link_taps.insert(element as u32, taps.len() as u32);
-                taps.push(tap(format!("{} in", link.name), "what comes to this link".into()));
+                taps.push(tap(format!("{} in", link.name), "packets arriving at this link".into()));
                 taps.push(tap(format!("{} out", link.name), "what leaves this link".into()));
             }
         }

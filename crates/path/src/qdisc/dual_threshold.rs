@@ -44,7 +44,7 @@ static TABLE: TableShape = table(
             "another-packets",
             Shape::One(ValueKind::Count(1, 1_000_000)),
             Need::Optional,
-            "After so many more arrivals above the soft threshold a flow that has not lost one does.",
+            "After this number of further arrivals above the soft threshold, a flow without a loss loses one.",
         ),
         field("another-time", Shape::One(ValueKind::Span), Need::Optional, "The same after so long."),
     ],

@@ -52,7 +52,7 @@ pub(super) struct TbfDirection {
     /// Blocks sent in the current period of slots on demand.
     pub(super) busy: u32,
     pub(super) judged: Tick,
-    assigned_at: Tick,
+    pub(super) assigned_at: Tick,
     /// By ring index: time of a block's first loss, or `NOT_LOST`.
     lost_at: Vec<Tick>,
     /// Time of the last LLC frame; below, of the last one before a cell change.

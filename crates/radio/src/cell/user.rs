@@ -2,24 +2,20 @@
 
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
-use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, Traffic, UserConfig};
+use super::config::{Delays, Demand, DirectionConfig, LlcConfig, Room, Traffic, UserConfig};
 use super::content::TapPoint;
-use super::counts::{DirectionCounts, UserCounts};
+use super::counts::UserCounts;
 use super::display::Camped;
 use super::frames::{FrameId, Frames};
 use super::setup::Draws;
 use super::tbf_direction::TbfDirection;
 use super::{Air, Direction, Side, traffic};
 use crate::bssgp::Sgsn;
-use crate::coding::Scheme;
 use crate::llc::{LlcMode, Segmentation};
 use crate::mac::multislot::Class;
-use crate::mac::tbf::{self, TbfConfig, TbfState};
+use crate::mac::tbf::{TbfConfig, TbfState};
 use crate::mobility::{Change, Mobility};
 use crate::quality::Quality;
-use crate::rlc::poll::Poller;
-use crate::rlc::receive::{Receiver, Report};
-use crate::rlc::send::{RadioBlock, Reason, SendOptions, Sender};
 use crate::tdma::{self, Tick};
 use base::event::{Event, FrameFate, TbfStep};
 use base::packet::{DropReason, Packet};

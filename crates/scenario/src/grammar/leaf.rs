@@ -101,7 +101,7 @@ pub(crate) fn name(tree: &Tree) -> Read<String> {
     }
     let shown: String = text.chars().take(40).collect();
     let complaint = ValueError::new(format!("`{shown}` cannot be a name"));
-    Err(complaint.help("a name starts with a letter and goes on with at most 63 letters, digits, `-` or `_`"))
+    Err(complaint.help("a name starts with a letter, followed by at most 63 letters, digits, `-` or `_`"))
 }
 
 pub(crate) fn flag(tree: &Tree) -> Read<bool> {

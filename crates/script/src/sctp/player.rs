@@ -154,7 +154,7 @@ impl Player<'_> {
                 let told = std::mem::take(&mut self.harness.told);
                 if told != *events {
                     let (expected, seen) = (events.join(", "), told.join(", "));
-                    let why = "the application was told something else";
+                    let why = "the application got other events";
                     return Err(Mismatch { t, why, expected, seen, rung: None }.into());
                 }
             }

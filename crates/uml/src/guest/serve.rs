@@ -68,7 +68,7 @@ impl Guest {
                     return Err(self.ended());
                 }
                 if silent >= looks {
-                    let what = format!("it has neither waited nor said anything for {:?}", self.patience);
+                    let what = format!("it has neither waited nor sent anything for {:?}", self.patience);
                     return Err(self.fault(what).mend(SPINS));
                 }
                 continue;

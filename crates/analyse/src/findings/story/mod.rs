@@ -56,7 +56,7 @@ pub fn tell(flows: &[&Flow]) -> Diagnosis {
         format!("{} sent {}", sender(flow), receiver(flow))
     };
     let much = match way.delivered_bytes {
-        0 => format!("{} that nobody acknowledged", bytes(way.data_bytes)),
+        0 => format!("{} without any acknowledgement", bytes(way.data_bytes)),
         n => bytes(n),
     };
     let head = format!("{of} {much} in {}", seconds(whole));
@@ -85,15 +85,15 @@ fn may_be_the_window(way: &FlowDirection, cost: Cost, span: Span) -> bool {
 fn sure(flow: &Flow, way: &FlowDirection, cost: Cost, span: Span) -> String {
     let side = way.place.side();
     let place = match side {
-        Side::Sender => "the capture stands next to the sender",
+        Side::Sender => "the capture point is next to the sender",
         Side::Receiver => {
-            "the capture stands next to the receiver: it shows what arrived, not what the sender sent or heard, nor its timers"
+            "the capture point is next to the receiver: it shows arrivals, but neither the sender's packets before the path nor its timers"
         }
         Side::Middle => {
-            "the capture stands in the middle of the path: what the sender heard, and when its timers expired, is seen in part"
+            "the capture point is in the middle of the path: arrivals and timer expiries at the sender are seen in part"
         }
         Side::Unknown => {
-            "where the capture stands cannot be told, so that neither can most causes at the sender"
+            "the capture point is unknown, and so are most causes at the sender"
         }
     };
     let all = way.retransmissions.len() as u64;

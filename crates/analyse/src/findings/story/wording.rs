@@ -62,7 +62,7 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> 
             "the most time, {took}, nothing came here, and packets that the sender had sent were lost before they came here"
         ),
         Cost::Unseen if way.place.side() == Side::Sender => format!(
-            "the most time, {took}, cannot be told: the capture misses packets that passed meanwhile, or the reason of what was sent again"
+            "the largest share of time, {took}, has no known cause: the capture misses packets of that time, or the reason of a retransmission"
         ),
         Cost::Unseen => format!(
             "the most time, {took}, nothing came here; whether the sender had nothing to send, or the path held up or lost what it \

@@ -58,17 +58,17 @@ pub(super) fn story(read: &Read) -> Vec<String> {
     let mut sure = "What was lost or sent again inside is encrypted or unknown to the capture.".to_owned();
     if let Some(spin) = spinning(flow) {
         sure += &format!(
-            " Its spin bit tells round trips of {:.0} ms in the median, {:.0} ms at least and {:.0} ms at most.",
+            " Its spin bit gives round trips of {:.0} ms in the median, {:.0} ms minimum and {:.0} ms maximum.",
             spin.median_s * 1e3,
             spin.min_s * 1e3,
             spin.max_s * 1e3
         );
     } else if flow.quic.is_some() {
-        sure += " Its spin bit tells no round trips here.";
+        sure += " Its spin bit gives no round trips here.";
     }
     let mut out = vec![what, sure];
     if flow.quic.is_some() {
-        out.push("A qlog of either end tells losses and timers: `williwaw analyse FILE.qlog`.".to_owned());
+        out.push("A qlog of either end shows losses and timers: `williwaw analyse FILE.qlog`.".to_owned());
     }
     out
 }

@@ -122,7 +122,7 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
                 SpikeKind::Delay => "what was awaited came late",
                 SpikeKind::Outage => "what was sent meanwhile, or its acknowledgements, was lost",
                 SpikeKind::Timer => "what was awaited was lost, and the sender said nothing until its timer expired",
-                SpikeKind::Unknown => "nothing tells what became of what was awaited",
+                SpikeKind::Unknown => "the fate of the awaited packets is unknown",
             },
             "seq": x.seq, "usual_s": x.usual.as_secs_f64(),
         })).collect()),

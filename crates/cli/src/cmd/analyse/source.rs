@@ -271,7 +271,7 @@ fn pass(
         .iter()
         .map(|n| format!("`{}`, byte {}: {}: {}", path.display(), n.offset, n.kind, n.what))
         .collect();
-    notices.extend(broken.map(|e| format!("`{}`: {e}; what came before it was read", path.display())));
+    notices.extend(broken.map(|e| format!("`{}`: {e}; earlier packets were read", path.display())));
     Ok(Read {
         flows: Vec::new(),
         interfaces: interfaces.len(),

@@ -245,7 +245,7 @@ impl Ranking {
             format!("{head} {} has the {most} {words} of {n}, {}", best.side.label, face.quantity(own.mean));
         if ties > 1 {
             let tied: Vec<String> = self.variants[1..ties].iter().map(called).collect();
-            text.push_str(&format!(", and no difference can be told to {}", tied.join(", ")));
+            text.push_str(&format!(", and no significant difference to {}", tied.join(", ")));
         }
         if let Some(next) = self.variants.get(ties) {
             text.push_str("; ");

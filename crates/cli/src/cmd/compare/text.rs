@@ -125,7 +125,7 @@ impl Comparison<'_> {
                 face.quantity(left.mean)
             ),
             PairVerdict::Once => format!(
-                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; of one pair nobody can say how much is chance."
+                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; one pair does not show how much is chance."
             ),
             PairVerdict::Less | PairVerdict::More => {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]).map(f64::abs);
@@ -142,7 +142,7 @@ impl Comparison<'_> {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]);
                 let (low, high) = (own.number(low), own.quantity(high));
                 format!(
-                    "{head} no difference in {words} can be told between {a} and {b}: {b} has {size}{share} {more}, {means} (95 % \
+                    "{head} no significant difference in {words} between {a} and {b}: {b} has {size}{share} {more}, {means} (95 % \
                      interval {low} to {high}; {n}, {counted})."
                 )
             }
@@ -169,8 +169,8 @@ impl Comparison<'_> {
             (PairVerdict::Less, format!("{fewer} {words} than {a}")),
             (PairVerdict::More, format!("more {words} than {a}")),
             (PairVerdict::Same, format!("the same {words}")),
-            (PairVerdict::Open, format!("no difference in {words} that can be told")),
-            (PairVerdict::Once, "one pair only, which tells nothing of chance,".to_owned()),
+            (PairVerdict::Open, format!("no significant difference in {words}")),
+            (PairVerdict::Once, "one pair only, without an estimate of chance,".to_owned()),
             (PairVerdict::Nothing, format!("no {words} to compare")),
         ] {
             let n = told(what);

@@ -22,7 +22,7 @@ impl From<Error> for Failure {
                         "start `williwaw measure server` there, and check address and port"
                     }
                     std::io::ErrorKind::TimedOut => {
-                        "check the address, and that no firewall stands in the way; --connect waits longer"
+                        "check the address and firewalls; --connect waits longer"
                     }
                     _ => "check the address and this machine's network",
                 },

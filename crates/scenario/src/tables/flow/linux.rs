@@ -319,7 +319,7 @@ pub(crate) fn check(tree: &Tree, key: &str, cx: &Cx<'_>) {
         }
         if value(&entry.tree).is_none() {
             let what = "a number, true or false, or a text";
-            let help = if entry.tree.table().is_some() { "a name with dots stands in quotes" } else { "" };
+            let help = if entry.tree.table().is_some() { "a name with dots needs quotes" } else { "" };
             crate::grammar::validate::wrong_type(&entry.tree, &entry.key, what, help, cx);
         }
     }

@@ -46,7 +46,7 @@ pub(crate) static WIRES: &[Variant] = &[
     },
     Variant {
         name: "pty",
-        doc: "A pseudo-terminal with PPP frames; its path is told at the start.",
+        doc: "A pseudo-terminal with PPP frames; its path is printed at the start.",
         shape: Shape::Table(&EMPTY),
         bare: true,
     },
