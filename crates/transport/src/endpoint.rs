@@ -140,7 +140,7 @@ pub struct EndpointReport {
 /// * `handle_timeout` makes progress: afterwards `next_timeout` is later than `io.now`, or the next call changes the
 ///   state again and this ends.
 /// * An endpoint is a function of its configuration and of these calls. It draws random numbers only from a stream
-/// that it was given at construction.
+///   that it was given at construction.
 /// * A body from a hostile peer changes no more than the protocol allows, and never panics.
 /// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; data sent before leave
 ///   again with a cause other than [`Cause::New`]. The ledger relies on both.

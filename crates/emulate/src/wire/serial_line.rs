@@ -52,7 +52,11 @@ impl Out {
         }
         self.spare = bytes;
         self.push()?;
-        if fits { Ok(()) } else { Err(io::Error::new(io::ErrorKind::WouldBlock, "no reader at the other end")) }
+        if fits {
+            Ok(())
+        } else {
+            Err(io::Error::new(io::ErrorKind::WouldBlock, "no reader at the other end"))
+        }
     }
 }
 

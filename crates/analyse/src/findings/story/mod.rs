@@ -92,9 +92,7 @@ fn sure(flow: &Flow, way: &FlowDirection, cost: Cost, span: Span) -> String {
         Side::Middle => {
             "the capture point is in the middle of the path: arrivals and timer expiries at the sender are seen in part"
         }
-        Side::Unknown => {
-            "the capture point is unknown, and so are most causes at the sender"
-        }
+        Side::Unknown => "the capture point is unknown, and so are most causes at the sender",
     };
     let all = way.retransmissions.len() as u64;
     let judged = all - way.count(Need::Unknown);

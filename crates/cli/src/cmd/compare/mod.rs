@@ -254,14 +254,6 @@ fn show(
     console.data(&text)
 }
 
-fn verdict(verdict: GateVerdict) -> &'static str {
-    match verdict {
-        GateVerdict::Passed => "passed",
-        GateVerdict::Failed => "failed",
-        GateVerdict::Undecided => "undecided",
-    }
-}
-
 /// Writes the report for a build server, and prints the failures.
 fn gated(
     args: &Args,
@@ -359,11 +351,11 @@ fn document(
     }
     if let Some(margin) = plan.margin {
         let judged = gate::judge(compared, margin, plan.looks);
-        let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });
+        let one = |j: &Judged| json!({ "cell": j.name, "verdict": j.verdict.name(), "text": j.text });
         document["gate"] = json!({
             "margin": margin.0,
             "looks": plan.looks,
-            "verdict": verdict(gate::overall(&judged)),
+            "verdict": gate::overall(&judged).name(),
             "cells": judged.iter().map(one).collect::<Vec<_>>(),
         });
     }
