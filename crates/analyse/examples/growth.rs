@@ -303,7 +303,7 @@ fn main() {
         return;
     };
     let flows = judged(&packets);
-    let again = || flows.iter().flat_map(|f| &f.ways).flat_map(|w| &w.retransmissions);
+    let again = || flows.iter().flat_map(|f| &f.directions).flat_map(|w| &w.retransmissions);
     let of = |need| again().filter(|r| r.need == need).count();
     println!(
         "{} packets, {} needed, {} unneeded, {} unknown",

@@ -141,10 +141,10 @@ fn main() {
 fn facts(flows: &[Flow], packets: &[Changed]) -> BTreeMap<usize, (Need, Reason)> {
     let mut out = BTreeMap::new();
     for flow in flows {
-        for (i, way) in flow.ways.iter().enumerate() {
+        for (i, direction) in flow.directions.iter().enumerate() {
             let from = if i == 0 { flow.client } else { flow.server };
-            for r in &way.retransmissions {
-                let wire = way.origin.wrapping_add(r.seq as u32);
+            for r in &direction.retransmissions {
+                let wire = direction.origin.wrapping_add(r.seq as u32);
                 let same = |c: &&Changed| {
                     c.1.t == r.t
                         && c.1.from() == from
@@ -176,13 +176,13 @@ fn meet(
         .map(|o| ((o.id, o.head.seq), o))
         .collect();
     for flow in flows {
-        for (i, way) in flow.ways.iter().enumerate() {
+        for (i, direction) in flow.directions.iter().enumerate() {
             let from = if i == 0 { flow.client } else { flow.server };
             if from.address != of.sender {
                 continue;
             }
-            for r in &way.retransmissions {
-                let wire = way.origin.wrapping_add(r.seq as u32);
+            for r in &direction.retransmissions {
+                let wire = direction.origin.wrapping_add(r.seq as u32);
                 let same = |c: &&Changed| {
                     let within = wire.wrapping_sub(c.1.head.seq) < c.1.payload;
                     c.1.t == r.t && c.1.payload > 0 && c.1.source == of.sender && within

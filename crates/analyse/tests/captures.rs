@@ -38,15 +38,15 @@ struct Counts {
 }
 
 fn count(flows: &[Flow]) -> Counts {
-    let ways = || flows.iter().flat_map(|f| &f.ways);
+    let directions = || flows.iter().flat_map(|f| &f.directions);
     Counts {
         flows: flows.len(),
         packets: flows.iter().map(|f| f.packets).sum(),
-        data_packets: ways().map(|w| w.data_packets).sum(),
-        data_bytes: ways().map(|w| w.data_bytes).sum(),
-        resent: ways().map(|w| w.retransmissions.len() as u64 + w.out_of_order).sum(),
+        data_packets: directions().map(|w| w.data_packets).sum(),
+        data_bytes: directions().map(|w| w.data_bytes).sum(),
+        resent: directions().map(|w| w.retransmissions.len() as u64 + w.out_of_order).sum(),
         twice: flows.iter().map(|f| f.captured_twice).sum(),
-        probes: ways().map(|w| w.window_probes + w.keep_alives).sum(),
+        probes: directions().map(|w| w.window_probes + w.keep_alives).sum(),
     }
 }
 
@@ -93,20 +93,23 @@ fn verdicts_on_known_files() {
         eprintln!("skipped: there are no captures in {}", folder().display());
         return;
     };
-    let way = &timeout[0].ways[timeout[0].main()];
-    assert_eq!(way.retransmissions.len(), 1);
+    let direction = &timeout[0].directions[timeout[0].main()];
+    assert_eq!(direction.retransmissions.len(), 1);
     let fast = flows("zeek_retransmit-fast009.pcap").unwrap();
-    let way = &fast[0].ways[1];
-    assert_eq!(way.count(Need::Needed), 3);
-    assert_eq!(way.fast_retransmits.len(), 1);
-    assert_eq!(way.fast_retransmits[0].kind, RecoveryVerdict::Genuine);
+    let direction = &fast[0].directions[1];
+    assert_eq!(direction.count(Need::Needed), 3);
+    assert_eq!(direction.fast_retransmits.len(), 1);
+    assert_eq!(direction.fast_retransmits[0].kind, RecoveryVerdict::Genuine);
     let dsack = flows("tcptrace_dsack.pcap").unwrap();
-    let way = &dsack[0].ways[0];
-    assert_eq!((way.count(Need::Needed), way.fast_retransmits.len(), way.timeouts.len()), (7, 3, 0));
+    let direction = &dsack[0].directions[0];
+    assert_eq!(
+        (direction.count(Need::Needed), direction.fast_retransmits.len(), direction.timeouts.len()),
+        (7, 3, 0)
+    );
     // The receiver closed its window for 22 s, and six probes asked; the application had something to send all the while.
     let closed = flows("tcptrace_zwnd.pcap").unwrap();
-    let flow = closed.iter().find(|f| f.ways[f.main()].window_probes == 6).expect("probes");
-    let time = flow.ways[flow.main()].time;
+    let flow = closed.iter().find(|f| f.directions[f.main()].window_probes == 6).expect("probes");
+    let time = flow.directions[flow.main()].time;
     assert!(time.of(IdleCause::Closed) > Span::from_secs(22), "{time:?}");
     assert!(time.of(IdleCause::Application) < Span::from_secs(2), "{time:?}");
     let told = story::tell(&[flow]);
@@ -162,14 +165,14 @@ fn late_captures_say_nothing_else() {
             for flow in judged(&all[cut..]) {
                 let Some(before) = known(&flow) else { continue };
                 let swapped = before.client != flow.client;
-                for (i, way) in flow.ways.iter().enumerate() {
-                    let is = &before.ways[if swapped { 1 - i } else { i }];
-                    for r in &way.retransmissions {
+                for (i, direction) in flow.directions.iter().enumerate() {
+                    let is = &before.directions[if swapped { 1 - i } else { i }];
+                    for r in &direction.retransmissions {
                         let wire = |w: &analyse::FlowDirection, seq: u64| w.origin.wrapping_add(seq as u32);
                         let same = is
                             .retransmissions
                             .iter()
-                            .find(|s| s.t == r.t && wire(is, s.seq) == wire(way, r.seq));
+                            .find(|s| s.t == r.t && wire(is, s.seq) == wire(direction, r.seq));
                         verdicts += 1;
                         let need = r.need != Need::Unknown && same.is_none_or(|s| s.need != r.need);
                         let reasons = [Reason::Timeout, Reason::Unknown];

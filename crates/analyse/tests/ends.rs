@@ -37,10 +37,10 @@ fn sent_at(played: &Played, t: Time, seq: u32) -> Option<Time> {
 fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
     let whole = judged(&played.sides[0]);
     let mut out = Vec::new();
-    for way in [0, 1].map(|i| &flow.ways[i]).into_iter().filter(|w| w.data_bytes > 1000) {
-        let sender = whole.ways.iter().find(|w| w.data_bytes > 1000).unwrap();
-        for r in &way.retransmissions {
-            let wire = way.origin.wrapping_add(r.seq as u32);
+    for direction in [0, 1].map(|i| &flow.directions[i]).into_iter().filter(|w| w.data_bytes > 1000) {
+        let sender = whole.directions.iter().find(|w| w.data_bytes > 1000).unwrap();
+        for r in &direction.retransmissions {
+            let wire = direction.origin.wrapping_add(r.seq as u32);
             let t = sent_at(played, r.t, wire);
             let seq = u64::from(wire.wrapping_sub(sender.origin));
             let same = |s: &&Retransmission| Some(s.t) == t && s.seq == seq;
@@ -64,7 +64,7 @@ fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
                 out.push(format!("byte {seq} at {}: {told:?}, unneeded {truth}", r.t.as_secs_f64()));
             }
         }
-        let timeouts = way.timeouts.len() as u64;
+        let timeouts = direction.timeouts.len() as u64;
         if timeouts > played.kernel[1] + played.kernel[2] {
             out.push(format!("{timeouts} timeouts for {:?}", played.kernel));
         }
@@ -84,19 +84,19 @@ fn next_to_the_receiver_no_timeout_is_invented() {
     let (mut known, mut all, mut told) = (0, 0, 0);
     for (name, played) in kinds() {
         let flow = judged(&played.sides[1]);
-        let way = &flow.ways[flow.main()];
-        assert_eq!(way.place.side(), Side::Receiver, "{name}: {:?}", way.place);
+        let direction = &flow.directions[flow.main()];
+        assert_eq!(direction.place.side(), Side::Receiver, "{name}: {:?}", direction.place);
         wrong.extend(contradictions(played, &flow).into_iter().map(|w| format!("{name}: {w}")));
-        let count = |reason| way.retransmissions.iter().filter(|r| r.reason == reason).count();
-        all += way.retransmissions.len();
-        known += way.retransmissions.len() - count(Reason::Unknown);
-        told += way.timeouts.len();
+        let count = |reason| direction.retransmissions.iter().filter(|r| r.reason == reason).count();
+        all += direction.retransmissions.len();
+        known += direction.retransmissions.len() - count(Reason::Unknown);
+        told += direction.timeouts.len();
         let tell = story::tell(&[&flow]);
         eprintln!(
             "{name}: kernel {:?}; {} resent, {} timeouts, {} unknown; {}",
             played.kernel,
-            way.retransmissions.len(),
-            way.timeouts.len(),
+            direction.retransmissions.len(),
+            direction.timeouts.len(),
             count(Reason::Unknown),
             tell.what
         );

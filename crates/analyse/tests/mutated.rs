@@ -44,7 +44,7 @@ fn doubled(packets: &[Observation], later: Span) -> Vec<Observation> {
 
 /// Retransmissions with a verdict or a reason.
 fn told(flows: &[Flow]) -> Vec<(Need, Reason)> {
-    let all = flows.iter().flat_map(|f| &f.ways).flat_map(|w| &w.retransmissions);
+    let all = flows.iter().flat_map(|f| &f.directions).flat_map(|w| &w.retransmissions);
     let told = all.filter(|r| r.need != Need::Unknown || r.reason != Reason::Unknown);
     told.map(|r| (r.need, r.reason)).collect()
 }
@@ -64,7 +64,10 @@ fn every_nth_frame_left_out_invents_nothing() {
             let rest: Vec<_> = all.iter().enumerate().filter(|(i, _)| i % n != k).map(|(_, o)| *o).collect();
             let flows = judged(&rest);
             assert_eq!(told(&flows), [], "without {k} of {n}");
-            assert!(flows.iter().flat_map(|f| &f.ways).all(|w| w.timeouts.is_empty()), "without {k} of {n}");
+            assert!(
+                flows.iter().flat_map(|f| &f.directions).all(|w| w.timeouts.is_empty()),
+                "without {k} of {n}"
+            );
             let (what, unsure) = opening(&flows);
             assert!(
                 unsure || what.contains("the application had nothing to send"),
@@ -84,8 +87,8 @@ fn a_middle_missing_at_the_receiver_is_no_loss() {
             let rest = [&all[..tenth(from)], &all[tenth(to)..]].concat();
             let flows = judged(&rest);
             assert_eq!(told(&flows), [], "without {from} to {to}");
-            for way in flows.iter().flat_map(|f| &f.ways) {
-                assert_eq!(way.time.of(IdleCause::Lost), Span::ZERO, "without {from} to {to}");
+            for direction in flows.iter().flat_map(|f| &f.directions) {
+                assert_eq!(direction.time.of(IdleCause::Lost), Span::ZERO, "without {from} to {to}");
             }
             let (what, unsure) = opening(&flows);
             assert!(unsure || !what.contains("lost"), "without {from} to {to}: {what}");
@@ -130,9 +133,9 @@ fn contradicted(all: &[Observation], changed: &[Changed]) -> Vec<(usize, Need)> 
     let facts = |packets: &[Changed]| {
         let mut out = std::collections::BTreeMap::new();
         for flow in judged(&packets.iter().map(|c| c.1).collect::<Vec<_>>()) {
-            for (way, from) in flow.ways.iter().zip([flow.client, flow.server]) {
-                for r in &way.retransmissions {
-                    let wire = way.origin.wrapping_add(r.seq as u32);
+            for (direction, from) in flow.directions.iter().zip([flow.client, flow.server]) {
+                for r in &direction.retransmissions {
+                    let wire = direction.origin.wrapping_add(r.seq as u32);
                     let same = |o: &Observation| {
                         let within = wire.wrapping_sub(o.head.seq) < o.payload;
                         o.t == r.t && o.from() == from && o.payload > 0 && within
@@ -195,9 +198,9 @@ fn an_original_that_was_overtaken_is_none_sent_again() {
     for number in (0..400).filter(|n| case(*n).order == "overtaking") {
         let of = truths(&case(number));
         let bare: Vec<_> = of.there.iter().map(|o| Observation { id: None, ..*o }).collect();
-        for way in judged(&bare).iter().flat_map(|f| &f.ways).filter(|w| w.data_bytes > 0) {
-            for r in way.retransmissions.iter().filter(|r| r.need != Need::Unknown) {
-                let wire = way.origin.wrapping_add(r.seq as u32);
+        for direction in judged(&bare).iter().flat_map(|f| &f.directions).filter(|w| w.data_bytes > 0) {
+            for r in direction.retransmissions.iter().filter(|r| r.need != Need::Unknown) {
+                let wire = direction.origin.wrapping_add(r.seq as u32);
                 let there = of.there.iter().find(|o| o.t == r.t && o.payload > 0 && o.head.seq == wire);
                 let id = there.expect("it was captured").id;
                 let sent = of.here.iter().find(|o| o.source == of.sender && (o.id, o.head.seq) == (id, wire));
@@ -224,7 +227,7 @@ fn copies_without_identification_are_not_judged() {
     for micros in [1, 100, 1_000, 6_000, 50_000, 250_000] {
         let flows = judged(&doubled(&all, Span::from_nanos(micros * 1000)));
         assert_eq!(told(&flows), [], "{micros} us later");
-        assert!(flows.iter().flat_map(|f| &f.ways).all(|w| w.timeouts.is_empty()), "{micros} us later");
+        assert!(flows.iter().flat_map(|f| &f.directions).all(|w| w.timeouts.is_empty()), "{micros} us later");
         let (what, unsure) = opening(&flows);
         assert!(unsure || what.contains("the application had nothing to send"), "{micros} us later: {what}");
     }

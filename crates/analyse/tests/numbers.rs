@@ -70,7 +70,11 @@ fn what_was_seen_is_not_missing() {
         let flow = trace.analysed();
         assert_eq!(kinds(&flow), [RecoveryVerdict::Genuine; 3], "data: {speaks}");
         let weighed = |r: &Retransmission| r.likelihood.is_some_and(|l| l < 0.01);
-        assert!(flow.ways[0].retransmissions.iter().all(weighed), "{:?}", flow.ways[0].retransmissions);
+        assert!(
+            flow.directions[0].retransmissions.iter().all(weighed),
+            "{:?}",
+            flow.directions[0].retransmissions
+        );
     }
 }
 
@@ -154,7 +158,7 @@ fn what_was_overtaken_was_not_sent_elsewhere() {
         trace.answers(t + waits[times - 1] + TRIP, n + 1, 4);
         let flow = trace.analysed();
         let is = if missing == 0 { RecoveryVerdict::Genuine } else { RecoveryVerdict::Spurious };
-        assert_eq!(kinds(&flow), vec![is; times], "{missing}: {:?}", flow.ways[0].retransmissions);
+        assert_eq!(kinds(&flow), vec![is; times], "{missing}: {:?}", flow.directions[0].retransmissions);
     }
 }
 
@@ -175,8 +179,8 @@ fn what_was_put_together_was_not_lost() {
             id += lost;
         }
         let flow = trace.analysed();
-        let told = flow.ways[0].time.of(cause).as_secs_f64();
+        let told = flow.directions[0].time.of(cause).as_secs_f64();
         // Nine pauses of two seconds, of which a round trip each may have been the path's.
-        assert!((9.0 * 1.7..=18.0).contains(&told), "{cause}: {told} s, {:?}", flow.ways[0].time);
+        assert!((9.0 * 1.7..=18.0).contains(&told), "{cause}: {told} s, {:?}", flow.directions[0].time);
     }
 }

@@ -12,7 +12,7 @@ use trace::{SEGMENT, TRIP, Trace, kinds};
 
 /// The likelihoods of all retransmissions; all were weighed.
 fn likelihoods(flow: &Flow) -> Vec<f64> {
-    let all = &flow.ways[0].retransmissions;
+    let all = &flow.directions[0].retransmissions;
     all.iter().map(|r| r.likelihood.unwrap_or_else(|| panic!("not weighed: {r:?}"))).collect()
 }
 
@@ -133,7 +133,7 @@ fn the_timer_expires_between_duplicates() {
     trace.send(t + 150 + TRIP + 240, 10);
     trace.answer(t + 150 + TRIP + 240 + TRIP, 14, &[]);
     let flow = trace.analysed();
-    let all = &flow.ways[0].retransmissions;
+    let all = &flow.directions[0].retransmissions;
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].reason, all[0].need), (Reason::Timeout, Need::Needed));
 }
@@ -154,7 +154,7 @@ fn what_was_reported_was_answered() {
     }
     trace.answer(t + 7200 + TRIP, 13, &[]);
     let flow = trace.analysed();
-    assert_eq!(kinds(&flow)[0], RecoveryVerdict::Genuine, "{:?}", flow.ways[0].timeouts);
+    assert_eq!(kinds(&flow)[0], RecoveryVerdict::Genuine, "{:?}", flow.directions[0].timeouts);
 }
 
 /// A frame that the sender's card divides: one of its four segments is lost, and SACK blocks report the others. The
@@ -179,9 +179,10 @@ fn segments_of_a_merged_frame_are_judged_one_by_one() {
     trace.send(t + 2 * TRIP + 7, 18);
     trace.answer(t + 3 * TRIP + 7, 19, &[]);
     let flow = trace.analysed();
-    let way = &flow.ways[0];
-    assert_eq!((way.data_packets, way.data_segments), (10 + 2 + 1 + 1 + 1, 10 + 8 + 1 + 2 + 1));
-    assert_eq!(way.options.longest, SEGMENT);
-    let found: Vec<_> = way.retransmissions.iter().map(|r| (r.seq / u64::from(SEGMENT), r.need)).collect();
+    let direction = &flow.directions[0];
+    assert_eq!((direction.data_packets, direction.data_segments), (10 + 2 + 1 + 1 + 1, 10 + 8 + 1 + 2 + 1));
+    assert_eq!(direction.options.longest, SEGMENT);
+    let found: Vec<_> =
+        direction.retransmissions.iter().map(|r| (r.seq / u64::from(SEGMENT), r.need)).collect();
     assert_eq!(found, [(11, Need::Needed), (14, Need::Needed), (15, Need::Needed)]);
 }

@@ -74,20 +74,20 @@ fn captures_of_a_spike_say_what_the_log_knows() {
         let alone = here[0].1.clone();
         assert_eq!(join::join(&mut here, &there), 1, "{case}");
         for (which, flow) in [("the sender's capture", &alone), ("both captures", &here[0].1)] {
-            let way = &flow.ways[0];
-            let said: Vec<u64> = way.retransmissions.iter().map(|r| r.seq).collect();
+            let direction = &flow.directions[0];
+            let said: Vec<u64> = direction.retransmissions.iter().map(|r| r.seq).collect();
             let known: Vec<u64> = log.resent.iter().map(|r| r.0).collect();
             assert_eq!(said, known, "{case}, {which}");
-            for (verdict, (seq, t, unneeded)) in way.retransmissions.iter().zip(&log.resent) {
+            for (verdict, (seq, t, unneeded)) in direction.retransmissions.iter().zip(&log.resent) {
                 assert!((verdict.t.as_secs_f64() - t).abs() < 0.05, "{case}, {which}: {seq} at {t} s");
                 let need = if *unneeded { Need::Unneeded } else { Need::Needed };
                 let unknown = which != "both captures" && verdict.need == Need::Unknown;
                 assert!(verdict.need == need || unknown, "{case}, {which}: {seq} is {:?}", verdict.need);
             }
             // One timeout, during the pause, and spurious.
-            assert_eq!(way.timeouts.len(), 1, "{case}, {which}");
-            assert_eq!(way.timeouts[0].kind, RecoveryVerdict::Spurious, "{case}, {which}");
-            let at = way.timeouts[0].t.as_secs_f64();
+            assert_eq!(direction.timeouts.len(), 1, "{case}, {which}");
+            assert_eq!(direction.timeouts[0].kind, RecoveryVerdict::Spurious, "{case}, {which}");
+            let at = direction.timeouts[0].t.as_secs_f64();
             assert!((11.0..21.7).contains(&at), "{case}, {which}: {at} s");
         }
     }

@@ -103,7 +103,7 @@ fn lost_acknowledgements_are_counted() {
         let (first, last) = (came.iter().min(), came.iter().max());
         let within = |id: &&u16| first.is_some_and(|f| f < id) && last.is_some_and(|l| *id < l);
         let missing = sent.iter().filter(within).filter(|id| !came.contains(id)).count() as u64;
-        if let Some(counted) = flow.ways[0].replies_lost {
+        if let Some(counted) = flow.directions[0].replies_lost {
             assert_eq!(counted, missing, "scenario {number}");
             (told, lost) = (told + 1, lost + missing);
         }
@@ -119,9 +119,9 @@ fn the_application_is_not_blamed_for_the_path() {
         let case = case(number);
         let idle = |at_receiver| {
             let flow = captured(&case, at_receiver);
-            let way = &flow.ways[0];
-            let span = way.data_span.map_or(0.0, |(from, to)| to.since(from).as_secs_f64());
-            (way.time.of(IdleCause::Application).as_secs_f64(), span)
+            let direction = &flow.directions[0];
+            let span = direction.data_span.map_or(0.0, |(from, to)| to.since(from).as_secs_f64());
+            (direction.time.of(IdleCause::Application).as_secs_f64(), span)
         };
         let ((a, span), (b, _)) = (idle(false), idle(true));
         println!("{number} {} {} {a:.1} {b:.1} of {span:.1}", case.spike, case.options);
@@ -181,7 +181,7 @@ fn bytes_say_the_same() {
         let flows = analyser.finish();
         let direct = meet(&case).plain;
         let told = |f: &Flow| {
-            let all = f.ways[0].retransmissions.iter();
+            let all = f.directions[0].retransmissions.iter();
             all.map(|r| (r.seq, r.end, r.reason, r.need)).collect::<Vec<_>>()
         };
         assert_eq!(flows.len(), 1);

@@ -71,7 +71,8 @@ fn twins_are_called_unknown() {
         assert!(none == 0 && all >= 3, "{options}: {none} and {all} spurious");
         assert!(lost == unheard, "{options}: the sender sees the same");
         // For the first one the more frequent case may be reported: data are lost more often than answers.
-        let kinds: Vec<RecoveryVerdict> = analysed(&lost).ways[0].timeouts.iter().map(|t| t.kind).collect();
+        let kinds: Vec<RecoveryVerdict> =
+            analysed(&lost).directions[0].timeouts.iter().map(|t| t.kind).collect();
         assert_eq!(kinds.len(), all, "{options}");
         assert!(kinds[1..].iter().all(|k| *k == RecoveryVerdict::Unknown), "{options}: {kinds:?}");
         assert_ne!(kinds[0], RecoveryVerdict::Spurious, "{options}");
@@ -85,7 +86,7 @@ fn numbers_tell_them_apart() {
         assert!(none == 0 && all >= 3 && lost != unheard, "{options}: {none} and {all} spurious");
         for (packets, kind) in [(lost, RecoveryVerdict::Genuine), (unheard, RecoveryVerdict::Spurious)] {
             let told: Vec<RecoveryVerdict> =
-                analysed(&packets).ways[0].timeouts.iter().map(|t| t.kind).collect();
+                analysed(&packets).directions[0].timeouts.iter().map(|t| t.kind).collect();
             assert_eq!(told, vec![kind; all], "{options}");
         }
     }
@@ -97,7 +98,7 @@ fn reports_of_duplicates_tell_them_apart() {
     let ((lost, _), (unheard, _)) = (run(DATA, options), run(ANSWERS, options));
     assert!(lost != unheard);
     let kinds = |packets: &[Observation]| {
-        analysed(packets).ways[0].timeouts.iter().map(|t| t.kind).collect::<Vec<_>>()
+        analysed(packets).directions[0].timeouts.iter().map(|t| t.kind).collect::<Vec<_>>()
     };
     assert!(kinds(&lost).iter().all(|k| *k == RecoveryVerdict::Genuine), "{:?}", kinds(&lost));
     assert!(kinds(&unheard).iter().all(|k| *k == RecoveryVerdict::Spurious), "{:?}", kinds(&unheard));

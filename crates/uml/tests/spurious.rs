@@ -131,12 +131,12 @@ fn the_analyser_says_what_the_kernel_says() {
     every(&recorded(), &kernels, |situation, cell, outcome| {
         let (kernel, name) = (facts(outcome), cell.name(situation));
         let (alone, both) = judged(outcome);
-        let (way, with_both) = (&alone.ways[0], &both.ways[0]);
+        let (direction, with_both) = (&alone.directions[0], &both.directions[0]);
         let truths = outcome.ran.world.network.ledgers()[0].verdicts();
         let unneeded = truths.iter().filter(|truth| truth.unneeded).count() as u64;
-        let resent = way.retransmissions.len() as u64;
-        let timeouts = way.timeouts.len() as u64;
-        let probes = way.retransmissions.iter().filter(|r| r.reason == Reason::Probe).count() as u64;
+        let resent = direction.retransmissions.len() as u64;
+        let timeouts = direction.timeouts.len() as u64;
+        let probes = direction.retransmissions.iter().filter(|r| r.reason == Reason::Probe).count() as u64;
         let spurious = |w: &analyse::FlowDirection| {
             w.timeouts.iter().filter(|t| t.kind == Kind::Spurious).count() as u64
         };
@@ -147,10 +147,10 @@ fn the_analyser_says_what_the_kernel_says() {
             kernel.counter("TCPTimeouts"),
             kernel.counter("TCPLossProbes"),
             kernel.counter("TCPSpuriousRTOs"),
-            spurious(way),
+            spurious(direction),
             spurious(with_both),
-            way.count(Need::Unneeded),
-            way.count(Need::Unknown),
+            direction.count(Need::Unneeded),
+            direction.count(Need::Unknown),
             with_both.count(Need::Unneeded),
         );
         let mut check = |what: &str, said: u64, is: u64| {
@@ -163,11 +163,11 @@ fn the_analyser_says_what_the_kernel_says() {
         check("probes", probes, kernel.counter("TCPLossProbes"));
         check("unneeded, both captures", with_both.count(Need::Unneeded), unneeded);
         if kernel.counter("TCPSpuriousRTOs") > 0 || kernel.counter("TCPLossUndo") > 0 {
-            check("spurious", u64::from(spurious(way) > 0), 1);
+            check("spurious", u64::from(spurious(direction) > 0), 1);
             check("spurious, both captures", u64::from(spurious(with_both) > 0), 1);
         }
         // It never calls a retransmission unneeded that was not.
-        check("unneeded", u64::from(way.count(Need::Unneeded) > unneeded), 0);
+        check("unneeded", u64::from(direction.count(Need::Unneeded) > unneeded), 0);
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -9,14 +9,15 @@ use report::{Ack, FastRetransmit, Picture, SegmentKind, Sent, Timeout, Truth};
 pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture {
     let at = |t: Time| t.as_secs_f64() - start.as_secs_f64();
     let main = association.main();
-    let way = &association.ways[main];
+    let direction = &association.directions[main];
     let (from, to) = (association.ends[main], association.ends[1 - main]);
     let first = if at(association.first) < 0.05 * at(association.last) { 0.0 } else { at(association.first) };
     let (left, right) = (frame.from.unwrap_or(first), frame.until.unwrap_or(at(association.last)));
     let right = if right > left { right } else { left + 1e-3 };
     let within = |t: f64| t >= left && t <= right;
-    let duplicates = |tsn: u64| way.timeouts.iter().find(|timeout| timeout.tsn == tsn).map(|t| t.judged);
-    let sent = way.points.iter().map(|point| Sent {
+    let duplicates =
+        |tsn: u64| direction.timeouts.iter().find(|timeout| timeout.tsn == tsn).map(|t| t.judged);
+    let sent = direction.points.iter().map(|point| Sent {
         t: at(point.t),
         seq: point.tsn,
         end: point.tsn + 1,
@@ -29,14 +30,14 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
             _ => SegmentKind::Unknown,
         },
     });
-    let acks = way.acks.iter().map(|ack| Ack {
+    let acks = direction.acks.iter().map(|ack| Ack {
         t: at(ack.t),
         ack: ack.below,
         window_end: 0,
         sacks: ack.gaps.iter().map(|&(a, b)| [a, b]).collect(),
         duplicate: ack.duplicates,
     });
-    let timeouts = way.timeouts.iter().map(|timeout| Timeout {
+    let timeouts = direction.timeouts.iter().map(|timeout| Timeout {
         t: at(timeout.t),
         seq: timeout.tsn,
         truth: match timeout.judged {
@@ -48,15 +49,15 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
         detected: Some("unknown".to_owned()),
         detected_at: None,
     });
-    let fast = way.points.iter().filter(|point| point.again == Some(ResendReason::Fast));
+    let fast = direction.points.iter().filter(|point| point.again == Some(ResendReason::Fast));
     let fast = fast.map(|point| FastRetransmit { t: at(point.t), seq: point.tsn, truth: Truth::Unknown });
     let mut picture = Picture {
         title: frame.title,
         subtitle: format!(
             "SCTP, {} chunks, {} sent again, {} timeouts",
-            way.chunks,
-            way.resent,
-            way.timeouts.len()
+            direction.chunks,
+            direction.resent,
+            direction.timeouts.len()
         ),
         flow: format!("{from} → {to}"),
         segment_bytes: 1,

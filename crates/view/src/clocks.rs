@@ -72,7 +72,7 @@ fn ahead(&(here, there): &(Time, Time)) -> f64 {
 /// Clock offset and drift; none if the two captures share too few packets.
 pub fn clocks(view: &View<'_>) -> Option<Clocks> {
     let (there, back_there) = view.there()?;
-    let (here, back_here) = (view.data(), &view.flow.ways[1 - view.way]);
+    let (here, back_here) = (view.data(), &view.flow.directions[1 - view.direction]);
     let shift = |a: u32, b: u32| i64::from(a.wrapping_sub(b) as i32);
     let forth = pairs(&here.sightings, &there.sightings, shift(there.origin, here.origin), 0);
     let back =

@@ -73,16 +73,16 @@ pub(crate) fn truth(kind: RecoveryVerdict) -> Truth {
 /// From whom to whom.
 pub fn ends(view: &View<'_>) -> (String, String) {
     let (client, server) = (view.flow.client.to_string(), view.flow.server.to_string());
-    if view.way == 0 { (client, server) } else { (server, client) }
+    if view.direction == 0 { (client, server) } else { (server, client) }
 }
 
 /// One line: the ends, how much, how long, where it was captured, how the clocks stand.
 pub fn subtitle(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> String {
-    let way = view.data();
+    let direction = view.data();
     let (from, to) = ends(view);
     let seconds = view.flow.last.since(view.flow.first).as_secs_f64();
-    let bytes = analyse::story::bytes(way.delivered_bytes);
-    let place = match (view.other.is_some(), way.place.side()) {
+    let bytes = analyse::story::bytes(direction.delivered_bytes);
+    let place = match (view.other.is_some(), direction.place.side()) {
         (true, _) => "captured at both ends",
         (false, Side::Sender) => "captured next to the sender",
         (false, Side::Receiver) => "captured next to the receiver",

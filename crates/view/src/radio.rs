@@ -55,7 +55,7 @@ struct LayerDirection {
 /// Blocks of a capture, one after the other.
 #[derive(Default)]
 pub struct Blocks {
-    ways: [LayerDirection; 2],
+    directions: [LayerDirection; 2],
     control: Vec<LayerEvent>,
     seen: u64,
 }
@@ -153,13 +153,13 @@ impl Blocks {
     /// A datagram to the GSMTAP port, captured at `t` (s). Contents other than RLC/MAC blocks are ignored.
     pub fn take(&mut self, t: f64, datagram: &[u8]) {
         let Some((Payload::Block { up, slot, .. }, octets)) = gsmtap::read(datagram) else { return };
-        let way = &mut self.ways[usize::from(up)];
+        let direction = &mut self.directions[usize::from(up)];
         if let Some(read) = block::read_gprs(up, octets) {
             self.seen += 1;
             let space = Numbering::GPRS.space;
-            way.data(t, read.header.tfi, slot, &[read.bsn], space);
+            direction.data(t, read.header.tfi, slot, &[read.bsn], space);
             if read.header.stalled {
-                way.events.push(event(t, "window stalled", format!("TFI {}", read.header.tfi)));
+                direction.events.push(event(t, "window stalled", format!("TFI {}", read.header.tfi)));
             }
         } else if octets.len() == message::OCTETS && octets.first().is_some_and(|o| o >> 6 != 0) {
             self.seen += 1;
@@ -167,7 +167,7 @@ impl Blocks {
         } else if let Some((header, units)) = block::read_egprs(up, octets) {
             self.seen += 1;
             let numbers: Vec<u32> = units.iter().map(|u| u.bsn).collect();
-            way.data(t, header.tfi, slot, &numbers, Numbering::egprs(64).space);
+            direction.data(t, header.tfi, slot, &numbers, Numbering::egprs(64).space);
         }
     }
 
@@ -216,11 +216,11 @@ impl Blocks {
     /// number.
     pub fn layers(mut self, drawn: bool) -> Vec<Layer> {
         let mut all = Vec::new();
-        for (way, name) in self.ways.iter_mut().zip(WAYS) {
-            way.finish();
-            all.push(Layer { name: format!("RLC {name}"), events: std::mem::take(&mut way.events) });
+        for (direction, name) in self.directions.iter_mut().zip(WAYS) {
+            direction.finish();
+            all.push(Layer { name: format!("RLC {name}"), events: std::mem::take(&mut direction.events) });
             if drawn {
-                let events = std::mem::take(&mut way.blocks);
+                let events = std::mem::take(&mut direction.blocks);
                 all.push(Layer { name: format!("RLC blocks {name}"), events });
             }
         }

@@ -32,24 +32,24 @@ fn read(bytes: impl std::io::Read) -> (Vec<(usize, Flow)>, Time) {
 
 /// Marks of a kind in the picture and in the analysis.
 fn counts_agree(picture: &Picture, view: &View<'_>, name: &str) {
-    let way = view.data();
+    let direction = view.data();
     let drawn = |kind| picture.sent.iter().filter(|e| e.kind == kind).count() as u64;
-    let told = |need| way.count(need);
+    let told = |need| direction.count(need);
     assert_eq!(drawn(report::RecoveryVerdict::Retransmission), told(Need::Needed), "{name}");
     assert_eq!(drawn(report::RecoveryVerdict::Unneeded), told(Need::Unneeded), "{name}");
     assert_eq!(drawn(report::RecoveryVerdict::Unknown), told(Need::Unknown), "{name}");
-    assert_eq!(picture.sent.len(), way.transmissions.len(), "{name}");
-    assert_eq!(picture.acks.len(), way.acks.len(), "{name}");
+    assert_eq!(picture.sent.len(), direction.transmissions.len(), "{name}");
+    assert_eq!(picture.acks.len(), direction.acks.len(), "{name}");
     let timeouts = |truth| picture.timeouts.iter().filter(|e| e.truth == truth).count() as u64;
     for (truth, kind) in [
         (Truth::Spurious, RecoveryVerdict::Spurious),
         (Truth::Genuine, RecoveryVerdict::Genuine),
         (Truth::Unknown, RecoveryVerdict::Unknown),
     ] {
-        assert_eq!(timeouts(truth), way.timeouts_of(kind), "{name}");
+        assert_eq!(timeouts(truth), direction.timeouts_of(kind), "{name}");
     }
-    assert_eq!(picture.fast_retransmits.len(), way.fast_retransmits.len(), "{name}");
-    let of_path = way.spikes.iter().filter(|s| s.kind != analyse::flow::SpikeKind::Timer).count();
+    assert_eq!(picture.fast_retransmits.len(), direction.fast_retransmits.len(), "{name}");
+    let of_path = direction.spikes.iter().filter(|s| s.kind != analyse::flow::SpikeKind::Timer).count();
     assert_eq!(picture.spikes.len(), of_path, "{name}");
 }
 
@@ -67,8 +67,8 @@ fn what_others_captured_is_drawn_as_it_is_judged() {
         let name = path.display().to_string();
         let (flows, start) = read(File::open(&path).unwrap());
         for (_, flow) in &flows {
-            for way in 0..2 {
-                let view = View { flow, way, other: None, start };
+            for direction in 0..2 {
+                let view = View { flow, direction, other: None, start };
                 let all = picture(&view, Frame::default());
                 counts_agree(&all, &view, &name);
                 // A window shows no more than the whole, and nothing outside it.
@@ -113,7 +113,7 @@ fn both_ends_of_a_simulated_repetition_meet() {
     let (others, _) = read(&file(1)[..]);
     assert_eq!(join::join(&mut flows, &others), 1);
     let flow = &flows[0].1;
-    let view = View { flow, way: View::busier(flow), other: Some(&others[0].1), start };
+    let view = View { flow, direction: View::busier(flow), other: Some(&others[0].1), start };
     let drawn = picture(&view, Frame::default());
     let truth = lab::picture::picture(model, 0, 0);
     assert_eq!(drawn.received.len(), truth.received.len());

@@ -62,7 +62,7 @@ pub struct Flow {
     /// The connection was reset.
     pub reset: bool,
     /// Directions: client to server, and server to client.
-    pub ways: [FlowDirection; 2],
+    pub directions: [FlowDirection; 2],
 }
 
 /// Report of one direction: its data, and the ACKs of the other direction.

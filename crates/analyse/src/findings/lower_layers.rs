@@ -55,8 +55,8 @@ base::named! {
 /// A timeout or silence, with the lower-layer events that overlap it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Disturbance {
-    /// Direction of the data, an index of [`Flow::ways`].
-    pub way: usize,
+    /// Direction of the data, an index of [`Flow::directions`].
+    pub direction: usize,
     /// Kind of trouble.
     pub kind: DisturbanceKind,
     /// The verdict on a timeout.
@@ -108,7 +108,7 @@ pub struct Correlation {
 pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Disturbance> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut out: Vec<Disturbance> = Vec::new();
-    for (way, w) in flow.ways.iter().enumerate() {
+    for (direction, w) in flow.directions.iter().enumerate() {
         let timeouts = w.timeouts.iter().map(|x| {
             let t = seconds(start, x.t);
             let waited = if x.waited == Span::FOREVER { 0.0 } else { x.waited.as_secs_f64() };
@@ -125,7 +125,7 @@ pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Disturbance> 
         });
         out.extend(timeouts.chain(spikes).map(|(kind, verdict, t, until)| {
             let under = under((t, until), life, events);
-            Disturbance { way, kind, verdict, t, until, under }
+            Disturbance { direction, kind, verdict, t, until, under }
         }));
     }
     out.sort_by(|a, b| a.t.total_cmp(&b.t));

@@ -167,9 +167,9 @@ pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usiz
     let mut out = Elsewhere::default();
     let data = |o: &&analyse::Observation| o.payload > 0 && o.head.source == observed::PORTS[0];
     for flow in analyser.finish() {
-        let Some(way) = flow.ways.iter().find(|w| w.data_bytes > 0) else { continue };
-        for r in &way.retransmissions {
-            let wire = way.origin.wrapping_add(r.seq as u32);
+        let Some(direction) = flow.directions.iter().find(|w| w.data_bytes > 0) else { continue };
+        for r in &direction.retransmissions {
+            let wire = direction.origin.wrapping_add(r.seq as u32);
             let packet = seen.iter().filter(data).find(|o| o.t == r.t && o.head.seq == wire);
             let sent =
                 packet.and_then(|p| here.iter().filter(data).find(|o| (o.id, o.head.seq) == (p.id, wire)));
@@ -239,7 +239,7 @@ pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
 
 /// Reported likelihoods, with the truth.
 fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, bool)> {
-    let told = &flow.ways[0].retransmissions;
+    let told = &flow.directions[0].retransmissions;
     let of = |t: &truth::Retransmission| {
         let from = told.partition_point(|v| v.t < t.t);
         let same = told[from..].iter().take_while(|v| v.t == t.t).find(|v| v.seq == t.seq)?;
@@ -287,9 +287,9 @@ pub fn read(text: &str) -> Model {
 
 /// Truths and verdicts of the data's direction.
 fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
-    let way = &flow.ways[0];
+    let direction = &flow.directions[0];
     let (mut tally, mut odd) = (Tally::default(), Vec::new());
-    let mut verdicts = way.retransmissions.iter().peekable();
+    let mut verdicts = direction.retransmissions.iter().peekable();
     for truth in truths.iter().filter(|t| t.cause != Cause::WindowProbe) {
         tally.truths += 1;
         while verdicts.next_if(|v| (v.t, v.seq) < (truth.t, truth.seq) && v.t < truth.t).is_some() {
@@ -317,7 +317,7 @@ fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
         }
         match (is_timeout, v.reason == Reason::Timeout) {
             (true, true) => {
-                let told = way.timeouts.iter().find(|t| t.t == v.t && t.seq == v.seq);
+                let told = direction.timeouts.iter().find(|t| t.t == v.t && t.seq == v.seq);
                 let kind = told.map_or(RecoveryVerdict::Unknown, |t| t.kind);
                 match (truth.unneeded, kind) {
                     (_, RecoveryVerdict::Unknown) => tally.untold += 1,

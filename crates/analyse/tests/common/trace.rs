@@ -173,5 +173,5 @@ impl Trace {
 
 /// Verdict on each timeout of the sender.
 pub fn kinds(flow: &Flow) -> Vec<RecoveryVerdict> {
-    flow.ways[0].timeouts.iter().map(|t| t.kind).collect()
+    flow.directions[0].timeouts.iter().map(|t| t.kind).collect()
 }

@@ -65,12 +65,12 @@ fn seconds(start: Time, t: Time) -> f64 {
 }
 
 fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
-    let both = |of: fn(&FlowDirection) -> u64| f.ways.iter().map(of).sum::<u64>();
+    let both = |of: fn(&FlowDirection) -> u64| f.directions.iter().map(of).sum::<u64>();
     let main = f.main();
     let list = |of: &dyn Fn(&FlowDirection) -> Vec<Value>| {
         let mut all: Vec<Value> = Vec::new();
-        for (i, way) in f.ways.iter().enumerate() {
-            all.extend(of(way).into_iter().map(|mut v| {
+        for (i, direction) in f.directions.iter().enumerate() {
+            all.extend(of(direction).into_iter().map(|mut v| {
                 v["direction"] = json!(DIRECTIONS[i]);
                 v
             }));
@@ -99,10 +99,10 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
         "unneeded_retransmissions": both(|w| w.count(Need::Unneeded)),
         "unknown_retransmissions": both(|w| w.count(Need::Unknown)),
         "out_of_order": both(|w| w.out_of_order),
-        "throughput_bps": f.ways[main].throughput_bps(),
-        "goodput_bps": f.ways[main].goodput_bps(),
+        "throughput_bps": f.directions[main].throughput_bps(),
+        "goodput_bps": f.directions[main].goodput_bps(),
         "main_direction": DIRECTIONS[main],
-        "rtt": rtt(&f.ways[main]),
+        "rtt": rtt(&f.directions[main]),
         "timeouts": list(&|w| w.timeouts.iter().map(|x| json!({
             "t": seconds(x.t), "until": x.until.map(seconds), "kind": x.kind.name(), "evidence": x.evidence.name(),
             "cause": x.cause.map(|c| c.name()), "seq": x.seq, "waited_s": span(x.waited),
@@ -126,7 +126,7 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
             },
             "seq": x.seq, "usual_s": x.usual.as_secs_f64(),
         })).collect()),
-        "choice": choice(&f.ways[main]),
+        "choice": choice(&f.directions[main]),
         "pauses": list(&|w| w.idles.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.cause.name(), "evidence": x.cause.evidence(),
         })).collect()),
@@ -135,11 +135,11 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
             "evidence": "needed retransmissions of segments sent next to each other",
             "segments": x.segments, "bytes": x.bytes,
         })).collect()),
-        "buffer_estimate_bytes": f.ways[main].buffer_bytes,
+        "buffer_estimate_bytes": f.directions[main].buffer_bytes,
         "faults": list(&|w| w.faults.iter().map(|x| json!({
             "t": seconds(x.t), "kind": x.kind.name(), "evidence": x.kind.says(), "amount": x.amount,
         })).collect()),
-        "directions": f.ways.iter().enumerate().map(|(i, w)| direction(i, w, seconds)).collect::<Vec<_>>(),
+        "directions": f.directions.iter().enumerate().map(|(i, w)| direction(i, w, seconds)).collect::<Vec<_>>(),
     })
 }
 

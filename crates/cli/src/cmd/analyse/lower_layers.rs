@@ -58,7 +58,7 @@ impl LowerLayers {
         };
         let trouble = |x: &Disturbance| {
             json!({
-                "t": x.t, "until": x.until, "kind": x.kind.name(), "direction": directions[x.way],
+                "t": x.t, "until": x.until, "kind": x.kind.name(), "direction": directions[x.direction],
                 "verdict": x.verdict.map(|v| v.name()), "under": x.under.iter().map(under).collect::<Vec<_>>(),
             })
         };
@@ -223,7 +223,7 @@ fn episodes_table(episodes: &[Episodes]) -> TextTable {
         labels: 2,
         rows: episodes.iter().map(row).collect(),
         notes: vec![
-            "Mean (least to most). Silence: nothing came back; lost: segments that were on the way, up from the client, \
+            "Mean (least to most). Silence: nothing came back; lost: segments that were on the direction, up from the client, \
              down to it."
                 .to_owned(),
         ],

@@ -180,7 +180,10 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
         let ends = (f.client, f.server);
         let alike = ends == (flow.client, flow.server) || ends == (flow.server, flow.client);
         // Ports are used again: the packets of this interface must lie within those of all interfaces, without second copies.
-        alike && f.first >= flow.first && f.last <= flow.last + COPIES && f.ways.iter().all(|w| w.packets > 0)
+        alike
+            && f.first >= flow.first
+            && f.last <= flow.last + COPIES
+            && f.directions.iter().all(|w| w.packets > 0)
     };
     let mut seen: Vec<(u32, &Flow)> =
         each.iter().filter_map(|(i, flows)| Some((*i, flows.iter().find(same)?))).collect();
@@ -191,8 +194,8 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     if seen.len() < 2 || !apart {
         return None;
     }
-    let to_sender = |f: &Flow| f.ways[f.main()].place.to_sender.unwrap_or(Span::FOREVER);
-    let to_receiver = |f: &Flow| f.ways[f.main()].place.to_receiver.unwrap_or(Span::FOREVER);
+    let to_sender = |f: &Flow| f.directions[f.main()].place.to_sender.unwrap_or(Span::FOREVER);
+    let to_receiver = |f: &Flow| f.directions[f.main()].place.to_receiver.unwrap_or(Span::FOREVER);
     seen.sort_by_key(|(i, f)| (to_sender(f), *i));
     let (copies, copies_apart) = (flow.captured_twice, flow.copies_apart);
     let (at, nearest) = seen.remove(0);

@@ -165,7 +165,7 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
     let mut wanted: Vec<_> =
         model.flows.iter().filter(|flow| tcp(&flow.transport) && flow.app.bulk().is_some()).collect();
     in_order(&mut wanted)?;
-    let carries = |flow: &&Flow| flow.ways[flow.main()].data_packets > 0;
+    let carries = |flow: &&Flow| flow.directions[flow.main()].data_packets > 0;
     let mut found: Vec<&Flow> = seen.iter().map(|(_, flow)| flow).filter(carries).collect();
     found.sort_by_key(|flow| flow.first);
     if wanted.is_empty() {
@@ -176,7 +176,7 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
     }
     // A scenario with one flow means the largest connection: a host's capture may hold others.
     if wanted.len() == 1 {
-        let largest = found.iter().max_by_key(|flow| flow.ways[flow.main()].data_bytes).copied();
+        let largest = found.iter().max_by_key(|flow| flow.directions[flow.main()].data_bytes).copied();
         found = largest.into_iter().collect();
     }
     if found.len() != wanted.len() {
@@ -223,23 +223,27 @@ fn in_order(flows: &mut [&model::Flow]) -> Result<(), Failure> {
 }
 
 fn values(flow: &Flow) -> Values {
-    let way = &flow.ways[flow.main()];
+    let direction = &flow.directions[flow.main()];
     let sure = |count: u64, unknown: bool| (!unknown).then_some(count as f64);
-    let timeouts =
-        |kind: RecoveryVerdict| way.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64;
-    let fast =
-        |kind: RecoveryVerdict| way.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64;
+    let timeouts = |kind: RecoveryVerdict| {
+        direction.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64
+    };
+    let fast = |kind: RecoveryVerdict| {
+        direction.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64
+    };
     let unknown_timeouts = timeouts(RecoveryVerdict::Unknown) > 0;
-    let sent = way.data_segments as f64;
-    let unit = f64::from(way.options.longest.max(1));
-    let delivered = (way.delivered_bytes as f64 / unit).ceil();
+    let sent = direction.data_segments as f64;
+    let unit = f64::from(direction.options.longest.max(1));
+    let delivered = (direction.delivered_bytes as f64 / unit).ceil();
     let value = |metric: Metric| match metric {
-        Metric::CompletionTime => completed(way).map(|end| end.since(flow.first).as_secs_f64()),
+        Metric::CompletionTime => completed(direction).map(|end| end.since(flow.first).as_secs_f64()),
         Metric::GoodputRatio => (sent > 0.0).then(|| delivered / sent),
         Metric::SegmentsSent => Some(sent),
         Metric::SegmentsDelivered => Some(delivered),
-        Metric::SegmentsRetransmitted => Some(way.retransmissions.len() as f64),
-        Metric::UnneededRetransmissions => sure(way.count(Need::Unneeded), way.count(Need::Unknown) > 0),
+        Metric::SegmentsRetransmitted => Some(direction.retransmissions.len() as f64),
+        Metric::UnneededRetransmissions => {
+            sure(direction.count(Need::Unneeded), direction.count(Need::Unknown) > 0)
+        }
         Metric::SpuriousTimeouts => sure(timeouts(RecoveryVerdict::Spurious), unknown_timeouts),
         Metric::GenuineTimeouts => sure(timeouts(RecoveryVerdict::Genuine), unknown_timeouts),
         Metric::SpuriousFastRetransmits => {
@@ -251,9 +255,9 @@ fn values(flow: &Flow) -> Values {
 }
 
 /// Time at which the sender received the ACK of its last byte; none if it never did.
-fn completed(way: &FlowDirection) -> Option<Time> {
-    let end = way.transmissions.iter().map(|sent| sent.end).max()?;
-    way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
+fn completed(direction: &FlowDirection) -> Option<Time> {
+    let end = direction.transmissions.iter().map(|sent| sent.end).max()?;
+    direction.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
 }
 
 /// Rank of one capture among the repetitions of the other side.

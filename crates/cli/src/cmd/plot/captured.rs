@@ -88,9 +88,9 @@ pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Fa
         console.note(&format!("note: {notice}"));
     }
     let (number, flow) = busiest(all, &read, console)?;
-    let way = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
+    let direction = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
     let other = others.iter().map(|(_, other)| other).find(|other| twin(flow, other));
-    let view = View { flow, way, other, start: read.start };
+    let view = View { flow, direction, other, start: read.start };
     if view.data().transmissions.is_empty() {
         return Err(Failure::usage(
             "the capture holds no data in this direction",
@@ -128,7 +128,7 @@ fn busiest<'a>(
     read: &'a source::Read,
     console: &Console,
 ) -> Result<(usize, &'a Flow), Failure> {
-    let data = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
+    let data = |flow: &Flow| flow.directions[View::busier(flow)].data_bytes;
     let Some((number, flow)) = read.flows.iter().rev().max_by_key(|(_, flow)| data(flow)) else {
         return Err(Failure::usage(
             match all.flow {
@@ -229,7 +229,7 @@ fn largest<'a>(all: &'a [Association], flow: Option<&str>) -> Option<&'a Associa
     let number = flow.and_then(|word| word.parse::<usize>().ok());
     match number {
         Some(number) => all.get(number),
-        None => all.iter().max_by_key(|a| a.ways[a.main()].bytes),
+        None => all.iter().max_by_key(|a| a.directions[a.main()].bytes),
     }
 }
 
@@ -272,10 +272,10 @@ fn association_picture(
 fn twin(flow: &Flow, other: &Flow) -> bool {
     let same = flow.client == other.client && flow.server == other.server;
     let swapped = flow.client == other.server && flow.server == other.client;
-    let way = |i: usize| if swapped { 1 - i } else { i };
+    let direction = |i: usize| if swapped { 1 - i } else { i };
     let near = |i: usize| {
-        let (a, b) = (flow.ways[i].origin, other.ways[way(i)].origin);
-        let most = flow.ways[i].data_bytes.max(1 << 20) as u32;
+        let (a, b) = (flow.directions[i].origin, other.directions[direction(i)].origin);
+        let most = flow.directions[i].data_bytes.max(1 << 20) as u32;
         a.wrapping_sub(b).min(b.wrapping_sub(a)) <= most
     };
     (same || swapped) && near(0) && near(1)
