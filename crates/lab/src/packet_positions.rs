@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn hops_obey_the_link_that_made_them() {
         let scenario = scenario::read("film", TEXT.as_bytes(), &scenario::NoFiles).unwrap();
-        let positions = positions(scenario.first(), 0);
+        let positions = packet_positions(scenario.first(), 0);
         let down = positions.links.iter().position(|name| name == "radio.down").unwrap() as u32;
         assert_eq!(positions.between[down as usize], ["server", "phone"]);
         let hops = &positions.hops;

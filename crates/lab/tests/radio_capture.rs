@@ -152,7 +152,7 @@ fn the_picture_names_the_change_of_cell_under_a_timeout() {
     let model = model(radio, &flow("download", "server", "phone", "150 kB"));
     let picture = lab::picture::picture(&model, 0, 0);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
-    let named = |u: &report::Under| u.events.iter().any(|e| e.event.event == "cell reselection");
+    let named = |u: &report::TimeoutOverlap| u.events.iter().any(|e| e.event.event == "cell reselection");
     assert!(under.iter().any(named), "{:?}", picture.layers);
     assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
 }

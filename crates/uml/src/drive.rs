@@ -5,7 +5,7 @@
 //! So no kernel is ever interrupted, and a run is deterministic.
 
 use crate::kernel_nodes::{KernelNode, KernelRole, speaks};
-use crate::{BOOT, Error, pcu, words};
+use crate::{BOOT, Error, pcu, workload_protocol};
 use base::Time;
 use host::{ExternalSockets, ExternalUdp, FlowPort, NodePort, PacketPort};
 use lab::capture::ports::{Capture, PacketMeta};

@@ -5,10 +5,10 @@
 
 use crate::kernel_nodes::KernelNode;
 use crate::task::{NetworkCard, Program, Task, Work};
-use crate::{Error, Kernels, machines};
+use crate::{Error, Kernels, guest_nodes};
 use base::Time;
 use base::wire::UDP;
-use base::wire::segment::{self, Outside};
+use base::wire::segment::{self, IpFields};
 use lab::capture::ports::{Capture, PacketMeta};
 use lab::run::Run;
 use path::ElementId;
@@ -87,7 +87,7 @@ pub(crate) fn keep(capture: &mut Option<Capture>, kernel_node: usize, at: Time, 
     [port, port, length, 0].iter().for_each(|field| datagram.extend(field.to_be_bytes()));
     datagram.extend(payload);
     let mut packet = Vec::new();
-    let outside = Outside { ttl: 64, ..Outside::default() };
+    let outside = IpFields { ttl: 64, ..IpFields::default() };
     segment::around(&mut packet, Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, UDP, &datagram, outside);
     capture.add(kernel_node, PacketMeta { t: at, number: None, after: 0, late: None }, &packet);
 }

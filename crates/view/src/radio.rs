@@ -234,7 +234,7 @@ impl Blocks {
 mod tests {
     use super::*;
     use ::radio::coding::Scheme;
-    use ::radio::rlc::receive::Part;
+    use ::radio::rlc::receive::BlockPart;
     use ::radio::wire::block::{Header, Piece, Unit};
     use proptest::prelude::*;
 
@@ -242,7 +242,7 @@ mod tests {
         let octets = [7; 20];
         let unit = Unit {
             bsn: bsn % 128,
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: Scheme::Cs1,
             attempt: 0,
             flag: false,

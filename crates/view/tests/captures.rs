@@ -35,9 +35,9 @@ fn counts_agree(picture: &Picture, view: &View<'_>, name: &str) {
     let direction = view.data();
     let drawn = |kind| picture.sent.iter().filter(|e| e.kind == kind).count() as u64;
     let told = |need| direction.count(need);
-    assert_eq!(drawn(report::RecoveryVerdict::Retransmission), told(Need::Needed), "{name}");
-    assert_eq!(drawn(report::RecoveryVerdict::Unneeded), told(Need::Unneeded), "{name}");
-    assert_eq!(drawn(report::RecoveryVerdict::Unknown), told(Need::Unknown), "{name}");
+    assert_eq!(drawn(report::SegmentKind::Retransmission), told(Need::Needed), "{name}");
+    assert_eq!(drawn(report::SegmentKind::Unneeded), told(Need::Unneeded), "{name}");
+    assert_eq!(drawn(report::SegmentKind::Unknown), told(Need::Unknown), "{name}");
     assert_eq!(picture.sent.len(), direction.transmissions.len(), "{name}");
     assert_eq!(picture.acks.len(), direction.acks.len(), "{name}");
     let timeouts = |truth| picture.timeouts.iter().filter(|e| e.truth == truth).count() as u64;
@@ -124,14 +124,11 @@ fn both_ends_of_a_simulated_repetition_meet() {
         assert!(r.t - sent > 0.149, "byte {} arrives {} s after it was sent", r.seq, r.t - sent);
     }
     let of = |p: &Picture, kind| p.sent.iter().filter(|s| s.kind == kind).count();
-    for kind in [
-        report::RecoveryVerdict::New,
-        report::RecoveryVerdict::Retransmission,
-        report::RecoveryVerdict::Unneeded,
-    ] {
+    for kind in [report::SegmentKind::New, report::SegmentKind::Retransmission, report::SegmentKind::Unneeded]
+    {
         assert_eq!(of(&drawn, kind), of(&truth, kind), "{kind:?}");
     }
-    assert_eq!(of(&drawn, report::RecoveryVerdict::Unknown), 0);
+    assert_eq!(of(&drawn, report::SegmentKind::Unknown), 0);
     // The gate of the scenario lies under the timeout that it caused.
     let layers =
         view::layers::read("time_s,event,until_s\n6,reselection,10\n90,later,\n", "radio", 0.0).unwrap();

@@ -5,7 +5,7 @@
 
 use super::{NamedTunnel, Tally};
 use crate::Error;
-use base::wire::hdlc::{self, Deframer, Found};
+use base::wire::hdlc::{self, Deframed, Deframer};
 use netns::device::Tunnel;
 use netns::sys::serial::{self, Setting};
 use scenario::model::WireEnd;
@@ -173,9 +173,9 @@ impl Tunnel for SerialEnd {
             };
             let (frames, tally, other) = (&mut self.frames, &self.tally, &self.other);
             self.deframer.take(&self.buffer[..n], |found| match found {
-                Found::Frame(frame) => frames.push_back(frame.to_vec()),
-                Found::Wrong(why) => tally.wrong(why),
-                Found::Talk(bytes) => {
+                Deframed::Frame(frame) => frames.push_back(frame.to_vec()),
+                Deframed::Wrong(why) => tally.wrong(why),
+                Deframed::Talk(bytes) => {
                     Tally::count(&tally.talk, bytes.len() as u64);
                     let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Err(error) = other.add(|line| line.extend(bytes)) {

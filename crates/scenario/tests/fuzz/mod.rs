@@ -2,7 +2,7 @@
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
-use scenario::import::{ImportFormat, Mistake, import as translate};
+use scenario::import::{ImportError, ImportFormat, import as translate};
 use scenario::{NoFiles, Style, read, read_with};
 
 /// Any bytes as a scenario: read, complained about, or asked everything short of running it.
@@ -42,7 +42,7 @@ pub(crate) fn import(bytes: &[u8]) {
                     panic!("{kind:?} became\n{}\n{}", imported.scenario, wrong.render(Style::default()));
                 }
             }
-            Err(Mistake { message, help }) => {
+            Err(ImportError { message, help }) => {
                 assert!(!message.is_empty() && !help.is_empty(), "{message}: {help}")
             }
         }
