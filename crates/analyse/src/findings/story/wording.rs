@@ -44,7 +44,7 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, direction: &FlowDirectio
             format!("the most time, {took}, the path was silent and then went on: a delay spike, not a loss")
         }
         Cost::Outage => format!(
-            "the most time, {took}, the path was down: what was sent meanwhile, or its acknowledgements, was lost"
+            "the most time, {took}, the path was down: packets sent meanwhile, or their acknowledgements, were lost"
         ),
         Cost::Waiting => {
             format!("the most time, {took}, the sender was silent until a tail loss probe let it go on")

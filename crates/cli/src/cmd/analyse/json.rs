@@ -119,9 +119,9 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
         "delay_spikes": list(&|w| w.spikes.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.kind.name(),
             "evidence": match x.kind {
-                SpikeKind::Delay => "what was awaited came late",
-                SpikeKind::Outage => "what was sent meanwhile, or its acknowledgements, was lost",
-                SpikeKind::Timer => "what was awaited was lost, and the sender said nothing until its timer expired",
+                SpikeKind::Delay => "the awaited packets came late",
+                SpikeKind::Outage => "packets sent meanwhile, or their acknowledgements, were lost",
+                SpikeKind::Timer => "the awaited packets were lost, and the sender was silent until its timer expired",
                 SpikeKind::Unknown => "the fate of the awaited packets is unknown",
             },
             "seq": x.seq, "usual_s": x.usual.as_secs_f64(),
