@@ -3,7 +3,7 @@
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
 use base::units::parse_bytes;
-use scenario::import::{Classes, ImportFormat, Imported, Mistake, access_log, import};
+use scenario::import::{Classes, ImportError, ImportFormat, Imported, access_log, import};
 use serde_json::json;
 use std::io::Read as _;
 
@@ -50,8 +50,8 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         ImportFormat::AccessLog => access_log(&text, classes),
         kind => import(kind, &text),
     };
-    let imported =
-        imported.map_err(|Mistake { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
+    let imported = imported
+        .map_err(|ImportError { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
     if args.json {
         let Imported { scenario, exactly, roughly, left_out } = imported;
         console.document(&json!({

@@ -13,7 +13,7 @@ use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
-use crate::player::captures::Wanted;
+use crate::player::captures::RequestedOutputs;
 use lab::shard::{Shard, ShardPart};
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         output: if args.json { Output::Json } else { Output::Table(args.table) },
         csv: None,
         report: false,
-        wanted: Wanted::default(),
+        wanted: RequestedOutputs::default(),
         choice,
         input,
     };

@@ -292,7 +292,7 @@ fn show(r: &Reproduced, console: &Console) -> Result<(), Failure> {
     if !r.values.is_empty() {
         console.data(&terminal::text(&values(r), console.width, console.colour))?;
     }
-    if let Some(today) = &r.today {
+    if let Some(today) = &r.kernels {
         let (heads, rows) = page::beside(r, today);
         let labels = heads.iter().position(|head| head.starts_with("time")).unwrap_or(0);
         let board = TextTable { heads, labels, rows, notes: vec![page::about(today)] };
@@ -336,7 +336,7 @@ fn values(r: &Reproduced) -> TextTable {
     let unit = if units.len() == 1 { units[0] } else { "" };
     let with_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
     heads.extend([with_unit("published"), with_unit("measured"), "95 % interval".into()]);
-    if r.today.is_some() {
+    if r.kernels.is_some() {
         heads.push(with_unit(page::TODAY));
     }
     heads.push("verdict".into());
@@ -348,7 +348,7 @@ fn values(r: &Reproduced) -> TextTable {
             let mut row: Vec<String> = v.key.split('/').map(str::to_owned).collect();
             let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$}..{high:.d$}"));
             row.extend([v.published.to_string(), format!("{:.d$}", v.measured), interval]);
-            if r.today.is_some() {
+            if r.kernels.is_some() {
                 row.push(page::linux(v, d));
             }
             let verdict = match (v.within, &v.why) {

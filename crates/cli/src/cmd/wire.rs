@@ -258,7 +258,7 @@ fn closed(outcome: &EmulationOutcome, unfaithful: Option<&str>) -> Value {
             "frames_out": end.counters.received,
             "bytes_out": end.counters.bytes_received,
             "beside": end.beside,
-            "talk_bytes": end.console,
+            "talk_bytes": end.unframed_bytes,
             "uncut": end.uncut,
             "wrong": wrong,
         })
@@ -291,8 +291,8 @@ fn tell(outcome: &EmulationOutcome, console: &Console) {
         if end.beside > 0 {
             text.push_str(&format!("; {} others passed at once", end.beside));
         }
-        if end.console > 0 {
-            text.push_str(&format!("; {} B before the first frame passed at once", end.console));
+        if end.unframed_bytes > 0 {
+            text.push_str(&format!("; {} B before the first frame passed at once", end.unframed_bytes));
         }
         for (why, n) in &end.wrong {
             text.push_str(&format!("; {n} no frames ({why})"));

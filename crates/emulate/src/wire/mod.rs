@@ -30,7 +30,7 @@ pub(crate) struct Tally {
     /// Large frames of an interface that could not be segmented.
     uncut: AtomicU64,
     /// Bytes of a line before its first frame, which were passed to the other line directly.
-    talk: AtomicU64,
+    unframed_bytes: AtomicU64,
     /// Invalid data between flags of a line, by reason.
     wrong: [AtomicU64; FrameError::ALL.len()],
     /// Reason why the last undelivered frame was refused.
@@ -69,7 +69,7 @@ pub struct WireFacts {
     /// Large frames dropped because they could not be segmented.
     pub uncut: u64,
     /// Bytes outside of frames, passed directly.
-    pub talk: u64,
+    pub unframed_bytes: u64,
     /// Invalid frames on a line, by reason.
     pub wrong: Vec<(FrameError, u64)>,
     /// Reason why the last undelivered frame was refused.
@@ -141,7 +141,7 @@ impl Ends {
                 counters: network.element::<End>(end.packet_port).map(End::counters).unwrap_or_default(),
                 beside: read(&end.tally.beside),
                 uncut: read(&end.tally.uncut),
-                talk: read(&end.tally.talk),
+                unframed_bytes: read(&end.tally.unframed_bytes),
                 wrong: wrong.filter(|(_, n)| *n > 0).collect(),
                 refusal: end.tally.refusal.lock().ok().and_then(|refusal| refusal.clone()),
             }

@@ -176,7 +176,7 @@ impl Tunnel for SerialEnd {
                 Deframed::Frame(frame) => frames.push_back(frame.to_vec()),
                 Deframed::Wrong(why) => tally.wrong(why),
                 Deframed::Talk(bytes) => {
-                    Tally::count(&tally.talk, bytes.len() as u64);
+                    Tally::count(&tally.unframed_bytes, bytes.len() as u64);
                     let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Err(error) = other.add(|line| line.extend(bytes)) {
                         tally.refused("the other line", bytes.len(), error);

@@ -341,7 +341,7 @@ fn said(event: &Event) -> Option<String> {
     })
 }
 
-fn plain(served: &measure::server_protocol::Served) -> String {
+fn plain(served: &measure::server_protocol::ServedJob) -> String {
     use measure::message::Job;
     match served.job {
         Job::Bulk { direction, .. } => format!("bulk {}", direction.name()),

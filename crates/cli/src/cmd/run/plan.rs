@@ -10,7 +10,7 @@ use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
-use crate::player::captures::Wanted;
+use crate::player::captures::RequestedOutputs;
 use crate::player::numbers;
 use lab::shard::Shard;
 use scenario::Scenario;
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) output: Output,
     pub(crate) csv: Option<PathBuf>,
     pub(crate) report: bool,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: RequestedOutputs,
     pub(crate) choice: TableChoice,
 }
 
@@ -84,7 +84,7 @@ impl Plan {
             output,
             csv,
             report: args.report,
-            wanted: Wanted {
+            wanted: RequestedOutputs {
                 pcap: args.pcap.clone(),
                 snap: args.snap,
                 xplot: args.xplot.clone(),
