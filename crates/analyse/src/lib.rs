@@ -37,5 +37,5 @@ pub use findings::flow::{Flow, FlowDirection, RecoveryVerdict};
 pub use findings::{choice, episode, fairness, fault, flow, idle, join, lower_layers, profile, story};
 pub use intake::capture_point;
 pub use intake::limits::Limits;
-pub use intake::observation::{Endpoint, Observation};
+pub use intake::observation::{Endpoint, Observation, observe};
 pub use verdict::Need;

@@ -17,7 +17,7 @@ use base::wire::{TCP, UDP, option};
 use siphasher::sip::SipHasher24;
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Key of an address mapping.
@@ -90,9 +90,9 @@ pub struct Tally {
 ///
 /// # Errors
 /// Errors of either file.
-pub fn copy<R: Read, W: Write>(
-    reader: &mut Reader<R>,
-    out: W,
+pub fn copy(
+    reader: &mut Reader<'_>,
+    out: &mut dyn Write,
     mapping: &mut Mapping,
     application: &str,
 ) -> io::Result<Tally> {

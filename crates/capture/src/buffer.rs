@@ -13,8 +13,9 @@ const CHUNK: usize = 256 << 10;
 pub(crate) const LARGEST: usize = 16 << 20;
 
 /// Sliding window over a stream.
-pub(crate) struct Buffer<R> {
-    from: R,
+pub(crate) struct Buffer<'a> {
+    /// Dynamic, so that the parsers are compiled once, here.
+    from: Box<dyn Read + 'a>,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -25,8 +26,8 @@ pub(crate) struct Buffer<R> {
     broken: Option<io::Error>,
 }
 
-impl<R: Read> Buffer<R> {
-    pub(crate) fn new(from: R) -> Self {
+impl<'a> Buffer<'a> {
+    pub(crate) fn new(from: Box<dyn Read + 'a>) -> Self {
         Buffer { from, bytes: Vec::new(), start: 0, end: 0, offset: 0, ended: false, broken: None }
     }
 

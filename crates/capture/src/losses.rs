@@ -6,7 +6,7 @@
 
 use crate::{Frame, Reader};
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 use std::net::IpAddr;
 
 /// A retransmission and its cause.
@@ -63,7 +63,7 @@ type Stream = (IpAddr, u16, IpAddr, u16);
 ///
 /// # Errors
 /// The file cannot be read further.
-pub fn retransmissions<R: Read>(reader: &mut Reader<R>) -> io::Result<Vec<Retransmission>> {
+pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Vec<Retransmission>> {
     let mut sent: BTreeMap<Stream, Vec<Sent>> = BTreeMap::new();
     // A packet is captured at several taps, first at its host.
     let mut seen: BTreeMap<Stream, u64> = BTreeMap::new();

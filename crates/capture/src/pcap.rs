@@ -6,7 +6,7 @@ use crate::buffer::LARGEST;
 use crate::link::Link;
 use crate::notice::NoticeKind;
 use crate::reader::{Clock, Error, Interface, Located, State};
-use std::io::{self, Read};
+use std::io;
 
 /// Bytes of the file header.
 const HEADER: usize = 24;
@@ -36,7 +36,7 @@ enum Swapped {
 
 impl Pcap {
     /// Parses the file header; `None` for another magic number.
-    pub(crate) fn open<R: Read>(state: &mut State<R>, magic: [u8; 4]) -> Result<Option<Pcap>, Error> {
+    pub(crate) fn open(state: &mut State<'_>, magic: [u8; 4]) -> Result<Option<Pcap>, Error> {
         let (little, turned) = (u32::from_le_bytes(magic), u32::from_be_bytes(magic));
         let known = |magic: u32| match magic {
             0xa1b2_c3d4 => Some((16, 1000)),
@@ -74,7 +74,7 @@ impl Pcap {
     }
 
     #[inline]
-    pub(crate) fn next<R: Read>(&mut self, state: &mut State<R>) -> io::Result<Option<Located>> {
+    pub(crate) fn next(&mut self, state: &mut State<'_>) -> io::Result<Option<Located>> {
         let offset = state.buffer.offset();
         let here = state.buffer.fill(self.header)?;
         let Some(head) = state.buffer.window().get(..self.header) else {

@@ -9,7 +9,7 @@ use crate::buffer::LARGEST;
 use crate::link::Link;
 use crate::notice::NoticeKind;
 use crate::reader::{Clock, Error, Interface, Located, State};
-use std::io::{self, Read};
+use std::io;
 
 mod kind {
     pub(super) const SECTION: u32 = 0x0a0d_0d0a;
@@ -66,7 +66,7 @@ impl Pcapng {
         u32::from_le_bytes(magic) == kind::SECTION
     }
 
-    pub(crate) fn open<R: Read>(state: &mut State<R>) -> Result<Pcapng, Error> {
+    pub(crate) fn open(state: &mut State<'_>) -> Result<Pcapng, Error> {
         let head = state.buffer.window().first_chunk::<12>().ok_or(Error::NoHeader)?;
         let Some(big) = order(&head[8..]) else {
             return Err(Error::Unknown("a section of no known byte order".into()));
@@ -80,7 +80,7 @@ impl Pcapng {
     }
 
     #[inline]
-    pub(crate) fn next<R: Read>(&mut self, state: &mut State<R>) -> io::Result<Option<Located>> {
+    pub(crate) fn next(&mut self, state: &mut State<'_>) -> io::Result<Option<Located>> {
         loop {
             match self.block(state)? {
                 Block::Frame(located) => return Ok(Some(located)),
@@ -99,7 +99,7 @@ impl Pcapng {
 
     /// Parses the block at the start of the window.
     #[inline]
-    fn block<R: Read>(&mut self, state: &mut State<R>) -> io::Result<Block> {
+    fn block(&mut self, state: &mut State<'_>) -> io::Result<Block> {
         let here = state.buffer.fill(FRAME)?;
         let Some(head) = state.buffer.window().first_chunk::<12>() else {
             return Ok(self.cut_off(state, here));
@@ -165,7 +165,7 @@ impl Pcapng {
 
     /// The file ends within the block; or, if another block follows, the length is damaged.
     #[cold]
-    fn cut_off<R: Read>(&mut self, state: &mut State<R>, here: usize) -> Block {
+    fn cut_off(&mut self, state: &mut State<'_>, here: usize) -> Block {
         if here == 0 {
             return Block::End;
         }
@@ -179,7 +179,7 @@ impl Pcapng {
 
     /// Enhanced packet block, or the obsolete one with a 16-bit interface and a drop count.
     #[inline]
-    fn packet<R: Read>(&mut self, state: &mut State<R>, kind: u32, length: usize) -> Block {
+    fn packet(&mut self, state: &mut State<'_>, kind: u32, length: usize) -> Block {
         let big = self.big;
         let block = state.buffer.window();
         let Some(fixed) = block.get(8..28).filter(|_| length >= 32) else {
@@ -216,7 +216,7 @@ impl Pcapng {
     }
 
     /// Simple packet block: of the section's first interface, without a timestamp.
-    fn simple<R: Read>(&mut self, state: &mut State<R>, length: usize) -> Block {
+    fn simple(&mut self, state: &mut State<'_>, length: usize) -> Block {
         let offset = state.buffer.offset();
         let Some(wire_len) = u32_at(state.buffer.window(), 8, self.big).filter(|_| length >= 16) else {
             return Block::Damaged("too short for a packet");
@@ -242,7 +242,7 @@ impl Pcapng {
 
     /// Resumes at the next block that is certainly valid.
     #[cold]
-    fn resume<R: Read>(&mut self, state: &mut State<R>) -> io::Result<bool> {
+    fn resume(&mut self, state: &mut State<'_>) -> io::Result<bool> {
         let from = state.buffer.offset();
         state.buffer.consume(1);
         loop {

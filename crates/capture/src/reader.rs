@@ -144,15 +144,15 @@ pub(crate) struct Located {
 }
 
 /// State shared by both formats.
-pub(crate) struct State<R> {
-    pub(crate) buffer: Buffer<R>,
+pub(crate) struct State<'a> {
+    pub(crate) buffer: Buffer<'a>,
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) notices: Notices,
     /// Timestamp of the previous frame.
     pub(crate) time_ns: i64,
 }
 
-impl<R> State<R> {
+impl State<'_> {
     /// Timestamp of a frame. One out of range is reported and replaced by that of the previous frame.
     pub(crate) fn time(&mut self, nanos: Option<i64>, offset: u64) -> i64 {
         match nanos {
@@ -186,8 +186,8 @@ enum Kind {
 }
 
 /// Capture reader over any byte stream.
-pub struct Reader<R> {
-    state: State<R>,
+pub struct Reader<'a> {
+    state: State<'a>,
     kind: Kind,
     /// Bytes of the window occupied by the last frame returned.
     pending: usize,
@@ -195,12 +195,16 @@ pub struct Reader<R> {
     done: bool,
 }
 
-impl<R: Read> Reader<R> {
+impl<'a> Reader<'a> {
     /// Detects the format of a stream.
     ///
     /// # Errors
     /// It cannot be read, or is no capture.
-    pub fn open(from: R) -> Result<Self, Error> {
+    pub fn open(from: impl Read + 'a) -> Result<Self, Error> {
+        Self::of(Box::new(from))
+    }
+
+    fn of(from: Box<dyn Read + 'a>) -> Result<Self, Error> {
         let mut buffer = Buffer::new(from);
         let here = buffer.fill(24)?;
         let Some(magic) = buffer.window().first_chunk::<4>() else {
@@ -225,7 +229,6 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// I/O errors; damaged content is reported as notices.
-    #[inline]
     #[expect(
         clippy::should_implement_trait,
         reason = "a frame lives in the reader's buffer: no iterator can lend it"

@@ -42,7 +42,7 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-impl Reader<Unpacked<File>> {
+impl Reader<'static> {
     /// Opens a file, gzip-compressed or not.
     ///
     /// # Errors

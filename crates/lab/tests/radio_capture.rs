@@ -112,7 +112,7 @@ fn tshark_reads_every_block_and_frame() {
         let named: Vec<_> = reader.interfaces().iter().filter_map(|i| i.name.clone()).collect();
         assert_eq!(named, ["server", "phone", "radio air", "radio gb", "radio llc"], "{name}");
         blocks += frames[&2];
-        std::fs::write(&file, bytes).unwrap();
+        std::fs::write(&file, &bytes).unwrap();
         let wanted = [
             "frame.interface_name",
             "frame.protocols",

@@ -364,7 +364,13 @@ impl Picture {
 
 /// The items with a finite time, in order of time.
 pub(crate) fn sorted<T>(items: &[T], time: impl Fn(&T) -> f64) -> Vec<&T> {
-    let mut kept: Vec<&T> = items.iter().filter(|e| time(e).is_finite()).collect();
-    kept.sort_by(|a, b| time(a).total_cmp(&time(b)));
-    kept
+    let mut keys: Vec<(f64, usize)> =
+        items.iter().map(time).zip(0..).filter(|key| key.0.is_finite()).collect();
+    order(&mut keys);
+    keys.iter().map(|&(_, at)| &items[at]).collect()
+}
+
+/// Stable sort by time. One instance for all kinds of items: sorts are the larger part of what is compiled here.
+fn order(keys: &mut [(f64, usize)]) {
+    keys.sort_by(|a, b| a.0.total_cmp(&b.0));
 }

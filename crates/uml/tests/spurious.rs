@@ -5,7 +5,7 @@
 
 mod common;
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, join};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, RecoveryVerdict, join};
 use base::Span;
 use common::{Cell, Recorded, Situation, kernels, play, recorded};
 use netns::facts::FlowFacts;
@@ -138,7 +138,7 @@ fn the_analyser_says_what_the_kernel_says() {
         let timeouts = direction.timeouts.len() as u64;
         let probes = direction.retransmissions.iter().filter(|r| r.reason == Reason::Probe).count() as u64;
         let spurious = |w: &analyse::FlowDirection| {
-            w.timeouts.iter().filter(|t| t.kind == Kind::Spurious).count() as u64
+            w.timeouts.iter().filter(|t| t.kind == RecoveryVerdict::Spurious).count() as u64
         };
         let undone = kernel.counter("TCPLossUndo") + kernel.counter("TCPDSACKUndo");
         eprintln!(

@@ -79,3 +79,18 @@ impl Observation {
         Endpoint { address: self.destination, port: self.head.destination }
     }
 }
+
+/// Reads the remaining frames of a capture, and passes each on with its observation, if it carries a TCP segment.
+///
+/// # Errors
+/// I/O errors of the capture, after the frames before them.
+pub fn observe(
+    reader: &mut capture::Reader<'_>,
+    each: &mut dyn FnMut(&capture::Frame<'_>, Option<&Observation>),
+) -> std::io::Result<()> {
+    while let Some(frame) = reader.next()? {
+        let observation = Observation::of(&frame);
+        each(&frame, observation.as_ref());
+    }
+    Ok(())
+}

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-type Source = Reader<Unpacked<Box<dyn Read>>>;
+type Source = Reader<'static>;
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {

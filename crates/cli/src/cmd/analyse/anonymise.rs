@@ -44,8 +44,8 @@ pub(super) fn write(
     let to = create(&part.0, 0o666)?;
     let application = format!("williwaw {VERSION}");
     let stop = interrupt::watch_saying(console, "stopping; nothing of the copy is kept");
-    let to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
-    let tally = copy(&mut reader, to, &mut mapping, &application);
+    let mut to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
+    let tally = copy(&mut reader, &mut to, &mut mapping, &application);
     if stop.load(Ordering::Relaxed) {
         let text = "interrupted: nothing of the copy is kept".to_owned();
         return Err(Failure { end: ExitStatus::Interrupted, why: CliError::Sentence(text, String::new()) });

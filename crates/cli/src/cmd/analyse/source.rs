@@ -235,38 +235,32 @@ fn pass(
     let mut reader = capture::Reader::open(file).map_err(|e| unreadable(&e))?;
     let (mut start, mut tcp) = (None, 0u64);
     let mut interfaces: Vec<u32> = Vec::new();
-    let mut broken = None;
-    progress::of_bytes(console, |tell| {
-        loop {
-            if reader.frames().is_multiple_of(4096) {
-                tell(reader.position().min(length), length);
+    let mut frames = 0u64;
+    let broken = progress::of_bytes(console, |tell| {
+        analyse::observe(&mut reader, &mut |frame, observation| {
+            if frames.is_multiple_of(4096) {
+                tell(frame.offset.min(length), length);
             }
-            let frame = match reader.next() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(error) => {
-                    broken = Some(error.to_string());
-                    break;
-                }
-            };
+            frames += 1;
             let start = *start.get_or_insert(frame.time_ns);
             let at = (frame.time_ns - start) as f64 / 1e9;
             if which.from.is_some_and(|from| at < from) || which.until.is_some_and(|until| at > until) {
-                continue;
+                return;
             }
-            if let Some(o) = Observation::of(&frame) {
+            if let Some(o) = observation {
                 tcp += 1;
-                if which.wants(&o) {
-                    take(&o);
+                if which.wants(o) {
+                    take(o);
                     if interfaces.last() != Some(&o.interface) && !interfaces.contains(&o.interface) {
                         interfaces.push(o.interface);
                     }
                 }
             } else if let Some((associations, datagrams)) = &mut others {
-                associations.push(&frame);
-                datagrams.push(&frame);
+                associations.push(frame);
+                datagrams.push(frame);
             }
-        }
+        })
+        .err()
     });
     let mut notices: Vec<String> = reader
         .notices()
