@@ -1,4 +1,4 @@
-//! Ports: elements through which packets of real stacks and devices enter and leave the network.
+//! Packet ports: elements through which packets of real stacks and devices enter and leave the network.
 //!
 //! State and packet heads common to the ports of a flow, of a whole machine and of a wire.
 

@@ -1,4 +1,4 @@
-//! Progress of a message source along its schedule: next message, completion, statistics.
+//! Progress of a message workload along its schedule: next message, completion, statistics.
 
 use super::connections::MessageLog;
 use super::message_stream::MessageSchedule;
