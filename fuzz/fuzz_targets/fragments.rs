@@ -1,5 +1,5 @@
 #![no_main]
-//! Fragments and ICMP into doors around a link with an MTU; the body is shared with the test in `cargo test`.
+//! Fragments and ICMP into packet ports around a link with an MTU; the body is shared with the test in `cargo test`.
 
 #[path = "../../crates/scenario/tests/doors/mod.rs"]
 mod fuzz;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Any packet into a door; the body is shared with the replay in `cargo test`.
+//! Any packet into a packet port; the body is shared with the replay in `cargo test`.
 
 #[path = "../../crates/scenario/tests/doors/mod.rs"]
 mod fuzz;

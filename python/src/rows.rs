@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, wrong};
 use crate::work;
-use lab::part::ShardPart;
+use lab::shard::ShardPart;
 use lab::sweep::{Sweep, SweepControl, SweepError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -113,7 +113,7 @@ impl Scene {
         if warnings.is_empty() { String::new() } else { warnings.render(Style::default()) }
     }
 
-    /// What a run will cost, as JSON.
+    /// Estimated cost of a run, as JSON.
     fn cost(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let cost = self.inner.cost();

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Interval of progress callbacks and of looks for signals.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What a task tells and asks while it runs.
+/// Messages of a task while it runs.
 #[derive(Default)]
 pub(crate) struct Watch {
     pub(crate) stop: AtomicBool,
@@ -25,8 +25,9 @@ impl Watch {
     }
 }
 
-/// Runs `task` in a thread of its own. `progress(done, total)` is called in the caller's thread. A signal whose handler
-/// raises (Ctrl-C) stops the task and is raised here once it has ended, with what it returned lost but for what it wrote.
+/// Runs `task` in a thread of its own. `progress(done, total)` is called in the caller's thread. A signal whose
+/// handler raises (Ctrl-C) stops the task and is raised here once it has ended; results are lost unless the task has
+/// written them.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

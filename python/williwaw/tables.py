@@ -762,7 +762,7 @@ TablesHopQueue3 = TypedDict(
     total=False,
 )
 
-# First in, first out; when full, packets whose deadline is over are dropped, then what comes.
+# First in, first out; when full, packets whose deadline is over are dropped, then arriving ones.
 TablesHopQueue4 = TypedDict(
     "TablesHopQueue4",
     {
@@ -1340,7 +1340,7 @@ NodeWire = TypedDict(
     total=False,
 )
 
-# A pseudo-terminal with PPP frames; its path is told at the start.
+# A pseudo-terminal with PPP frames; its path is printed at the start.
 TablesNodeWire = TypedDict(
     "TablesNodeWire",
     {

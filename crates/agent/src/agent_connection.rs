@@ -96,9 +96,9 @@ impl Peer {
         held(&self.shared.lost).clone().map(|why| self.fault(why))
     }
 
-    pub(crate) fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn send(&self, message: &Message, bytes: &[u8]) -> Result<(), Error> {
         self.line
-            .say(message, bytes)
+            .send(message, bytes)
             .map_err(|fault| self.gone().unwrap_or_else(|| self.fault(fault.to_string())))
     }
 
@@ -154,7 +154,7 @@ fn ask(line: &ControlSender, shared: &Shared) {
         }
         number
     };
-    let _ = line.say(&Message::Ping(number), &[]);
+    let _ = line.send(&Message::Ping(number), &[]);
 }
 
 /// Receives messages until the agent is lost.

@@ -54,7 +54,7 @@ struct Agent {
 
 #[derive(Debug, Default)]
 struct RepTunnels {
-    ways: Vec<Arc<Mutex<EncryptedTunnel>>>,
+    tunnels: Vec<Arc<Mutex<EncryptedTunnel>>>,
     next_way: u32,
     clock: Bounds,
 }
@@ -71,11 +71,11 @@ impl AgentControl {
 
     /// Name, address and present clock offset of each agent.
     pub fn agents(&self) -> Vec<(String, SocketAddr, ClockOffset)> {
-        let told = |agent: &Agent| {
+        let stats = |agent: &Agent| {
             let clock = held(&agent.part).clock;
             (agent.peer.name.clone(), agent.peer.address, clock.compared(&clock))
         };
-        self.agents.iter().map(told).collect()
+        self.agents.iter().map(stats).collect()
     }
 }
 
@@ -105,15 +105,15 @@ impl Agent {
             let mut part = held(&self.part);
             let first = part.next_way;
             part.next_way = first.saturating_add(count);
-            part.ways.clear();
+            part.tunnels.clear();
             first
         };
         if first.saturating_add(count) > WAYS {
             return Err(
-                self.fault("has had more ways than a run can number; play fewer repetitions in one run")
+                self.fault("has had more tunnels than a run can number; play fewer repetitions in one run")
             );
         }
-        self.peer.say(&Message::Prepare(first, part), &[])
+        self.peer.send(&Message::Prepare(first, part), &[])
     }
 
     /// Waits until the agent has prepared its orders.
@@ -139,7 +139,7 @@ impl Agent {
     }
 
     /// Opens a tunnel and checks that packets pass.
-    fn way(&self, number: u32) -> Result<Device, Error> {
+    fn open_tunnel(&self, number: u32) -> Result<Device, Error> {
         let refused = |error: io::Error| self.fault(format!("cannot be sent packets: {error}"));
         let (ours, _) = self.peer.line.ends().map_err(refused)?;
         let socket = UdpSocket::bind(SocketAddr::new(ours.ip(), 0)).map_err(refused)?;
@@ -147,14 +147,14 @@ impl Agent {
         socket.set_nonblocking(true).map_err(refused)?;
         worker::deepen(&socket);
         let Keys(keys) = self.peer.line.keys();
-        let way = Arc::new(Mutex::new(EncryptedTunnel::new(keys, number)));
-        let mut pipe = TunnelEnd { socket, way: way.clone(), datagram: vec![0; BUFFER] };
+        let tunnel = Arc::new(Mutex::new(EncryptedTunnel::new(keys, number)));
+        let mut pipe = TunnelEnd { socket, tunnel: tunnel.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
-            // Refused while nobody listens.
+            // Connections are refused without a listener.
             let _ = pipe.write(&[]);
             worker::readable(&[pipe.as_raw_fd()], CALL.as_millis() as i32);
             if pipe.answered() {
-                held(&self.part).ways.push(way);
+                held(&self.part).tunnels.push(tunnel);
                 return Ok(Device::tunnel(Box::new(pipe)));
             }
             // Distinguishes a dead agent from a packet filter.
@@ -197,7 +197,7 @@ impl Agent {
                 }
                 Some((Message::Failed(why), _)) => return Err(self.fault(format!("failed: {why}"))),
                 Some(_) => return Err(self.fault("sent a message out of order")),
-                None => return Err(self.fault("does not return what came out")),
+                None => return Err(self.fault("does not return the packets that left")),
             }
         }
     }
@@ -207,7 +207,7 @@ impl Agent {
 #[derive(Debug)]
 struct TunnelEnd {
     socket: UdpSocket,
-    way: Arc<Mutex<EncryptedTunnel>>,
+    tunnel: Arc<Mutex<EncryptedTunnel>>,
     datagram: Vec<u8>,
 }
 
@@ -216,7 +216,7 @@ impl TunnelEnd {
     fn answered(&mut self) -> bool {
         while let Ok(n) = self.socket.recv(&mut self.datagram) {
             let bytes = self.datagram.get(..n).unwrap_or_default();
-            if held(&self.way).open(bytes, monotonic()).is_some_and(<[u8]>::is_empty) {
+            if held(&self.tunnel).open(bytes, monotonic()).is_some_and(<[u8]>::is_empty) {
                 return true;
             }
         }
@@ -241,9 +241,9 @@ impl Tunnel for TunnelEnd {
                 }
                 Err(e) => return Err(e),
             };
-            let mut way = held(&self.way);
+            let mut tunnel = held(&self.tunnel);
             let bytes = self.datagram.get(..n).unwrap_or_default();
-            if let Some(packet) = way.open(bytes, monotonic()).filter(|packet| !packet.is_empty()) {
+            if let Some(packet) = tunnel.open(bytes, monotonic()).filter(|packet| !packet.is_empty()) {
                 let length = packet.len().min(into.len());
                 into[..length].copy_from_slice(&packet[..length]);
                 return Ok(length);
@@ -252,7 +252,7 @@ impl Tunnel for TunnelEnd {
     }
 
     fn write(&mut self, packet: &[u8]) -> io::Result<()> {
-        let n = held(&self.way).seal(packet, monotonic(), &mut self.datagram);
+        let n = held(&self.tunnel).seal(packet, monotonic(), &mut self.datagram);
         let n = n.ok_or(io::ErrorKind::InvalidInput)?;
         self.socket.send(self.datagram.get(..n).unwrap_or_default()).map(drop)
     }
@@ -284,7 +284,7 @@ impl RemoteHosts for AgentControl {
         for node in nodes {
             let owner = self.agents.iter().zip(&mut next).find(|(agent, _)| agent.machines.contains(node));
             let Some((agent, next)) = owner else { continue };
-            devices.push(agent.way(*next)?);
+            devices.push(agent.open_tunnel(*next)?);
             *next += 1;
         }
         for agent in &self.agents {
@@ -298,10 +298,10 @@ impl RemoteHosts for AgentControl {
         for agent in &self.agents {
             let part = held(&agent.part);
             let ahead = part.clock.ahead();
-            part.ways.iter().for_each(|way| held(way).reckon(ahead, clock.origin()));
+            part.tunnels.iter().for_each(|tunnel| held(tunnel).reckon(ahead, clock.origin()));
             let origin = clock.origin().saturating_add_signed(ahead);
             drop(part);
-            agent.peer.say(&Message::Start(origin, ahead), &[])?;
+            agent.peer.send(&Message::Start(origin, ahead), &[])?;
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl RemoteHosts for AgentControl {
             between.clocks.push((agent.peer.name.clone(), clock.compared(&later)));
         }
         for agent in &self.agents {
-            agent.peer.say(&Message::Finish, &[])?;
+            agent.peer.send(&Message::Finish, &[])?;
         }
         let mut all = RemoteResults::default();
         for agent in &self.agents {
@@ -339,8 +339,8 @@ impl RemoteHosts for AgentControl {
             between.from_path.merge(&Histogram::unpack(&carried.took));
             between.lost += carried.lost;
             between.overtaken += carried.overtaken;
-            for way in std::mem::take(&mut held(&agent.part).ways) {
-                let here = held(&way).carried();
+            for tunnel in std::mem::take(&mut held(&agent.part).tunnels) {
+                let here = held(&tunnel).carried();
                 between.to_path.merge(&Histogram::unpack(&here.took));
                 between.lost += here.lost;
                 between.overtaken += here.overtaken;

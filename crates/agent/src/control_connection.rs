@@ -48,7 +48,7 @@ pub enum ConnectionFault {
     Stranger(SocketAddr),
     /// Different protocol version.
     #[error(
-        "speaks version {0} of the protocol, and this program version {PROTOCOL}: install the same williwaw at both"
+        "uses version {0} of the protocol, and this program version {PROTOCOL}: install the same williwaw at both"
     )]
     Version(u16),
     /// Different token.
@@ -233,7 +233,7 @@ fn read_frame(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
 fn lost(error: &io::Error) -> ConnectionFault {
     ConnectionFault::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("nothing was heard of it for {} s", SILENCE.as_secs())
+            format!("no message from it for {} s", SILENCE.as_secs())
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
             "the connection was closed".to_owned()
@@ -370,7 +370,7 @@ impl ControlSender {
     ///
     /// # Errors
     /// The connection is lost.
-    pub fn say(&self, message: &Message, bytes: &[u8]) -> Result<(), ConnectionFault> {
+    pub fn send(&self, message: &Message, bytes: &[u8]) -> Result<(), ConnectionFault> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, next) = &mut *out;
         let mut frame = vec![0; PIECE + 16];
@@ -447,8 +447,8 @@ mod tests {
         let bytes: Vec<u8> = (0..300_000u32).map(|i| i as u8).collect();
         let heard = std::thread::scope(|scope| {
             let heard = scope.spawn(|| [ear.hear().unwrap(), ear.hear().unwrap()]);
-            line.say(&Message::Output(3, 1), &bytes).unwrap();
-            line.say(&Message::Done, &[]).unwrap();
+            line.send(&Message::Output(3, 1), &bytes).unwrap();
+            line.send(&Message::Done, &[]).unwrap();
             heard.join().unwrap()
         });
         assert_eq!(heard, [(Message::Output(3, 1), bytes), (Message::Done, Vec::new())]);

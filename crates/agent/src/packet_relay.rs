@@ -31,7 +31,7 @@ pub(crate) struct PacketRelay {
 
 struct Stop {
     device: Device,
-    way: EncryptedTunnel,
+    tunnel: EncryptedTunnel,
     /// Address of the peer, known after its first probe.
     to: Option<SocketAddr>,
 }
@@ -48,7 +48,11 @@ impl PacketRelay {
     ) -> io::Result<PacketRelay> {
         socket.set_nonblocking(true)?;
         worker::deepen(&socket);
-        let stop = |(way, device)| Stop { device, way: EncryptedTunnel::new(keys.0.clone(), way), to: None };
+        let stop = |(tunnel, device)| Stop {
+            device,
+            tunnel: EncryptedTunnel::new(keys.0.clone(), tunnel),
+            to: None,
+        };
         Ok(PacketRelay { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
     }
 
@@ -63,7 +67,7 @@ impl PacketRelay {
             let ready = worker::readable(&fds, LOOK);
             if let Some((origin, ahead)) = start.get().filter(|_| !reckoning) {
                 reckoning = true;
-                self.stops.iter_mut().for_each(|stop| stop.way.reckon(-ahead, *origin));
+                self.stops.iter_mut().for_each(|stop| stop.tunnel.reckon(-ahead, *origin));
             }
             if ready.first() == Some(&true) {
                 self.take_in(&mut datagram);
@@ -72,7 +76,7 @@ impl PacketRelay {
                 self.send_out(i, &mut packet, &mut datagram);
             }
         }
-        self.told(realtime)
+        self.stats(realtime)
     }
 
     fn take_in(&mut self, datagram: &mut [u8]) {
@@ -82,15 +86,15 @@ impl PacketRelay {
             let stop = self
                 .stops
                 .iter_mut()
-                .find(|stop| from.ip() == self.peer.ip() && tunnel::of(bytes) == Some(stop.way.number()));
+                .find(|stop| from.ip() == self.peer.ip() && tunnel::of(bytes) == Some(stop.tunnel.number()));
             let Some(stop) = stop else { continue };
-            let Some(packet) = stop.way.open(bytes, monotonic()) else { continue };
+            let Some(packet) = stop.tunnel.open(bytes, monotonic()) else { continue };
             if !packet.is_empty() {
                 self.refused += u64::from(stop.device.write(packet).is_err());
                 continue;
             }
             stop.to = Some(from);
-            if let Some(n) = stop.way.seal(&[], monotonic(), datagram) {
+            if let Some(n) = stop.tunnel.seal(&[], monotonic(), datagram) {
                 let _ = self.socket.send_to(datagram.get(..n).unwrap_or_default(), from);
             }
         }
@@ -103,18 +107,18 @@ impl PacketRelay {
             let bytes = packet.get(..n).unwrap_or_default();
             // Packets before the first probe are dropped.
             let Some(to) = stop.to else { continue };
-            let sent = stop.way.seal(bytes, monotonic(), datagram);
+            let sent = stop.tunnel.seal(bytes, monotonic(), datagram);
             let sent =
                 sent.is_some_and(|n| self.socket.send_to(datagram.get(..n).unwrap_or_default(), to).is_ok());
             self.refused += u64::from(!sent);
         }
     }
 
-    fn told(&self, realtime: bool) -> TunnelStats {
+    fn stats(&self, realtime: bool) -> TunnelStats {
         let mut all = TunnelStats { realtime, refused: self.refused, ..TunnelStats::default() };
         let mut took = Histogram::default();
         for stop in &self.stops {
-            let one = stop.way.carried();
+            let one = stop.tunnel.carried();
             took.merge(&Histogram::unpack(&one.took));
             all.lost += one.lost;
             all.overtaken += one.overtaken;

@@ -61,23 +61,23 @@ impl PathWorker {
     ) -> PathWorker {
         let (stop, playing) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         let (orders, ordered) = channel();
-        let told = line.clone();
+        let reply_line = line.clone();
         let work = PathSession { line, stop: stop.clone(), playing: playing.clone() };
         let thread = std::thread::Builder::new().spawn(move || {
             let connected = connect(lenders, clock_limit);
             let begun = connected.and_then(|control| carries.begin(&task, control));
             work.playing.store(false, Ordering::Relaxed);
             match begun {
-                Ok((plays, told)) => {
+                Ok((plays, reply)) => {
                     // If the controller has disconnected, the send fails and this is dropped.
-                    let _ = work.line.say(&Message::Ready, &told);
+                    let _ = work.line.send(&Message::Ready, &reply);
                     work.run(plays, &ordered);
                 }
-                Err(why) => _ = work.line.say(&Message::Refused(why), &[]),
+                Err(why) => _ = work.line.send(&Message::Refused(why), &[]),
             }
         });
         let refused =
-            |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
+            |error| _ = reply_line.send(&Message::Refused(format!("no thread can be started: {error}")), &[]);
         PathWorker { stop, playing, orders: Some(orders), thread: thread.map_err(refused).ok() }
     }
 
@@ -139,7 +139,7 @@ impl PathSession {
             // An empty result is sent as well.
             let whole = bytes.is_empty().then_some(bytes);
             for some in whole.into_iter().chain(bytes.chunks(PIECE)) {
-                if self.line.say(&Message::Piece(kind.to_owned()), some).is_err() {
+                if self.line.send(&Message::Piece(kind.to_owned()), some).is_err() {
                     return self.stop.store(true, Ordering::Relaxed);
                 }
             }
@@ -147,14 +147,14 @@ impl PathSession {
         while let Ok(order) = orders.recv() {
             let played = plays.play(&order, &out, &self.stop);
             self.playing.store(false, Ordering::Relaxed);
-            let said = match played {
-                Ok(told) => self.line.say(&Message::Played, &told),
+            let sent = match played {
+                Ok(results) => self.line.send(&Message::Played, &results),
                 Err(why) => {
-                    let _ = self.line.say(&Message::Failed(why), &[]);
+                    let _ = self.line.send(&Message::Failed(why), &[]);
                     return;
                 }
             };
-            if said.is_err() {
+            if sent.is_err() {
                 return;
             }
         }

@@ -49,11 +49,11 @@ impl RemotePath {
                 task.len().div_ceil(1 << 20)
             )));
         }
-        peer.say(&Message::Carry(others.iter().map(lender).collect(), clock_limit.as_nanos()), task)?;
+        peer.send(&Message::Carry(others.iter().map(lender).collect(), clock_limit.as_nanos()), task)?;
         let until = monotonic() + BEGINNING.as_nanos();
         while monotonic() < until {
             match peer.hear(LOOK)? {
-                Some((Message::Ready, told)) => return Ok((RemotePath { peer }, told)),
+                Some((Message::Ready, reply)) => return Ok((RemotePath { peer }, reply)),
                 Some((Message::Refused(why), _)) => {
                     return Err(peer.fault(format!("cannot carry the path: {why}")));
                 }
@@ -74,19 +74,19 @@ impl RemotePath {
         mut piece: impl FnMut(&str, Vec<u8>),
         stop: &AtomicBool,
     ) -> Result<Vec<u8>, Error> {
-        self.peer.say(&Message::Play, order)?;
+        self.peer.send(&Message::Play, order)?;
         let mut stopping: Option<u64> = None;
         loop {
             match self.peer.hear(LOOK)? {
                 Some((Message::Piece(kind), bytes)) => piece(&kind, bytes),
-                Some((Message::Played, told)) => return Ok(told),
+                Some((Message::Played, reply)) => return Ok(reply),
                 Some((Message::Failed(why), _)) => return Err(self.peer.fault(why)),
                 Some(_) => return Err(self.peer.fault("sent a message out of order")),
                 None => {}
             }
             if stop.load(Ordering::Relaxed) && stopping.is_none() {
                 stopping = Some(monotonic());
-                self.peer.say(&Message::Stop, &[])?;
+                self.peer.send(&Message::Stop, &[])?;
             }
             if stopping.is_some_and(|since| monotonic() > since + STOPPING.as_nanos()) {
                 return Err(self.peer.fault("does not stop"));

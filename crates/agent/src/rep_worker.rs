@@ -35,18 +35,18 @@ impl RepWorker {
     ) -> RepWorker {
         let over = Arc::new(AtomicBool::new(false));
         let (start, started) = channel();
-        let (ended, told) = (over.clone(), line.clone());
+        let (ended, reply_line) = (over.clone(), line.clone());
         let thread = std::thread::Builder::new().spawn(move || {
             let work = RepSession { line: &line, around: &around, over: &ended };
             match work.run(first, orders, &started) {
                 Ok(()) => {}
                 // Sending fails if the controller has disconnected.
-                Err(Failed::Early(error)) => _ = line.say(&Message::Refused(error.to_string()), &[]),
-                Err(Failed::Late(error)) => _ = line.say(&Message::Failed(error.to_string()), &[]),
+                Err(Failed::Early(error)) => _ = line.send(&Message::Refused(error.to_string()), &[]),
+                Err(Failed::Late(error)) => _ = line.send(&Message::Failed(error.to_string()), &[]),
             }
         });
         let refused =
-            |error| _ = told.say(&Message::Refused(format!("no thread can be started: {error}")), &[]);
+            |error| _ = reply_line.send(&Message::Refused(format!("no thread can be started: {error}")), &[]);
         RepWorker { over, start, thread: thread.map_err(refused).ok() }
     }
 
@@ -104,12 +104,12 @@ impl RepSession<'_> {
                     return (Err(Error::of(what)(source)), TunnelStats::default());
                 }
             };
-            let _ = self.line.say(&Message::Prepared, &[]);
+            let _ = self.line.send(&Message::Prepared, &[]);
             let returned = match self.wait(started) {
                 None => Ok(RemoteResults::default()),
                 Some((origin, ahead)) => {
                     let _ = start.set((origin, ahead));
-                    let done = || _ = self.line.say(&Message::Done, &[]);
+                    let done = || _ = self.line.send(&Message::Done, &[]);
                     lent.run(Clock::with_origin(origin), self.around, self.over, &done)
                 }
             };
@@ -117,7 +117,7 @@ impl RepSession<'_> {
             (returned, carrying.join().unwrap_or_default())
         });
         let mut returned = returned.map_err(Failed::Late)?;
-        let tell = |message: Message, bytes: &[u8]| _ = self.line.say(&message, bytes);
+        let tell = |message: Message, bytes: &[u8]| _ = self.line.send(&message, bytes);
         for end in &mut returned.ends {
             let (flow, opens) = (end.flow, end.opens);
             end.lists.take_apart(|list, bytes| tell(Message::List(flow, opens, list), &bytes));

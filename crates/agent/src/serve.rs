@@ -117,7 +117,7 @@ impl Agent {
             before
         };
         if let Some(other) = before {
-            let _ = line.say(&Message::Busy(other.clone()), &[]);
+            let _ = line.send(&Message::Busy(other.clone()), &[]);
             return tell(&format!("{peer}: refused: this agent is busy with a run of {other}"));
         }
         place.admit();
@@ -145,7 +145,7 @@ impl Agent {
         stop: &AtomicBool,
     ) -> (ConnectionFault, bool) {
         let mut work = AgentState::Rest;
-        if let Err(fault) = line.say(&Message::Welcome(self.version.clone()), &[]) {
+        if let Err(fault) = line.send(&Message::Welcome(self.version.clone()), &[]) {
             return (fault, false);
         }
         loop {
@@ -156,8 +156,8 @@ impl Agent {
                 Ok(heard) => heard,
                 Err(fault) => return (fault, work.is_going()),
             };
-            let said = match (message, &mut work) {
-                (Message::Ping(number), _) => line.say(&Message::Pong(number, monotonic()), &[]),
+            let sent = match (message, &mut work) {
+                (Message::Ping(number), _) => line.send(&Message::Pong(number, monotonic()), &[]),
                 (Message::Prepare(first, orders), AgentState::Rest | AgentState::Lending(_, false)) => {
                     // The previous repetition has sent its results.
                     drop(std::mem::replace(&mut work, AgentState::Rest));
@@ -195,7 +195,7 @@ impl Agent {
                 }
                 _ => Err(ConnectionFault::Nonsense("a message out of order".to_owned())),
             };
-            if let Err(fault) = said {
+            if let Err(fault) = sent {
                 return (fault, work.is_going());
             }
         }

@@ -25,14 +25,14 @@ pub const BUFFER: usize = 1 << 16;
 
 /// Nonce of a message on the control connection, which is tunnel 0.
 #[cfg(target_os = "linux")]
-pub(crate) fn number(way: u32, count: u64) -> u64 {
-    u64::from(way) << COUNT_BITS | count
+pub(crate) fn number(id: u32, count: u64) -> u64 {
+    u64::from(id) << COUNT_BITS | count
 }
 
 /// Tunnel number of a datagram.
 pub fn of(datagram: &[u8]) -> Option<u32> {
     let number = u64::from_be_bytes(*datagram.first_chunk::<NUMBER>()?);
-    u32::try_from(number >> COUNT_BITS).ok().filter(|way| *way > 0)
+    u32::try_from(number >> COUNT_BITS).ok().filter(|id| *id > 0)
 }
 
 /// Replay window of 64 counters (as in RFC 4303 section 3.4.3).
@@ -76,7 +76,7 @@ impl ReplayWindow {
 /// One end of a tunnel.
 pub struct EncryptedTunnel {
     keys: Arc<StatelessTransportState>,
-    way: u32,
+    id: u32,
     next: u64,
     seen: ReplayWindow,
     took: Histogram,
@@ -88,17 +88,20 @@ pub struct EncryptedTunnel {
 
 impl std::fmt::Debug for EncryptedTunnel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Way").field("way", &self.way).field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("EncryptedTunnel")
+            .field("id", &self.id)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
     }
 }
 
 impl EncryptedTunnel {
     /// Tunnel with this number (24 bits, not 0) and the keys of a connection.
-    pub fn new(keys: Arc<StatelessTransportState>, way: u32) -> EncryptedTunnel {
+    pub fn new(keys: Arc<StatelessTransportState>, id: u32) -> EncryptedTunnel {
         let clear = Vec::with_capacity(BUFFER);
         EncryptedTunnel {
             keys,
-            way,
+            id,
             next: 0,
             seen: ReplayWindow::default(),
             took: Histogram::default(),
@@ -109,7 +112,7 @@ impl EncryptedTunnel {
 
     /// Tunnel number.
     pub fn number(&self) -> u32 {
-        self.way
+        self.id
     }
 
     /// Starts measuring transit times of packets sent from `since` on, on our clock; `ahead`: offset of the
@@ -124,7 +127,7 @@ impl EncryptedTunnel {
         if self.next >> COUNT_BITS > 0 || packet.len() + AROUND > out.len() {
             return None;
         }
-        let number = u64::from(self.way) << COUNT_BITS | self.next;
+        let number = u64::from(self.id) << COUNT_BITS | self.next;
         let (head, rest) = out.split_first_chunk_mut::<NUMBER>()?;
         *head = number.to_be_bytes();
         self.clear.clear();
@@ -139,7 +142,7 @@ impl EncryptedTunnel {
     pub fn open(&mut self, datagram: &[u8], now: u64) -> Option<&[u8]> {
         let (head, rest) = datagram.split_first_chunk::<NUMBER>()?;
         let number = u64::from_be_bytes(*head);
-        if of(datagram) != Some(self.way) {
+        if of(datagram) != Some(self.id) {
             return None;
         }
         self.clear.resize(rest.len(), 0);

@@ -31,7 +31,7 @@ fn token(digits: &str) -> Token {
     Token::parse(&digits.repeat(32)).unwrap()
 }
 
-/// Runs `attack` against an agent; gives what the agent reported, and how long its end took.
+/// Runs `attack` against an agent; returns the agent's report and the duration of its shutdown.
 fn against(attack: impl FnOnce(SocketAddr)) -> (String, Duration) {
     let around = Surroundings::default();
     let agent =
@@ -127,7 +127,7 @@ fn a_flood_of_silent_peers_does_not_fill_the_places() {
     let (said, took) = against(|at| {
         let strangers: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(at).unwrap()).collect();
         is_served(at);
-        // Whoever was evicted is told so: the hello, then code 2.
+        // An evicted controller gets the hello, then code 2.
         let mut first = &strangers[0];
         let mut heard = Vec::new();
         first.set_read_timeout(Some(Duration::from_secs(2))).unwrap();

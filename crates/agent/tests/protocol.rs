@@ -1,4 +1,4 @@
-//! Whatever another host says, or whoever says it: it is understood or refused, and nothing else happens.
+//! Every input from another host is parsed or rejected, and has no other effect.
 #![cfg(target_os = "linux")]
 
 mod fuzz;
@@ -24,7 +24,7 @@ fn the_corpus_is_harmless() {
     testkit::corpus::replay("agent", 10, fuzz::agent);
 }
 
-/// The words among them are those of today: what is not understood would reach nothing.
+/// Kernel options in them are current ones: an unknown option would be rejected early.
 #[test]
 fn the_corpus_speaks_this_protocol() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/agent");
@@ -44,7 +44,7 @@ fn the_corpus_speaks_this_protocol() {
     assert!(words >= 20, "{words} words");
 }
 
-/// Whoever connects to an agent without its token gets nowhere, whatever he says.
+/// A client without the agent's token gets nothing, whatever it sends.
 #[test]
 fn any_stranger_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -113,8 +113,8 @@ fn messages_come_through() {
         }],
         ends: vec![
             end(App::Bulk { bytes: None, lasts: Some(Span::from_nanos(1)) }, None),
-            end(App::Ask(Box::new(asking)), None),
-            end(App::Tell(Box::new(telling)), Some(1472)),
+            end(App::Requests(Box::new(asking)), None),
+            end(App::Messages(Box::new(telling)), Some(1472)),
         ],
         commands: vec![CommandOrder {
             node: "server".into(),

@@ -73,7 +73,7 @@ impl Shape {
         self.push(at, 0, SEGMENT, head);
     }
 
-    /// All before segment `n` is acknowledged; what was sent at `echo` is echoed.
+    /// Everything before segment `n` is acknowledged; the ACK echoes the timestamp of the data sent at `echo`.
     fn ack(&mut self, at: u64, n: u64, echo: u64, blocks: &[(u64, u64)]) {
         let mut head =
             TcpHead { seq: 1, ack: 1 + n as u32 * SEGMENT, flags: flag::ACK, ..TcpHead::default() };
@@ -287,7 +287,7 @@ pub(crate) fn made(shape: &str, n: u64) -> Option<Vec<Observation>> {
     })
 }
 
-/// What is counted.
+/// Quantity counted.
 #[inline(never)]
 pub(crate) fn judged(packets: &[Observation]) -> Vec<Flow> {
     let mut analyser = Analyser::default();
@@ -303,7 +303,7 @@ fn main() {
         return;
     };
     let flows = judged(&packets);
-    let again = || flows.iter().flat_map(|f| &f.ways).flat_map(|w| &w.retransmissions);
+    let again = || flows.iter().flat_map(|f| &f.directions).flat_map(|w| &w.retransmissions);
     let of = |need| again().filter(|r| r.need == need).count();
     println!(
         "{} packets, {} needed, {} unneeded, {} unknown",

@@ -9,7 +9,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, RecoveryVerdict, story};
 use base::Span;
 use base::truth::Cause;
 use common::changes::{CHANGES, Changed, headline};
@@ -137,14 +137,14 @@ fn main() {
     }
 }
 
-/// What is said of each packet that was sent again, by its place in the whole capture.
+/// Verdict on each retransmitted packet, by its index in the whole capture.
 fn facts(flows: &[Flow], packets: &[Changed]) -> BTreeMap<usize, (Need, Reason)> {
     let mut out = BTreeMap::new();
     for flow in flows {
-        for (i, way) in flow.ways.iter().enumerate() {
+        for (i, direction) in flow.directions.iter().enumerate() {
             let from = if i == 0 { flow.client } else { flow.server };
-            for r in &way.retransmissions {
-                let wire = way.origin.wrapping_add(r.seq as u32);
+            for r in &direction.retransmissions {
+                let wire = direction.origin.wrapping_add(r.seq as u32);
                 let same = |c: &&Changed| {
                     c.1.t == r.t
                         && c.1.from() == from
@@ -176,13 +176,13 @@ fn meet(
         .map(|o| ((o.id, o.head.seq), o))
         .collect();
     for flow in flows {
-        for (i, way) in flow.ways.iter().enumerate() {
+        for (i, direction) in flow.directions.iter().enumerate() {
             let from = if i == 0 { flow.client } else { flow.server };
             if from.address != of.sender {
                 continue;
             }
-            for r in &way.retransmissions {
-                let wire = way.origin.wrapping_add(r.seq as u32);
+            for r in &direction.retransmissions {
+                let wire = direction.origin.wrapping_add(r.seq as u32);
                 let same = |c: &&Changed| {
                     let within = wire.wrapping_sub(c.1.head.seq) < c.1.payload;
                     c.1.t == r.t && c.1.payload > 0 && c.1.source == of.sender && within
@@ -226,7 +226,7 @@ fn meet(
                     ));
                 }
             }
-            let _ = (side, Kind::Unknown);
+            let _ = (side, RecoveryVerdict::Unknown);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! How right is the analyser? Random scenarios against the simulator's truth, by stratum:
-//! `cargo run --release -p williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`; with `--odd` what does not meet, with
-//! `--no-numbers` as if the receiver did not number its packets, with `--overtaking` only paths that do not keep the order, with
-//! `--options NAME` only senders with these options, with `--scenario N` the text of one, with `--packets N` what its capture shows (with `--there` the receiver's).
+//! Accuracy of the analyser: random scenarios against the simulator's truth, by stratum. `cargo run --release -p
+//! williwaw-analyse --example truth -- [SCENARIOS] [FIRST]`. `--odd` prints wrong verdicts, `--no-numbers` hides the
+//! receiver's IP identifications, `--overtaking` takes only paths that reorder, `--options NAME` only senders with
+//! these options. `--scenario N` prints the text of one scenario, `--packets N` its capture (with `--there` the
+//! receiver's).
 
 #![allow(missing_docs, clippy::print_stdout, reason = "it prints a table")]
 

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         let flows = analyser.finish();
-        let again = || flows.iter().flat_map(|f| &f.ways).flat_map(|w| &w.retransmissions);
+        let again = || flows.iter().flat_map(|f| &f.directions).flat_map(|w| &w.retransmissions);
         let of = |need| again().filter(|r| r.need == need).count();
         let likely: f64 = again().filter_map(|r| r.likelihood).sum();
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

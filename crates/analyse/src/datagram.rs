@@ -106,7 +106,7 @@ pub struct DatagramFlow {
     /// The last.
     pub last: Time,
     /// From the first end, and from the second.
-    pub ways: [DatagramDirection; 2],
+    pub directions: [DatagramDirection; 2],
     /// Times of a second or more without a datagram in either direction, in order; the longest of them are kept.
     pub silences: Vec<Gap>,
     /// All of them.
@@ -120,7 +120,7 @@ pub struct DatagramFlow {
 impl DatagramFlow {
     /// The direction that carried more.
     pub fn main(&self) -> usize {
-        usize::from(self.ways[1].bytes > self.ways[0].bytes)
+        usize::from(self.directions[1].bytes > self.directions[0].bytes)
     }
 }
 
@@ -210,7 +210,7 @@ impl Datagrams {
         let mut best: BTreeMap<(Endpoint, Endpoint), DatagramFlow> = BTreeMap::new();
         for ((a, b, _), follow) in self.flows {
             let flow = follow.finish();
-            let packets = |flow: &DatagramFlow| flow.ways[0].packets + flow.ways[1].packets;
+            let packets = |flow: &DatagramFlow| flow.directions[0].packets + flow.directions[1].packets;
             match best.get(&(a, b)) {
                 Some(kept) if packets(kept) >= packets(&flow) => {}
                 _ => drop(best.insert((a, b), flow)),
@@ -228,7 +228,7 @@ impl FlowTracker {
             ends,
             first: t,
             last: t,
-            ways: Default::default(),
+            directions: Default::default(),
             silences: Vec::new(),
             silence_count: 0,
             quic: None,
@@ -237,7 +237,7 @@ impl FlowTracker {
         FlowTracker { flow, version: None, long_headers: 0, bit: [None; 2], edges: Vec::new() }
     }
 
-    fn push(&mut self, t: Time, way: usize, length: u32, payload: &[u8], keep: bool) {
+    fn push(&mut self, t: Time, direction: usize, length: u32, payload: &[u8], keep: bool) {
         // Capture times of several queues may step back slightly.
         let t = t.max(self.flow.last);
         let quiet = t.since(self.flow.last);
@@ -246,16 +246,16 @@ impl FlowTracker {
             keep_longest(&mut self.flow.silences, Gap { from: self.flow.last, lasts: quiet });
         }
         self.flow.last = t;
-        let direction = &mut self.flow.ways[way];
-        direction.packets += 1;
-        direction.bytes += u64::from(length);
-        let (first, last) = direction.span.unwrap_or((t, t));
+        let counted = &mut self.flow.directions[direction];
+        counted.packets += 1;
+        counted.bytes += u64::from(length);
+        let (first, last) = counted.span.unwrap_or((t, t));
         if t.since(last) >= LEAST_GAP {
-            keep_longest(&mut direction.gaps, Gap { from: last, lasts: t.since(last) });
+            keep_longest(&mut counted.gaps, Gap { from: last, lasts: t.since(last) });
         }
-        direction.span = Some((first, t));
-        if keep && direction.points.len() < MOST_POINTS {
-            direction.points.push((t, length));
+        counted.span = Some((first, t));
+        if keep && counted.points.len() < MOST_POINTS {
+            counted.points.push((t, length));
         }
         let Some(&first) = payload.first() else { return };
         if first & 0x80 != 0 {
@@ -265,10 +265,10 @@ impl FlowTracker {
             }
         } else if first & 0x40 != 0 && self.version.is_some() {
             let bit = first & 0x20 != 0;
-            let changed = self.bit[way].is_some_and(|before| before != bit);
-            self.bit[way] = Some(bit);
+            let changed = self.bit[direction].is_some_and(|before| before != bit);
+            self.bit[direction] = Some(bit);
             if changed && self.edges.len() < MOST_EDGES {
-                self.edges.push((t, way, bit));
+                self.edges.push((t, direction, bit));
             }
         }
     }
@@ -332,18 +332,18 @@ mod tests {
     #[test]
     fn gaps_and_silences_are_told_apart() {
         let mut follow = FlowTracker::new(ends(), at(0), 0);
-        for (t, way) in [(0, 0), (10, 1), (400, 0), (410, 1), (2000, 0), (2100, 0)] {
-            follow.push(at(t), way, 1000, b"x", true);
+        for (t, direction) in [(0, 0), (10, 1), (400, 0), (410, 1), (2000, 0), (2100, 0)] {
+            follow.push(at(t), direction, 1000, b"x", true);
         }
         let flow = follow.finish();
         assert_eq!(flow.quic, None);
-        assert_eq!((flow.ways[0].packets, flow.ways[1].packets), (4, 2));
+        assert_eq!((flow.directions[0].packets, flow.directions[1].packets), (4, 2));
         let lengths =
             |gaps: &[Gap]| gaps.iter().map(|gap| gap.lasts.as_nanos() / 1_000_000).collect::<Vec<_>>();
-        assert_eq!(lengths(&flow.ways[0].gaps), [1600, 400]);
-        assert_eq!(lengths(&flow.ways[1].gaps), [400]);
+        assert_eq!(lengths(&flow.directions[0].gaps), [1600, 400]);
+        assert_eq!(lengths(&flow.directions[1].gaps), [400]);
         assert_eq!((lengths(&flow.silences), flow.silence_count), (vec![1590], 1));
-        let rate = flow.ways[0].rate_bps().unwrap();
+        let rate = flow.directions[0].rate_bps().unwrap();
         assert!((rate - 32_000.0 / 2.1).abs() < 1e-6, "{rate}");
     }
 
@@ -379,11 +379,11 @@ mod tests {
         let mut x = 12_345_u64;
         for t in 0..400 {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let way = (t % 2) as usize;
+            let direction = (t % 2) as usize;
             let first = 0x40 | if x >> 63 == 1 { 0x20 } else { 0 };
             let payload = if t < 2 { LONG } else { &[first, 1, 2] };
-            random.push(at(t), way, 100, payload, false);
-            constant.push(at(t), way, 100, if t < 2 { LONG } else { &[0x41, 1, 2] }, false);
+            random.push(at(t), direction, 100, payload, false);
+            constant.push(at(t), direction, 100, if t < 2 { LONG } else { &[0x41, 1, 2] }, false);
         }
         assert_eq!(random.finish().quic.map(|quic| quic.spin), Some(SpinBit::Random));
         assert_eq!(constant.finish().quic.map(|quic| quic.spin), Some(SpinBit::Constant));
@@ -408,12 +408,12 @@ mod tests {
         #[test]
         fn any_datagrams_are_followed(all in proptest::collection::vec((0_u64..5000, 0_usize..2, proptest::collection::vec(proptest::num::u8::ANY, 0..40)), 0..60)) {
             let mut follow = FlowTracker::new(ends(), at(0), 0);
-            for (t, way, payload) in &all {
-                follow.push(at(*t), *way, payload.len() as u32, payload, true);
+            for (t, direction, payload) in &all {
+                follow.push(at(*t), *direction, payload.len() as u32, payload, true);
             }
             let flow = follow.finish();
-            assert_eq!(flow.ways.iter().map(|way| way.packets).sum::<u64>(), all.len() as u64);
-            assert!(flow.ways.iter().all(|way| way.gaps.len() <= GAPS));
+            assert_eq!(flow.directions.iter().map(|direction| direction.packets).sum::<u64>(), all.len() as u64);
+            assert!(flow.directions.iter().all(|direction| direction.gaps.len() <= GAPS));
         }
     }
 }

@@ -33,7 +33,7 @@ pub use connection::table::Analyser;
 pub use facts::copies::Evidence;
 pub use facts::reason::{self, Reason};
 pub use facts::rtt::RttSummary;
-pub use findings::flow::{Flow, FlowDirection, Kind};
+pub use findings::flow::{Flow, FlowDirection, RecoveryVerdict};
 pub use findings::{choice, episode, fairness, fault, flow, idle, join, lower_layers, profile, story};
 pub use intake::capture_point;
 pub use intake::limits::Limits;

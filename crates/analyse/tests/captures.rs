@@ -3,7 +3,7 @@
 //! they are absent the test reports this.
 
 use analyse::idle::IdleCause;
-use analyse::{Analyser, Flow, Kind, Need, Observation, Reason, story};
+use analyse::{Analyser, Flow, Need, Observation, Reason, RecoveryVerdict, story};
 use base::Span;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn flows(name: &str) -> Option<Vec<Flow>> {
     Some(analyser.finish())
 }
 
-/// What is counted in a file.
+/// Counts of a file.
 #[derive(PartialEq, Eq, Debug)]
 struct Counts {
     flows: usize,
@@ -38,20 +38,21 @@ struct Counts {
 }
 
 fn count(flows: &[Flow]) -> Counts {
-    let ways = || flows.iter().flat_map(|f| &f.ways);
+    let directions = || flows.iter().flat_map(|f| &f.directions);
     Counts {
         flows: flows.len(),
         packets: flows.iter().map(|f| f.packets).sum(),
-        data_packets: ways().map(|w| w.data_packets).sum(),
-        data_bytes: ways().map(|w| w.data_bytes).sum(),
-        resent: ways().map(|w| w.retransmissions.len() as u64 + w.out_of_order).sum(),
+        data_packets: directions().map(|w| w.data_packets).sum(),
+        data_bytes: directions().map(|w| w.data_bytes).sum(),
+        resent: directions().map(|w| w.retransmissions.len() as u64 + w.out_of_order).sum(),
         twice: flows.iter().map(|f| f.captured_twice).sum(),
-        probes: ways().map(|w| w.window_probes + w.keep_alives).sum(),
+        probes: directions().map(|w| w.window_probes + w.keep_alives).sum(),
     }
 }
 
-/// File; connections, packets, of those with data, bytes of data, below what had been seen (tshark: retransmission, fast
-/// retransmission, spurious retransmission and out-of-order together), copies of the capture, probes.
+/// File; connections, packets, data packets, data bytes, segments below the highest sequence number (tshark:
+/// retransmission, fast retransmission, spurious retransmission and out-of-order together), duplicate captures,
+/// probes.
 const FACTS: [(&str, [u64; 7]); 12] = [
     ("mlab_large-ndt.pcap", [1, 519, 159, 1_623_871, 0, 0, 0]),
     ("mlab_ndt-4c6fb.pcap", [1, 18_240, 8841, 22_167_731, 39, 0, 0]),
@@ -85,34 +86,37 @@ fn counts_are_those_of_tshark_and_tcptrace() {
     }
 }
 
-/// TA-03: what is seen in them by eye is what is said.
+/// TA-03: the verdicts are those of a reading by hand.
 #[test]
 fn verdicts_on_known_files() {
     let Some(timeout) = flows("zeek_retransmit-timeout.pcapng") else {
         eprintln!("skipped: there are no captures in {}", folder().display());
         return;
     };
-    let way = &timeout[0].ways[timeout[0].main()];
-    assert_eq!(way.retransmissions.len(), 1);
+    let direction = &timeout[0].directions[timeout[0].main()];
+    assert_eq!(direction.retransmissions.len(), 1);
     let fast = flows("zeek_retransmit-fast009.pcap").unwrap();
-    let way = &fast[0].ways[1];
-    assert_eq!(way.count(Need::Needed), 3);
-    assert_eq!(way.fast_retransmits.len(), 1);
-    assert_eq!(way.fast_retransmits[0].kind, Kind::Genuine);
+    let direction = &fast[0].directions[1];
+    assert_eq!(direction.count(Need::Needed), 3);
+    assert_eq!(direction.fast_retransmits.len(), 1);
+    assert_eq!(direction.fast_retransmits[0].kind, RecoveryVerdict::Genuine);
     let dsack = flows("tcptrace_dsack.pcap").unwrap();
-    let way = &dsack[0].ways[0];
-    assert_eq!((way.count(Need::Needed), way.fast_retransmits.len(), way.timeouts.len()), (7, 3, 0));
+    let direction = &dsack[0].directions[0];
+    assert_eq!(
+        (direction.count(Need::Needed), direction.fast_retransmits.len(), direction.timeouts.len()),
+        (7, 3, 0)
+    );
     // The receiver closed its window for 22 s, and six probes asked; the application had something to send all the while.
     let closed = flows("tcptrace_zwnd.pcap").unwrap();
-    let flow = closed.iter().find(|f| f.ways[f.main()].window_probes == 6).expect("probes");
-    let time = flow.ways[flow.main()].time;
+    let flow = closed.iter().find(|f| f.directions[f.main()].window_probes == 6).expect("probes");
+    let time = flow.directions[flow.main()].time;
     assert!(time.of(IdleCause::Closed) > Span::from_secs(22), "{time:?}");
     assert!(time.of(IdleCause::Application) < Span::from_secs(2), "{time:?}");
     let told = story::tell(&[flow]);
     assert!(told.what.contains("its window was closed"), "{}", told.what);
 }
 
-/// What is said of a connection, without figures: whom the opening sentence blames.
+/// Statements about a connection, without figures: the cause named in the first sentence.
 fn blame(flow: &Flow) -> Option<&'static str> {
     let told = story::tell(&[flow]);
     if told.sure.starts_with("This is unsure") {
@@ -161,14 +165,14 @@ fn late_captures_say_nothing_else() {
             for flow in judged(&all[cut..]) {
                 let Some(before) = known(&flow) else { continue };
                 let swapped = before.client != flow.client;
-                for (i, way) in flow.ways.iter().enumerate() {
-                    let is = &before.ways[if swapped { 1 - i } else { i }];
-                    for r in &way.retransmissions {
+                for (i, direction) in flow.directions.iter().enumerate() {
+                    let is = &before.directions[if swapped { 1 - i } else { i }];
+                    for r in &direction.retransmissions {
                         let wire = |w: &analyse::FlowDirection, seq: u64| w.origin.wrapping_add(seq as u32);
                         let same = is
                             .retransmissions
                             .iter()
-                            .find(|s| s.t == r.t && wire(is, s.seq) == wire(way, r.seq));
+                            .find(|s| s.t == r.t && wire(is, s.seq) == wire(direction, r.seq));
                         verdicts += 1;
                         let need = r.need != Need::Unknown && same.is_none_or(|s| s.need != r.need);
                         let reasons = [Reason::Timeout, Reason::Unknown];
@@ -181,7 +185,7 @@ fn late_captures_say_nothing_else() {
                 }
                 let (told, is) = (blame(&flow), blame(&before));
                 let unsure = story::tell(&[&before]).sure.starts_with("This is unsure");
-                // What was blamed may lie in what is missing; nothing else is blamed.
+                // The cause may lie in the missing packets; no other cause is named.
                 if told.is_some() && told != is && !unsure {
                     wrong.push(format!("{name} without {cut}: {told:?} is {is:?}"));
                 }

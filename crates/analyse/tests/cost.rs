@@ -45,7 +45,7 @@ fn a_connection_of_a_million_segments_is_judged() {
     let packets = losses(1_000_000, 10);
     let began = processor_s();
     let flows = judged(&packets);
-    let again: usize = flows.iter().flat_map(|f| &f.ways).map(|w| w.retransmissions.len()).sum();
+    let again: usize = flows.iter().flat_map(|f| &f.directions).map(|w| w.retransmissions.len()).sum();
     assert_eq!(again, 100_000);
     if let (Some(began), Some(ended)) = (began, processor_s()) {
         assert!(ended - began < 120.0, "{} s of processor time", ended - began);

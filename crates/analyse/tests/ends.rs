@@ -1,5 +1,5 @@
-//! The claim: a capture that is not whole, or not next to the sender, makes verdicts unknown and never wrong. Linux sends through
-//! the emulator, in namespaces: thirty-eight kinds of trouble.
+//! The claim: a capture that is incomplete, or not next to the sender, makes verdicts unknown and never wrong. Linux
+//! sends through the emulator, in namespaces: thirty-eight kinds of impairment.
 //!
 //! TA-01, TA-03: next to the receiver, from the middle of a connection on, and with copies of packets.
 #![cfg(target_os = "linux")]
@@ -32,14 +32,15 @@ fn sent_at(played: &Played, t: Time, seq: u32) -> Option<Time> {
     played.sides[0].iter().find(same).map(|o| o.t)
 }
 
-/// What contradicts the sender's capture and the emulator in what is said of another capture of the same transfer.
+/// Contradictions between the verdicts on another capture of a transfer and the sender's capture with the emulator's
+/// log.
 fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
     let whole = judged(&played.sides[0]);
     let mut out = Vec::new();
-    for way in [0, 1].map(|i| &flow.ways[i]).into_iter().filter(|w| w.data_bytes > 1000) {
-        let sender = whole.ways.iter().find(|w| w.data_bytes > 1000).unwrap();
-        for r in &way.retransmissions {
-            let wire = way.origin.wrapping_add(r.seq as u32);
+    for direction in [0, 1].map(|i| &flow.directions[i]).into_iter().filter(|w| w.data_bytes > 1000) {
+        let sender = whole.directions.iter().find(|w| w.data_bytes > 1000).unwrap();
+        for r in &direction.retransmissions {
+            let wire = direction.origin.wrapping_add(r.seq as u32);
             let t = sent_at(played, r.t, wire);
             let seq = u64::from(wire.wrapping_sub(sender.origin));
             let same = |s: &&Retransmission| Some(s.t) == t && s.seq == seq;
@@ -63,14 +64,14 @@ fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
                 out.push(format!("byte {seq} at {}: {told:?}, unneeded {truth}", r.t.as_secs_f64()));
             }
         }
-        let timeouts = way.timeouts.len() as u64;
+        let timeouts = direction.timeouts.len() as u64;
         if timeouts > played.kernel[1] + played.kernel[2] {
             out.push(format!("{timeouts} timeouts for {:?}", played.kernel));
         }
     }
     // The opening sentences name timeouts only where there are some.
     let (told, is) = (story::tell(&[flow]), story::tell(&[&whole]));
-    let blames = |s: &story::Story| s.what.contains("timeout");
+    let blames = |s: &story::Diagnosis| s.what.contains("timeout");
     if blames(&told) && played.kernel[1] == 0 && !blames(&is) {
         out.push(format!("{told:?}"));
     }
@@ -83,19 +84,19 @@ fn next_to_the_receiver_no_timeout_is_invented() {
     let (mut known, mut all, mut told) = (0, 0, 0);
     for (name, played) in kinds() {
         let flow = judged(&played.sides[1]);
-        let way = &flow.ways[flow.main()];
-        assert_eq!(way.place.side(), Side::Receiver, "{name}: {:?}", way.place);
+        let direction = &flow.directions[flow.main()];
+        assert_eq!(direction.place.side(), Side::Receiver, "{name}: {:?}", direction.place);
         wrong.extend(contradictions(played, &flow).into_iter().map(|w| format!("{name}: {w}")));
-        let count = |reason| way.retransmissions.iter().filter(|r| r.reason == reason).count();
-        all += way.retransmissions.len();
-        known += way.retransmissions.len() - count(Reason::Unknown);
-        told += way.timeouts.len();
+        let count = |reason| direction.retransmissions.iter().filter(|r| r.reason == reason).count();
+        all += direction.retransmissions.len();
+        known += direction.retransmissions.len() - count(Reason::Unknown);
+        told += direction.timeouts.len();
         let tell = story::tell(&[&flow]);
         eprintln!(
             "{name}: kernel {:?}; {} resent, {} timeouts, {} unknown; {}",
             played.kernel,
-            way.retransmissions.len(),
-            way.timeouts.len(),
+            direction.retransmissions.len(),
+            direction.timeouts.len(),
             count(Reason::Unknown),
             tell.what
         );
@@ -152,7 +153,7 @@ fn copies_behind_a_router_are_no_retransmissions() {
             interface: 0,
             ..*o
         }));
-        // Of what the receiver sent, the copy next to it comes first.
+        // The receiver's packets are captured first next to it.
         let data = |o: &Observation| played.sides[0].iter().any(|d| d.payload > 0 && d.source == o.source);
         let ports: Vec<bool> = both.iter().map(data).collect();
         let here = played.sides[0].len();

@@ -1,5 +1,5 @@
-//! What is told beside the verdicts: faults of stacks, the buffer of the bottleneck, rates, what held the sender up;
-//! and captures that are less than whole.
+//! Findings beside the verdicts: faults of stacks, the bottleneck's buffer, rates, limits of the sender; and
+//! incomplete captures.
 
 mod common;
 
@@ -65,7 +65,7 @@ fn analysed(packets: &[Observation]) -> Flow {
 
 fn faults(link: &str, transport: &str) -> Vec<FaultKind> {
     let flow = analysed(&packets(link, transport, BULK, false));
-    let mut kinds: Vec<FaultKind> = flow.ways[0].faults.iter().map(|f| f.kind).collect();
+    let mut kinds: Vec<FaultKind> = flow.directions[0].faults.iter().map(|f| f.kind).collect();
     kinds.dedup();
     kinds
 }
@@ -96,38 +96,42 @@ fn faults_are_found_where_they_are() {
     has(SPIKE, "timeout-resends = \"outstanding\", window = \"12 kB\"", FaultKind::ResendsOutstanding);
 }
 
-/// TA-04: what was outstanding when the first segment was sent that was lost is what the path holds: the queue, the packet
-/// in service, and what propagates.
+/// TA-04: the data outstanding when the first lost segment was sent are the path's capacity: queue, packet in service,
+/// propagation.
 #[test]
 fn the_buffer_is_estimated() {
     let flow = analysed(&packets("", "window = \"200 kB\", delayed-ack = { every = 1 }", BULK, false));
-    let way = &flow.ways[0];
-    assert!(way.count(Need::Needed) > 0);
+    let direction = &flow.directions[0];
+    assert!(direction.count(Need::Needed) > 0);
     // Twelve wait, one is in service; at 200 kbit/s some five are on the way there and their answers back.
-    let bytes = way.buffer_bytes.unwrap();
+    let bytes = direction.buffer_bytes.unwrap();
     assert!((14_000..=20_000).contains(&bytes), "{bytes}");
-    assert!(!way.bursts.is_empty() || way.count(Need::Needed) < 3);
+    assert!(!direction.bursts.is_empty() || direction.count(Need::Needed) < 3);
 }
 
-/// TA-09, TA-12: all data and useful data, and what was sent without need.
+/// TA-09, TA-12: all data, useful data, and unneeded retransmissions.
 #[test]
 fn a_spike_is_told_from_a_loss() {
     let flow = analysed(&packets(SPIKE, "window = \"8 kB\"", BULK, false));
-    let way = &flow.ways[0];
-    assert_eq!(way.delivered_bytes, 200_000);
-    assert!(way.data_bytes > 200_000 && way.throughput_bps() > way.goodput_bps());
-    assert!(way.timeouts.iter().all(|t| t.kind == analyse::Kind::Spurious), "{:?}", way.timeouts);
-    assert_eq!(way.count(Need::Needed), 0);
-    assert_eq!(way.retransmissions[0].reason, Reason::Timeout);
-    let spike = way.spikes.iter().find(|s| s.until.since(s.t) > Span::from_secs(5)).unwrap();
+    let direction = &flow.directions[0];
+    assert_eq!(direction.delivered_bytes, 200_000);
+    assert!(direction.data_bytes > 200_000 && direction.throughput_bps() > direction.goodput_bps());
+    assert!(
+        direction.timeouts.iter().all(|t| t.kind == analyse::RecoveryVerdict::Spurious),
+        "{:?}",
+        direction.timeouts
+    );
+    assert_eq!(direction.count(Need::Needed), 0);
+    assert_eq!(direction.retransmissions[0].reason, Reason::Timeout);
+    let spike = direction.spikes.iter().find(|s| s.until.since(s.t) > Span::from_secs(5)).unwrap();
     assert_eq!(spike.kind, SpikeKind::Delay);
-    assert_eq!(way.place.side(), Side::Sender);
+    assert_eq!(direction.place.side(), Side::Sender);
     let told = story::tell(&[&flow]);
     assert!(told.what.contains("timeout") && told.sure.starts_with("This is quite sure"), "{told:?}");
     assert!(told.advice.contains("F-RTO"), "{told:?}");
     // TA-02: every segment and acknowledgement for the picture.
-    assert_eq!(way.transmissions.len() as u64, way.data_packets);
-    assert!(way.acks.len() > 100);
+    assert_eq!(direction.transmissions.len() as u64, direction.data_packets);
+    assert!(direction.acks.len() > 100);
 }
 
 /// One segment is lost and the sender waits for its timer: that is no outage.
@@ -135,15 +139,16 @@ fn a_spike_is_told_from_a_loss() {
 fn a_sender_that_is_silent_has_no_outage() {
     let one = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"40\"";
     let flow = analysed(&packets(one, "window = \"1000 B\"", BULK, false));
-    let kinds: Vec<SpikeKind> = flow.ways[0].spikes.iter().map(|s| s.kind).collect();
+    let kinds: Vec<SpikeKind> = flow.directions[0].spikes.iter().map(|s| s.kind).collect();
     assert_eq!(kinds, [SpikeKind::Timer]);
 }
 
-/// What held the sender up: the receiver's window, the application, the path.
+/// Limit of the sender: the receiver's window, the application, or the path.
 #[test]
 fn pauses_have_their_causes() {
-    let time =
-        |link: &str, transport: &str, app: &str| analysed(&packets(link, transport, app, false)).ways[0].time;
+    let time = |link: &str, transport: &str, app: &str| {
+        analysed(&packets(link, transport, app, false)).directions[0].time
+    };
     let window = time("", "window = \"3 kB\"", BULK);
     assert!(window.of(IdleCause::Receiver) > Span::from_secs(5), "{window:?}");
     let path = time("", "window = \"60 kB\"", BULK);
@@ -159,7 +164,7 @@ fn pauses_have_their_causes() {
 fn the_profile_is_checked() {
     let points = |transport: &str| {
         let flow = analysed(&packets("", transport, BULK, false));
-        flow.ways[0].profile.iter().map(|a| (a.point, a.followed)).collect::<Vec<_>>()
+        flow.directions[0].profile.iter().map(|a| (a.point, a.followed)).collect::<Vec<_>>()
     };
     let good = points("rfc3481: sack = true, window = \"30 kB\"");
     for point in [Point::Timestamps, Point::Sack, Point::Mtu, Point::InitialWindow, Point::Window] {
@@ -172,20 +177,29 @@ fn the_profile_is_checked() {
     }
 }
 
-/// Next to the receiver every arrival is seen: what came before is unneeded, what fills a gap is not.
+/// Next to the receiver every arrival is seen: data that arrived before are unneeded, data that fill a gap are not.
 #[test]
 fn a_capture_at_the_receiver_is_known_as_such() {
     let loss = "[[hop.loss]]\nname = \"some\"\ndirections = \"down\"\npackets = \"30-31,60\"";
     let flow = analysed(&packets(loss, "window = \"12 kB\", sack = true", BULK, true));
-    let way = &flow.ways[0];
-    assert_eq!(way.place.side(), Side::Receiver);
-    assert_eq!((way.count(Need::Needed), way.count(Need::Unknown)), (3, 0), "{:?}", way.retransmissions);
+    let direction = &flow.directions[0];
+    assert_eq!(direction.place.side(), Side::Receiver);
+    assert_eq!(
+        (direction.count(Need::Needed), direction.count(Need::Unknown)),
+        (3, 0),
+        "{:?}",
+        direction.retransmissions
+    );
     let flow = analysed(&packets(SPIKE, "window = \"8 kB\", timestamps = false", BULK, true));
-    let way = &flow.ways[0];
-    assert!(way.count(Need::Unneeded) > 3 && way.count(Need::Needed) == 0, "{:?}", way.retransmissions);
+    let direction = &flow.directions[0];
+    assert!(
+        direction.count(Need::Unneeded) > 3 && direction.count(Need::Needed) == 0,
+        "{:?}",
+        direction.retransmissions
+    );
 }
 
-/// What the capture itself did is no retransmission: every packet twice, on one interface or on two.
+/// Duplicates made by the capture are no retransmissions: every packet twice, on one interface or on two.
 #[test]
 fn what_the_capture_took_twice_is_left_out() {
     let plain = packets(SPIKE, "window = \"8 kB\"", BULK, false);
@@ -198,7 +212,7 @@ fn what_the_capture_took_twice_is_left_out() {
     let (one, two) = (analysed(&plain), analysed(&twice));
     assert_eq!(two.captured_twice, plain.len() as u64);
     assert_eq!((two.packets, two.bytes), (one.packets, one.bytes));
-    let seen = |f: &Flow| f.ways[0].retransmissions.iter().map(|r| (r.seq, r.need)).collect::<Vec<_>>();
+    let seen = |f: &Flow| f.directions[0].retransmissions.iter().map(|r| (r.seq, r.need)).collect::<Vec<_>>();
     assert_eq!(seen(&one), seen(&two));
 }
 
@@ -207,24 +221,23 @@ fn what_the_capture_took_twice_is_left_out() {
 fn captures_that_are_not_whole() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
     let late = analysed(&plain[60..]);
-    assert!(!late.opened && late.ways.iter().all(|w| w.retransmissions.is_empty()));
+    assert!(!late.opened && late.directions.iter().all(|w| w.retransmissions.is_empty()));
     let whole = analysed(&plain);
-    assert!(whole.opened && whole.ways[0].retransmissions.is_empty());
+    assert!(whole.opened && whole.directions[0].retransmissions.is_empty());
     let holes: Vec<Observation> =
         plain.iter().enumerate().filter(|(i, _)| i % 17 != 11 || *i < 20).map(|(_, o)| *o).collect();
     let torn = analysed(&holes);
-    let way = &torn.ways[0];
-    assert!(way.retransmissions.is_empty() && way.missing_bytes > 3000, "{way:?}");
-    assert_eq!(way.delivered_bytes, whole.ways[0].delivered_bytes);
+    let direction = &torn.directions[0];
+    assert!(direction.retransmissions.is_empty() && direction.missing_bytes > 3000, "{direction:?}");
+    assert_eq!(direction.delivered_bytes, whole.directions[0].delivered_bytes);
     // One direction only.
     let mute: Vec<Observation> = plain.iter().filter(|o| o.head.source == 40_000).copied().collect();
     let flow = analysed(&mute);
-    assert_eq!(flow.ways[0].data_bytes, whole.ways[0].data_bytes);
-    assert!(flow.ways[0].rtt.is_none());
+    assert_eq!(flow.directions[0].data_bytes, whole.directions[0].data_bytes);
+    assert!(flow.directions[0].rtt.is_none());
 }
 
-/// Where the kernel or the card put segments together, an acknowledgement is captured before what it acknowledges: that
-/// is seen late and was not sent twice.
+/// With GRO or LRO an acknowledgement is captured before its data: these are late in the capture, not sent twice.
 #[test]
 fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
     let plain = packets("", "window = \"12 kB\"", BULK, true);
@@ -240,22 +253,25 @@ fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
         }
     }
     assert!(swapped > 20, "{swapped}");
-    let way = &analysed(&late).ways[0];
-    assert_eq!((way.retransmissions.len(), way.out_of_order, way.acknowledged_unseen), (0, 0, 0));
+    let direction = &analysed(&late).directions[0];
     assert_eq!(
-        (way.data_packets, way.delivered_bytes),
-        (whole.ways[0].data_packets, whole.ways[0].delivered_bytes)
+        (direction.retransmissions.len(), direction.out_of_order, direction.acknowledged_unseen),
+        (0, 0, 0)
     );
-    // What comes when it had long been acknowledged was sent again, or the capture missed the first copy.
+    assert_eq!(
+        (direction.data_packets, direction.delivered_bytes),
+        (whole.directions[0].data_packets, whole.directions[0].delivered_bytes)
+    );
+    // Data far below the cumulative ACK were retransmitted, or the capture missed the first copy.
     for o in late.iter_mut().filter(|o| o.payload > 0).skip(50) {
         o.t += Span::from_secs(1);
     }
     late.sort_by_key(|o| o.t);
-    assert!(!analysed(&late).ways[0].retransmissions.is_empty());
+    assert!(!analysed(&late).directions[0].retransmissions.is_empty());
 }
 
-/// The peer still holds an older connection of the same ports: it acknowledges what nobody sent, is reset, and the
-/// opening is sent again.
+/// The peer still holds an older connection with these ports: it acknowledges unsent data, gets a reset, and the SYN
+/// is retransmitted.
 #[test]
 fn an_acknowledgement_of_an_older_connection_counts_for_nothing() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
@@ -271,9 +287,14 @@ fn an_acknowledgement_of_an_older_connection_counts_for_nothing() {
     let mut packets = vec![syn, stale, reset];
     packets.extend(plain.iter().map(|o| Observation { t: o.t + Span::from_secs(3), ..*o }));
     let (odd, whole) = (analysed(&packets), analysed(&plain));
-    let way = &odd.ways[0];
-    assert_eq!((way.retransmissions.len(), way.acknowledged_unseen), (0, 0), "{:?}", way.retransmissions);
-    assert_eq!(way.delivered_bytes, whole.ways[0].delivered_bytes);
+    let direction = &odd.directions[0];
+    assert_eq!(
+        (direction.retransmissions.len(), direction.acknowledged_unseen),
+        (0, 0),
+        "{:?}",
+        direction.retransmissions
+    );
+    assert_eq!(direction.delivered_bytes, whole.directions[0].delivered_bytes);
 }
 
 /// Several processors captured at once: the answer to the opening stands in the file before the opening.
@@ -284,8 +305,11 @@ fn an_opening_behind_its_answer_begins_nothing_new() {
     packets.swap(0, 1);
     let flow = analysed(&packets);
     assert!(flow.opened && flow.client == whole.client, "{flow:?}");
-    assert_eq!((flow.packets, flow.ways[0].data_bytes), (whole.packets, whole.ways[0].data_bytes));
-    assert_eq!((flow.ways[0].retransmissions.len(), flow.ways[0].acknowledged_unseen), (0, 0));
+    assert_eq!(
+        (flow.packets, flow.directions[0].data_bytes),
+        (whole.packets, whole.directions[0].data_bytes)
+    );
+    assert_eq!((flow.directions[0].retransmissions.len(), flow.directions[0].acknowledged_unseen), (0, 0));
 }
 
 /// Two answered the opening, each with a number of its own, and the one seen first was not the one that stayed.
@@ -298,11 +322,15 @@ fn data_tell_which_answer_to_the_opening_counts() {
     other.head.seq = syn.head.seq.wrapping_add(0x7000_0000);
     packets[0] = other;
     let flow = analysed(&packets);
-    assert_eq!(flow.ways[0].data_bytes, whole.ways[0].data_bytes);
-    assert!(flow.ways[0].retransmissions.is_empty() && flow.ways[0].strange <= 2, "{}", flow.ways[0].strange);
+    assert_eq!(flow.directions[0].data_bytes, whole.directions[0].data_bytes);
+    assert!(
+        flow.directions[0].retransmissions.is_empty() && flow.directions[0].strange <= 2,
+        "{}",
+        flow.directions[0].strange
+    );
 }
 
-/// What the opening sentences say of captures that are hardly there, and of transfers that nobody answered.
+/// First sentences on nearly empty captures, and on transfers without an answer.
 #[test]
 fn sentences_of_torn_captures_are_unsure() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
@@ -322,7 +350,7 @@ fn sentences_of_torn_captures_are_unsure() {
     assert!(story.sure.starts_with("This is unsure") && story.sure.contains("misses"), "{story:?}");
     let mute: Vec<Observation> =
         plain.iter().enumerate().filter(|(i, o)| *i < 3 || data(o)).map(|(_, o)| *o).take(9).collect();
-    assert!(told(&mute).what.contains("that nobody acknowledged"), "{:?}", told(&mute));
+    assert!(told(&mute).what.contains("without any acknowledgement"), "{:?}", told(&mute));
     // One segment at one instant: no advice for it.
     let one: Vec<Observation> = plain.iter().enumerate().filter(|(i, _)| *i < 4).map(|(_, o)| *o).collect();
     assert_eq!(told(&one).advice, "Nothing needs to be mended here.");
@@ -344,7 +372,7 @@ fn ports_are_used_again() {
     let flows = analyser.finish();
     assert_eq!(flows.len(), 2);
     assert!(
-        flows.iter().all(|f| f.ways[0].delivered_bytes == 200_000 && f.ways[0].retransmissions.is_empty())
+        flows.iter().all(|f| f.directions[0].delivered_bytes == 200_000 && f.directions[0].retransmissions.is_empty())
     );
     assert!(flows[1].first >= Time::ZERO + Span::from_secs(100));
 }

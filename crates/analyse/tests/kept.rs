@@ -1,11 +1,11 @@
-//! The claim: captures of real kernels that misled a verdict once do so no more. Each was kept as it was, headers alone.
+//! The claim: captures of real kernels that once misled a verdict no longer do. Each is kept unchanged, headers alone.
 //!
 //! TA-01, TA-03: verdicts on retransmissions from the sender's capture, whole and begun late.
 
 use analyse::flow::Retransmission;
 use analyse::idle::IdleCause;
 use analyse::story;
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, RecoveryVerdict};
 use base::wire::flag;
 
 fn packets(file: &[u8]) -> Vec<Observation> {
@@ -24,8 +24,8 @@ fn judged(packets: &[Observation]) -> Flow {
 }
 
 fn resent(flow: &Flow) -> &[Retransmission] {
-    let way = &flow.ways[flow.main()];
-    &way.retransmissions
+    let direction = &flow.directions[flow.main()];
+    &direction.retransmissions
 }
 
 /// Linux 6.18 through an emulated link of 2 Mbit/s and 12 ms whose way back loses everything from 1.0 to 1.4 s. The receiver's host
@@ -40,7 +40,10 @@ fn an_answer_that_stands_for_several_segments_is_no_loss() {
         assert_eq!(timeout.need, Need::Unneeded, "without {cut}: {timeout:?}");
         assert_ne!(probe.need, Need::Needed, "without {cut}: {probe:?}");
         assert!(probe.likelihood.is_some_and(|p| p > 0.5), "without {cut}: {probe:?}");
-        assert!(flow.ways[flow.main()].timeouts.iter().all(|t| t.kind == Kind::Spurious), "without {cut}");
+        assert!(
+            flow.directions[flow.main()].timeouts.iter().all(|t| t.kind == RecoveryVerdict::Spurious),
+            "without {cut}"
+        );
     }
     assert_eq!(resent(&judged(&all))[0].reason, Reason::Probe);
 }
@@ -62,7 +65,7 @@ fn an_echo_says_nothing_of_an_edge_that_was_not_heard() {
 fn options_that_are_cut_off_are_not_absent() {
     let mut all = packets(include_bytes!("data/kept/stretched.pcap"));
     let of = |flow: &Flow| {
-        let options = &flow.ways[flow.main()].options;
+        let options = &flow.directions[flow.main()].options;
         (options.window_known, options.sack)
     };
     assert_eq!(of(&judged(&all)), (true, Some(true)));
@@ -72,28 +75,28 @@ fn options_that_are_cut_off_are_not_absent() {
     assert_eq!(of(&judged(&all)), (false, None));
 }
 
-/// A capture that has left packets out: the sender goes on beyond what was seen, so the silence is the capture's and none of the
-/// path, and what went in it is unknown.
+/// A capture that missed packets: the sender continues beyond the captured data, so the gap is the capture's and not
+/// the path's, and its contents are unknown.
 #[test]
 fn a_silence_of_the_capture_is_none_of_the_path() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));
     // Before the outage: nothing was sent again.
     let sound: Vec<Observation> = all.iter().copied().filter(|o| o.t.as_secs_f64() < 1.0).collect();
-    assert!(judged(&sound).ways.iter().all(|w| w.spikes.is_empty()));
+    assert!(judged(&sound).directions.iter().all(|w| w.spikes.is_empty()));
     for (from, until) in [(0.3, 0.75), (0.25, 0.9), (0.5, 0.95)] {
         let torn: Vec<Observation> =
             sound.iter().copied().filter(|o| !(from..until).contains(&o.t.as_secs_f64())).collect();
         let flow = judged(&torn);
-        let way = &flow.ways[flow.main()];
-        assert!(way.spikes.is_empty(), "{:?}", way.spikes);
-        let unknown = way.time.of(IdleCause::Unknown).as_secs_f64();
+        let direction = &flow.directions[flow.main()];
+        assert!(direction.spikes.is_empty(), "{:?}", direction.spikes);
+        let unknown = direction.time.of(IdleCause::Unknown).as_secs_f64();
         assert!((unknown - (until - from)).abs() < 0.1, "{unknown} s of {} are unknown", until - from);
         let told = story::tell(&[&flow]);
         assert!(told.sure.starts_with("This is unsure"), "{told:?}");
     }
 }
 
-/// Of the sender's direction alone nothing tells what arrived.
+/// The sender's direction alone gives no evidence of arrivals.
 #[test]
 fn one_direction_alone_tells_no_need() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));
@@ -111,10 +114,10 @@ fn one_direction_alone_tells_no_need() {
 #[test]
 fn a_reordering_timer_after_a_spurious_timeout_is_no_second_timeout() {
     let flow = judged(&packets(include_bytes!("data/kept/rack-sender.pcap")));
-    let way = &flow.ways[flow.main()];
-    assert_eq!(way.timeouts.len(), 1, "{:?}", way.timeouts);
-    assert_eq!(way.timeouts[0].kind, Kind::Spurious);
-    assert!(way.faults.is_empty(), "{:?}", way.faults);
+    let direction = &flow.directions[flow.main()];
+    assert_eq!(direction.timeouts.len(), 1, "{:?}", direction.timeouts);
+    assert_eq!(direction.timeouts[0].kind, RecoveryVerdict::Spurious);
+    assert!(direction.faults.is_empty(), "{:?}", direction.faults);
     let reasons: Vec<_> = resent(&flow).iter().map(|r| r.reason).collect();
     assert_eq!(reasons[..2], [Reason::Timeout, Reason::Fast]);
     assert!(reasons[2..].iter().all(|r| *r == Reason::Recovery), "{reasons:?}");

@@ -1,7 +1,7 @@
 //! The claim: on captures of a real kernel's TCP the counts are the kernel's own and the verdicts those of the
 //! emulator, which saw every packet arrive or end. Sixteen kinds of trouble, each in namespaces of its own, all at once.
 //!
-//! TA-01, TA-03: spurious and genuine timeouts of Linux are told from its capture.
+//! TA-01, TA-03: spurious and genuine timeouts of Linux are distinguished from its capture.
 #![cfg(target_os = "linux")]
 
 #[path = "common/linux.rs"]
@@ -18,21 +18,22 @@ fn linux_is_judged_as_the_emulator_saw_it() {
         let mut both = vec![(0, alone.clone())];
         let there: Vec<(usize, Flow)> = vec![(0, judged(&played.sides[1]))];
         assert_eq!(join::join(&mut both, &there), 1);
-        let (way, both) = (&alone.ways[0], &both[0].1.ways[0]);
-        let count = |reason: Reason| way.retransmissions.iter().filter(|r| r.reason == reason).count() as u64;
+        let (direction, both) = (&alone.directions[0], &both[0].1.directions[0]);
+        let count =
+            |reason: Reason| direction.retransmissions.iter().filter(|r| r.reason == reason).count() as u64;
         let truth: Vec<(u64, bool)> = played.truths.iter().map(|t| (t.seq, t.unneeded)).collect();
         let said = |w: &analyse::FlowDirection| -> Vec<(u64, Option<bool>)> {
             let need = |n: Need| (n != Need::Unknown).then_some(n == Need::Unneeded);
             w.retransmissions.iter().map(|r| (r.seq, need(r.need))).collect()
         };
         let is: Vec<(u64, Option<bool>)> = truth.iter().map(|t| (t.0, Some(t.1))).collect();
-        let resent = way.retransmissions.len() as u64;
+        let resent = direction.retransmissions.len() as u64;
         let [kernel_resent, timeouts, probes] = played.kernel;
         eprintln!(
             "{name}: kernel {kernel_resent} resent, {timeouts} timeouts, {probes} probes; seen {resent}, {}, {}; {} unneeded",
-            way.timeouts.len(),
+            direction.timeouts.len(),
             count(Reason::Probe),
-            way.count(Need::Unneeded),
+            direction.count(Need::Unneeded),
         );
         let mut check = |what: &str, holds: bool, more: String| {
             if !holds {
@@ -40,22 +41,22 @@ fn linux_is_judged_as_the_emulator_saw_it() {
             }
         };
         // The kernel's counters include SYN and FIN, which a loaded machine may make it retransmit.
-        let control = way.control_again;
+        let control = direction.control_again;
         check(
             "resent",
             resent + control == kernel_resent,
             format!("{resent} and {control} for {kernel_resent}"),
         );
-        let seen = (way.timeouts.len() as u64, count(Reason::Probe));
+        let seen = (direction.timeouts.len() as u64, count(Reason::Probe));
         // A probe of the only segment outstanding looks like a timeout.
         let told = seen.0 + seen.1 + control >= timeouts && seen.0 <= timeouts + probes && seen.1 <= probes;
         check("timeouts", told, format!("{seen:?} for {timeouts} and {probes}"));
         check("both captures", said(both) == is, format!("{:?} is {is:?}", said(both)));
         type Told = (u64, Option<bool>);
         let meets = |(s, i): (&Told, &Told)| s.0 == i.0 && s.1.is_none_or(|s| Some(s) == i.1);
-        let alone = said(way);
+        let alone = said(direction);
         let all = alone.len() == is.len() && alone.iter().zip(&is).all(meets);
-        check("the sender's capture", all, format!("{:?} is {is:?}", way.retransmissions));
+        check("the sender's capture", all, format!("{:?} is {is:?}", direction.retransmissions));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -34,7 +34,7 @@ fn judged(packets: &[Observation]) -> Vec<Flow> {
     analyser.finish()
 }
 
-/// Each packet once more, so much later.
+/// Each packet twice, the copy after a delay.
 fn doubled(packets: &[Observation], later: Span) -> Vec<Observation> {
     let mut all = packets.to_vec();
     all.extend(packets.iter().map(|o| Observation { t: o.t + later, ..*o }));
@@ -44,7 +44,7 @@ fn doubled(packets: &[Observation], later: Span) -> Vec<Observation> {
 
 /// Retransmissions with a verdict or a reason.
 fn told(flows: &[Flow]) -> Vec<(Need, Reason)> {
-    let all = flows.iter().flat_map(|f| &f.ways).flat_map(|w| &w.retransmissions);
+    let all = flows.iter().flat_map(|f| &f.directions).flat_map(|w| &w.retransmissions);
     let told = all.filter(|r| r.need != Need::Unknown || r.reason != Reason::Unknown);
     told.map(|r| (r.need, r.reason)).collect()
 }
@@ -54,8 +54,8 @@ fn opening(flows: &[Flow]) -> (String, bool) {
     (story.what, story.sure.starts_with("This is unsure"))
 }
 
-/// The transfer has nothing sent again and an application with nothing to send. Without every fifth or tenth frame it is the same
-/// that is told, or nothing for sure.
+/// The transfer has no retransmission and an idle application. Without every fifth or tenth frame the diagnosis is
+/// equal, or uncertain.
 #[test]
 fn every_nth_frame_left_out_invents_nothing() {
     let Some(all) = packets("mlab_large-ndt.pcap") else { return };
@@ -64,7 +64,10 @@ fn every_nth_frame_left_out_invents_nothing() {
             let rest: Vec<_> = all.iter().enumerate().filter(|(i, _)| i % n != k).map(|(_, o)| *o).collect();
             let flows = judged(&rest);
             assert_eq!(told(&flows), [], "without {k} of {n}");
-            assert!(flows.iter().flat_map(|f| &f.ways).all(|w| w.timeouts.is_empty()), "without {k} of {n}");
+            assert!(
+                flows.iter().flat_map(|f| &f.directions).all(|w| w.timeouts.is_empty()),
+                "without {k} of {n}"
+            );
             let (what, unsure) = opening(&flows);
             assert!(
                 unsure || what.contains("the application had nothing to send"),
@@ -74,7 +77,7 @@ fn every_nth_frame_left_out_invents_nothing() {
     }
 }
 
-/// What the receiver acknowledges had come to it: a gap of its own capture is no loss of the path.
+/// Acknowledged data had arrived: a gap in the receiver's own capture is no loss of the path.
 #[test]
 fn a_middle_missing_at_the_receiver_is_no_loss() {
     let Some(all) = packets("zeek_timestamp.pcap") else { return };
@@ -84,8 +87,8 @@ fn a_middle_missing_at_the_receiver_is_no_loss() {
             let rest = [&all[..tenth(from)], &all[tenth(to)..]].concat();
             let flows = judged(&rest);
             assert_eq!(told(&flows), [], "without {from} to {to}");
-            for way in flows.iter().flat_map(|f| &f.ways) {
-                assert_eq!(way.time.of(IdleCause::Lost), Span::ZERO, "without {from} to {to}");
+            for direction in flows.iter().flat_map(|f| &f.directions) {
+                assert_eq!(direction.time.of(IdleCause::Lost), Span::ZERO, "without {from} to {to}");
             }
             let (what, unsure) = opening(&flows);
             assert!(unsure || !what.contains("lost"), "without {from} to {to}: {what}");
@@ -93,7 +96,7 @@ fn a_middle_missing_at_the_receiver_is_no_loss() {
     }
 }
 
-/// The same of transfers whose truth is known.
+/// Transfers with known truth, without a part of their packets.
 #[test]
 fn a_middle_missing_at_the_receiver_makes_no_verdict_wrong() {
     let mut all = Elsewhere::default();
@@ -130,9 +133,9 @@ fn contradicted(all: &[Observation], changed: &[Changed]) -> Vec<(usize, Need)> 
     let facts = |packets: &[Changed]| {
         let mut out = std::collections::BTreeMap::new();
         for flow in judged(&packets.iter().map(|c| c.1).collect::<Vec<_>>()) {
-            for (way, from) in flow.ways.iter().zip([flow.client, flow.server]) {
-                for r in &way.retransmissions {
-                    let wire = way.origin.wrapping_add(r.seq as u32);
+            for (direction, from) in flow.directions.iter().zip([flow.client, flow.server]) {
+                for r in &direction.retransmissions {
+                    let wire = direction.origin.wrapping_add(r.seq as u32);
                     let same = |o: &Observation| {
                         let within = wire.wrapping_sub(o.head.seq) < o.payload;
                         o.t == r.t && o.from() == from && o.payload > 0 && within
@@ -149,8 +152,8 @@ fn contradicted(all: &[Observation], changed: &[Changed]) -> Vec<(usize, Need)> 
     now.filter(|(at, need)| *need != Need::Unknown && whole.get(at) != Some(need)).collect()
 }
 
-/// What stands in the file a little late, or has times that are a little wrong, was not sent again. At most four of 18 000
-/// segments are wrong, where up to 6 195 were.
+/// Packets that are slightly late in the file, or have slightly wrong times, were not retransmitted. At most four of
+/// 18 000 segments are wrong (6 195 in an earlier version).
 #[test]
 fn packets_out_of_order_were_not_sent_again() {
     for name in ["tcptrace_zwnd.pcap", "mlab_large-ndt.pcap", "zeek_timestamp.pcap", "tcpdump_mptcp-v0.pcap"]
@@ -173,7 +176,7 @@ fn packets_out_of_order_were_not_sent_again() {
     }
 }
 
-/// Version 6 has no identification: what was captured again at once, or a hop on, is a copy still.
+/// IPv6 has no identification: packets captured again at once, or one hop on, are still duplicates.
 #[test]
 fn copies_of_version_6_are_not_sent_again() {
     for name in
@@ -195,15 +198,15 @@ fn an_original_that_was_overtaken_is_none_sent_again() {
     for number in (0..400).filter(|n| case(*n).order == "overtaking") {
         let of = truths(&case(number));
         let bare: Vec<_> = of.there.iter().map(|o| Observation { id: None, ..*o }).collect();
-        for way in judged(&bare).iter().flat_map(|f| &f.ways).filter(|w| w.data_bytes > 0) {
-            for r in way.retransmissions.iter().filter(|r| r.need != Need::Unknown) {
-                let wire = way.origin.wrapping_add(r.seq as u32);
+        for direction in judged(&bare).iter().flat_map(|f| &f.directions).filter(|w| w.data_bytes > 0) {
+            for r in direction.retransmissions.iter().filter(|r| r.need != Need::Unknown) {
+                let wire = direction.origin.wrapping_add(r.seq as u32);
                 let there = of.there.iter().find(|o| o.t == r.t && o.payload > 0 && o.head.seq == wire);
                 let id = there.expect("it was captured").id;
                 let sent = of.here.iter().find(|o| o.source == of.sender && (o.id, o.head.seq) == (id, wire));
                 let seq = u64::from(wire.wrapping_sub(of.first));
                 let truth = sent.and_then(|s| of.truths.iter().find(|t| t.t == s.t && t.seq == seq));
-                // Which of two copies came later is not told where the original was overtaken by the other.
+                // The later of two copies is unknown if the original was overtaken.
                 let either = of.truths.iter().any(|t| t.seq == seq && t.unneeded) && r.need == Need::Unneeded;
                 judged_all += 1;
                 if !either && truth.is_none_or(|t| t.unneeded != (r.need == Need::Unneeded)) {
@@ -216,14 +219,15 @@ fn an_original_that_was_overtaken_is_none_sent_again() {
     assert!(judged_all > 500 && wrong.is_empty(), "{judged_all} judged, {} wrong: {wrong:?}", wrong.len());
 }
 
-/// One end writes no identification: where the other end's tell that all was captured twice, what looks sent again is unknown.
+/// One end writes no identification: if the other end's show that all packets were captured twice, apparent
+/// retransmissions are unknown.
 #[test]
 fn copies_without_identification_are_not_judged() {
     let Some(all) = packets("zeek_ssh-dups.pcap") else { return };
     for micros in [1, 100, 1_000, 6_000, 50_000, 250_000] {
         let flows = judged(&doubled(&all, Span::from_nanos(micros * 1000)));
         assert_eq!(told(&flows), [], "{micros} us later");
-        assert!(flows.iter().flat_map(|f| &f.ways).all(|w| w.timeouts.is_empty()), "{micros} us later");
+        assert!(flows.iter().flat_map(|f| &f.directions).all(|w| w.timeouts.is_empty()), "{micros} us later");
         let (what, unsure) = opening(&flows);
         assert!(unsure || what.contains("the application had nothing to send"), "{micros} us later: {what}");
     }

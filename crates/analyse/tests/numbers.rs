@@ -1,12 +1,12 @@
-//! The claim: the identification of the receiver's packets tells how many answers were lost where it counts them, and misleads
-//! nobody where it does not.
+//! The claim: the receiver's IP identification gives the number of lost answers if it is a counter, and misleads no
+//! verdict otherwise.
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
 
 #[path = "common/trace.rs"]
 mod trace;
 
-use analyse::Kind;
+use analyse::RecoveryVerdict;
 use analyse::flow::Retransmission;
 use analyse::idle::IdleCause;
 use trace::{Scheme, TRIP, Trace, kinds};
@@ -15,7 +15,7 @@ use trace::{Scheme, TRIP, Trace, kinds};
 const COUNTS: Scheme = |n| Some(1000 + n);
 
 /// Segments are sent again `times` times, and `missing` numbers are left out before the answer.
-fn trouble(scheme: Scheme, times: usize, missing: u16) -> Vec<Kind> {
+fn trouble(scheme: Scheme, times: usize, missing: u16) -> Vec<RecoveryVerdict> {
     let (mut trace, t) = Trace::numbered(30, scheme);
     trace.send(t, 30);
     let waits = [1000, 3000, 7000];
@@ -29,10 +29,10 @@ fn trouble(scheme: Scheme, times: usize, missing: u16) -> Vec<Kind> {
 
 #[test]
 fn what_is_missing_was_lost() {
-    assert_eq!(trouble(COUNTS, 1, 0), [Kind::Genuine]);
-    assert_eq!(trouble(COUNTS, 1, 1), [Kind::Spurious]);
-    assert_eq!(trouble(COUNTS, 3, 0), [Kind::Genuine; 3]);
-    assert_eq!(trouble(COUNTS, 3, 3), [Kind::Spurious; 3]);
+    assert_eq!(trouble(COUNTS, 1, 0), [RecoveryVerdict::Genuine]);
+    assert_eq!(trouble(COUNTS, 1, 1), [RecoveryVerdict::Spurious]);
+    assert_eq!(trouble(COUNTS, 3, 0), [RecoveryVerdict::Genuine; 3]);
+    assert_eq!(trouble(COUNTS, 3, 3), [RecoveryVerdict::Spurious; 3]);
 }
 
 /// Who writes the same number into each packet, random ones, or counts in the order of a little-endian host, says nothing.
@@ -68,13 +68,17 @@ fn what_was_seen_is_not_missing() {
         }
         trace.answers(t + 7000 + 3 * TRIP, 31, 4);
         let flow = trace.analysed();
-        assert_eq!(kinds(&flow), [Kind::Genuine; 3], "data: {speaks}");
+        assert_eq!(kinds(&flow), [RecoveryVerdict::Genuine; 3], "data: {speaks}");
         let weighed = |r: &Retransmission| r.likelihood.is_some_and(|l| l < 0.01);
-        assert!(flow.ways[0].retransmissions.iter().all(weighed), "{:?}", flow.ways[0].retransmissions);
+        assert!(
+            flow.directions[0].retransmissions.iter().all(weighed),
+            "{:?}",
+            flow.directions[0].retransmissions
+        );
     }
 }
 
-/// An outage takes what both sides send: what is missing are the receiver's own data, not answers.
+/// An outage drops packets of both sides: the missing ones are the receiver's own data, not answers.
 #[test]
 fn the_receivers_own_data_are_no_answers() {
     let (mut trace, t) = Trace::numbered(30, COUNTS);
@@ -84,15 +88,15 @@ fn the_receivers_own_data_are_no_answers() {
     }
     trace.answers(t + 7010 + TRIP, 31, 4);
     let told = kinds(&trace.analysed());
-    assert!(!told.contains(&Kind::Spurious), "{told:?}");
+    assert!(!told.contains(&RecoveryVerdict::Spurious), "{told:?}");
 }
 
-/// A host that counts for all its connections sends elsewhere during an outage of seconds what it never did between two
-/// answers.
+/// A host with one counter for all connections sends more elsewhere during an outage of seconds than it ever did
+/// between two answers.
 #[test]
 fn a_long_silence_leaves_time_to_speak_elsewhere() {
     let told = trouble(COUNTS, 3, 12);
-    assert!(!told.contains(&Kind::Spurious), "{told:?}");
+    assert!(!told.contains(&RecoveryVerdict::Spurious), "{told:?}");
 }
 
 /// A receiver that answers many segments at once has lost nothing where no number is missing.
@@ -123,7 +127,7 @@ fn many_segments_may_have_one_answer() {
     };
     let told = run(COUNTS);
     assert_eq!(told, run(|_| None));
-    assert_eq!(told, [Kind::Spurious; 20]);
+    assert_eq!(told, [RecoveryVerdict::Spurious; 20]);
 }
 
 /// Where packets overtake each other from the start, the first acknowledgement that comes leaves others behind it: those are
@@ -153,13 +157,13 @@ fn what_was_overtaken_was_not_sent_elsewhere() {
         trace.unheard(missing);
         trace.answers(t + waits[times - 1] + TRIP, n + 1, 4);
         let flow = trace.analysed();
-        let is = if missing == 0 { Kind::Genuine } else { Kind::Spurious };
-        assert_eq!(kinds(&flow), vec![is; times], "{missing}: {:?}", flow.ways[0].retransmissions);
+        let is = if missing == 0 { RecoveryVerdict::Genuine } else { RecoveryVerdict::Spurious };
+        assert_eq!(kinds(&flow), vec![is; times], "{missing}: {:?}", flow.directions[0].retransmissions);
     }
 }
 
-/// Next to the receiver a pause has no known cause, also where a network card puts segments together; where numbers are missing,
-/// what was sent before was lost on its way.
+/// Next to the receiver a pause has no known cause, also with segment offload of a network card; if identifications
+/// are missing, the data were lost on the path.
 #[test]
 fn what_was_put_together_was_not_lost() {
     for (lost, cause) in [(0, IdleCause::Unknown), (12, IdleCause::Lost)] {
@@ -175,8 +179,8 @@ fn what_was_put_together_was_not_lost() {
             id += lost;
         }
         let flow = trace.analysed();
-        let told = flow.ways[0].time.of(cause).as_secs_f64();
+        let told = flow.directions[0].time.of(cause).as_secs_f64();
         // Nine pauses of two seconds, of which a round trip each may have been the path's.
-        assert!((9.0 * 1.7..=18.0).contains(&told), "{cause}: {told} s, {:?}", flow.ways[0].time);
+        assert!((9.0 * 1.7..=18.0).contains(&told), "{cause}: {told} s, {:?}", flow.directions[0].time);
     }
 }

@@ -1,4 +1,4 @@
-//! The claim: what misled the verdicts on timeouts once does not do so again. Each case is the smallest capture that shows
+//! The claim: inputs that once misled verdicts on timeouts no longer do. Each case is the smallest capture that shows
 //! it, written by hand: data sent, ACKs received, 100 ms each way and more.
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
@@ -6,13 +6,13 @@
 #[path = "common/trace.rs"]
 mod trace;
 
-use analyse::{Flow, Kind, Need, Reason};
+use analyse::{Flow, Need, Reason, RecoveryVerdict};
 use base::wire::flag;
 use trace::{SEGMENT, TRIP, Trace, kinds};
 
 /// The likelihoods of all retransmissions; all were weighed.
 fn likelihoods(flow: &Flow) -> Vec<f64> {
-    let all = &flow.ways[0].retransmissions;
+    let all = &flow.directions[0].retransmissions;
     all.iter().map(|r| r.likelihood.unwrap_or_else(|| panic!("not weighed: {r:?}"))).collect()
 }
 
@@ -40,7 +40,7 @@ fn a_long_row_of_lost_answers_is_weighed() {
     assert_eq!(likely.len(), 3);
     // Of the last one an earlier copy was there for sure.
     assert!(likely[2] > 0.99, "{likely:?}");
-    assert_eq!(kinds(&flow)[2], Kind::Spurious);
+    assert_eq!(kinds(&flow)[2], RecoveryVerdict::Spurious);
 }
 
 /// The first segment of all: the answer to the opening is no answer to data.
@@ -56,10 +56,10 @@ fn trouble_right_after_the_opening_is_weighed() {
     }
     let flow = trace.analysed();
     assert!(likelihoods(&flow)[0] > 0.99);
-    assert_eq!(kinds(&flow), [Kind::Spurious]);
+    assert_eq!(kinds(&flow), [RecoveryVerdict::Spurious]);
 }
 
-/// The FIN counts as a byte in what is acknowledged and reported, and is none of the data.
+/// The FIN counts as a byte in ACKs and SACK blocks, and is not data.
 #[test]
 fn a_fin_is_no_byte_of_the_data() {
     let (mut trace, t) = Trace::opened(10);
@@ -72,9 +72,9 @@ fn a_fin_is_no_byte_of_the_data() {
     trace.says(t + 1200 + TRIP, end, &[(1 + 11 * SEGMENT, end)]);
     let flow = trace.analysed();
     assert!(likelihoods(&flow)[0] > 0.99);
-    assert_eq!(kinds(&flow), [Kind::Spurious]);
+    assert_eq!(kinds(&flow), [RecoveryVerdict::Spurious]);
 
-    // And the last but one is lost, so that what lies beyond the gap ends with the FIN.
+    // The last segment but one is lost too, so that the data beyond the gap end with the FIN.
     let (mut trace, t) = Trace::opened(10);
     trace.send(t, 10);
     trace.last(t, 11, flag::FIN);
@@ -83,7 +83,7 @@ fn a_fin_is_no_byte_of_the_data() {
     trace.says(t + 1200 + TRIP, end, &[]);
     let flow = trace.analysed();
     assert!(likelihoods(&flow)[0] < 0.01);
-    assert_eq!(kinds(&flow), [Kind::Genuine]);
+    assert_eq!(kinds(&flow), [RecoveryVerdict::Genuine]);
 }
 
 /// Which rule for echoes a receiver follows is a question only where it echoes: without timestamps, no number of troubles
@@ -93,7 +93,7 @@ fn the_last_of_many_troubles_is_weighed_like_the_first() {
     let (mut trace, mut t) = Trace::opened(10);
     let mut n = 10;
     for _ in 0..150 {
-        // The last three are lost; then twice what is sent again.
+        // The last three are lost; then two retransmissions.
         for i in 0..4 {
             trace.send(t, n + i);
         }
@@ -119,8 +119,8 @@ fn the_last_of_many_troubles_is_weighed_like_the_first() {
     assert!(likelihoods(&trace.analysed()).len() >= 450);
 }
 
-/// A timer for what may be out of order would have expired when the first segment was reported that was sent so much later:
-/// what expires here is the retransmission timer (RFC 8985 section 6.2).
+/// A reordering timer would have expired when the first segment sent so much later was reported: the expiry here is
+/// that of the retransmission timer (RFC 8985 section 6.2).
 #[test]
 fn the_timer_expires_between_duplicates() {
     let (mut trace, t) = Trace::opened(10);
@@ -133,7 +133,7 @@ fn the_timer_expires_between_duplicates() {
     trace.send(t + 150 + TRIP + 240, 10);
     trace.answer(t + 150 + TRIP + 240 + TRIP, 14, &[]);
     let flow = trace.analysed();
-    let all = &flow.ways[0].retransmissions;
+    let all = &flow.directions[0].retransmissions;
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].reason, all[0].need), (Reason::Timeout, Need::Needed));
 }
@@ -154,7 +154,7 @@ fn what_was_reported_was_answered() {
     }
     trace.answer(t + 7200 + TRIP, 13, &[]);
     let flow = trace.analysed();
-    assert_eq!(kinds(&flow)[0], Kind::Genuine, "{:?}", flow.ways[0].timeouts);
+    assert_eq!(kinds(&flow)[0], RecoveryVerdict::Genuine, "{:?}", flow.directions[0].timeouts);
 }
 
 /// A frame that the sender's card divides: one of its four segments is lost, and SACK blocks report the others. The
@@ -179,9 +179,10 @@ fn segments_of_a_merged_frame_are_judged_one_by_one() {
     trace.send(t + 2 * TRIP + 7, 18);
     trace.answer(t + 3 * TRIP + 7, 19, &[]);
     let flow = trace.analysed();
-    let way = &flow.ways[0];
-    assert_eq!((way.data_packets, way.data_segments), (10 + 2 + 1 + 1 + 1, 10 + 8 + 1 + 2 + 1));
-    assert_eq!(way.options.longest, SEGMENT);
-    let found: Vec<_> = way.retransmissions.iter().map(|r| (r.seq / u64::from(SEGMENT), r.need)).collect();
+    let direction = &flow.directions[0];
+    assert_eq!((direction.data_packets, direction.data_segments), (10 + 2 + 1 + 1 + 1, 10 + 8 + 1 + 2 + 1));
+    assert_eq!(direction.options.longest, SEGMENT);
+    let found: Vec<_> =
+        direction.retransmissions.iter().map(|r| (r.seq / u64::from(SEGMENT), r.need)).collect();
     assert_eq!(found, [(11, Need::Needed), (14, Need::Needed), (15, Need::Needed)]);
 }

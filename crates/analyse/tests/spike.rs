@@ -1,12 +1,13 @@
-//! The claim: of captures at both ends of a real kernel's transfers across a delay spike the analyser says what the
-//! emulator's own log knows. The files under `data/spike/` are four runs of `scenarios/linux/verdict.toml` in real time
-//! (F-RTO and timestamps off and on; Linux 6.18): packets at both doors, headers only, and the log of their events.
+//! The claim: from captures at both ends of a real kernel's transfers across a delay spike, the analyser's verdicts
+//! are those of the emulator's log. The files under `data/spike/` are four runs of `scenarios/linux/verdict.toml` in
+//! real time (F-RTO and timestamps off and on; Linux 6.18): packets at both ports, headers only, and the log of their
+//! events.
 //!
 //!     williwaw emulate scenarios/linux/verdict.toml --jobs 4 --captures --events --out kept
 //!
-//! TA-01, TA-03: a spurious timeout of Linux is told from its capture, with and without its own detectors.
+//! TA-01, TA-03: a spurious timeout of Linux is recognised from its capture, with and without its own detectors.
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, join};
+use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use capture::{Reader, Unpacked};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +22,12 @@ fn file(case: &str, end: &str) -> PathBuf {
 }
 
 /// Findings from one end's capture.
-fn side(case: &str, door: u32) -> Vec<(usize, Flow)> {
+fn side(case: &str, packet_port: u32) -> Vec<(usize, Flow)> {
     let mut reader =
         Reader::open(Unpacked::new(File::open(file(case, "pcapng.gz")).unwrap()).unwrap()).unwrap();
     let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
     while let Some(frame) = reader.next().unwrap() {
-        if let Some(o) = Observation::of(&frame).filter(|o| o.interface == door) {
+        if let Some(o) = Observation::of(&frame).filter(|o| o.interface == packet_port) {
             analyser.push(&o);
         }
     }
@@ -73,20 +74,20 @@ fn captures_of_a_spike_say_what_the_log_knows() {
         let alone = here[0].1.clone();
         assert_eq!(join::join(&mut here, &there), 1, "{case}");
         for (which, flow) in [("the sender's capture", &alone), ("both captures", &here[0].1)] {
-            let way = &flow.ways[0];
-            let said: Vec<u64> = way.retransmissions.iter().map(|r| r.seq).collect();
+            let direction = &flow.directions[0];
+            let said: Vec<u64> = direction.retransmissions.iter().map(|r| r.seq).collect();
             let known: Vec<u64> = log.resent.iter().map(|r| r.0).collect();
             assert_eq!(said, known, "{case}, {which}");
-            for (verdict, (seq, t, unneeded)) in way.retransmissions.iter().zip(&log.resent) {
+            for (verdict, (seq, t, unneeded)) in direction.retransmissions.iter().zip(&log.resent) {
                 assert!((verdict.t.as_secs_f64() - t).abs() < 0.05, "{case}, {which}: {seq} at {t} s");
                 let need = if *unneeded { Need::Unneeded } else { Need::Needed };
                 let unknown = which != "both captures" && verdict.need == Need::Unknown;
                 assert!(verdict.need == need || unknown, "{case}, {which}: {seq} is {:?}", verdict.need);
             }
             // One timeout, during the pause, and spurious.
-            assert_eq!(way.timeouts.len(), 1, "{case}, {which}");
-            assert_eq!(way.timeouts[0].kind, Kind::Spurious, "{case}, {which}");
-            let at = way.timeouts[0].t.as_secs_f64();
+            assert_eq!(direction.timeouts.len(), 1, "{case}, {which}");
+            assert_eq!(direction.timeouts[0].kind, RecoveryVerdict::Spurious, "{case}, {which}");
+            let at = direction.timeouts[0].t.as_secs_f64();
             assert!((11.0..21.7).contains(&at), "{case}, {which}: {at} s");
         }
     }

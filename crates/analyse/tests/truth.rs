@@ -1,5 +1,5 @@
-//! The claim: on runs of the simulator the analyser's verdicts are the truth, and where it cannot know it says so.
-//! The figures of thousands of scenarios are in `docs/analyser.md`; here a part of them holds what was reached.
+//! The claim: on runs of the simulator the analyser's verdicts are the truth, or `unknown`. The figures of thousands
+//! of scenarios are in `docs/analyser.md`; this test holds a part of them to the level reached.
 //!
 //! TA-01, TA-03, TA-11: with the receiver's capture each verdict is right; with the sender's alone, nearly each where
 //! duplicates are reported.
@@ -55,7 +55,8 @@ fn verdicts_meet_the_truth() {
     assert!(neither.precision() >= 0.98 && neither.wrong * 2 <= neither.untold, "{neither:?}");
 }
 
-/// What the receiver discards for its age (RFC 7323 section 5) did not arrive: so say the truth and the verdict from both captures.
+/// Segments that the receiver discards by PAWS (RFC 7323 section 5) did not arrive, in the truth and in the verdict
+/// from both captures.
 #[test]
 fn what_paws_discards_did_not_arrive() {
     let mut alone = Tally::default();
@@ -74,7 +75,7 @@ fn what_paws_discards_did_not_arrive() {
     assert!(alone.truths > 2000 && alone.recall() >= 0.98, "{alone:?}");
 }
 
-/// The same from receivers that do not number what they send: more is unknown, not more is wrong.
+/// Receivers without IP identification: more verdicts are unknown, no more are wrong.
 #[test]
 fn what_has_no_numbers_is_called_unknown() {
     let mut sums: BTreeMap<&str, Tally> = BTreeMap::new();
@@ -92,7 +93,7 @@ fn what_has_no_numbers_is_called_unknown() {
     }
 }
 
-/// What the receiver sent and never came is counted from what came: as many as its own capture has more, up to the last that came.
+/// Lost answers are counted from arriving ones: the excess in the receiver's own capture, up to the last arrival.
 #[test]
 fn lost_acknowledgements_are_counted() {
     let (mut told, mut lost) = (0, 0);
@@ -102,7 +103,7 @@ fn lost_acknowledgements_are_counted() {
         let (first, last) = (came.iter().min(), came.iter().max());
         let within = |id: &&u16| first.is_some_and(|f| f < id) && last.is_some_and(|l| *id < l);
         let missing = sent.iter().filter(within).filter(|id| !came.contains(id)).count() as u64;
-        if let Some(counted) = flow.ways[0].replies_lost {
+        if let Some(counted) = flow.directions[0].replies_lost {
             assert_eq!(counted, missing, "scenario {number}");
             (told, lost) = (told + 1, lost + missing);
         }
@@ -118,9 +119,9 @@ fn the_application_is_not_blamed_for_the_path() {
         let case = case(number);
         let idle = |at_receiver| {
             let flow = captured(&case, at_receiver);
-            let way = &flow.ways[0];
-            let span = way.data_span.map_or(0.0, |(from, to)| to.since(from).as_secs_f64());
-            (way.time.of(IdleCause::Application).as_secs_f64(), span)
+            let direction = &flow.directions[0];
+            let span = direction.data_span.map_or(0.0, |(from, to)| to.since(from).as_secs_f64());
+            (direction.time.of(IdleCause::Application).as_secs_f64(), span)
         };
         let ((a, span), (b, _)) = (idle(false), idle(true));
         println!("{number} {} {} {a:.1} {b:.1} of {span:.1}", case.spike, case.options);
@@ -180,7 +181,7 @@ fn bytes_say_the_same() {
         let flows = analyser.finish();
         let direct = meet(&case).plain;
         let told = |f: &Flow| {
-            let all = f.ways[0].retransmissions.iter();
+            let all = f.directions[0].retransmissions.iter();
             all.map(|r| (r.seq, r.end, r.reason, r.need)).collect::<Vec<_>>()
         };
         assert_eq!(flows.len(), 1);

@@ -1,12 +1,13 @@
-//! The claim: what the sender's capture cannot tell is called unknown. Two runs show their sender the same, packet by
-//! packet: in one the data of an outage are lost, in the other their acknowledgements. Where the receiver neither reports
-//! duplicates nor numbers its packets nobody can tell them apart who has only that capture; where it does, they differ.
+//! The claim: facts that the sender's capture cannot show are called unknown. Two runs look equal to their sender,
+//! packet by packet: in one the data of an outage are lost, in the other their acknowledgements. If the receiver
+//! neither reports duplicates nor numbers its packets, that capture alone cannot distinguish them; otherwise they
+//! differ.
 //!
 //! TA-01, TA-03: verdicts from one capture have a bound that no analyser passes.
 
 mod common;
 
-use analyse::{Analyser, Flow, Kind, Limits, Observation};
+use analyse::{Analyser, Flow, Limits, Observation, RecoveryVerdict};
 use base::event::Category;
 use base::trace::Tracer;
 use common::meeting::read;
@@ -16,8 +17,7 @@ use common::observed::observed;
 const DATA: (&str, &str) = ("down", "3050 ms");
 const ANSWERS: (&str, &str) = ("up", "3200 ms");
 
-/// What the sender's capture shows when the outage takes packets of this direction, and how many of its timeouts were
-/// spurious.
+/// Sender's capture when the outage drops packets of this direction, and the number of its spurious timeouts.
 fn run(outage: (&str, &str), options: &str) -> (Vec<Observation>, usize) {
     let (mut packets, spurious) = numbered(outage, options);
     // Linux and others number the packets of a connection one after the other; version 6 has no numbers.
@@ -25,7 +25,7 @@ fn run(outage: (&str, &str), options: &str) -> (Vec<Observation>, usize) {
     (packets, spurious)
 }
 
-/// The same from a receiver that numbers what it sends.
+/// Sender's capture, with a receiver that numbers its packets.
 fn numbered((direction, from): (&str, &str), options: &str) -> (Vec<Observation>, usize) {
     let text = format!(
         r#"williwaw = 1
@@ -70,11 +70,12 @@ fn twins_are_called_unknown() {
         let ((lost, none), (unheard, all)) = (run(DATA, options), run(ANSWERS, options));
         assert!(none == 0 && all >= 3, "{options}: {none} and {all} spurious");
         assert!(lost == unheard, "{options}: the sender sees the same");
-        // Of the first one may be told what is commoner: data are lost more often than answers.
-        let kinds: Vec<Kind> = analysed(&lost).ways[0].timeouts.iter().map(|t| t.kind).collect();
+        // For the first one the more frequent case may be reported: data are lost more often than answers.
+        let kinds: Vec<RecoveryVerdict> =
+            analysed(&lost).directions[0].timeouts.iter().map(|t| t.kind).collect();
         assert_eq!(kinds.len(), all, "{options}");
-        assert!(kinds[1..].iter().all(|k| *k == Kind::Unknown), "{options}: {kinds:?}");
-        assert_ne!(kinds[0], Kind::Spurious, "{options}");
+        assert!(kinds[1..].iter().all(|k| *k == RecoveryVerdict::Unknown), "{options}: {kinds:?}");
+        assert_ne!(kinds[0], RecoveryVerdict::Spurious, "{options}");
     }
 }
 
@@ -83,8 +84,9 @@ fn numbers_tell_them_apart() {
     for options in ["timestamps = true, sack = false", "timestamps = false, sack = false"] {
         let ((lost, none), (unheard, all)) = (numbered(DATA, options), numbered(ANSWERS, options));
         assert!(none == 0 && all >= 3 && lost != unheard, "{options}: {none} and {all} spurious");
-        for (packets, kind) in [(lost, Kind::Genuine), (unheard, Kind::Spurious)] {
-            let told: Vec<Kind> = analysed(&packets).ways[0].timeouts.iter().map(|t| t.kind).collect();
+        for (packets, kind) in [(lost, RecoveryVerdict::Genuine), (unheard, RecoveryVerdict::Spurious)] {
+            let told: Vec<RecoveryVerdict> =
+                analysed(&packets).directions[0].timeouts.iter().map(|t| t.kind).collect();
             assert_eq!(told, vec![kind; all], "{options}");
         }
     }
@@ -96,8 +98,8 @@ fn reports_of_duplicates_tell_them_apart() {
     let ((lost, _), (unheard, _)) = (run(DATA, options), run(ANSWERS, options));
     assert!(lost != unheard);
     let kinds = |packets: &[Observation]| {
-        analysed(packets).ways[0].timeouts.iter().map(|t| t.kind).collect::<Vec<_>>()
+        analysed(packets).directions[0].timeouts.iter().map(|t| t.kind).collect::<Vec<_>>()
     };
-    assert!(kinds(&lost).iter().all(|k| *k == Kind::Genuine), "{:?}", kinds(&lost));
-    assert!(kinds(&unheard).iter().all(|k| *k == Kind::Spurious), "{:?}", kinds(&unheard));
+    assert!(kinds(&lost).iter().all(|k| *k == RecoveryVerdict::Genuine), "{:?}", kinds(&lost));
+    assert!(kinds(&unheard).iter().all(|k| *k == RecoveryVerdict::Spurious), "{:?}", kinds(&unheard));
 }

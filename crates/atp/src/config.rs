@@ -114,7 +114,7 @@ impl Config {
     }
 }
 
-/// What one end has counted.
+/// Counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Fragments sent, first and again.

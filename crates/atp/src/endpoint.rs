@@ -120,7 +120,7 @@ impl AtpEnd {
         self
     }
 
-    /// What it has counted.
+    /// Counters.
     pub fn counters(&self) -> Counters {
         Counters {
             sent: self.sender.sent,

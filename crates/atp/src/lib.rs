@@ -1,8 +1,8 @@
 //! ATP, the application-data-unit transport of Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time
 //! Transport": units with lifetimes, selective retransmission within them, over UDP, RTP, DCCP and TCP.
 //!
-//! The paper leaves the protocol tentative. What it does not fix (encodings, timers of SYN and requests, which unit a
-//! SACK vector is about) is decided here and said where it is decided.
+//! The paper leaves the protocol tentative. Gaps (encodings, timers of SYN and requests, the unit of a SACK vector)
+//! are filled here, each with a comment at its place.
 
 pub mod config;
 pub mod control;

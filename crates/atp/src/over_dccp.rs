@@ -119,7 +119,7 @@ impl OverDccp {
         act(&mut self.dccp, &mut own);
     }
 
-    /// Hands packets down until the connection takes no more, and out what it sends.
+    /// Passes packets down until the connection accepts no more, and forwards its output.
     fn pump(&mut self, io: &mut Io<'_, Layered>) {
         loop {
             for packet in std::mem::take(&mut self.above) {

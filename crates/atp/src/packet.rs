@@ -75,7 +75,7 @@ impl Vector {
     }
 }
 
-/// What a packet is for.
+/// Purpose of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// A fragment of a unit.
@@ -138,7 +138,7 @@ pub struct Atp {
     pub fragments: u32,
     /// When the unit is of no use any more; [`Time::NEVER`]: it always is.
     pub deadline: Time,
-    /// What it is for.
+    /// Purpose.
     pub content: Content,
     /// An answer: SYN-ACK, FIN-ACK, ABR of a receiver.
     pub answer: bool,

@@ -16,7 +16,7 @@ struct Assembly {
     began: Time,
 }
 
-/// What an acknowledgement answers.
+/// Transmission that an acknowledgement answers.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     adu: MessageId,

@@ -81,7 +81,7 @@ struct Flying {
     number: u32,
 }
 
-/// What an acknowledgement did.
+/// Result of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acked {
     pub(crate) fresh: u32,
@@ -278,8 +278,8 @@ impl Sender {
         Some((next, tx))
     }
 
-    /// An acknowledgement of a unit arrived that answers transmission `echo`; `again` says whether what is lost is sent
-    /// again.
+    /// An acknowledgement of a unit arrived that answers transmission `echo`; `again` permits retransmission of lost
+    /// fragments.
     pub(crate) fn on_ack(&mut self, adu: MessageId, vector: &Vector, echo: u64) -> Acked {
         let mut acked = Acked::default();
         self.highest = self.highest.max(echo);

@@ -63,7 +63,7 @@ impl App for Ticker {
     }
 }
 
-/// What a scenario of a test is.
+/// Scenario of a test.
 struct Plan {
     config: Config,
     bps: u64,

@@ -1,4 +1,4 @@
-//! The claim: no packet of a stranger stops an end of ATP or keeps its timers going.
+//! The claim: no packet of an attacker stops an end of ATP or keeps its timers running.
 
 mod fuzz;
 

@@ -11,7 +11,7 @@
 
 /// Online detector for a series; keeps only the last two values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Zigzag {
+pub struct AlternationDetector {
     before: Option<f64>,
     last: Option<f64>,
     triples: u64,
@@ -44,7 +44,7 @@ const SHARE: f64 = 0.6;
 /// Steps larger than this multiple of the mean step are outliers.
 const OUTLIER: f64 = 4.0;
 
-impl Zigzag {
+impl AlternationDetector {
     /// Adds the next value.
     pub fn push(&mut self, value: f64) {
         if let (Some(a), Some(b)) = (self.before, self.last) {
@@ -76,7 +76,7 @@ impl Zigzag {
 
 /// The two levels of a whole series, if it alternates.
 pub fn alternation(values: &[f64]) -> Option<Alternation> {
-    let mut zigzag = Zigzag::default();
+    let mut zigzag = AlternationDetector::default();
     values.iter().for_each(|value| zigzag.push(*value));
     zigzag.found()
 }

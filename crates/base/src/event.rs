@@ -235,7 +235,7 @@ events! {
     Timer = "transport:timer" in Transport { rto: crate::time::Span = "seconds", srtt: crate::time::Span = "seconds", rttvar: crate::time::Span = "seconds" },
     /// The retransmission timer expired.
     RtoFired = "transport:rto_fired" in Transport { seq: u64 = "bytes, the oldest outstanding", rto: crate::time::Span = "seconds", expirations: u32 = "in a row" },
-    /// The same data were repeated for so long that the connection was given up.
+    /// The connection was aborted after too many retransmissions of the same data (R2, RFC 9293 section 3.8.3).
     GaveUp = "transport:gave_up" in Transport { seq: u64 = "bytes, the oldest outstanding" },
     /// A fast retransmit: duplicates convinced the sender of a loss.
     FastRetransmit = "transport:fast_retransmit" in Transport { seq: u64 = "bytes", recover: u64 = "bytes, recovery ends here" },

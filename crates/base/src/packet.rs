@@ -1,7 +1,7 @@
 //! Packet head: fixed size, copied by value.
 //!
 //! The head is small and fixed; the body stays in the [`crate::pool::Pool`] and is opened only by hosts,
-//! doors and taps.
+//! packet ports and taps.
 
 use crate::pool::BodyRef;
 use crate::time::{Span, Time};
@@ -29,7 +29,7 @@ impl Flags {
     pub const FIN: Flags = Flags(1 << 3);
     /// Aborts a connection.
     pub const RST: Flags = Flags(1 << 4);
-    /// Background load: absorbed inside the network, never passed to a door.
+    /// Background load: absorbed inside the network, never passed to a packet port.
     pub const VIRTUAL: Flags = Flags(1 << 5);
     /// Has bit errors.
     pub const CORRUPT: Flags = Flags(1 << 6);

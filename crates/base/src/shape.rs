@@ -50,11 +50,11 @@ pub enum Need {
 #[derive(Debug)]
 pub enum Shape {
     /// A single value.
-    One(Kind),
+    One(ValueKind),
     /// A list of values of one shape.
     List(&'static Shape),
     /// A list of exactly two values, such as `["30 s", "9 s"]`.
-    Pair(Kind, Kind),
+    Pair(ValueKind, ValueKind),
     /// A table.
     Table(&'static TableShape),
     /// Any number of tables (`[[hop]]`), each with its own name.
@@ -131,7 +131,7 @@ pub enum Quantity {
 
 /// A single value.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text.
     Text,
     /// A name: letters, digits, `-` and `_`, starting with a letter.
@@ -160,34 +160,34 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
-impl Kind {
+impl ValueKind {
     /// Description for "must be ...", with an example.
     pub fn expected(self) -> String {
         match self {
-            Kind::Text => "a string".into(),
-            Kind::Name => "a name such as \"radio\"".into(),
-            Kind::Flag => "true or false, without quotes".into(),
-            Kind::Count(least, most) if least == most => format!("the number {least}"),
-            Kind::Count(least, i64::MAX) => format!("a whole number, at least {least}"),
-            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
-            Kind::Number(least, f64::INFINITY) => format!("a number, at least {least}"),
-            Kind::Number(least, most) => format!("a number from {least} to {most}"),
-            Kind::Span => "a time such as \"300 ms\"".into(),
-            Kind::Rate => "a rate such as \"30 kbit/s\"".into(),
-            Kind::Bytes => "an amount of data such as \"300 KiB\"".into(),
-            Kind::Limits => "a limit such as \"10 packets\" or \"100 kB\"".into(),
-            Kind::Dist(Quantity::Span) => "a time such as \"5 s\" or \"uniform(3 s, 15 s)\"".into(),
-            Kind::Dist(Quantity::Bytes) => {
+            ValueKind::Text => "a string".into(),
+            ValueKind::Name => "a name such as \"radio\"".into(),
+            ValueKind::Flag => "true or false, without quotes".into(),
+            ValueKind::Count(least, most) if least == most => format!("the number {least}"),
+            ValueKind::Count(least, i64::MAX) => format!("a whole number, at least {least}"),
+            ValueKind::Count(least, most) => format!("a whole number from {least} to {most}"),
+            ValueKind::Number(least, f64::INFINITY) => format!("a number, at least {least}"),
+            ValueKind::Number(least, most) => format!("a number from {least} to {most}"),
+            ValueKind::Span => "a time such as \"300 ms\"".into(),
+            ValueKind::Rate => "a rate such as \"30 kbit/s\"".into(),
+            ValueKind::Bytes => "an amount of data such as \"300 KiB\"".into(),
+            ValueKind::Limits => "a limit such as \"10 packets\" or \"100 kB\"".into(),
+            ValueKind::Dist(Quantity::Span) => "a time such as \"5 s\" or \"uniform(3 s, 15 s)\"".into(),
+            ValueKind::Dist(Quantity::Bytes) => {
                 "an amount of data such as \"500 B\" or \"lognormal(10 kB, 25 kB)\"".into()
             }
-            Kind::Dist(Quantity::Number) => "a number such as 5, or \"uniform(1, 10)\"".into(),
-            Kind::Dist(Quantity::Rate) => {
+            ValueKind::Dist(Quantity::Number) => "a number such as 5, or \"uniform(1, 10)\"".into(),
+            ValueKind::Dist(Quantity::Rate) => {
                 "a rate such as \"30 kbit/s\" or \"uniform(10 kbit/s, 40 kbit/s)\"".into()
             }
-            Kind::Dist(Quantity::Share) => "a number from 0 to 1, or \"uniform(0.01, 0.1)\"".into(),
-            Kind::Ordinals => "packet numbers such as \"9-15\"".into(),
-            Kind::File => "the name of a file".into(),
-            Kind::Word(words) => {
+            ValueKind::Dist(Quantity::Share) => "a number from 0 to 1, or \"uniform(0.01, 0.1)\"".into(),
+            ValueKind::Ordinals => "packet numbers such as \"9-15\"".into(),
+            ValueKind::File => "the name of a file".into(),
+            ValueKind::Word(words) => {
                 format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "))
             }
         }
@@ -196,23 +196,25 @@ impl Kind {
     /// Title on the reference page.
     pub fn title(self) -> String {
         match self {
-            Kind::Text => "text".into(),
-            Kind::Name => "name".into(),
-            Kind::Flag => "true or false".into(),
-            Kind::Count(..) => self.expected(),
-            Kind::Number(..) => self.expected(),
-            Kind::Span => "time".into(),
-            Kind::Rate => "rate".into(),
-            Kind::Bytes => "data".into(),
-            Kind::Limits => "packets, data, or both".into(),
-            Kind::Dist(Quantity::Span) => "time or distribution".into(),
-            Kind::Dist(Quantity::Bytes) => "data or distribution".into(),
-            Kind::Dist(Quantity::Number) => "number or distribution".into(),
-            Kind::Dist(Quantity::Rate) => "rate or distribution".into(),
-            Kind::Dist(Quantity::Share) => "a number from 0 to 1, or distribution".into(),
-            Kind::Ordinals => "packet numbers".into(),
-            Kind::File => "file".into(),
-            Kind::Word(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
+            ValueKind::Text => "text".into(),
+            ValueKind::Name => "name".into(),
+            ValueKind::Flag => "true or false".into(),
+            ValueKind::Count(..) => self.expected(),
+            ValueKind::Number(..) => self.expected(),
+            ValueKind::Span => "time".into(),
+            ValueKind::Rate => "rate".into(),
+            ValueKind::Bytes => "data".into(),
+            ValueKind::Limits => "packets, data, or both".into(),
+            ValueKind::Dist(Quantity::Span) => "time or distribution".into(),
+            ValueKind::Dist(Quantity::Bytes) => "data or distribution".into(),
+            ValueKind::Dist(Quantity::Number) => "number or distribution".into(),
+            ValueKind::Dist(Quantity::Rate) => "rate or distribution".into(),
+            ValueKind::Dist(Quantity::Share) => "a number from 0 to 1, or distribution".into(),
+            ValueKind::Ordinals => "packet numbers".into(),
+            ValueKind::File => "file".into(),
+            ValueKind::Word(words) => {
+                words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 }

@@ -40,8 +40,8 @@ impl Clock {
     }
 }
 
-/// The least of `turns` runs, and what the last one returned. Each run measures itself, so that what
-/// comes before and after does not count.
+/// Minimum of `turns` runs, and the result of the last one. Each run measures itself, so that set-up and clean-up do
+/// not count.
 pub(crate) fn least<T>(turns: u32, mut run: impl FnMut() -> (Duration, T)) -> (Duration, T) {
     let (mut least, mut value) = run();
     for _ in 1..turns {

@@ -1,4 +1,4 @@
-//! One transfer over one slow link that spikes suspend, again and again: what the studies of 2001 did.
+//! GPRS study of 2001 as a benchmark: one transfer over one slow link that delay spikes suspend repeatedly.
 
 use crate::clock::{Clock, each, least};
 use crate::say;

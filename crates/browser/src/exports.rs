@@ -41,7 +41,7 @@ extern "C" fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers what lies in the input; returns the length of the document.
+/// Handles the request in the input buffer; returns the length of the response document.
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> usize {
     let request = BUFFERS.with_borrow_mut(|buffers| std::mem::take(&mut buffers.input));

@@ -1,7 +1,7 @@
 //! Requests of the page on a scenario: schema, beginnings, check, edit, run, look at a repetition; and their answers.
 
 use base::Span;
-use editor::{Change, Step, Which};
+use editor::{Change, PreviewTarget, Step};
 use lab::forecast::{Forecast, Meters};
 use lab::sweep::{Progress, Sweep, SweepControl, SweepError};
 use results::{csv, json, parquet};
@@ -16,7 +16,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// File name in diagnostics.
 const NAME: &str = "scenario.toml";
 
-/// What the page hands in: a listener of progress, and the time that its worker has computed.
+/// Arguments from the page: a progress callback, and the time that its worker has computed.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
     /// Receives the repetitions done and the total.
@@ -75,7 +75,7 @@ fn handle(request: Request, page: Page<'_>) -> Result<(Value, Vec<u8>), Value> {
             return run(&sound(&text)?, repetitions, seed, page.progress);
         }
         Request::Look { text, seed, cell, rep, flow } => {
-            let which = Which { cell, rep, flow };
+            let which = PreviewTarget { cell, rep, flow };
             let mut model = editor::model(&sound(&text)?, which, &forecast).map_err(declined)?;
             if let Some(seed) = seed {
                 model.run.seed = seed;

@@ -11,7 +11,7 @@
 
 use crate::packet::{Packet, Transport};
 use crate::reader::Reader;
-use crate::writer::{PcapngWriter, Shot, Tap};
+use crate::writer::{OutgoingFrame, PcapngWriter, Tap};
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, option};
 use siphasher::sip::SipHasher24;
@@ -109,7 +109,7 @@ pub fn copy(
             writer.add_tap(Tap::ip(&format!("interface {taps}")))?;
             taps += 1;
         }
-        writer.write(&Shot {
+        writer.write(&OutgoingFrame {
             time_ns: frame.time_ns.max(0) as u64,
             tap: frame.interface,
             wire_len: packet.ip.size,
@@ -122,7 +122,7 @@ pub fn copy(
     Ok(tally)
 }
 
-/// Copies the header fields that identify nobody.
+/// Copies the header fields that cannot identify a host or user.
 fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Mapping) {
     let ip = &packet.ip;
     let header = ip.header as usize;

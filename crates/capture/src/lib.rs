@@ -26,4 +26,4 @@ pub use packet::{Packet, Transport, Unread, decode};
 pub use pcapng::Comments;
 pub use reader::{Error, Format, Frame, Interface, Reader};
 pub use unpack::Unpacked;
-pub use writer::{PcapWriter, PcapngWriter, Prepared, Shot, Tap};
+pub use writer::{OutgoingFrame, PcapWriter, PcapngWriter, Prepared, Tap};

@@ -57,16 +57,16 @@ struct Sent {
 }
 
 /// Addresses and ports of a direction.
-type Way = (IpAddr, u16, IpAddr, u16);
+type Stream = (IpAddr, u16, IpAddr, u16);
 
 /// Retransmissions of a capture, ascending in time; None if no packet has such a comment.
 ///
 /// # Errors
 /// The file cannot be read further.
 pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Vec<Retransmission>> {
-    let mut sent: BTreeMap<Way, Vec<Sent>> = BTreeMap::new();
+    let mut sent: BTreeMap<Stream, Vec<Sent>> = BTreeMap::new();
     // A packet is captured at several taps, first at its host.
-    let mut seen: BTreeMap<Way, u64> = BTreeMap::new();
+    let mut seen: BTreeMap<Stream, u64> = BTreeMap::new();
     let mut all = Vec::new();
     while let Some(frame) = reader.next()? {
         let Some((way, copy, cause, packet)) = copy(&frame) else { continue };
@@ -96,7 +96,7 @@ pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Vec<Retransmission
 }
 
 /// TCP segment of a frame with its comment: direction, copy, cause, packet number.
-fn copy(frame: &Frame<'_>) -> Option<(Way, Sent, String, u64)> {
+fn copy(frame: &Frame<'_>) -> Option<(Stream, Sent, String, u64)> {
     let packet = frame.decode().ok()?;
     let head = *packet.tcp()?;
     if packet.payload_len == 0 {

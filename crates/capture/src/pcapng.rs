@@ -252,7 +252,7 @@ impl Pcapng {
             if let Some(at) = find(state.buffer.window(), self.big, until) {
                 state.buffer.consume(at);
                 let (offset, lost) = (state.buffer.offset(), state.buffer.offset() - from);
-                let what = || format!("reading goes on at byte {offset}; {lost} bytes were left out");
+                let what = || format!("reading continues at byte {offset}; {lost} bytes were skipped");
                 state.notices.add(NoticeKind::Resumed, offset, what);
                 return Ok(true);
             }

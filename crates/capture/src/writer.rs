@@ -32,7 +32,7 @@ fn kept(snap: u32, frame: &[u8]) -> &[u8] {
 
 /// A frame to write.
 #[derive(Clone, Copy, Debug)]
-pub struct Shot<'a> {
+pub struct OutgoingFrame<'a> {
     /// Timestamp, nanoseconds since 1970.
     pub time_ns: u64,
     /// Index of the tap.
@@ -127,7 +127,7 @@ impl<W: Write> PcapngWriter<W> {
     ///
     /// # Errors
     /// An error of the underlying writer.
-    pub fn write(&mut self, shot: &Shot<'_>) -> io::Result<()> {
+    pub fn write(&mut self, shot: &OutgoingFrame<'_>) -> io::Result<()> {
         let Some(tap) = self.taps.get(shot.tap as usize) else { return Ok(()) };
         let mut frame = std::mem::take(&mut self.frame);
         frame.fill(tap.snap, shot.wire_len, shot.bytes, shot.comment);
@@ -189,7 +189,7 @@ impl<W: Write> PcapWriter<W> {
     ///
     /// # Errors
     /// An error of the underlying writer.
-    pub fn write(&mut self, shot: &Shot<'_>) -> io::Result<()> {
+    pub fn write(&mut self, shot: &OutgoingFrame<'_>) -> io::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         let kept = kept(self.tap.snap, shot.bytes);
         let (seconds, below) = (shot.time_ns / SECOND, shot.time_ns % SECOND);

@@ -1,9 +1,9 @@
-//! An anonymised copy: the same transports, nobody's addresses, nothing of what they said.
+//! An anonymised copy: equal transport headers, no addresses, no payload.
 
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP};
 use capture::anonymise::{Key, Mapping, copy};
-use capture::{Packet, PcapWriter, Reader, Shot, Tap, Transport};
+use capture::{OutgoingFrame, Packet, PcapWriter, Reader, Tap, Transport};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -185,7 +185,9 @@ fn what_was_said_is_gone() {
     ];
     let mut writer = PcapWriter::new(Vec::new(), Tap::ip("SECRET")).unwrap();
     for bytes in &packets {
-        writer.write(&Shot { time_ns: 5, tap: 0, wire_len: bytes.len() as u32, bytes, comment: "" }).unwrap();
+        writer
+            .write(&OutgoingFrame { time_ns: 5, tap: 0, wire_len: bytes.len() as u32, bytes, comment: "" })
+            .unwrap();
     }
     let file = writer.finish().unwrap();
     assert_eq!(check(&file), packets.len() as u64);

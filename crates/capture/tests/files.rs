@@ -1,6 +1,6 @@
 //! Files of both formats, in every byte order and resolution, whole, cut off and damaged.
 
-use capture::{Error, Format, Link, NoticeKind, PcapWriter, PcapngWriter, Reader, Shot, Tap};
+use capture::{Error, Format, Link, NoticeKind, OutgoingFrame, PcapWriter, PcapngWriter, Reader, Tap};
 use proptest::prelude::*;
 
 /// Numbers in the byte order of a file.
@@ -140,9 +140,9 @@ fn pcapng_sections_clocks_and_blocks() {
         ];
         file.extend(order.packet(1, 5_000_000_007, b"nano", &comments.concat()));
         file.extend(order.packet(2, 1024 + 512, b"binary", &[]));
-        // Of an interface that nobody described.
+        // From an interface without a description.
         file.extend(order.packet(3, 0, b"lost", &[]));
-        // Without a time, cut to what its interface keeps; the obsolete one.
+        // Without a time, cut to its interface's snapshot length; the obsolete block.
         file.extend(order.block(3, &[&order.u32(6)[..], b"simple"].concat()));
         let obsolete =
             [&order.u16(1)[..], &order.u16(9), &[0u32, 77, 3, 9].map(|n| order.u32(n)).concat(), b"old"];
@@ -253,7 +253,7 @@ proptest! {
         let mut classic = PcapWriter::new(Vec::new(), taps[0].clone()).unwrap();
         for (time_ns, tap, more, bytes, comment) in &shots {
             let wire_len = bytes.len() as u32 + more;
-            let shot = Shot { time_ns: *time_ns, tap: *tap, wire_len, bytes, comment };
+            let shot = OutgoingFrame { time_ns: *time_ns, tap: *tap, wire_len, bytes, comment };
             ng.write(&shot).unwrap();
             classic.write(&shot).unwrap();
         }
@@ -293,7 +293,9 @@ fn packed_files_are_unpacked_as_far_as_they_go() {
     let mut writer = PcapngWriter::new(Vec::new(), vec![Tap::ip("a")], "a test").unwrap();
     for n in 0..5000u32 {
         let bytes = n.wrapping_mul(0x9e37_79b9).to_le_bytes().repeat(20);
-        writer.write(&Shot { time_ns: 7, tap: 0, wire_len: 80, bytes: &bytes, comment: "" }).unwrap();
+        writer
+            .write(&OutgoingFrame { time_ns: 7, tap: 0, wire_len: 80, bytes: &bytes, comment: "" })
+            .unwrap();
     }
     let plain = writer.finish().unwrap();
     let count = |file: &[u8]| {

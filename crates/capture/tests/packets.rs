@@ -1,4 +1,4 @@
-//! Frames of every link type, and what their headers say.
+//! Headers of frames of every link type.
 
 use base::wire::{Malformed, flag};
 use capture::{Link, Transport, Unread, decode};
@@ -66,8 +66,8 @@ fn ip_is_found_behind_every_link() {
         (113, [&[0; 14][..], &[0x81, 0, 0, 5, 0x86, 0xdd]].concat(), &six),
         (113, [&[0; 14][..], &[0, 4], snap].concat(), &four),
         (276, [&[8, 0][..], &[0; 18]].concat(), &four),
-        // IEEE 802.11: with addresses of four stations, with quality of service, behind a clock and the remark that the
-        // header is filled up; then the older forms of what a card measures.
+        // IEEE 802.11: with four addresses, with quality of service, behind a timestamp and a padding flag; then the
+        // older radio headers.
         (105, [&[0x08, 1][..], &[0; 22], snap].concat(), &four),
         (105, [&[0x08, 3][..], &[0; 28], snap].concat(), &four),
         (105, [&[0x88, 2][..], &[0; 24], snap].concat(), &four),
@@ -79,7 +79,7 @@ fn ip_is_found_behind_every_link() {
             [&[0x80, 0x21, 0x10, 1, 0, 0, 0, 64][..], &[0; 56], &[0x08, 1], &[0; 22], snap].concat(),
             &four,
         ),
-        // Headers that name what follows: a network filter's, and Apple's in either byte order.
+        // Headers with a protocol field: a network filter's, and Apple's in either byte order.
         (192, [&[0, 0, 8, 0, 1, 0, 0, 0][..], &[0; 12], &[8, 0]].concat(), &four),
         (239, vec![2, 0, 0, 9, 8, 0, 10, 0, 0, 0, 0, 0, 7, 0, 6, 0, b'e', b'0', 0, 0, 64, 0, 9, 0], &four),
         (239, vec![10, 0, 0, 9, 0, 8, 0, 10, 0, 0, 0, 0, 0, 84, 0, 9], &six),
@@ -211,7 +211,7 @@ fn options_are_read_and_unknown_ones_stepped_over() {
         (syn.mss, syn.permits_sack, syn.timestamps, syn.scale),
         (Some(1460), true, Some((1, 0)), Some(7))
     );
-    // Multipath TCP, fast open, an experiment, MD5, then what is known.
+    // Multipath TCP, fast open, an experiment, MD5, then the known options.
     let many =
         with(&[30, 4, 0, 1, 34, 2, 254, 4, 0xf9, 0x89, 19, 6, 1, 2, 3, 4, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
     assert!(many.multipath && !many.odd);
@@ -221,11 +221,11 @@ fn options_are_read_and_unknown_ones_stepped_over() {
     for odd in [&[2, 0][..], &[2, 1], &[1, 1, 8, 12], &[1, 1, 1, 8]] {
         assert!(with(odd).odd, "{odd:?}");
     }
-    // A list that ends early says nothing about what follows.
+    // A list that ends early gives no information about later options.
     assert!(!with(&[0, 8, 99, 1]).odd);
 }
 
-/// Of a tunnel the packet within is told; where it cannot be read, the one around it.
+/// A tunnel is read as its inner packet; if that is unreadable, as the outer one.
 #[test]
 fn packets_in_tunnels_are_read() {
     let (four, six) = (v4(6, 0x4000, &segment()), v6(6, &segment()));
@@ -294,7 +294,7 @@ fn packets_in_tunnels_are_read() {
             assert_eq!(cut.cut, kept < 14 + outer.len(), "{name}: {kept}");
         }
     }
-    // What only looks like a tunnel stays what it is.
+    // Packets that only resemble a tunnel are left as they are.
     let told = |frame: &[u8]| decode(Link::RAW, frame, 0).unwrap().transport;
     let alike = udp(2152, 2152, &[0x30, 255, 0, 60, 0, 0, 0, 5], &[0x45; 30]);
     assert_eq!(told(&alike), Transport::Udp { source: 2152, destination: 2152 });

@@ -21,8 +21,8 @@ fn lines(path: &Path, printer: &mut Printer) -> Vec<String> {
     all
 }
 
-/// What a line says of headers: without what tcpdump reads from the application's bytes behind the length, and with
-/// options of Multipath TCP by their first word.
+/// Headers in a line: without tcpdump's reading of application bytes after the length, and with options of Multipath
+/// TCP by their first word.
 fn head(line: &str) -> String {
     let mut line = line.to_owned();
     if let Some(at) = line.find(", length ") {

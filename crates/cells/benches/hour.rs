@@ -13,7 +13,7 @@ use cells::config::{Config, Interface};
 use cells::system::Cells;
 use common::{Load, mobiles, start};
 
-/// What is measured.
+/// Cases of the benchmark.
 struct Case {
     seconds: u64,
     cells: u64,
@@ -26,7 +26,7 @@ struct Case {
 struct Cost {
     setup: f64,
     running: f64,
-    /// The cheapest part of the run, as if all parts were so: what a machine without other work takes.
+    /// Sum of the shortest time of each part: the cost on an idle machine.
     best: f64,
     downlink: u64,
     uplink: u64,

@@ -6,7 +6,7 @@
 //! position, so that variants of a scenario have equal fades.
 
 use crate::config::{Config, Hopping, Interface};
-use crate::fading::{ROWS, ROWS_PER_WAVELENGTH, Tape, WIDTH};
+use crate::fading::{FadingTable, ROWS, ROWS_PER_WAVELENGTH, WIDTH};
 use crate::geometry::{LANES, Layout};
 use crate::link::{Air, BURSTS};
 use crate::numeric::{from_db, key, unit};
@@ -45,7 +45,7 @@ pub(crate) struct Medium {
     /// Noise relative to the maximum power, downlink and uplink.
     noise: [f32; 2],
     fixed: Option<f32>,
-    tape: Arc<Tape>,
+    tape: Arc<FadingTable>,
     /// For each mobile: movement in rows of the tape per frame, in 1/65536, and the key of its fades.
     fades: Vec<(u64, u64)>,
     seed: u64,
@@ -79,7 +79,7 @@ impl Medium {
                 libm::pow(10.0, (r.uplink_noise_dbm - r.mobile_dbm - r.antenna_db) / 10.0) as f32,
             ],
             fixed: r.fixed_ci_db.map(|db| from_db(db.min(120.0) as f32)),
-            tape: Tape::shared(),
+            tape: FadingTable::shared(),
             fades: config.mobiles.iter().map(|m| (rows(m.speed), key(seed, 1 + m.identity))).collect(),
             seed,
         }

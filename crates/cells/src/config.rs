@@ -70,7 +70,7 @@ base::named! {
 
 base::named! {
     /// Counted size of a packet in the SGSN buffer.
-    pub enum Counting {
+    pub enum SizeCounting {
         /// Packet with LLC, SNDCP and BSSGP headers, as an SGSN holds it.
         Bssgp = "bssgp",
         /// IP packet only.
@@ -203,7 +203,7 @@ pub struct Core {
     /// Buffer of each mobile at the SGSN, octets.
     pub buffer: u32,
     /// Counted size of a packet in that buffer.
-    pub counting: Counting,
+    pub counting: SizeCounting,
     /// LLC and SNDCP headers and a length indicator per packet, octets.
     pub llc_octets: u32,
     /// BSSGP and network service headers per packet, octets.
@@ -218,7 +218,7 @@ impl Default for Core {
             delay: Span::from_millis(250),
             rate_bps: None,
             buffer: 65_536,
-            counting: Counting::Bssgp,
+            counting: SizeCounting::Bssgp,
             llc_octets: 11,
             bssgp_octets: 50,
             bsc_octets: 600,

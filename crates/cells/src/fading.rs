@@ -22,19 +22,19 @@ const WAVES: usize = 24;
 
 /// Power gains by row and lane, and the rank of each gain within its lane.
 #[derive(Debug)]
-pub struct Tape {
+pub struct FadingTable {
     gains: Box<[[f32; WIDTH]; ROWS]>,
     ranks: Vec<f32>,
 }
 
-impl Tape {
+impl FadingTable {
     /// The tape, equal in all runs; runs differ in the initial row of each link.
-    pub fn shared() -> Arc<Tape> {
-        static TAPE: OnceLock<Arc<Tape>> = OnceLock::new();
-        TAPE.get_or_init(|| Arc::new(Tape::new())).clone()
+    pub fn shared() -> Arc<FadingTable> {
+        static TAPE: OnceLock<Arc<FadingTable>> = OnceLock::new();
+        TAPE.get_or_init(|| Arc::new(FadingTable::new())).clone()
     }
 
-    fn new() -> Tape {
+    fn new() -> FadingTable {
         let mut stream = Seed { seed: 45_005, repetition: 0 }.stream("fading", "tape");
         let mut gains = vec![[0.0_f32; WIDTH]; ROWS];
         let mut ranks = vec![0.0_f32; ROWS * WIDTH];
@@ -75,7 +75,7 @@ impl Tape {
         }
         // The vector has ROWS rows by construction.
         let gains = gains.try_into().unwrap_or_else(|_| Box::new([[1.0; WIDTH]; ROWS]));
-        Tape { gains, ranks }
+        FadingTable { gains, ranks }
     }
 
     /// Gains of all lanes at a row.
@@ -99,7 +99,7 @@ mod tests {
     /// EG-03: unit mean, Rayleigh-like spread, correlation J0 of the distance.
     #[test]
     fn eg_03_the_tape_fades_like_a_typical_urban_channel() {
-        let tape = Tape::shared();
+        let tape = FadingTable::shared();
         let all: Vec<f64> = tape.gains.iter().flatten().map(|g| f64::from(*g)).collect();
         let n = all.len() as f64;
         let mean = all.iter().sum::<f64>() / n;

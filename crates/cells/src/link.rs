@@ -261,7 +261,7 @@ pub(crate) fn index(scheme: Scheme) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fading::{ROWS, Tape};
+    use crate::fading::{FadingTable, ROWS};
     use crate::numeric::from_db;
     use base::rng::mix;
 
@@ -317,7 +317,7 @@ mod tests {
 
     /// Block error rate under ideal hopping with one interferer, at a mean C/I in dB.
     fn hopping(link: &Link, scheme: Scheme, db: f64) -> f64 {
-        let tape = Tape::shared();
+        let tape = FadingTable::shared();
         let mean = from_db(db as f32);
         let (mut lost, n) = (0, 4000);
         for i in 0..n as u64 {
@@ -385,7 +385,7 @@ mod tests {
     /// RLC octets per radio block of full buffers with redundancy under ideal hopping at a mean C/I; mean and
     /// spread of the quality as a receiver reports them.
     fn throughput(link: &Link, scheme: Scheme, db: f64) -> (f64, [f32; 3]) {
-        let tape = Tape::shared();
+        let tape = FadingTable::shared();
         // Power amplifiers send 8-PSK at reduced power.
         let psk8 = scheme.properties().modulation == Modulation::Psk8;
         let db = if psk8 { db - Config::default().radio.backoff_db } else { db };

@@ -1,7 +1,7 @@
 //! Counters of a network of cells by mobile, cell, timeslot, scheme and C/I; load and SGSN queue by second.
 
 use crate::curve::SCHEMES;
-use crate::way::{DOWN, UP};
+use crate::direction::{DOWN, UP};
 use base::{Span, Time};
 
 /// First bin of C/I histograms, dB; bins are 1 dB wide.

@@ -30,7 +30,7 @@ pub struct Fix {
 
 /// A radio event of the observed mobile; directions are 0 (down) and 1 (up).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Watched {
+pub enum RadioEvent {
     /// An RLC block was sent.
     Block {
         /// Direction.
@@ -84,5 +84,5 @@ pub struct Records {
     /// Measurements of all mobiles.
     pub trails: Vec<(Time, Vec<Fix>)>,
     /// Events of the observed mobile.
-    pub events: Vec<(Time, Watched)>,
+    pub events: Vec<(Time, RadioEvent)>,
 }

@@ -6,14 +6,14 @@
 
 use crate::geometry::LANES;
 use crate::system::Cells;
-use crate::tick::OnAir;
+use crate::tick::BlockOnAir;
 use std::hint::black_box;
 
 /// Radio blocks in one loop of reads: their lines fit into a quarter of a first-level cache of 32 KB.
 pub(crate) const BATCH: usize = 16;
 
 impl Cells {
-    /// Reads what the choice of blocks in a cell uses: the sender of each timeslot's next mobile.
+    /// Prefetches the state used by the choice of blocks in a cell: the sender of each timeslot's next mobile.
     pub(crate) fn prefetch_cell(&self, way: usize, cell: usize) {
         let Some(cell) = self.slots.get(cell) else { return };
         let (mut slots, mut sum) = (cell.used[way], 0);
@@ -29,7 +29,7 @@ impl Cells {
     }
 
     /// Reads the gains of downlink blocks.
-    pub(crate) fn prefetch_gains(&self, blocks: &[OnAir]) {
+    pub(crate) fn prefetch_gains(&self, blocks: &[BlockOnAir]) {
         let mut sum = 0.0;
         for on in blocks {
             let group = self.layout.lane[on.cell as usize].0 as usize;
@@ -39,8 +39,8 @@ impl Cells {
         black_box(sum);
     }
 
-    /// Reads what the decision on blocks uses: receiver, soft bits, quality, counters.
-    pub(crate) fn prefetch_ends(&self, way: usize, blocks: &[OnAir]) {
+    /// Prefetches the state used by the decision on blocks: receiver, soft bits, quality, counters.
+    pub(crate) fn prefetch_ends(&self, way: usize, blocks: &[BlockOnAir]) {
         let mut sum = 0;
         for on in blocks {
             let (m, bsn) = (on.mobile as usize, on.block.first.bsn);

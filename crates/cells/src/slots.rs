@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 
 /// TBFs on one timeslot in one direction, and the next one in turn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct RoundRobin {
     pub(crate) members: Vec<u32>,
     turn: usize,
 }
 
-impl Turns {
+impl RoundRobin {
     fn join(&mut self, mobile: u32) {
         self.members.push(mobile);
     }
@@ -56,7 +56,7 @@ impl Turns {
 #[derive(Clone, Debug)]
 pub(crate) struct CellSlots {
     /// Downlink and uplink.
-    pub(crate) turns: [Vec<Turns>; 2],
+    pub(crate) turns: [Vec<RoundRobin>; 2],
     /// Mobiles waiting for timeslots, by direction.
     pub(crate) waiting: [VecDeque<u32>; 2],
     /// Timeslots with a TBF, a bit each, by direction.
@@ -66,7 +66,7 @@ pub(crate) struct CellSlots {
 
 impl CellSlots {
     pub(crate) fn new(slots: u32, most: [u32; 2]) -> CellSlots {
-        let turns = || vec![Turns::default(); slots as usize];
+        let turns = || vec![RoundRobin::default(); slots as usize];
         CellSlots { turns: [turns(), turns()], waiting: Default::default(), used: [0; 2], most }
     }
 
@@ -128,7 +128,7 @@ mod tests {
         assert!(cell.allocate(0, 30, 3, None, 5).is_some(), "room again");
         assert_eq!(cell.allocate(1, 5, 1, Some((2, 3)), 1).map(|p| (2..5).contains(&p)), Some(true));
 
-        let mut turns = Turns::default();
+        let mut turns = RoundRobin::default();
         [4, 5, 6].into_iter().for_each(|m| turns.join(m));
         let order: Vec<u32> = (0..6).filter_map(|_| turns.next(|_| true)).collect();
         assert_eq!(order, [4, 5, 6, 4, 5, 6]);

@@ -9,19 +9,19 @@
 
 use crate::adaptation::Chooser;
 use crate::air::Medium;
-use crate::config::{CellChange, Config, Counting};
+use crate::config::{CellChange, Config, SizeCounting};
 use crate::curve::Curves;
+use crate::direction::{DOWN, DirectionState, Event, Tbf, UP, Wheel};
 use crate::geometry::{Layout, Place};
 use crate::link::Link;
 use crate::meter::Meter;
 use crate::motion::Motion;
 use crate::numeric::key;
-use crate::observe::{Observe, Records, Watched};
+use crate::observe::{Observe, RadioEvent, Records};
 use crate::shadow::Shadow;
 use crate::slots::CellSlots;
-use crate::tick::{Met, OnAir};
+use crate::tick::{BlockOnAir, Reception};
 use crate::voice::Voice;
-use crate::way::{DOWN, Event, Tbf, UP, Way, Wheel};
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
 use base::{Span, Time};
@@ -58,7 +58,7 @@ pub struct Cells {
     pub(crate) motion: Motion,
     pub(crate) medium: Medium,
     pub(crate) slots: Vec<CellSlots>,
-    pub(crate) ways: Vec<[Way; 2]>,
+    pub(crate) ways: Vec<[DirectionState; 2]>,
     pub(crate) sgsn: Vec<Sgsn>,
     /// Mobiles in a cell change.
     pub(crate) outage: Vec<bool>,
@@ -82,9 +82,9 @@ pub struct Cells {
     pub(crate) observe: Observe,
     pub(crate) records: Records,
     /// Lists of blocks on the air, kept for their capacity.
-    pub(crate) on_air: [Vec<OnAir>; 2],
+    pub(crate) on_air: [Vec<BlockOnAir>; 2],
     /// Reception of these blocks.
-    pub(crate) met: Vec<Met>,
+    pub(crate) met: Vec<Reception>,
 }
 
 impl Cells {
@@ -108,7 +108,8 @@ impl Cells {
             config.reselection.outage,
         ];
         let longest = longest.into_iter().map(ticks).max().unwrap_or(0);
-        let ways = (0..mobiles).map(|_| [DOWN, UP].map(|way| Way::new(&config, way, &chooser))).collect();
+        let ways =
+            (0..mobiles).map(|_| [DOWN, UP].map(|way| DirectionState::new(&config, way, &chooser))).collect();
         let mut cells = Cells {
             medium: Medium::new(&config, &layout, bits),
             slots: vec![CellSlots::new(mac.slots, mac.most); layout.cells()],
@@ -180,7 +181,7 @@ impl Cells {
 
     /// Records an event, if the mobile is observed.
     #[inline]
-    pub(crate) fn note(&mut self, m: usize, now: Tick, what: Watched) {
+    pub(crate) fn note(&mut self, m: usize, now: Tick, what: RadioEvent) {
         if self.observe.mobile == Some(m as u32) {
             self.records.events.push((tdma::start_of(now), what));
         }
@@ -197,8 +198,8 @@ impl Cells {
     /// Counted size of a packet at the SGSN.
     fn counted(&self, packet: &Packet) -> u32 {
         match self.config.core.counting {
-            Counting::Ip => packet.size,
-            Counting::Bssgp => packet.size + self.config.core.llc_octets + self.config.core.bssgp_octets,
+            SizeCounting::Ip => packet.size,
+            SizeCounting::Bssgp => packet.size + self.config.core.llc_octets + self.config.core.bssgp_octets,
         }
     }
 
@@ -242,7 +243,7 @@ impl Cells {
         let counted = self.counted(&packet);
         if self.sgsn[m].octets + counted > self.config.core.buffer {
             self.meter.mobiles[m].dropped += 1;
-            self.note(m, tdma::tick_of(cx.now()), Watched::Dropped { octets: packet.size });
+            self.note(m, tdma::tick_of(cx.now()), RadioEvent::Dropped { octets: packet.size });
             return cx.drop(packet, DropReason::QueueFull);
         }
         self.sgsn[m].octets += counted;
@@ -261,8 +262,8 @@ impl Cells {
             feed.push(packet.size + self.config.core.llc_octets, packet);
             let core = &self.config.core;
             self.sgsn[m].octets -= match core.counting {
-                Counting::Ip => packet.size,
-                Counting::Bssgp => packet.size + core.llc_octets + core.bssgp_octets,
+                SizeCounting::Ip => packet.size,
+                SizeCounting::Bssgp => packet.size + core.llc_octets + core.bssgp_octets,
             };
         }
     }
@@ -303,7 +304,7 @@ impl Cells {
         let w = &mut self.ways[m][way];
         (w.first, w.tbf) = (first, Tbf::Active);
         self.meter.mobiles[m].ways[way].tbfs += 1;
-        self.note(m, now, Watched::TbfBegins { way, first });
+        self.note(m, now, RadioEvent::TbfBegins { way, first });
         true
     }
 
@@ -314,7 +315,7 @@ impl Cells {
             Tbf::Idle => return,
             Tbf::Active => {
                 self.slots[cell].release(way, m as u32, w.first, w.slots);
-                self.note(m, now, Watched::TbfEnds { way });
+                self.note(m, now, RadioEvent::TbfEnds { way });
             }
             Tbf::Queued => self.slots[cell].waiting[way].retain(|other| *other != m as u32),
             Tbf::Starting => {}
@@ -336,7 +337,7 @@ impl Cells {
     pub(crate) fn change_cell(&mut self, cx: &mut Cx<'_>, m: usize, from: u32, to: u32, now: Tick) {
         self.meter.mobiles[m].changes.push((cx.now(), to));
         self.meter.cells[to as usize].entered += 1;
-        self.note(m, now, Watched::Leaves { from, to });
+        self.note(m, now, RadioEvent::Leaves { from, to });
         let data = self.config.reselection.data;
         let llc = self.config.core.llc_octets;
         let mut lost = Vec::new();
@@ -422,7 +423,7 @@ impl Element for Cells {
     }
 
     fn holds(&self) -> usize {
-        let undelivered = |w: &Way| w.sender.feed.pdus().filter(|p| !p.delivered).count();
+        let undelivered = |w: &DirectionState| w.sender.feed.pdus().filter(|p| !p.delivered).count();
         let ways: usize = self.ways.iter().flatten().map(undelivered).sum();
         let sgsn: usize = self.sgsn.iter().map(|s| s.queue.len()).sum();
         ways + sgsn + self.delivered.len() + self.core[DOWN].len() + self.core[UP].len()

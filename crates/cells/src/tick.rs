@@ -6,22 +6,22 @@
 
 use crate::air::UpBlock;
 use crate::config::Interface;
+use crate::direction::{DOWN, Event, Tbf, UP};
 use crate::link::{Air, BURSTS, Fate, Soft};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
-use crate::observe::{Fix, Watched};
+use crate::observe::{Fix, RadioEvent};
 use crate::prefetch::BATCH;
 use crate::system::Cells;
-use crate::way::{DOWN, Event, Tbf, UP};
 use path::Cx;
 use radio::coding::Modulation;
-use radio::rlc::receive::Part;
+use radio::rlc::receive::BlockPart;
 use radio::rlc::send::{RadioBlock, Unit};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 
 /// Reception of a radio block.
 #[derive(Clone, Copy)]
-pub(crate) struct Met {
+pub(crate) struct Reception {
     /// SINR of each burst, with modulation errors.
     air: Air,
     /// Mean SINR without modulation errors, as a ratio; below, in dB.
@@ -34,7 +34,7 @@ pub(crate) struct Met {
 
 /// A radio block on the air.
 #[derive(Clone, Copy)]
-pub(crate) struct OnAir {
+pub(crate) struct BlockOnAir {
     pub(crate) cell: u32,
     slot: u32,
     pub(crate) mobile: u32,
@@ -127,7 +127,7 @@ impl Cells {
                 Event::Arrived { mobile } => {
                     let m = mobile as usize;
                     self.outage[m] = false;
-                    self.note(m, now, Watched::Arrived { cell: self.motion.serving[m] });
+                    self.note(m, now, RadioEvent::Arrived { cell: self.motion.serving[m] });
                     self.refill(m);
                     [DOWN, UP].into_iter().for_each(|way| self.start_tbf(m, way, now));
                 }
@@ -173,7 +173,7 @@ impl Cells {
             {
                 self.change_cell(cx, m, from, to, now);
             } else if self.outage[m] {
-                // Whoever is changing does not change again; its target stays the serving cell.
+                // A mobile in a cell change does not change again; its target stays the serving cell.
                 self.motion.serving[m] = from;
             }
             if self.ways[m][UP].tbf == Tbf::Idle {
@@ -202,12 +202,12 @@ impl Cells {
         self.meter.seconds.push(second);
         if let Some(m) = self.observe.mobile {
             let queued = self.sgsn.get(m as usize).map_or(0, |s| s.octets);
-            self.records.events.push((cx.now(), Watched::Queue { octets: queued }));
+            self.records.events.push((cx.now(), RadioEvent::Queue { octets: queued }));
         }
     }
 
     /// First pass: block of each cell on each timeslot.
-    fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<OnAir>) {
+    fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<BlockOnAir>) {
         let back_off = from_db(-self.config.radio.backoff_db as f32);
         let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
@@ -238,13 +238,13 @@ impl Cells {
                 } else {
                     self.medium.send_up(&self.layout, slot, UpBlock { mobile, cell: cell as u32, power });
                 }
-                air.push(OnAir { cell: cell as u32, slot: slot as u32, mobile, power, block });
+                air.push(BlockOnAir { cell: cell as u32, slot: slot as u32, mobile, power, block });
             }
         }
     }
 
     /// Second pass: reception of each radio block.
-    fn meet(&mut self, way: usize, now: Tick, air: &[OnAir]) {
+    fn meet(&mut self, way: usize, now: Tick, air: &[BlockOnAir]) {
         let average = self.config.interface == Interface::Average;
         self.met.clear();
         for (at, on) in air.iter().enumerate() {
@@ -268,14 +268,14 @@ impl Cells {
                 let heard = self.link.heard(&air);
                 (heard, self.link.quality(&heard))
             };
-            self.met.push(Met { air, mean, ci: to_db(mean), heard, quality });
+            self.met.push(Reception { air, mean, ci: to_db(mean), heard, quality });
         }
     }
 
     /// Decides which RLC blocks of a radio block arrive.
-    fn judge(&mut self, way: usize, now: Tick, on: &OnAir, met: &Met) {
+    fn judge(&mut self, way: usize, now: Tick, on: &BlockOnAir, met: &Reception) {
         let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
-        let &Met { air, mean, ci, heard: bursts, quality } = met;
+        let &Reception { air, mean, ci, heard: bursts, quality } = met;
         let hash = key(
             self.seed,
             u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | way as u64,
@@ -316,7 +316,7 @@ impl Cells {
             }
             if watched {
                 let arrived = fate == Fate::Arrived;
-                let block = Watched::Block { way, scheme: on.block.scheme, ci_db: ci, arrived };
+                let block = RadioEvent::Block { way, scheme: on.block.scheme, ci_db: ci, arrived };
                 self.records.events.push((radio::tdma::start_of(now), block));
             }
         }
@@ -333,7 +333,7 @@ impl Cells {
         &mut self,
         way: usize,
         now: Tick,
-        on: &OnAir,
+        on: &BlockOnAir,
         (air, bursts): (&Air, &[f32; 4]),
         mean: (f32, f32),
         second: bool,
@@ -344,12 +344,12 @@ impl Cells {
         let w = &mut self.ways[m][way];
         let at = rlc.bsn as usize & (w.soft.len() - 1);
         let mut part = Soft::default();
-        let soft = if rlc.part == Part::Whole { &mut w.soft[at] } else { &mut part };
+        let soft = if rlc.part == BlockPart::Whole { &mut w.soft[at] } else { &mut part };
         if rlc.attempt == 0 {
             *soft = Soft::default();
         }
         // A half is decoded by its own scheme without combining.
-        let first = if rlc.part == Part::Whole { rlc.first_scheme } else { on.block.scheme };
+        let first = if rlc.part == BlockPart::Whole { rlc.first_scheme } else { on.block.scheme };
         if self.config.interface == Interface::Bursts {
             return self.link.data(air, bursts, on.block.scheme, second, first, soft, hash);
         }
@@ -359,7 +359,7 @@ impl Cells {
 
     /// Counts the RLC blocks of a radio block.
     #[inline]
-    fn count(&mut self, way: usize, bin: usize, on: &OnAir, (sent, lost): (u64, u64)) {
+    fn count(&mut self, way: usize, bin: usize, on: &BlockOnAir, (sent, lost): (u64, u64)) {
         let scheme = &mut self.meter.radio[way][bin].schemes[crate::link::index(on.block.scheme)];
         scheme[0] += sent;
         scheme[1] += lost;
@@ -372,7 +372,7 @@ impl Cells {
     }
 
     /// Handles an RLC block that has arrived.
-    fn arrived(&mut self, way: usize, m: usize, at: usize, rlc: &Unit, on: &OnAir) {
+    fn arrived(&mut self, way: usize, m: usize, at: usize, rlc: &Unit, on: &BlockOnAir) {
         let w = &mut self.ways[m][way];
         let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
         if taken.duplicate {

@@ -8,7 +8,7 @@
 //! | [`player`] | repetitions in this process, at an agent, on real kernels |
 //! | [`output`] | tables, pages, captures and run folders |
 //!
-//! Data goes to stdout, messages to stderr ([`console::talk`]); a verb ends with a [`console::exit::ExitStatus`].
+//! Data goes to stdout, messages to stderr ([`console::streams`]); a verb ends with a [`console::exit::ExitStatus`].
 //!
 //! # To add a verb
 //! Write `cmd/NAME.rs` with a `#[derive(clap::Args)] struct Args` and
@@ -26,11 +26,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cmd::cli::Cli::parse();
-    let talk = console::talk::Talk::new(&cli.everywhere);
+    let console = console::streams::Console::new(&cli.everywhere);
     let own = cli.verb.own_fault();
-    let end = match cli.verb.run(&talk) {
+    let end = match cli.verb.run(&console) {
         Ok(end) => end,
-        Err(failure) => own(talk.failure(&failure)),
+        Err(failure) => own(console.failure(&failure)),
     };
     ExitCode::from(end.code())
 }

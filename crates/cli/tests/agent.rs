@@ -1,5 +1,5 @@
-//! The claim: an emulation may be spread over several hosts, and whoever is killed, nothing of it is left. The hosts are
-//! network namespaces with a bridge between them, made here; what passes between them are real packets.
+//! The claim: an emulation may span several hosts, and after the kill of any process nothing remains of it. The hosts
+//! are network namespaces with a bridge between them, made here; the packets between them are real.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// A flow of the kernel, a server, a client and a command that fails, at three hosts: what each did comes back into one
-/// folder, and all clocks, which are one here, are found to be one (SW-09, SW-10, SW-62).
+/// A flow of the kernel, a server, a client and a failing command, at three hosts: all results return into one folder,
+/// and all clocks, which are one here, are measured as one (SW-09, SW-10, SW-62).
 #[test]
 fn one_run_over_three_hosts() {
     let Some(house) = House::new().map(House::with_agents) else { return };
@@ -93,8 +93,8 @@ run = "echo at $WILLIWAW_NODE; echo alas >&2; exit 3"
     }
 }
 
-/// Whether the controller or an agent is killed or a cable cut, the others stop within seconds what they had started, and an agent that
-/// is left serves again; the controller names the one that is gone (SW-09).
+/// If the controller or an agent is killed or a cable is cut, the others stop their work within seconds, and a
+/// remaining agent serves again; the controller names the lost one (SW-09).
 #[test]
 fn whoever_is_killed_nothing_is_left() {
     let Some(mut house) = House::new().map(House::with_agents) else { return };
@@ -131,7 +131,7 @@ fn whoever_is_killed_nothing_is_left() {
     let ended = controller.wait_with_output().unwrap();
     let said = told(&ended);
     assert_eq!(ended.status.code(), Some(3), "{said}");
-    assert!(said.contains("agent `b`: was lost: nothing was heard of it for 4 s"), "{said}");
+    assert!(said.contains("agent `b`: was lost: no message from it for 4 s"), "{said}");
     assert!(house.controller.does("ip link set port2 up"));
     until("b is free again", UNTIL_CLEAN, || {
         house.agents[0].said.lock().unwrap().matches("was stopped").count() >= 2
@@ -160,7 +160,7 @@ fn whoever_is_killed_nothing_is_left() {
     house.until_clean(&mark);
 }
 
-/// Each reason for which an agent is not to be had is told in one sentence that names it.
+/// Each reason of an unavailable agent is reported in one sentence that names it.
 #[test]
 fn an_agent_that_is_not_to_be_had() {
     let Some(mut house) = House::new() else { return };
@@ -178,7 +178,7 @@ fn an_agent_that_is_not_to_be_had() {
     assert!(code == Some(2) && said.contains("no.token") && said.contains("--make-token"), "{said}");
     let (code, said) = one("10.77.0.4", "s.toml");
     assert!(code == Some(2) && said.contains("64 hexadecimal digits"), "{said}");
-    // Whoever says something else, and whoever speaks another version.
+    // Clients with another protocol or another version.
     for (greeting, words) in [
         ("SSH-2.0-OpenSSH_9.2\r\n", "is no williwaw agent"),
         ("williwaw-agent\0\u{7}", "version 7 of the protocol"),
@@ -258,8 +258,8 @@ fn a_port_that_is_closed_for_udp() {
     assert_eq!(done.status.code(), Some(0), "{}", told(&done));
 }
 
-/// An agent dies in the middle of a run: what is done is kept as it is, and `--resume` plays the rest when it is there again;
-/// whether it lent a machine or carried the path.
+/// An agent dies during a run: finished repetitions are kept, and `--resume` runs the rest when it is back; for an
+/// agent with a node and for one with the path.
 #[test]
 fn a_run_goes_on_after_a_dead_agent() {
     let Some(mut house) = House::new().map(House::with_agents) else { return };

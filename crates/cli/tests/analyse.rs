@@ -1,5 +1,4 @@
-//! `analyse` through the command: the document that other programs rely on, both captures, and what is said when a
-//! file is no capture.
+//! `analyse` through the command: the JSON document, both captures, and the error for a file that is no capture.
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -1,6 +1,7 @@
-//! The claim: a workload between kernels is the same wherever its ends are: at one host, at two agents, with one of them beside the
-//! path, and with the path at an agent. There are as many connections, requests, messages and bytes, and times differ by
-//! what was measured of the ways between. All agents are processes on this host, at addresses of loopback.
+//! The claim: a workload between kernels does not depend on the place of its ends: at one host, at two agents, with
+//! one of them beside the path, and with the path at an agent. Connections, requests, messages and bytes are equal,
+//! and times differ by the measured delays between hosts. All agents are processes on this host, at addresses of
+//! loopback.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -122,8 +123,7 @@ transport = { linux = { sysctl = { tcp_rmem = "4096 32768 32768", tcp_moderate_r
 app = { bulk = { bytes = "100 kB", read-pause = "700 ms" } }
 "#;
 
-/// What is the same to the last one.
-/// How many messages came after their deadline is not among them: that depends on how late the machine is.
+/// Counts that must be equal. Late messages are not among them: they depend on the machine's load.
 const COUNTS: [&str; 7] = [
     "responses",
     "pages",
@@ -153,8 +153,8 @@ impl Done {
         (all.len(), sum("bytes_received"), sum("bytes_sent") - sum("bytes_retrans"))
     }
 
-    /// What one exchange may take longer here than without any lateness: both ends are woken, and packets cross two doors,
-    /// and the ways between hosts if there are any.
+    /// Excess duration of an exchange here over an ideal machine: both ends are woken, packets cross two ports, and
+    /// the delays between hosts.
     fn excess(&self) -> f64 {
         let timing = &self.0["repetitions"][0]["timing"];
         let most = |what: &Value| what["max_us"].as_f64().unwrap_or(0.0) * 1e-6;
@@ -235,8 +235,8 @@ fn the_same_wherever_its_ends_are() {
     until("nothing is left", UNTIL_CLEAN, || agents.iter().all(|(agent, _)| agent.holds().is_empty()));
 }
 
-/// An agent is killed in the middle of pages: the host with the path names it and ends with 3, the other stops what it had
-/// started and is free (SW-09).
+/// An agent is killed while pages are loaded: the host with the path names it and ends with 3, the other stops its
+/// work and is free (SW-09).
 #[test]
 fn an_agent_dies_in_the_middle_of_a_page() {
     let Some((folder, mut agents)) = agents() else { return };

@@ -1,5 +1,5 @@
-//! The claim: another host may carry the path, between machines at yet others; whoever orders that only orders, gets what a
-//! run of its own would have brought, and whoever of them is killed or cut off, nothing is left.
+//! The claim: another host may carry the path, between nodes at further hosts. The controller gets the results of a
+//! local run, and after a kill or a cut cable nothing remains.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -107,8 +107,8 @@ run = "echo also at $WILLIWAW_NODE; echo alas >&2; exit 3"
     }
 }
 
-/// Whoever of a controller, a host with the path and a host with a machine is killed or cut off: all others stop within seconds
-/// what they had started, and are free for the next run.
+/// Of a controller, a host with the path and a host with a node, any one is killed or cut off: the others stop their
+/// work within seconds, and are free for the next run.
 #[test]
 fn whoever_is_gone_nothing_is_left() {
     let Some(mut house) = House::new().map(House::with_agents) else { return };
@@ -153,16 +153,16 @@ fn whoever_is_gone_nothing_is_left() {
     // The cable of a machine: the host with the path finds out, and says so.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port4 down"));
-    ends(&house, controller, "agent `c`: agent `d`: was lost: nothing was heard of it for 4 s");
+    ends(&house, controller, "agent `c`: agent `d`: was lost: no message from it for 4 s");
     assert!(house.controller.does("ip link set port4 up"));
     free(&house, 2);
     // That of the host with the path: all others find out by silence.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port3 down"));
-    ends(&house, controller, "agent `c`: was lost: nothing was heard of it for 4 s");
+    ends(&house, controller, "agent `c`: was lost: no message from it for 4 s");
     assert!(house.controller.does("ip link set port3 up"));
     free(&house, 3);
-    // That of the controller alone: the host with the path stops what nobody waits for.
+    // Cable of the controller alone: the host with the path stops the abandoned run.
     let controller = begin(&house);
     assert!(house.controller.does("ip addr del 10.77.0.1/24 dev br0"));
     ends(&house, controller, "agent `c`: was lost");
@@ -180,7 +180,8 @@ fn whoever_is_gone_nothing_is_left() {
     ends(&house, controller, "agent `c`: was lost: the connection was closed");
 }
 
-/// What is wrong is told in one sentence that names who found it; Ctrl-C keeps what is done, and the rest is played later.
+/// An error is one sentence that names the host that found it; Ctrl-C keeps finished repetitions, and the rest is run
+/// later.
 #[test]
 fn what_goes_wrong_and_what_is_interrupted() {
     let Some(mut house) = House::new() else { return };
@@ -220,7 +221,7 @@ fn what_goes_wrong_and_what_is_interrupted() {
     assert!(all && house.path("run/flows.parquet").exists(), "{}", told(&done));
 }
 
-/// Names are called on the host with the path, and only there; what was called is in the results (SW-43).
+/// Triggers are called on the host with the path, and only there; calls are in the results (SW-43).
 #[test]
 fn triggers_are_called_where_the_path_is() {
     let Some(house) = House::new().map(House::with_agents) else { return };

@@ -1,4 +1,5 @@
-//! The claim: a capture is drawn in every format that a name asks for, with what lies under its timeouts.
+//! The claim: a capture is drawn in every format that a file name requests, with the lower-layer events at its
+//! timeouts.
 
 mod common;
 
@@ -58,7 +59,7 @@ fn a_capture_is_drawn_in_every_format() {
         let document: Value = serde_json::from_str(&told).unwrap();
         assert!(!document["chart"]["panel"]["series"][0]["points"].as_array().unwrap().is_empty(), "{kind}");
     }
-    // What is wrong is one error with its place.
+    // Every error is one message with its place.
     desk.write("bad.csv", "time_s,event\nsoon,x\n");
     for (args, word) in [
         (&["plot", server, "-o", "a.gif"][..], "names no picture format"),

@@ -1,5 +1,6 @@
-//! Receiver congestion manager with real stacks, as far as Linux lets a program be one: windows of two connections are clamped
-//! (TCP_WINDOW_CLAMP) in the ratio of their priorities, and together slightly above what the link needs (CM-01, CM-02, CM-09).
+//! Receiver congestion manager with real stacks, as far as a program on Linux can be one: windows of two connections
+//! are clamped (TCP_WINDOW_CLAMP) in the ratio of their priorities, and together slightly above the capacity of the
+//! link (CM-01, CM-02, CM-09).
 //!
 //! The program clamps again at each read: a kernel sets the clamp by its buffer when the buffer grows, and when packets of
 //! another size arrive (`tcp_measure_rcv_mss` of Linux 6.12). The senders are Reno: HyStart of CUBIC leaves slow start before
@@ -12,7 +13,7 @@ mod common;
 use common::Desk;
 use serde_json::Value;
 
-/// What the link carries, bit/s, and what it holds in a round trip of 100 ms, bytes.
+/// Rate of the link, bit/s, and its capacity in a round trip of 100 ms, bytes.
 const RATE: f64 = 800e3;
 const PRODUCT: f64 = RATE / 8.0 * 0.1;
 
@@ -100,7 +101,7 @@ print(json.dumps(found))
     limit = "30 s"
 "#;
 
-/// What the reader has found, with windows of this size in bytes; none where the clock is not available.
+/// Results of the reader, with windows of this size in bytes; none where the clock is not available.
 fn play(desk: &Desk, clock: &[&str], clamps: [u32; 2]) -> Option<[f64; 6]> {
     let file = format!("{}.toml", clamps[0]);
     let text = SCENARIO.replace("CLAMP0", &clamps[0].to_string()).replace("CLAMP1", &clamps[1].to_string());
@@ -151,7 +152,7 @@ fn judge(clock: &[&str]) {
             high / low,
             sum - PRODUCT
         );
-        // A kernel offers what is clamped, in whole segments.
+        // A kernel advertises the clamped window in whole segments.
         for (window, clamp) in [(wide, clamps[0]), (narrow, clamps[1])] {
             let clamp = f64::from(clamp);
             assert!(window <= clamp && window > clamp - 1.5 * 1448.0, "{window} {clamp}");

@@ -1,5 +1,5 @@
-//! The claim: any program is a workload. What it wrote and how it ended is kept for each repetition, and a run that
-//! was killed is continued without losing one. Where the process may make no namespaces, the test reports this and is skipped.
+//! The claim: any program is a workload. Its output and exit status are kept for each repetition, and a killed run is
+//! continued without losing one. Where the process may make no namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 

@@ -71,7 +71,7 @@ fn the_difference_is_that_of_pairs() {
     let less = differences.iter().filter(|d| **d < 0.0).count();
     assert_eq!(time["less"], less);
     assert_eq!(time["difference"]["n"], 12);
-    // What is not sent twice over a link that is full saves its time.
+    // Over a full link, fewer unneeded retransmissions save their transmission time.
     assert_eq!((time["told"].as_str(), time["better"].as_bool()), (Some("less"), Some(true)));
     let sentence = compared["sentence"].as_str().unwrap();
     assert!(
@@ -89,7 +89,7 @@ fn a_sentence_and_a_table() {
         desk.run_at(80, &["compare", "small.toml", "--set-b", "hop.radio.queue.drop-tail.limit=20 packets"]);
     insta::assert_snapshot!("two-grids", whole.out);
     assert!(whole.out.lines().all(|line| line.chars().count() <= 80));
-    // Who is compared with himself is the same to the bit.
+    // A side compared with itself is equal to the bit.
     desk.write("again.toml", common::SMALL);
     let same = desk.run(&["compare", "small.toml", "again.toml", "--metrics", "segments_sent", "--json"]);
     let same = document(&same.out);
@@ -317,7 +317,7 @@ fn a_gate_passes_fails_or_stays_undecided() {
     }
 }
 
-/// The script of the action, outside of a container: it passes on verdicts, and says what is missing.
+/// The script of the action, outside of a container: it passes on verdicts, and reports missing inputs.
 #[test]
 fn the_action_for_builds_runs() {
     let desk = Desk::new();

@@ -141,7 +141,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whether commands can be run behind a link here, with what the pages' lines call; said aloud if not.
+/// Whether commands can be run behind a link here, with the tools of the pages' command lines; a missing one is
+/// reported.
 fn rights() -> bool {
     let tried =
         shell(&Desk::new(), "command -v curl python3 pasta && williwaw shell --link 'delay=1 ms' -- true");

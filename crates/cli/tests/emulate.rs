@@ -1,5 +1,5 @@
-//! The claim: `emulate` ends as the others do, says what it cannot, and leaves nothing behind. Where the process
-//! may not make namespaces, the test reports this and is skipped.
+//! The claim: `emulate` ends like other verbs, reports unsupported requests, and leaves nothing behind. Where the
+//! process may not make namespaces, the test reports this and is skipped.
 
 mod common;
 
@@ -191,7 +191,7 @@ fn at_32_deadlines_are_ip_timestamp_options_in_real_time() {
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         let metrics = &document["cells"][0]["metrics"];
         assert!(metrics["download_time_s"]["mean"].is_number(), "all of it came: {metrics}");
-        // What leaves the network for the phone: the server's kernel knows of no deadline, its door wrote it.
+        // Packets that leave the network for the phone: the server's kernel knows no deadline, its port wrote it.
         let filter =
             "frame.interface_name==phone && tcp.srcport==9 || frame.interface_name==phone && tcp.len>0";
         let fields = [

@@ -1,4 +1,4 @@
-//! The report with sliders: one self-contained file that holds what the table of the run holds.
+//! The report with sliders: one self-contained file with all values of the run's table.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

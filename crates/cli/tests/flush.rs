@@ -65,8 +65,8 @@ fn events(desk: &Desk, out: &str) -> (usize, usize) {
     (flushed.len(), delivered.iter().filter(|t| **t > after).count())
 }
 
-/// The same of a run in virtual time, from its captures at the two hosts: data that left and never came, and data that came
-/// later than 200 ms after the phone's first reset.
+/// Stale data of a run in virtual time, from its captures at the two hosts: data that left and never arrived, and data
+/// that arrived later than 200 ms after the phone's first reset.
 fn captured(desk: &Desk, out: &str) -> (usize, usize) {
     let packets = |host: &str| {
         let bytes = std::fs::read(desk.path(&format!("{out}/rep0.{host}.pcapng"))).unwrap();

@@ -1,5 +1,5 @@
-//! The claim: a gate over both sides in real time ends with each exit code as it should, and what it writes for builds is
-//! what readers of JUnit expect. Skipped aloud where there are no namespaces.
+//! The claim: a gate over both sides in real time ends with each exit code, and its JUnit file is valid for readers of
+//! JUnit. Where there are no namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 

@@ -1,7 +1,7 @@
-//! The claim: the path of real time does what the path of virtual time does. The whole emulator, with its sockets,
-//! devices, threads and timers, runs inside one kernel whose processor takes no time (`time-travel=inf-cpu`): the clock that it
-//! reads moves on while everybody sleeps, and so nothing it does can be late. Needs a kernel for virtual time, `setarch`
-//! and a shell; without one of them the test reports this and is skipped. A minute passes in a few seconds.
+//! The claim: the path in real time behaves like the path in virtual time. The whole emulator, with its sockets,
+//! devices, threads and timers, runs inside one kernel whose processor takes no time (`time-travel=inf-cpu`): the
+//! clock moves on while all tasks sleep, so that no action is late. Needs a kernel for virtual time, `setarch` and a
+//! shell; without one of them the test reports this and is skipped. A minute passes in a few seconds.
 #![cfg(target_os = "linux")]
 
 use assert_cmd::cargo::cargo_bin;
@@ -37,16 +37,16 @@ struct Guest(Child);
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Its group is its own. Without the dashes `kill` of procps 4.0 takes the number's first digit for all of it, and -1 is
-        // everybody.
+        // Own process group. Without the dashes `kill` of procps 4.0 takes only the first digit of the number, and -1
+        // is all processes.
         let group = format!("-{}", self.0.id());
         let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ = self.0.wait();
     }
 }
 
-/// What a shell script writes to standard output in a guest; none if there is no `setarch` to start it with. It sees this machine's
-/// files, may write to `/tmp` of its own, and finds `folder` as `/mnt`.
+/// Standard output of a shell script in a guest; none if there is no `setarch` to start it with. The guest sees this
+/// machine's files, may write to `/tmp` of its own, and finds `folder` as `/mnt`.
 #[allow(clippy::disallowed_methods, reason = "a test that waits for a guest")]
 fn in_a_guest(kernel: &Path, folder: &Path, script: &str) -> Option<String> {
     let mut whole = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp\n".to_owned();
@@ -100,8 +100,8 @@ fn flow(json: &Value) -> (f64, Vec<f64>) {
     (mean("download_time_s"), counts.map(mean).to_vec())
 }
 
-/// SW-01: a download with a pause of ten seconds takes in real time, inside a kernel, what it takes in virtual time between two kernels,
-/// within a millisecond, and the same packets are lost and sent again.
+/// SW-01: a download with a pause of ten seconds takes in real time, inside a kernel, as long as in virtual time
+/// between two kernels, within a millisecond; lost and retransmitted packets are equal.
 #[test]
 fn the_emulator_does_in_a_guest_what_virtual_time_does() {
     let Some(kernel) = kernel() else { return };

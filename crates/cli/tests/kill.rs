@@ -1,5 +1,6 @@
-//! The claim: whoever is killed, and whenever, nothing of a run is left: no process, no namespace, and with them no
-//! device, route or rule. Five emulations at once are killed ten times each, a random process at a random moment.
+//! The claim: after the kill of any process at any time, nothing remains of a run: no process, no namespace, and with
+//! them no device, route or rule. Five emulations at once are killed ten times each, a random process at a random
+//! moment.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -12,7 +13,7 @@ const BESIDE: u64 = 5;
 const TIMES: u64 = 10;
 /// Network namespaces of one emulation: two machines, and one that is tried at its start.
 const NAMESPACES: u64 = 3;
-/// What is left is looked for so long.
+/// Timeout of the search for remains.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A user namespace in which the number of network namespaces is limited, so that those that are left are felt.
@@ -89,7 +90,7 @@ fn random(state: &mut u64) -> u64 {
 }
 
 fn one(room: &Room, number: u64) {
-    // Whoever hides behind a session of its own, or has lost its parent, is found by this.
+    // Finds processes in a session of their own, and orphans.
     let mark = format!("9876{}.{number}", std::process::id());
     let hidden = format!("setsid sleep {mark} & (sleep {mark} &) ; sleep {mark}");
     let program = cargo_bin("williwaw");
@@ -109,7 +110,7 @@ fn one(room: &Room, number: u64) {
         let all = tree(child.id());
         let victim = all[(random(&mut state) % all.len() as u64) as usize];
         let _ = Command::new("kill").args(["-9", &victim.to_string()]).stderr(Stdio::null()).status();
-        // Whoever is left without the one that was killed is told to end.
+        // Processes that lost a killed peer must end.
         std::thread::sleep(Duration::from_millis(50));
         let _ = Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status();
         let since = Instant::now();

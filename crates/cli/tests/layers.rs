@@ -1,6 +1,6 @@
-//! The claim: `analyse --layers` says which event of a lower layer lies under which timeout or silence, how sure that is,
-//! and what each interruption cost; of runs in virtual time and of captures and logs of runs in real time (TA-05,
-//! TA-07, TA-08).
+//! The claim: `analyse --layers` reports which lower-layer event overlaps which timeout or silence, with its
+//! certainty, and the cost of each interruption; for runs in virtual time, and for captures and logs of runs in real
+//! time (TA-05, TA-07, TA-08).
 
 mod common;
 
@@ -77,7 +77,7 @@ fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
         ["radio.reselection", "paging"],
         "what lies outside of the connection's time is left out"
     );
-    // What the two interruptions cost: nothing was lost, and silence lasted longer than they did.
+    // Cost of the two interruptions: no loss, and silences longer than the interruptions.
     let episodes = &below["episodes"][0];
     assert_eq!((&episodes["event"], &episodes["n"]), (&"radio.reselection".into(), &2.into()));
     assert_eq!(episodes["interval_s"]["mean"], 26.0);
@@ -122,9 +122,9 @@ app = { bulk = { bytes = "300 kB" } }
 limit = "1000 s"
 "#;
 
-/// TA-07: the run's own table of the bearer under its own capture: interval and length of the changes of cell, and what each
-/// cost in segments. Down the data of the old cell are lost, up they wait at the mobile. TA-08: cell update and routing
-/// area update of each change, in their order and with their times, within the connection.
+/// TA-07: the run's own table of the bearer with its own capture: interval and length of the cell changes, and the
+/// cost of each in segments. Downlink data of the old cell are lost, uplink data wait at the mobile. TA-08: cell
+/// update and routing area update of each change, in order and with their times, within the connection.
 #[test]
 fn changes_of_cell_of_a_bearer_are_measured() {
     let desk = Desk::new();
@@ -162,7 +162,7 @@ fn changes_of_cell_of_a_bearer_are_measured() {
     }
 }
 
-/// The log of a run in real time, and the kernel's packets at both doors (TA-05).
+/// The log of a run in real time, and the kernel's packets at both packet ports (TA-05).
 #[test]
 fn a_stall_in_real_time_lies_under_the_kernels_timeout() {
     let desk = Desk::new();
@@ -170,7 +170,7 @@ fn a_stall_in_real_time_lies_under_the_kernels_timeout() {
         std::fs::write(desk.path("c.pcapng"), unpacked(&format!("{case}.pcapng.gz"))).unwrap();
         std::fs::write(desk.path("c.jsonl"), unpacked(&format!("{case}.jsonl.gz"))).unwrap();
         let all = document(&desk, &["analyse", "c.pcapng", "--layers", "c.jsonl", "--json"]);
-        // Both doors are in one file: each packet passes two interfaces, 300 ms apart.
+        // Both packet ports are in one file: each packet passes two interfaces, 300 ms apart.
         assert_eq!(all["notices"].as_array().unwrap().len(), 1, "{}", all["notices"]);
         let flow = &all["flows"][0];
         let resent = flow["retransmissions"].as_u64().unwrap();

@@ -1,6 +1,6 @@
-//! Link processes through the verbs: `run` and `emulate` play them with equal numbers and say clearly what a program did
-//! wrong; what would play a repetition twice is refused (SW-18). Where the process may not make namespaces, what needs them
-//! is skipped.
+//! Link processes through the verbs: `run` and `emulate` give equal numbers and report errors of a program clearly;
+//! verbs that would run a repetition twice reject them (SW-18). Where the process may not make namespaces, the tests
+//! that need them are skipped.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn sw_18_a_kernel_meets_a_program_in_real_time() {
     if ended.code == 3 {
         return eprintln!("skipped: {}", ended.err);
     }
-    // A loaded machine may be late; the link is what it is.
+    // A loaded machine may be late; the link's behaviour is unchanged.
     assert!(matches!(ended.code, 0 | 4), "{}", ended.err);
     let document: Value = serde_json::from_str(&ended.out).expect("a document");
     let metrics = &document["cells"][0]["metrics"];
@@ -97,7 +97,7 @@ fn sw_18_a_kernel_meets_a_program_in_real_time() {
     assert!(refused.err.contains("hop `radio` is served by a program"), "{}", refused.err);
 }
 
-/// One error with the hop, what happened and where to read on; by either verb, with the exit code of a wrong scenario.
+/// One error with the hop, the event and the documentation; by either verb, with the exit code of an invalid scenario.
 #[test]
 fn sw_18_what_a_program_does_wrong_is_one_error_of_either_verb() {
     let faults = [

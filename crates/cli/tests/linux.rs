@@ -1,5 +1,6 @@
-//! The claim: who has no kernel is told how to get one; who has one gets what it counted beside what was measured. Tests
-//! that run a kernel say aloud that they skip where none was built (`williwaw linux build`, or WILLIWAW_LINUX).
+//! The claim: without a kernel the error explains how to get one; with a kernel its counters appear beside the
+//! measures. Tests that run a kernel report that they are skipped where none was built (`williwaw linux build`, or
+//! WILLIWAW_LINUX).
 #![cfg(target_os = "linux")]
 
 use assert_cmd::cargo::cargo_bin;
@@ -99,7 +100,7 @@ fn kernel() -> Option<(PathBuf, String)> {
     Some((cache, kernel.to_str().unwrap().to_owned()))
 }
 
-/// A grid with kernels is a grid: table, document with what they counted, captures (SW-56).
+/// A grid with kernels gives a table, a document with their counters, and captures (SW-56).
 #[test]
 fn a_grid_of_kernels_is_a_grid() {
     let Some((cache, kernel)) = kernel() else { return };
@@ -188,14 +189,16 @@ fn ns_07_a_kernel_over_a_gprs_bearer() {
     assert_eq!(flow["tcp_info"]["bytes_acked"], 50_002);
 }
 
-/// Two kernels, or one with two settings, are compared like anything else, with what they counted; so is a kernel with a model.
+/// Two kernels, or one with two settings, are compared like any two sides, with their counters; so is a kernel with a
+/// model.
 #[test]
 fn kernels_are_compared_under_the_same_weather() {
     let Some((cache, kernel)) = kernel() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");
     let (whole, _) = SCENARIO.split_once("[grid]").unwrap();
-    // Ten seconds, and no loss: what the kernel does without F-RTO and timestamps is known from native runs (docs/linux.md).
+    // Ten seconds, and no loss: the behaviour of the kernel without F-RTO and timestamps is known from native runs
+    // (docs/linux.md).
     let whole = whole.replace("lasts = \"5 s\"", "lasts = \"10 s\"");
     std::fs::write(&file, whole).unwrap();
     let file = file.to_str().unwrap();
@@ -280,7 +283,7 @@ fn a_study_is_set_beside_linux_of_today() {
     assert!(text.contains("today") && text.contains("TCPSpuriousRTOs"), "{text}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("Linux today") && page.contains("Linux of today on the same path"));
-    // Who does not ask gets what he got.
+    // Without the option, the output is unchanged.
     let plain: serde_json::Value = serde_json::from_slice(&with(&["--json"])).unwrap();
     assert!(plain["experiments"][0]["linux_today"].is_null());
     assert!(plain["experiments"][0]["values"][0]["linux"].is_null());
@@ -302,7 +305,7 @@ fn without_a_kernel_a_study_stands_alone_and_that_is_said() {
     refused(&williwaw(folder.path(), &[&args[..], &["--linux", "nosuch"]].concat()), 3, "no kernel `nosuch`");
 }
 
-/// A repetition of kernels as a picture: what was sent, what came back, the pause, and what the kernel thought.
+/// Picture of a repetition with kernels: data, ACKs, the pause, and the kernel's state.
 #[test]
 fn a_kernel_is_drawn() {
     let Some((cache, kernel)) = kernel() else { return };

@@ -45,7 +45,7 @@ fn captured(desk: &Desk, file: &str, set: &[&str], reps: &str, host: &str) {
     }
 }
 
-/// ME-04: what the sender's captures of a run tell is what the run has counted, repetition by repetition.
+/// ME-04: verdicts from the sender's captures of a run equal the run's counts, repetition by repetition.
 #[test]
 fn captures_of_a_run_tell_its_numbers() {
     let desk = Desk::new();
@@ -60,7 +60,7 @@ fn captures_of_a_run_tell_its_numbers() {
         let difference = &metrics[name]["difference"];
         println!("{name}: {} of 8 told, difference {}", difference["n"], difference["mean"]);
         let reach = difference["max"].as_f64().unwrap().abs().max(difference["min"].as_f64().unwrap().abs());
-        // Whole repetitions: what cannot be told is left out, and nothing told is wrong.
+        // Whole repetitions: undecidable cases are left out, and no verdict is wrong.
         assert!(reach < 1e-6, "{name}: {difference}");
         assert!(difference["n"].as_u64().unwrap() >= 6, "{name}: {difference}");
         exact += 1;
@@ -112,7 +112,7 @@ fn captures_of_a_run_tell_its_numbers() {
     );
 }
 
-/// Flows that begin apart are told apart by that.
+/// Flows with different start times are distinguished by them.
 #[test]
 fn connections_are_flows_in_the_order_in_which_they_begin() {
     let desk = Desk::new();
@@ -161,7 +161,7 @@ fn what_a_capture_cannot_tell_is_said() {
 }
 
 /// ME-04: an emulation beside its own captures, and beside the model: the kernel's TCP in namespaces. The capture
-/// tells the timeouts, which nobody else sees of a kernel.
+/// gives the timeouts, which are not otherwise visible for a kernel.
 #[test]
 fn an_emulation_beside_its_captures_and_the_model() {
     let desk = Desk::new();
@@ -186,7 +186,7 @@ fn an_emulation_beside_its_captures_and_the_model() {
     let metrics = document(&ended.out)["cells"][0]["metrics"].clone();
     assert_eq!(metrics["segments_sent"]["told"], "same", "{}", metrics["segments_sent"]);
     let time = metrics["completion_time_s"]["difference"]["mean"].as_f64().unwrap();
-    // Of the program's view the kernel knows when the last acknowledgement came; the capture sees it at the door.
+    // Of the program's view the kernel knows when the last acknowledgement came; the capture sees it at the packet port.
     assert!(time.abs() < 0.1, "{}", metrics["completion_time_s"]);
     // The kernel tells no timeouts; its packets do.
     assert_eq!(metrics["spurious_timeouts"]["only_b"], 2, "{}", metrics["spurious_timeouts"]);

@@ -1,4 +1,4 @@
-//! The claim: `measure` works between two processes, keeps what it measured, and ends as the contract says.
+//! The claim: `measure` works between two processes, keeps its results, and ends with the documented exit codes.
 
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -34,7 +34,7 @@ impl Drop for Serving {
     }
 }
 
-/// Two processes, one document; what was measured can be shown again (WL-01, WL-09).
+/// Two processes, one document; results can be shown again (WL-01, WL-09).
 #[test]
 fn a_client_measures_and_keeps_it() {
     let desk = Desk::new();

@@ -1,5 +1,6 @@
-//! The claim: what a program measures itself is a metric like any other: in expectations, tables, documents, Parquet,
-//! reports and comparisons; and what is no number is said once. Skipped aloud where there are no namespaces.
+//! The claim: a program's own measurement is a metric like any other: in expectations, tables, documents, Parquet,
+//! reports and comparisons; a value that is no number is reported once. Where there are no namespaces, the test
+//! reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 

@@ -125,8 +125,8 @@ fn virtual_time_answers_every_output_option() {
     }
 }
 
-/// What is asked for of some repetitions is there, sorted and complete: events as `--pcap` would see them, samples that
-/// end where the metrics do.
+/// Outputs requested for some repetitions are sorted and complete: events as in `--pcap`, samples that end where the
+/// metrics do.
 #[test]
 fn events_and_series_are_written_on_request() {
     let desk = Desk::new();
@@ -142,7 +142,7 @@ fn events_and_series_are_written_on_request() {
     let expected: Vec<_> =
         cells.iter().flat_map(|cell| ["1", "3"].map(|rep| ((*cell).to_owned(), rep.to_owned()))).collect();
     assert_eq!(asked, expected);
-    // The tables say what the metrics say: segments sent again, timeouts, window at the end.
+    // The tables agree with the metrics: retransmissions, timeouts, window at the end.
     let flows = results::parquet::read_flows(&desk.path("kept/flows.parquet")).unwrap();
     let at = |name: &str| flows.0.columns.iter().position(|column| column.name == name).unwrap();
     let event = columns.iter().position(|name| name == "event").unwrap();
@@ -195,8 +195,8 @@ fn captions_speak_of_what_is_drawn() {
     assert!(ended.out.contains("were lost on the way, at radio.down"), "{}{}", ended.out, ended.err);
 }
 
-/// Assumptions are told (ME-03), time and data sent stand side by side without being asked for (ME-02), the receiver's trace can be
-/// drawn apart (NS-16), and a run keeps what it was made of (ME-06).
+/// Assumptions are stated (ME-03), time and data sent are shown by default (ME-02), the receiver's trace can be drawn
+/// alone (NS-16), and a run keeps its inputs (ME-06).
 #[test]
 fn assumptions_costs_and_parameters_are_told() {
     let desk = desk();
@@ -267,7 +267,7 @@ fn real_time_answers_every_output_option() {
         assert_eq!(ended.code, 0, "{file}: {}", ended.err);
         let report = desk.read(&format!("{folder}/report.html"));
         let flows = parts.iter().any(|part| *part != COMMAND);
-        // Only packets of machines cross a door; those of models stay inside.
+        // Only packets of machines cross a packet port; those of models stay inside.
         let machines = parts.contains(&COMMAND);
         assert_eq!(report.contains("there is no sequence to draw"), !flows, "{file}");
         for capture in ["first.server.pcapng", "first.phone.pcapng"] {

@@ -60,7 +60,7 @@ fn a_ping_of_the_phone_takes_twice_the_delay() {
     let times: Vec<f64> =
         out.lines().filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
     assert_eq!(times.len(), 5, "{out}{err}");
-    // Once the addresses are known: the delay, twice, and what the machine adds.
+    // With known addresses: twice the delay, plus the machine's share.
     let best = times[1..].iter().copied().fold(f64::INFINITY, f64::min);
     assert!((200.0..260.0).contains(&best), "{best} ms of 200 ms: {out}");
 }

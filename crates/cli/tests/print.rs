@@ -79,7 +79,7 @@ fn a_line_for_each_packet_of_every_tap() {
     assert_eq!(broken.status.code(), Some(2));
 }
 
-/// The fields that the Lua file gives Wireshark say what the comments say.
+/// The fields of the Lua file in Wireshark equal the comments.
 #[test]
 fn wireshark_shows_the_verdicts() {
     if std::process::Command::new("tshark").arg("--version").output().is_err() {

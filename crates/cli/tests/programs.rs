@@ -1,5 +1,5 @@
-//! The claim: programs that know nothing of this pass through it and meet the link that was asked for. The shipped
-//! scenarios are the examples; where a program is missing, it is said and skipped.
+//! The claim: unmodified programs run through the emulator and meet the requested link. The shipped scenarios are the
+//! examples; where a program is missing, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -20,7 +20,7 @@ fn has(test: &str) -> bool {
     found
 }
 
-/// Plays a shipped scenario; gives its document and what the command wrote. None where the machine cannot.
+/// Runs a shipped scenario; returns its document and the command's output. None where the machine cannot run it.
 fn play(name: &str, command: &str, with: &[(&str, &str)]) -> Option<(Value, String)> {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(cargo_bin("williwaw"))
@@ -108,8 +108,8 @@ fn somebody_sits_at_a_terminal() {
     assert_eq!(output.status.code(), Some(0), "{said}");
 }
 
-/// ssh, of an example that types by itself and of somebody at a terminal: what is typed is echoed two trips later, Ctrl-C
-/// interrupts what runs at the other end, and the login's exit code is the shell's (SW-08).
+/// ssh, by an example that types by itself and by a user at a terminal: typed characters are echoed two trips later,
+/// Ctrl-C interrupts the remote command, and the login's exit code is the shell's (SW-08).
 #[test]
 fn ssh_through_a_link() {
     if !has(

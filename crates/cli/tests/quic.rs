@@ -55,7 +55,7 @@ fn a_capture_and_a_qlog_of_one_connection_agree() {
         (&flow["quic"]["version"], &flow["quic"]["spin_bit"]),
         (&"0x00000001".into(), &"spins".into())
     );
-    // Twice 30 ms and a queue of at most 0.4 s; nobody answers before the packet came.
+    // Twice 30 ms and a queue of at most 0.4 s; no answer precedes its packet.
     let spin = &flow["quic"]["spin_rtt_s"];
     let rtt = |key: &str| spin[key].as_f64().unwrap();
     assert!(rtt("min") >= 0.06 && rtt("median") < 0.6, "{spin}");
@@ -63,7 +63,7 @@ fn a_capture_and_a_qlog_of_one_connection_agree() {
     let longest = down["longest_gaps"][0]["lasts_s"].as_f64().unwrap();
     let said = desk.run(&["analyse", capture]);
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("QUIC") && flat.contains("spin bit tells round trips"), "{}", said.out);
+    assert!(flat.contains("QUIC") && flat.contains("spin bit gives round trips"), "{}", said.out);
 
     let told = document(&desk.run(&["analyse", log, "--json"]).out);
     let trace = &told["qlog_traces"][0];

@@ -41,7 +41,7 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
     child.wait().unwrap();
     let before = results::folder::read(&desk.path("run")).unwrap().1.len();
     assert!((1..12_000).contains(&before), "{before} rows");
-    // The file may be gone: the folder knows what it holds.
+    // The file may be missing: the folder holds its contents.
     std::fs::rename(desk.path("small.toml"), desk.path("other.toml")).unwrap();
     let ended = desk.run(&["run", "--resume", "run"]);
     assert_eq!(ended.code, 0, "{}", ended.err);

@@ -231,7 +231,7 @@ fn captures_of_chosen_repetitions_lie_in_the_folder() {
     }
 }
 
-/// A transfer that does not get through has the goodput of what did.
+/// A transfer that does not finish has the goodput of its delivered part.
 #[test]
 fn the_goodput_of_a_transfer_that_is_cut_off_is_a_ratio() {
     let desk = Desk::new();

@@ -1,4 +1,4 @@
-//! What does `williwaw script` say?
+//! Output of `williwaw script`.
 
 mod common;
 

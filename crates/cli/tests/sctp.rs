@@ -1,6 +1,6 @@
-//! The claim: the model of SCTP speaks with libusrsctp, a stack in user space, through `emulate`, in both directions, and
-//! two models under the machine's clock take what they take in virtual time (SC-01, SC-03, SC-06, SW-18). Where the
-//! library, a C compiler or rights are missing, that is said and skipped.
+//! The claim: the model of SCTP communicates with libusrsctp, a stack in user space, through `emulate`, in both
+//! directions; two models in real time take as long as in virtual time (SC-01, SC-03, SC-06, SW-18). Where the
+//! library, a C compiler or rights are missing, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -128,8 +128,8 @@ fn libusrsctp_sends_to_a_model() {
     dissected(&folder.path().join("s.pcapng"));
 }
 
-/// A pause longer than the timeout, and one packet in twenty lost: all is delivered once, whoever sends, and the model's
-/// spurious timeout shows as duplicates at the library.
+/// A pause longer than the timeout, and one packet in twenty lost: all data are delivered once, in both directions,
+/// and the model's spurious timeout shows as duplicates at the library.
 #[test]
 fn pauses_and_losses_between_a_model_and_libusrsctp() {
     let folder = tempfile::tempdir().unwrap();

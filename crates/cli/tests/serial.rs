@@ -1,6 +1,5 @@
-//! The claim: two serial lines are one wire with a link in it; frames of PPP pass from one to the other as they are
-//! (catalogue SW-12, SW-15). The two who speak through it are this test, with a framing of its own, and `pppd` where it is
-//! to be had.
+//! The claim: two serial lines are one wire with a link in it; PPP frames pass unchanged (catalogue SW-12, SW-15). The
+//! two ends are this test, with a framing of its own, and `pppd` where it is installed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -88,7 +87,7 @@ fn check(bytes: &[u8]) -> [u8; 2] {
     (!fcs).to_le_bytes()
 }
 
-/// A frame on a line, with what the default map of control characters wants escaped.
+/// A frame on a line, with the characters of the default control character map escaped.
 fn framed(inner: &[u8]) -> Vec<u8> {
     let mut line = vec![0x7e];
     for byte in inner.iter().copied().chain(check(inner)) {
@@ -116,8 +115,8 @@ fn packet(n: usize) -> Vec<u8> {
     inner
 }
 
-/// SW-12: talk passes at once; frames as they are, each after the link's delay and the time that all its bytes take; what is no
-/// frame does not pass.
+/// SW-12: text outside frames passes at once; frames pass unchanged, each after the link's delay and the transmission
+/// time of all its bytes; invalid frames do not pass.
 #[test]
 fn frames_pass_and_take_their_time() {
     // 8000 bit/s: a millisecond for each byte.
@@ -189,7 +188,7 @@ fn from_file(folder: &Path, name: &str, differs: &str) -> Wire {
     Wire::open(command)
 }
 
-/// A wrong bit from the link breaks the frame, and whoever receives it finds out by its check sequence; a lost frame is
+/// A bit error of the link breaks the frame, and the receiver detects it by the frame check sequence; a lost frame is
 /// lost whole.
 #[test]
 fn errors_of_the_link_are_felt() {
@@ -220,7 +219,7 @@ fn errors_of_the_link_are_felt() {
     wire.close();
 }
 
-/// SW-43: what lies between is changed from outside while it runs, and back.
+/// SW-43: the link is changed from outside while it runs, and back.
 #[test]
 fn a_trigger_reaches_a_wire() {
     let folder = tempfile::tempdir().unwrap();
@@ -270,7 +269,7 @@ fn a_device_is_an_end_too() {
     assert_eq!((&told["ends"][0]["frames_in"], &told["dropped"]), (&1.into(), &0.into()));
 }
 
-/// What the link carried is kept as PPP, and tshark reads it so.
+/// The link's frames are captured as PPP, readable by tshark.
 #[test]
 fn captures_are_ppp() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Shards of a sweep: the merged table has the bytes of the unsharded run, and what does not belong together is refused.
+//! Shards of a sweep: the merged table has the bytes of the unsharded run, and unrelated shards are rejected.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The claim: `shell` behaves as somebody expects who puts it before a command. Where the process may make no
-//! namespaces, or a program is missing, the test reports this and is skipped.
+//! The claim: `shell` behaves as a user expects of a prefix to a command. Where the process may make no namespaces, or
+//! a program is missing, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 const LINK: &str = "rate=10 Mbit/s, delay=20 ms";
 
-/// With the dispositions that the signals have in a terminal, whatever this process has inherited: under `nohup`, and in some
-/// runners, SIGINT and SIGHUP are ignored, and a shell cannot trap what it inherits as ignored.
+/// With the signal dispositions of a terminal, whatever this process has inherited: under `nohup`, and in some
+/// runners, SIGINT and SIGHUP are ignored, and a shell cannot trap signals that it inherits as ignored.
 fn shell(args: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal=INT,TERM,HUP").arg(cargo_bin("williwaw"));
@@ -89,7 +89,8 @@ fn codes_and_streams_are_the_commands() {
     assert_eq!(child.wait_with_output().unwrap().stdout, b"through");
 }
 
-/// Nodes have names, either version of IP, and the delay of the link between them; nobody else is there (SW-03, SW-13).
+/// Nodes have names, either version of IP, and the delay of the link between them; no other host is reachable (SW-03,
+/// SW-13).
 #[test]
 fn nodes_are_reached_by_name() {
     if lacking(&["ping"]) {
@@ -191,7 +192,7 @@ fn a_trigger_changes_the_link() {
     assert!(said.ends_with("2\n") && errors.contains("mobility.far"), "{said}{errors}");
 }
 
-/// GP-45: somebody sends the mobile to a chosen neighbour and reads the serving cell, from inside.
+/// GP-45: a user sends the mobile to a chosen neighbour and reads the serving cell, from inside.
 #[test]
 fn gp_45_a_forced_reselection_is_displayed() {
     if lacking(&[]) {
@@ -248,7 +249,7 @@ fn ended(child: &mut Child) -> std::process::ExitStatus {
     panic!("it does not end");
 }
 
-/// What somebody tells williwaw, the command hears; one that does not listen is ended all the same (SW-08).
+/// A signal to williwaw reaches the command; a command that ignores it is killed (SW-08).
 #[test]
 fn signals_reach_the_command() {
     if lacking(&[]) {
@@ -272,8 +273,8 @@ fn signals_reach_the_command() {
     assert!(asked.elapsed() < Duration::from_secs(8));
 }
 
-/// Who called with more rights than they have, gets commands of their own; the process that cannot make namespaces
-/// makes a user namespace, and says what is lost (SW-02).
+/// Called with more rights than the caller's, commands run with the caller's; a process that cannot make namespaces
+/// makes a user namespace, and reports the loss (SW-02).
 #[test]
 fn commands_are_the_callers() {
     if lacking(&["setpriv"]) {
@@ -288,7 +289,7 @@ fn commands_are_the_callers() {
         .output()
         .unwrap();
     assert_eq!(text(&output.stdout), "65534\n65534\nCapEff:\t0000000000000000\n", "{}", text(&output.stderr));
-    // A copy that everybody may execute.
+    // A copy that all users may execute.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let copy = folder.path().join("williwaw");
     std::fs::copy(cargo_bin("williwaw"), &copy).unwrap();
@@ -326,7 +327,7 @@ fn without_rights_it_says_what_to_do() {
     assert!(text(&output.stderr).contains("help: "), "{}", text(&output.stderr));
 }
 
-/// Interruptions from the command line, nested braces, and errors that quote what was typed.
+/// Interruptions from the command line, nested braces, and errors that quote the input.
 #[test]
 fn a_link_is_interrupted_from_the_command_line() {
     for (args, said) in [

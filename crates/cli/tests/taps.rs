@@ -1,5 +1,5 @@
 //! The claim: a capture of a run in real time has every tap of the path, named as `run` names them, and each packet at
-//! each tap when the model says it was there. Where the process may make no namespaces, the test reports this and is skipped.
+//! each tap at the model's time. Where the process may make no namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -75,7 +75,7 @@ impl Seen {
     }
 }
 
-/// What was seen at each tap, packet by packet; every header's checksum is right and times never go back.
+/// Packets at each tap; every header's checksum is right and times never decrease.
 fn read(path: &Path) -> (Vec<String>, Vec<BTreeMap<u64, Seen>>) {
     let mut reader = Reader::open(std::fs::File::open(path).unwrap()).unwrap();
     let mut taps: Vec<BTreeMap<u64, Seen>> = Vec::new();
@@ -140,7 +140,7 @@ fn every_tap_of_the_path_is_captured() {
     let up = way(["phone", "radio.up in", "radio.up out", "core.up in", "core.up out", "server"]);
     let (mut through, mut dropped, mut resent, mut needed) = (0, 0u64, 0, 0);
     for [first, a, b, c, d, last] in [down, up] {
-        // A host's tap has what it receives too.
+        // A host's tap has its received packets too.
         for (number, seen) in first.iter().filter(|(number, _)| a.contains_key(number)) {
             let at: Vec<&Seen> = [a, b, c, d, last].iter().filter_map(|tap| tap.get(number)).collect();
             assert!(at.iter().all(|other| other.words == seen.words), "one comment at all taps");
@@ -170,7 +170,7 @@ fn every_tap_of_the_path_is_captured() {
         dropped >= 2 && (needed..=resent).contains(&dropped),
         "{dropped} lost, {needed} of {resent} needed"
     );
-    // Whoever analyses it takes the two ends, and not what lies between.
+    // Analysis uses the two ends, and ignores the taps between.
     let done = desk.run(&["analyse", "kept/captures/0-0.pcapng", "--json"]);
     let analysed: Value = serde_json::from_str(&done.out).unwrap();
     let told = analysed["notices"].to_string();

@@ -1,5 +1,5 @@
-//! The claim: in real time the emulator executes its events on time, wakes early and spins where that is asked for, and
-//! touches no file between the first and the last packet. Without the rights to make namespaces the tests are skipped.
+//! The claim: in real time the emulator executes its events on time, wakes early and spins on request, and touches no
+//! file between the first and the last packet. Without the rights to make namespaces the tests are skipped.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -39,8 +39,8 @@ fn chosen(document: &Value) -> &Value {
     trials.iter().find(|trial| trial["chosen"] == true).unwrap()
 }
 
-/// C097: 99 of 100 packets leave within a millisecond of their time, and the latest is told. On a machine that
-/// wakes a sleeping thread later than that, five times in a row, nothing can be said.
+/// C097: 99 of 100 packets leave within a millisecond of their time, and the maximum lateness is reported. On a
+/// machine that wakes a sleeping thread later than that, five times in a row, the test gives no result.
 #[test]
 fn events_are_executed_within_a_millisecond() {
     let folder = tempfile::tempdir().unwrap();

@@ -193,7 +193,7 @@ fn what_is_not_there_is_told_with_what_may_be_meant() {
     }
 }
 
-/// What cannot be written is told before anything is computed, not after.
+/// An unwritable output is reported before any computation.
 #[test]
 fn a_place_that_is_not_there_is_told_at_once() {
     let desk = Desk::new();
@@ -215,7 +215,7 @@ fn kernels_are_listed_as_a_document() {
     let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!((ended.code, &json["schema"]), (0, &"williwaw-kernels/1".into()));
     assert!(json["kernels"].is_array());
-    // Whether there is one or not, what was looked at is told.
+    // The examined kernel is reported, whether there is one or not.
     let doctor = desk.run(&["linux", "doctor", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
     assert_eq!(json["good"], serde_json::json!(doctor.code == 0), "{}", doctor.err);
@@ -251,7 +251,7 @@ fn completions_offer_what_the_help_lists() {
     }
 }
 
-/// What a machine has for emulation, each item with its remedy where it is missing.
+/// Capabilities of a machine for emulation, each with its remedy where it is missing.
 #[test]
 fn the_doctor_tells_what_is_missing_and_its_remedy() {
     let desk = Desk::new();

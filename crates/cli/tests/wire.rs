@@ -1,6 +1,6 @@
-//! The claim: two interfaces of a host are one wire with a link in it (catalogue SW-01, SW-14). The host and the two that
-//! speak through it are network namespaces made here, with pairs of Ethernet devices between them, set as kernels set
-//! them: sums left to the card, segments of 64 kB.
+//! The claim: two interfaces of a host are one wire with a link in it (catalogue SW-01, SW-14). The host and the two
+//! ends are network namespaces made here, with pairs of Ethernet devices between them, with a kernel's default
+//! offloads: checksums left to the card, segments of 64 kB.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -201,8 +201,8 @@ while True:
     got+=p
 print(time.time()-t, got.decode()==hashlib.sha256(d).hexdigest())";
 
-/// SW-01: two kernels speak TCP through it, as their devices are set: what they leave to the card is done. The rate and the
-/// losses are the link's, and packets on it are no larger than the devices allow.
+/// SW-01: two kernels communicate by TCP through it, with their devices' offloads: the emulator does the card's work.
+/// The rate and the losses are the link's, and packets on it are no larger than the devices allow.
 #[test]
 fn kernels_speak_tcp_through_it() {
     let Some(bench) = Bench::new() else { return };
@@ -235,7 +235,7 @@ fn kernels_speak_tcp_through_it() {
     }
 }
 
-/// What is captured at both ends and at both sides of each link is Ethernet, and read as such.
+/// Captures at both ends and at both sides of each link are Ethernet, and are read as such.
 #[test]
 fn captures_have_the_frames_of_both_ends() {
     let Some(bench) = Bench::new() else { return };
@@ -302,7 +302,8 @@ fn unfit_ends_are_refused() {
     };
     refused(&["eth1", "eth7"], "no interface `eth7`");
     refused(&["eth1", "eth1"], "same");
-    // Whoever may not is told who may: in a user namespace of its own it has no rights over this network.
+    // Missing rights are reported with the remedy: in a user namespace of its own a process has no rights over this
+    // network.
     let output =
         bench.host.command("unshare").args(["--user", PROGRAM, "wire", "eth1", "eth2"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -218,7 +218,7 @@ fn option() -> impl Strategy<Value = Opt> {
 }
 
 proptest! {
-    /// What is written is read back.
+    /// An encoded packet is decoded to an equal one.
     #[test]
     fn the_wire_format_is_read_back(
         kind in 0_usize..10, seq in 0_u64..1 << 47, ack in 0_u64..1 << 47, ccval in 0_u8..16,

@@ -140,7 +140,7 @@ fn silence_slows_the_sender_gradually() {
     assert!((sender.rate() - 1000.0 / 64.0).abs() < 1e-9);
 }
 
-/// Slow start doubles at most once per round trip, and never beyond twice what arrived.
+/// Slow start doubles at most once per round trip, and never beyond twice the received rate.
 #[test]
 fn slow_start_is_bounded_by_the_receive_rate() {
     let mut sender = Sender::new(SenderConfig::default());

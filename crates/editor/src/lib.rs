@@ -11,7 +11,7 @@ mod preview;
 
 pub use beginnings::beginnings;
 pub use edit::{Change, Step, edit};
-pub use look::{Which, figure, look, model};
+pub use look::{PreviewTarget, figure, look, model};
 pub use preview::{Forecaster, document};
 
 /// Why an edit or a picture was refused.

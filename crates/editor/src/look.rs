@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Which repetition of which cell, and which of its flows; all from 0.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Which {
+pub struct PreviewTarget {
     /// Cell of the grid.
     pub cell: u64,
     /// Repetition of the cell.
@@ -24,7 +24,7 @@ const EVENTS: f64 = 3e6;
 ///
 /// # Errors
 /// There is no such cell or flow, the transport is a real one, or a repetition has too many events.
-pub fn model(scenario: &Scenario, which: Which, forecast: &Forecaster<'_>) -> Result<Model, Refusal> {
+pub fn model(scenario: &Scenario, which: PreviewTarget, forecast: &Forecaster<'_>) -> Result<Model, Refusal> {
     if let Some(real) = lab::sweep::real(scenario.first()) {
         return Err(Refusal::wrong(
             format!("`{real}` is a real program or kernel: there is no picture without running it"),
@@ -50,7 +50,7 @@ pub fn model(scenario: &Scenario, which: Which, forecast: &Forecaster<'_>) -> Re
 }
 
 /// The time-sequence picture of one flow, and its congestion window over time.
-pub fn figure(model: &Model, which: Which) -> Value {
+pub fn figure(model: &Model, which: PreviewTarget) -> Value {
     let picture = lab::picture::picture(model, which.rep, which.flow);
     let curve = |pick: &dyn Fn(&report::WindowSample) -> Option<f64>| -> Vec<Option<f64>> {
         picture.window.iter().map(pick).collect()
@@ -68,8 +68,8 @@ pub fn figure(model: &Model, which: Which) -> Value {
 }
 
 /// Picture, curve and film of one repetition.
-pub fn look(model: &Model, which: Which) -> Value {
+pub fn look(model: &Model, which: PreviewTarget) -> Value {
     let mut document = figure(model, which);
-    document["film"] = json!(lab::film::film(model, which.rep));
+    document["film"] = json!(lab::packet_positions::packet_positions(model, which.rep));
     document
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 /// Forecast of a scenario by pilot runs, with the meters of the driver.
 pub type Forecaster<'a> = dyn Fn(&Scenario, &Cost) -> Forecast + 'a;
 
-/// The preview of a text that was read: `good`, the `tree` of its values, `diagnostics` with their places, and for a
-/// sound scenario what it will do and cost.
+/// The preview of a parsed text: `good`, the `tree` of its values, `diagnostics` with their places, and for a valid
+/// scenario its description and estimated cost.
 pub fn document(text: &str, read: Result<&Scenario, &Diagnostics>, forecast: &Forecaster<'_>) -> Value {
     let mut document = match read {
         Err(wrong) => {
@@ -27,7 +27,7 @@ pub fn document(text: &str, read: Result<&Scenario, &Diagnostics>, forecast: &Fo
     document
 }
 
-/// Diagnostics with the path of what they underline, for the form.
+/// Diagnostics with the path of the underlined value, for the form.
 fn placed(text: &str, mut diagnostics: Value) -> Value {
     for one in diagnostics.as_array_mut().into_iter().flatten() {
         let number = |key: &str| one[key].as_u64().unwrap_or(0) as usize;

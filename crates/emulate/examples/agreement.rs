@@ -55,7 +55,7 @@ fn record(cases: &[Case], only: Option<&String>) -> Result<(), Box<dyn std::erro
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("agreement");
     let mut facts = agreement::facts()?;
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
-    // What a distribution adds to the version says nothing to others.
+    // A distribution's suffix of the version is removed: it identifies only its own builds.
     facts.kernel = release.trim().split('-').next().unwrap_or_default().to_owned();
     for (case, deeds) in played {
         let deeds = deeds.map_err(|e| format!("{}: {e}", case.name))?;

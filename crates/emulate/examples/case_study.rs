@@ -1,7 +1,7 @@
-//! Does the machine's own TCP do what the emulator's case study of 2001 measured? The study's scenario
-//! (`experiments/seawind/case-study.scenario.toml`), repetition by repetition in the same weather: the model of Linux
-//! 2.4 in virtual time, and this kernel in real time, set back as far as its settings go, and as it is. All
-//! repetitions run beside each other and take as long as the slowest: four minutes, ten if a timer backs off far enough:
+//! Agreement of this machine's TCP with the emulator's case study of 2001. The study's scenario
+//! (`experiments/seawind/case-study.scenario.toml`) runs repetition by repetition in equal weather: the model of Linux
+//! 2.4 in virtual time, and this kernel in real time, once with its settings set back to 2001 and once with defaults.
+//! All repetitions run in parallel and take as long as the slowest: four minutes, ten with many timer back-offs:
 //!
 //!     cargo run -p williwaw-emulate --example case_study [REPETITIONS]
 #![allow(clippy::print_stdout, reason = "it is a program")]
@@ -15,7 +15,7 @@ use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/seawind/case-study.scenario.toml");
-/// What was not there in 2001 is off. The initial window of ten segments has no such setting.
+/// Features newer than 2001 are off. The initial window of ten segments has no such setting.
 const THEN: [&str; 7] = [
     "cc=reno",
     "mtu=\"256 B\"",
@@ -64,7 +64,7 @@ fn row(who: &str, flows: &[FlowMeasures]) {
     let all = |get: fn(&FlowMeasures) -> Option<f64>| flows.iter().filter_map(get).collect::<Vec<_>>();
     let time = all(|f| f.get(Metric::CompletionTime));
     let resent = all(|f| f.get(Metric::SegmentsRetransmitted));
-    // What was sent again needfully is what was lost.
+    // Needed retransmissions equal lost segments.
     let lost = all(|f| Some(f.get(Metric::SegmentsRetransmitted)? - f.get(Metric::UnneededRetransmissions)?));
     let [low, middle, high] = [0.1, 0.5, 0.9].map(|p| percentile(&time, p));
     let inside = (PUBLISHED[0]..=PUBLISHED[2]).contains(&middle);

@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spaces = [Namespace::new()?, Namespace::new()?];
     let ends = world.flows[0];
     let gateways = vec![
-        Gateway { door: ends.from, device: spaces[0].device(from, 1500)?, kind: PortOwner::Flow },
-        Gateway { door: ends.to, device: spaces[1].device(to, 1500)?, kind: PortOwner::Flow },
+        Gateway { packet_port: ends.from, device: spaces[0].device(from, 1500)?, kind: PortOwner::Flow },
+        Gateway { packet_port: ends.to, device: spaces[1].device(to, 1500)?, kind: PortOwner::Flow },
     ];
     let clock = Clock::starting_in(Span::ZERO);
     let mut driver = Driver::new(network, gateways, clock, Span::from_nanos(spin * 1000))?;

@@ -93,7 +93,7 @@ impl Error {
 pub struct Options {
     /// Record the events of path and transport.
     pub trace: bool,
-    /// Capture the packets at the doors, and the data that every tap of the path needs.
+    /// Capture the packets at the packet ports, and the data that every tap of the path needs.
     pub capture: bool,
     /// Request real-time priority; without the right to it the run continues without.
     pub realtime: bool,
@@ -127,7 +127,7 @@ pub struct Surroundings {
     pub program: Option<PathBuf>,
     /// User of the commands; none: the user of this process.
     pub user: Option<netns::user::User>,
-    /// Number of nested emulations around this one, below [`lab::machines::LEVELS`].
+    /// Number of nested emulations around this one, below [`lab::node_addresses::LEVELS`].
     pub level: u8,
     /// Environment variables.
     pub variables: Vec<(String, std::ffi::OsString)>,
@@ -182,7 +182,7 @@ pub struct EmulationOutcome {
     pub wires: Vec<wire::WireFacts>,
     /// Timing accuracy.
     pub timing: Timing,
-    /// Packets at the doors, if captured.
+    /// Packets at the packet ports, if captured.
     pub capture: Option<Capture>,
 }
 

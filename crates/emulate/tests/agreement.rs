@@ -1,5 +1,5 @@
-//! The claim: the model of Linux does what Linux does, in the number of retransmissions, in what it makes of
-//! them and, within a tenth, in the time of a download. Held against recorded facts where nobody has rights.
+//! The claim: the model of Linux agrees with Linux in the number of retransmissions, in their verdicts and, within a
+//! tenth, in the time of a download. Without rights, recorded facts are compared.
 
 use emulate::agreement::{self, AgreementError, CASES, SenderVerdict, SideResult};
 
@@ -31,8 +31,8 @@ fn the_model_does_what_linux_did() {
     assert!(wrong.is_empty(), "the model differs:\n{}", wrong.join("\n"));
 }
 
-/// What the recorded kernel shows: without F-RTO and timestamps a spurious timeout resends the window; with
-/// either it resends a segment and the probe before it, and takes the reduction back.
+/// Behaviour of the recorded kernel: without F-RTO and timestamps a spurious timeout resends the window; with either
+/// it resends a segment and the probe before it, and undoes the reduction.
 #[test]
 fn the_recorded_kernel_knows_a_spurious_timeout() {
     let facts = agreement::facts().unwrap();

@@ -1,4 +1,4 @@
-//! Links that programs serve, under both clocks: with a program that does what a link of the model does, the numbers and the
+//! Links served by programs, under both clocks: with a program that behaves like a link of the model, numbers and
 //! packets are those of the model (SW-18). The programs are lines of shell, so that nothing has to be installed.
 
 mod fuzz;

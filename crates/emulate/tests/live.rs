@@ -1,4 +1,4 @@
-//! The claim: between two kernels stands the scenario's own path. Each test makes namespaces of its own, which
+//! The claim: between two kernels packets pass the scenario's own path. Each test makes namespaces of its own, which
 //! vanish with it; where the process may not, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
@@ -59,7 +59,7 @@ fn a_kernel_downloads_through_the_path() {
     assert!(facts.info.min_rtt >= 100_000, "a round trip of {} us", facts.info.min_rtt);
     assert_eq!(outcome.timing.refused + outcome.timing.overrun + outcome.timing.strange, 0);
     assert_eq!(outcome.ran.world.network.bodies(), 0);
-    // Each packet crosses two doors, but those that are under way at the end.
+    // Each packet crosses two packet ports, but those that are under way at the end.
     let sent = outcome.ran.world.network.counters().sent as usize;
     let crossed = outcome.capture.as_ref().map_or(0, |capture| capture.len());
     assert!(crossed > 2 * sent - 20 && crossed <= 2 * sent, "{crossed} crossings of {sent} packets");
@@ -124,7 +124,7 @@ fn named_segments_are_lost_and_resent() {
     assert_eq!(dropped, [20, 21, 22, 40]);
     let (again, unneeded) =
         (get(&outcome, Metric::SegmentsRetransmitted), get(&outcome, Metric::UnneededRetransmissions));
-    // Emulator and kernel count the same, and what was lost is what was resent needfully.
+    // Emulator and kernel counts are equal, and lost segments equal needed retransmissions.
     assert_eq!(again as u64, u64::from(outcome.facts[0].as_ref().unwrap().info.total_retrans));
     assert_eq!(again - unneeded, 4.0);
     let facts = outcome.facts[0].as_ref().unwrap();

@@ -1,5 +1,5 @@
-//! The claim: a model of TCP at one end speaks with the kernel of this machine at the other, in real time, whichever sends
-//! (SW-18). Where the process may not make namespaces, the test reports this and is skipped.
+//! The claim: a model of TCP at one end communicates with the kernel of this machine at the other, in real time, with
+//! either as the sender (SW-18). Where the process may not make namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
@@ -59,9 +59,9 @@ fn whichever_end_is_the_model_the_transfer_takes_its_time() {
         // Both ends are captured, and every packet is one.
         let capture = outcome.capture.as_ref().expect("it was asked for");
         let mut seen = [0; 2];
-        for (door, _, bytes) in capture.packets() {
+        for (packet_port, _, bytes) in capture.packets() {
             assert!(wire::read(bytes).is_ok_and(|digest| digest.tcp.is_some()));
-            seen[door] += 1;
+            seen[packet_port] += 1;
         }
         assert!(seen.iter().all(|n| *n > 60), "{seen:?}");
     }
@@ -84,6 +84,6 @@ fn two_kernels_may_differ() {
     assert!(outcome.ran.complete, "{:?}", outcome.facts);
     let capture = outcome.capture.as_ref().expect("it was asked for");
     let stamped = capture.packets().filter_map(|(_, _, bytes)| wire::read(bytes).ok()?.tcp?.timestamps);
-    // The SYN of the end that has them, at its door and at the other.
+    // The SYN of the end that has them, at its packet port and at the other.
     assert_eq!(stamped.count(), 2);
 }

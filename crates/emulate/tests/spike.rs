@@ -1,5 +1,6 @@
-//! The claim: across a delay spike the machine's own kernel counts what it counted behind another emulator. Each case
-//! takes three quarters of a minute, all beside each other; where the process may not make namespaces it is skipped.
+//! The claim: across a delay spike the counters of the machine's own kernel are those recorded behind another
+//! emulator. Each case takes three quarters of a minute, all in parallel; where the process may not make namespaces it
+//! is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
@@ -54,7 +55,7 @@ fn a_spike_is_judged_as_behind_another_emulator() {
             "F-RTO {frto}, timestamps {stamps}: {resent} resent, {timeouts} timeouts, {spurious} spurious, {undone} undone, {undone_late} undone by DSACK"
         );
         assert!(played.ran.complete);
-        // F-RTO alone counts what it found; timestamps answer first where both are on.
+        // F-RTO counts alone; timestamps detect first where both are on.
         let finds_out = frto || stamps;
         let expected = if finds_out { 1..=3 } else { 12..=16 };
         assert!(expected.contains(&resent), "{resent} resent");

@@ -1,5 +1,5 @@
-//! The claim: the clock changes nothing. A model flow driven by time itself does what it does in virtual time,
-//! to the last bit, however late the driver wakes up. Needs no rights.
+//! The claim: the clock does not change results. A model flow driven in real time equals its run in virtual time, to
+//! the last bit, however late the driver wakes up. Needs no rights.
 #![cfg(target_os = "linux")]
 
 use emulate::Options;

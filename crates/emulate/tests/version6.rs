@@ -1,6 +1,6 @@
-//! The claim: a flow of the kernel goes over version 6 of IP as over version 4: its packets are such and nothing else is
-//! said, the truth about what was lost and sent again is known, and what a workload does is the same. Where the process may
-//! not make namespaces the test reports this and is skipped.
+//! The claim: a flow of the kernel runs over IPv6 as over IPv4: only the packets differ; the truth about losses and
+//! retransmissions is known, and the workload's results are equal. Where the process may not make namespaces the test
+//! reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::wire;
@@ -58,7 +58,7 @@ fn get(real: &EmulationOutcome, metric: Metric) -> f64 {
     real.ran.flows[0].get(metric).unwrap_or_else(|| panic!("there is no {metric:?}"))
 }
 
-/// Every packet at the doors is of this version, of this protocol, and no larger than the MTU.
+/// Every packet at the packet ports is of this version, of this protocol, and no larger than the MTU.
 fn nothing_else(real: &EmulationOutcome, six: bool, protocol: u8, mtu: usize) {
     let capture = real.capture.as_ref().unwrap();
     assert!(capture.len() > 20);
@@ -73,8 +73,8 @@ fn nothing_else(real: &EmulationOutcome, six: bool, protocol: u8, mtu: usize) {
     }
 }
 
-/// Seven data segments are lost by number, and both kernels send them again; what was lost, what was sent again and that
-/// nothing of it was unneeded is known from sequence numbers in either version (SW-01, SW-36).
+/// Seven data segments are lost by number, and both kernels retransmit them; losses, retransmissions and the absence
+/// of unneeded ones are known from sequence numbers in either version (SW-01, SW-36).
 #[test]
 fn the_truth_is_known_in_either_version() {
     for ip in [4, 6] {

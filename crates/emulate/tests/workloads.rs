@@ -1,6 +1,6 @@
-//! The claim: a workload is the same over a kernel's sockets as over the model's: the same pages with the same objects,
-//! the same messages, in the same number of connections; and it takes the same time, but for what the lateness of the
-//! doors and of the threads at both ends explains. Where the process may not make namespaces the test reports this and is skipped.
+//! The claim: a workload over a kernel's sockets equals that over the model's: equal pages, objects and messages in
+//! equally many connections; its duration differs only by the lateness of the ports and of the threads at both ends.
+//! Where the process may not make namespaces the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
@@ -37,7 +37,7 @@ fn model(flow: &str, transport: &str) -> Model {
     }
 }
 
-/// What the model measured, and what the kernel did; none where the process lacks rights, which is said.
+/// Measures of the model and of the kernel; none without the rights, with a message.
 fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, EmulationOutcome)> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
@@ -68,14 +68,14 @@ fn equal(model: &FlowMeasures, real: &EmulationOutcome, metrics: &[Metric]) {
     }
 }
 
-/// A thread with real-time priority that is woken has a processor within this; nobody measures it, so it stands here. (A
-/// request and its reply came 0.3 ms later than the model's, with twenty compilers on two cores.)
+/// A woken thread with real-time priority gets a processor within this time; it is not measured, so it is a constant.
+/// (A request and its reply came 0.3 ms later than the model's, with twenty compilers on two cores.)
 const WOKEN: f64 = 0.002;
-/// What an opening of the kernel is longer than the model's, and what its headers differ by, at the link's rate.
+/// Difference between the kernel's handshake and headers and the model's, at the link's rate.
 const HEADERS: f64 = 0.001;
 
 /// This time is never shorter, and longer by no more than lateness explains, if `exchanges` follow one after the other:
-/// each crosses the doors twice and wakes a thread at each end.
+/// each crosses the packet ports twice and wakes a thread at each end.
 #[track_caller]
 fn explained(model: &FlowMeasures, real: &EmulationOutcome, metric: Metric, exchanges: f64) {
     let (model, measured) = (get(model, metric), get(&real.ran.flows[0], metric));
@@ -88,7 +88,7 @@ fn explained(model: &FlowMeasures, real: &EmulationOutcome, metric: Metric, exch
     let most = model + exchanges * (2.0 * (late + WOKEN) + HEADERS);
     assert!(
         (model - HEADERS * exchanges..=most).contains(&measured),
-        "{metric:?}: {model} s of the model, {measured} s of the kernel, at most {most} s, doors late by {late} s"
+        "{metric:?}: {model} s of the model, {measured} s of the kernel, at most {most} s, packet ports late by {late} s"
     );
 }
 
@@ -264,8 +264,8 @@ fn both_ends_have_the_control() {
     );
 }
 
-/// A reader that takes its time: its kernel closes the window as the model does, and the sender's probes wait for it to
-/// open. A pause holds up what does not fit into the buffer, and a rate is the rate of all but that (TB-23).
+/// A slow reader: its kernel closes the window as the model does, and the sender's probes wait for it to open. A pause
+/// holds back the data beyond the buffer, and a rate is the rate of all but that (TB-23).
 #[test]
 fn a_slow_reader_closes_the_window() {
     // So much fits into the buffer of a kernel that does not let it grow.

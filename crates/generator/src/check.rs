@@ -5,13 +5,13 @@ use lab::sweep::{Sweep, SweepControl, SweepError};
 use scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
-/// What a scenario violated.
+/// Violation by a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// What one scenario took, all its repetitions and cells together, and a digest of all its results.
+/// Resource use of one scenario, summed over repetitions and cells, and a digest of all its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Taken {
+pub struct Usage {
     /// FNV-1a of the bits of all measures.
     pub digest: u64,
     /// Packets sent by hosts and loads.
@@ -36,8 +36,8 @@ fn mix(digest: u64, bits: u64) -> u64 {
 ///
 /// # Errors
 /// The first violation.
-pub fn run(scenario: &Scenario) -> Result<Taken, Violation> {
-    let mut taken = Taken { digest: FNV, ..Taken::default() };
+pub fn run(scenario: &Scenario) -> Result<Usage, Violation> {
+    let mut taken = Usage { digest: FNV, ..Usage::default() };
     for cell in scenario.cells() {
         let cell = cell.map_err(|d| Violation(format!("a cell is refused after all: {d}")))?;
         for repetition in 0..u64::from(cell.model.run.repetitions) {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub fn toml(document: &Value) -> String {
     let mut out = String::new();
     let Value::Object(root) = document else { return out };
-    // Plain values come first: what follows a table header belongs to that table.
+    // Plain values come first: keys after a table header belong to that table.
     for (key, value) in root.iter().filter(|(_, v)| !is_table(v)) {
         let _ = writeln!(out, "{} = {}", self::key(key), inline(value));
     }

@@ -8,9 +8,9 @@ pub const NAMES: &[&str] =
 
 /// Loads them.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside;
+pub struct FixtureFiles;
 
-impl Files for Beside {
+impl Files for FixtureFiles {
     fn load(&self, path: &str) -> Result<Vec<u8>, String> {
         let text = match path {
             "rate.csv" => "t_s,bit_per_s\n0,64000\n3,8000\n5,0\n6,256000\n",

@@ -1,11 +1,11 @@
 //! Random valid scenarios: a minimal one, then additions that the schema allows and the reader accepts.
 //!
-//! Each addition is a key of some table of the document, or one more table of a list, with random contents. What the
-//! reader refuses is taken back. So every scenario is valid by construction, and every key of the schema is reached
-//! in time, however its neighbours constrain it.
+//! Each addition is a key of some table of the document, or one more table of a list, with random contents. Additions
+//! that the reader rejects are undone. Thus every scenario is valid by construction, and every key of the schema is
+//! reached in time, however its neighbours constrain it.
 
 use crate::document::toml;
-use crate::files::Beside;
+use crate::files::FixtureFiles;
 use crate::values::{Draw, Names};
 use base::rng::Seed;
 use scenario::Scenario;
@@ -18,7 +18,7 @@ pub struct Random {
     pub document: Value,
     /// The file.
     pub text: String,
-    /// What was read.
+    /// The parsed scenario.
     pub scenario: Scenario,
 }
 
@@ -44,7 +44,7 @@ struct Spot<'a> {
 /// Reads a document; none if it is refused.
 pub fn read(document: &Value) -> Option<Random> {
     let text = toml(document);
-    let scenario = scenario::read("random.toml", text.as_bytes(), &Beside).ok()?;
+    let scenario = scenario::read("random.toml", text.as_bytes(), &FixtureFiles).ok()?;
     if lab::sweep::real(scenario.first()).is_some() {
         return None; // kernels are another matter
     }
@@ -237,7 +237,7 @@ fn random(schema: &Value, key: &str, names: &Names, draw: &mut Draw, depth: u32)
             keys.extend(draw.pick(choices).and_then(|c| c["required"][0].as_str()));
         }
     }
-    // What goes with a chosen key only.
+    // Keys that require a chosen key.
     for group in schema["allOf"].as_array().into_iter().flatten() {
         let Some(choices) = group["anyOf"].as_array() else { continue };
         let absent = choices.iter().find_map(|c| c["not"]["required"][0].as_str());

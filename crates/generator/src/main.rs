@@ -11,7 +11,7 @@
 //! ```
 
 use base::Span;
-use generator::check::{self, Taken, Violation};
+use generator::check::{self, Usage, Violation};
 use generator::estimate::{self, Comparison};
 use generator::generate::{Generator, Random, keys, used};
 use generator::shapes::{SHAPES, shape};
@@ -90,7 +90,7 @@ fn memory(line: &str) -> f64 {
 }
 
 /// All checks of one scenario.
-fn violates(random: &Random) -> Result<Taken, Violation> {
+fn violates(random: &Random) -> Result<Usage, Violation> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let taken = check::run(&random.scenario)?;
         check::threads(&random.scenario)?;
@@ -169,7 +169,7 @@ fn run(args: &Args) -> Result<bool, String> {
     report(args, &seen)
 }
 
-/// What came out so far.
+/// Results so far.
 #[derive(Default)]
 struct Seen {
     failures: Vec<(u64, String)>,
@@ -219,7 +219,7 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
 }
 
 /// Forecast beside truth, each from a process of its own: time and memory are those of that process.
-fn compared(args: &Args, number: u64, taken: &Taken) -> Result<Comparison, String> {
+fn compared(args: &Args, number: u64, taken: &Usage) -> Result<Comparison, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let numbers = |option: &str| -> Result<Vec<f64>, String> {
         let arguments = ["--seed", &args.seed.to_string(), option, &number.to_string()];

@@ -149,7 +149,7 @@ impl Draw {
             "first" if self.chance(0.5) => self.pick(&names.states)?.split('.').next_back()?.to_owned(),
             "first" => self.span(),
             "name" => return None,
-            // What else has a free text is tried with what the reader may expect there.
+            // Other keys with free text get texts that the reader may accept there.
             _ => match self.below(5) {
                 0 => self.pick(&names.links)?.clone(),
                 1 => self.pick(&names.states)?.clone(),

@@ -8,7 +8,7 @@
 use base::Time;
 use base::packet::Packet;
 use base::tcp::{SackBlocks, Segment, Timestamps};
-use base::wire::segment::{self, End, Outside};
+use base::wire::segment::{self, End, IpFields};
 use base::wire::{self, Digest, TcpHead, flag};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -179,7 +179,7 @@ impl Codec {
     /// Writes a segment as a packet and returns its size in bytes; [`WireCodec::written`] returns its bytes.
     fn write(&mut self, now: Time, segment: &Segment, ecn: u8) -> u32 {
         self.packets = self.packets.wrapping_add(1);
-        let outside = Outside { id: self.packets, ecn, class: 0, ttl: TTL, divisible: self.divisible };
+        let outside = IpFields { id: self.packets, ecn, class: 0, ttl: TTL, divisible: self.divisible };
         if let Some(stamps) = segment.timestamps {
             self.remember(stamps.value);
         }

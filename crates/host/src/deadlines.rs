@@ -1,8 +1,8 @@
-//! Deadlines in IPv4 headers at a door: read into the packet's lifetime, and written for a stack that does
+//! Deadlines in IPv4 headers at a packet port: read into the packet's lifetime, and written for a stack that does
 //! not support them.
 //!
 //! The timestamp option of a packet from outside carries its deadline ([`base::wire::deadline`]); routers of
-//! the network then know its lifetime. A door may also stamp incoming packets. Packets leave with the options
+//! the network then know its lifetime. A packet port may also stamp incoming packets. Packets leave with the options
 //! that they came with.
 
 use base::packet::Packet;
@@ -10,7 +10,7 @@ use base::wire::deadline::{self, Encoding};
 use base::{Span, Time};
 use std::borrow::Cow;
 
-/// Deadline options of a door.
+/// Deadline options of a packet port.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// Time of day (UT) at the start of the run; the option counts from midnight.
@@ -74,7 +74,7 @@ mod tests {
         bytes
     }
 
-    /// AT-32: one door reads the deadlines that another one writes, with both encodings, at any time of day.
+    /// AT-32: one packet port reads the deadlines that another one writes, with both encodings, at any time of day.
     #[test]
     fn a_door_reads_what_another_one_wrote() {
         for (encoding, unit) in [(Encoding::Expiration, 1_000), (Encoding::TimestampAndTtl, 100_000)] {

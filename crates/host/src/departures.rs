@@ -16,7 +16,7 @@ pub struct Departure {
     pub bytes: Vec<u8>,
 }
 
-/// Departure queue of one door.
+/// Departure queue of one packet port.
 #[derive(Default)]
 pub(crate) struct DepartureQueue {
     queue: VecDeque<Departure>,

@@ -1,5 +1,5 @@
 //! Flow ends and their reports: the interface of drivers and measurements to an end of a flow, which may be a
-//! model of any protocol, the door to a kernel, or a datagram source.
+//! model of any protocol, the packet port to a kernel, or a datagram source.
 
 use crate::external_sockets::ExternalSockets;
 use crate::external_udp::ExternalUdp;
@@ -105,7 +105,7 @@ impl Element for AnyEnd {
     }
 }
 
-/// The flow end at this element; none for a door and for elements that are no end.
+/// The flow end at this element; none for a packet port and for elements that are no end.
 pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
     fn a<T: FlowEnd>(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         network.element::<T>(id).map(|end| end as &dyn FlowEnd)
@@ -143,10 +143,10 @@ pub fn finished(network: &Network, id: ElementId) -> Option<Option<Time>> {
     end(network, id).map(FlowEnd::finished)
 }
 
-/// Report of a flow end; of a door, its traffic and the results reported for the stack behind it.
+/// Report of a flow end; of a packet port, its traffic and the results reported for the stack behind it.
 pub fn report(network: &Network, id: ElementId) -> Option<EndReport> {
     match network.element::<FlowPort>(id) {
-        Some(door) => Some(door.report()),
+        Some(packet_port) => Some(packet_port.report()),
         None => end(network, id).map(FlowEnd::report),
     }
 }
@@ -210,7 +210,7 @@ impl FlowEnd for MultiConnectionHost {
 }
 
 impl FlowPort {
-    /// Report: traffic through the door, and the results reported for the stack behind it.
+    /// Report: traffic through the packet port, and the results reported for the stack behind it.
     pub fn report(&self) -> EndReport {
         let external = self.external_report();
         EndReport {

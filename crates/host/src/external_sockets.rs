@@ -215,7 +215,7 @@ impl ExternalSockets {
 }
 
 impl Element for ExternalSockets {
-    /// The packets pass through the door beside it.
+    /// The packets pass through the packet port beside it.
     fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {

@@ -67,7 +67,7 @@ impl ExternalUdp {
 }
 
 impl Element for ExternalUdp {
-    /// The packets pass through the door beside it.
+    /// The packets pass through the packet port beside it.
     fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let ExternalUdp { end, orders } = self;

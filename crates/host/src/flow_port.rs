@@ -1,20 +1,19 @@
-//! Door of a flow end without a model: packets of a real stack enter and leave the network.
+//! Packet port of a flow end without a model: packets of a real stack enter and leave the network.
 //!
-//! A door is an element at the end of a flow without an endpoint. A driver passes in the bytes of IP packets
-//! and takes those that are due. The door puts a head on incoming packets. It follows TCP and SCTP far enough
-//! to record in the ledger the data sent, retransmitted and received on each connection. Between two doors,
+//! A packet port is an element at the end of a flow without an endpoint. A driver passes in the bytes of IP packets
+//! and takes those that are due. The packet port puts a head on incoming packets. It follows TCP and SCTP far enough
+//! to record in the ledger the data sent, retransmitted and received on each connection. Between two packet ports,
 //! packets pass the same elements as in virtual time.
 
 use crate::codec::path_of;
 use crate::deadlines::Deadlines;
-use crate::departures::{Departure, DepartureQueue};
 use crate::host::HostCounters;
+use crate::port::{PacketPort, PacketRoute, PortQueues, flip};
 use base::event::{Category, Event, Source};
 use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::rng::mix;
 use base::truth::{CONNECTION, Cause};
 use base::wire::sctp::{RawChunk, SctpHead};
-use base::wire::{self, Digest, Malformed, TcpHead, flag};
+use base::wire::{self, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
 use std::collections::BTreeMap;
@@ -36,23 +35,7 @@ pub struct FlowPortConfig {
     pub deadlines: Deadlines,
 }
 
-/// Driver interface of a door.
-pub trait PacketPort {
-    /// Takes in a packet from outside: gives it a head, sends it into the network and returns its id; none if
-    /// its destination is unknown.
-    ///
-    /// # Errors
-    /// The bytes are not an IP packet; the packet is rejected.
-    fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed>;
-    /// Next packet to leave, in order of due time.
-    fn next_departure(&mut self) -> Option<Departure>;
-    /// Returns the buffer of a packet that has left.
-    fn recycle(&mut self, buffer: Vec<u8>);
-    /// Sets the time of day (UT) at the start of the run, for deadlines in headers; the default is midnight.
-    fn set_time_of_day(&mut self, _day: Span) {}
-}
-
-/// Results reported by the stack or driver behind a door.
+/// Results reported by the stack or driver behind a packet port.
 #[derive(Clone, Default, Debug)]
 pub struct ExternalReport {
     /// Time at which the workload was done.
@@ -97,7 +80,7 @@ pub struct FlowPort {
     largest: u32,
     last_data: Option<Time>,
     send_gaps: Vec<(Time, Time)>,
-    departures: DepartureQueue,
+    queues: PortQueues,
     external: ExternalReport,
 }
 
@@ -106,7 +89,7 @@ const LONG: Span = Span::from_secs(1);
 /// Maximum number of connections followed; one service has no more pairs of ports.
 const MOST_TRACKED: usize = 1 << 16;
 impl FlowPort {
-    /// A door before its first packet.
+    /// A packet port before its first packet.
     pub fn new(config: FlowPortConfig) -> Self {
         FlowPort {
             config,
@@ -119,7 +102,7 @@ impl FlowPort {
             largest: 0,
             last_data: None,
             send_gaps: Vec::new(),
-            departures: DepartureQueue::default(),
+            queues: PortQueues::new(config.deadlines),
             external: ExternalReport::default(),
         }
     }
@@ -136,11 +119,11 @@ impl FlowPort {
     pub fn counters(&self) -> HostCounters {
         self.counters
     }
-    /// Results reported for the end behind the door.
+    /// Results reported for the end behind the packet port.
     pub fn external_report(&self) -> &ExternalReport {
         &self.external
     }
-    /// Stores the results reported for the end behind the door.
+    /// Stores the results reported for the end behind the packet port.
     pub fn set_external_report(&mut self, external: ExternalReport) {
         self.external = external;
     }
@@ -151,19 +134,6 @@ impl FlowPort {
     /// Gaps of more than a second between two data segments that entered.
     pub fn send_gaps(&self) -> &[(Time, Time)] {
         &self.send_gaps
-    }
-
-    fn flags(&self, digest: &Digest) -> Flags {
-        let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
-        let tcp = digest.tcp.unwrap_or_default();
-        Flags(
-            when(Flags::DATA, digest.payload > 0)
-                | when(Flags::ACK, tcp.has(flag::ACK))
-                | when(Flags::SYN, tcp.has(flag::SYN))
-                | when(Flags::FIN, tcp.has(flag::FIN))
-                | when(Flags::RST, tcp.has(flag::RST))
-                | when(Flags::REPLY, self.config.role == Role::Passive),
-        )
     }
 
     fn ledger(&self) -> usize {
@@ -332,15 +302,20 @@ impl FlowPort {
 impl PacketPort for FlowPort {
     fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         wire::read(bytes)?;
-        let (bytes, lives) = self.config.deadlines.apply(cx.now(), bytes);
+        let (bytes, lives) = self.queues.deadlines.apply(cx.now(), bytes);
         let (digest, bytes) = (wire::read(&bytes)?, &*bytes);
         let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
         let (body, id) = cx.emit_bytes(bytes, digest.size);
-        let flags = self.flags(&digest);
-        let data = flags.has(Flags::DATA);
-        let ordinal = &mut self.ordinals[usize::from(data)];
-        *ordinal += 1;
-        let ordinal = *ordinal;
+        let (first, others) = self.other_paths;
+        let path = path_of(bytes).min(others);
+        let route = PacketRoute {
+            flow: if path == 0 { self.config.flow } else { FlowId(first.0 + u32::from(path) - 1) },
+            source: self.config.node,
+            destination: self.config.peer,
+            reply: self.config.role == Role::Passive,
+        };
+        let head = route.head(cx.now(), (body, id), digest.size, Some(&digest), &mut self.ordinals);
+        let (data, ordinal) = (head.flags.has(Flags::DATA), head.ordinal);
         self.counters.bytes_sent += u64::from(digest.size);
         if data {
             self.counters.data_sent += 1;
@@ -358,59 +333,19 @@ impl PacketPort for FlowPort {
         } else if digest.protocol == wire::SCTP {
             self.record_sent_chunks(cx, bytes, ordinal, id);
         }
-        let (first, others) = self.other_paths;
-        let path = path_of(bytes).min(others);
-        let packet = Packet {
-            id,
-            born: cx.now(),
-            lives,
-            body,
-            flow: if path == 0 { self.config.flow } else { FlowId(first.0 + u32::from(path) - 1) },
-            size: digest.size,
-            ordinal,
-            source: self.config.node,
-            destination: self.config.peer,
-            interface: 0,
-            flags,
-            class: digest.class,
-            ecn: digest.ecn,
-            unit: 0,
-        };
-        cx.forward(Port(u16::from(path)), packet);
+        cx.forward(Port(u16::from(path)), Packet { lives, ..head });
         Ok(Some(id))
     }
 
-    fn next_departure(&mut self) -> Option<Departure> {
-        self.departures.next()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.departures.recycle(buffer);
-    }
-
-    fn set_time_of_day(&mut self, day: Span) {
-        self.config.deadlines.day = day;
-    }
-}
-
-/// Flips one bit, chosen by the packet's id; the stack behind the door detects it by its checksum (catalogue
-/// SW-37). All bits of the IP header and its payload are equally likely.
-pub(crate) fn flip(bytes: &mut [u8], id: u64) {
-    let bits = bytes.len() as u64 * 8;
-    if let Some(bit) = mix(id).checked_rem(bits)
-        && let Some(byte) = bytes.get_mut((bit / 8) as usize)
-    {
-        *byte ^= 1 << (bit % 8);
+    fn queues(&mut self) -> &mut PortQueues {
+        &mut self.queues
     }
 }
 
 impl Element for FlowPort {
     /// A packet has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.departures.buffer();
-        if !cx.absorb_bytes(&packet, &mut bytes) {
-            return; // a model's segment has no bytes to send outside
-        }
+        let Some(mut bytes) = self.queues.absorb(cx, &packet) else { return };
         let corrupt = packet.flags.has(Flags::CORRUPT);
         let data = packet.flags.has(Flags::DATA);
         self.counters.data_received += u64::from(data && !corrupt);
@@ -437,7 +372,7 @@ impl Element for FlowPort {
         if corrupt {
             flip(&mut bytes, packet.id);
         }
-        self.departures.leave(cx.now(), packet.id, bytes);
+        self.queues.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

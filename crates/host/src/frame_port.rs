@@ -4,14 +4,11 @@
 //! unchanged. A frame crosses the path whole; if it contains an IP packet, the head takes the fields that the
 //! path needs from it.
 
-use crate::deadlines::Deadlines;
-use crate::departures::{Departure, DepartureQueue};
-use crate::flow_port::{PacketPort, flip};
-use crate::node_port::flags;
+use crate::port::{PacketPort, PacketRoute, PortQueues, flip};
+use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::wire::frame::Framing;
 use base::wire::{self, Malformed, hdlc};
-use base::{Span, Time};
 use path::{Cx, Element, Port};
 
 /// Configuration of one end of a wire.
@@ -47,8 +44,7 @@ pub struct FramePort {
     config: FramePortConfig,
     ordinals: [u32; 2],
     counters: FramePortCounters,
-    departures: DepartureQueue,
-    deadlines: Deadlines,
+    queues: PortQueues,
 }
 
 impl FramePort {
@@ -58,8 +54,7 @@ impl FramePort {
             config,
             ordinals: [0; 2],
             counters: FramePortCounters::default(),
-            departures: DepartureQueue::default(),
-            deadlines: Deadlines::default(),
+            queues: PortQueues::default(),
         }
     }
 
@@ -82,56 +77,26 @@ impl PacketPort for FramePort {
             Framing::Ethernet => digest?.size,
             Framing::Ppp => bytes.len() as u32,
         };
-        let (body, id) = cx.emit_bytes(bytes, size);
-        // An unreadable frame counts as data, not as a pure ACK.
-        let mut flags = digest.as_ref().map_or(Flags::DATA, flags);
-        if self.config.reply {
-            flags = Flags(flags.0 | Flags::REPLY.0);
-        }
-        let ordinal = &mut self.ordinals[usize::from(flags.has(Flags::DATA))];
-        *ordinal += 1;
+        let emitted = cx.emit_bytes(bytes, size);
         self.counters.sent += 1;
         self.counters.bytes_sent += u64::from(size);
-        let packet = Packet {
-            id,
-            born: cx.now(),
-            lives: inner.map_or(Packet::ALWAYS, |inner| self.deadlines.apply(cx.now(), inner).1),
-            body,
-            flow: self.config.flow,
-            size,
-            ordinal: *ordinal,
-            source: self.config.node,
-            destination: self.config.peer,
-            interface: 0,
-            flags,
-            class: digest.as_ref().map_or(0, |digest| digest.class),
-            ecn: digest.as_ref().map_or(0, |digest| digest.ecn),
-            unit: 0,
-        };
-        cx.forward(Port(0), packet);
-        Ok(Some(id))
+        let FramePortConfig { flow, node: source, peer: destination, reply, .. } = self.config;
+        let route = PacketRoute { flow, source, destination, reply };
+        let head = route.head(cx.now(), emitted, size, digest.as_ref().ok(), &mut self.ordinals);
+        let lives = inner.map_or(Packet::ALWAYS, |inner| self.queues.deadlines.apply(cx.now(), inner).1);
+        cx.forward(Port(0), Packet { lives, ..head });
+        Ok(Some(head.id))
     }
 
-    fn next_departure(&mut self) -> Option<Departure> {
-        self.departures.next()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.departures.recycle(buffer);
-    }
-
-    fn set_time_of_day(&mut self, day: Span) {
-        self.deadlines.day = day;
+    fn queues(&mut self) -> &mut PortQueues {
+        &mut self.queues
     }
 }
 
 impl Element for FramePort {
     /// A frame has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.departures.buffer();
-        if !cx.absorb_bytes(&packet, &mut bytes) {
-            return; // a model's segment has no bytes to send outside
-        }
+        let Some(mut bytes) = self.queues.absorb(cx, &packet) else { return };
         self.counters.received += 1;
         self.counters.bytes_received += u64::from(packet.size);
         let at = self.config.framing.packet(&bytes);
@@ -151,7 +116,7 @@ impl Element for FramePort {
             let from = if self.config.framing == Framing::Ethernet { at.unwrap_or(0) } else { 0 };
             flip(bytes.get_mut(from..).unwrap_or_default(), packet.id);
         }
-        self.departures.leave(cx.now(), packet.id, bytes);
+        self.queues.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -95,9 +95,9 @@ struct AppCalls {
 const MOST_CONNECTIONS: usize = 1 << 19;
 
 /// Placeholder: the application runs outside of the host.
-struct Outside;
+struct IpFields;
 
-impl App for Outside {
+impl App for IpFields {
     fn started(&mut self, _now: Time, _socket: &mut dyn Socket) {}
     fn progressed(&mut self, _now: Time, _socket: &mut dyn Socket) {}
     fn finished(&self) -> Option<Time> {
@@ -114,7 +114,7 @@ impl Template {
             role: self.role,
             start: Time::NEVER,
         };
-        let mut host = Host::new(config, self.tcp.clone(), Box::new(Outside)).numbered(number);
+        let mut host = Host::new(config, self.tcp.clone(), Box::new(IpFields)).numbered(number);
         if let Some(cache) = &self.cache {
             host = host.sharing(cache.clone());
         }

@@ -3,15 +3,13 @@
 //! One port for the whole kernel: any number of programs send any IP packets through it. The destination
 //! address selects the machine; all packets to one other machine are one flow of the path.
 //!
-//! A door at the end of one flow ([`crate::FlowPort`]) records the ground truth of that flow's segments; this
+//! A packet port at the end of one flow ([`crate::FlowPort`]) records the ground truth of that flow's segments; this
 //! port counts packets and bytes only.
 
-use crate::deadlines::Deadlines;
-use crate::departures::{Departure, DepartureQueue};
-use crate::flow_port::{PacketPort, flip};
+use crate::port::{PacketPort, PacketRoute, PortQueues, flip};
+use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};
-use base::wire::{self, Digest, Malformed, flag};
-use base::{Span, Time};
+use base::wire::{self, Malformed};
 use path::{Cx, Element, Port};
 use std::net::IpAddr;
 
@@ -49,8 +47,7 @@ pub struct NodePort {
     /// Default route: peer for packets with an unknown address.
     default_route: Option<usize>,
     counters: NodePortCounters,
-    departures: DepartureQueue,
-    deadlines: Deadlines,
+    queues: PortQueues,
 }
 
 impl NodePort {
@@ -61,8 +58,7 @@ impl NodePort {
             peers: Vec::new(),
             default_route: None,
             counters: NodePortCounters::default(),
-            departures: DepartureQueue::default(),
-            deadlines: Deadlines::default(),
+            queues: PortQueues::default(),
         }
     }
 
@@ -102,64 +98,26 @@ impl PacketPort for NodePort {
             return Ok(None);
         };
         let (body, id) = cx.emit_bytes(bytes, digest.size);
-        let flags = flags(&digest);
-        let peer = &mut self.peers[port];
-        let ordinal = &mut peer.ordinals[usize::from(flags.has(Flags::DATA))];
-        *ordinal += 1;
         self.counters.sent += 1;
         self.counters.bytes_sent += u64::from(digest.size);
-        let packet = Packet {
-            id,
-            born: cx.now(),
-            lives: self.deadlines.apply(cx.now(), bytes).1,
-            body,
-            flow: peer.flow,
-            size: digest.size,
-            ordinal: *ordinal,
-            source: self.node,
-            destination: peer.node,
-            interface: 0,
-            flags: if peer.reply { Flags(flags.0 | Flags::REPLY.0) } else { flags },
-            class: digest.class,
-            ecn: digest.ecn,
-            unit: 0,
-        };
-        cx.forward(Port(port as u16), packet);
+        let peer = &mut self.peers[port];
+        let route =
+            PacketRoute { flow: peer.flow, source: self.node, destination: peer.node, reply: peer.reply };
+        let head = route.head(cx.now(), (body, id), digest.size, Some(&digest), &mut peer.ordinals);
+        let lives = self.queues.deadlines.apply(cx.now(), bytes).1;
+        cx.forward(Port(port as u16), Packet { lives, ..head });
         Ok(Some(id))
     }
 
-    fn next_departure(&mut self) -> Option<Departure> {
-        self.departures.next()
+    fn queues(&mut self) -> &mut PortQueues {
+        &mut self.queues
     }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.departures.recycle(buffer);
-    }
-
-    fn set_time_of_day(&mut self, day: Span) {
-        self.deadlines.day = day;
-    }
-}
-
-pub(crate) fn flags(digest: &Digest) -> Flags {
-    let when = |flag: Flags, on: bool| if on { flag.0 } else { 0 };
-    let tcp = digest.tcp.unwrap_or_default();
-    Flags(
-        when(Flags::DATA, digest.payload > 0)
-            | when(Flags::ACK, tcp.has(flag::ACK))
-            | when(Flags::SYN, tcp.has(flag::SYN))
-            | when(Flags::FIN, tcp.has(flag::FIN))
-            | when(Flags::RST, tcp.has(flag::RST)),
-    )
 }
 
 impl Element for NodePort {
     /// A packet has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let mut bytes = self.departures.buffer();
-        if !cx.absorb_bytes(&packet, &mut bytes) {
-            return; // a model's segment has no bytes to send outside
-        }
+        let Some(mut bytes) = self.queues.absorb(cx, &packet) else { return };
         self.counters.received += 1;
         self.counters.bytes_received += u64::from(packet.size);
         if let Ok(digest) = wire::read(&bytes)
@@ -170,7 +128,7 @@ impl Element for NodePort {
         if packet.flags.has(Flags::CORRUPT) {
             flip(&mut bytes, packet.id);
         }
-        self.departures.leave(cx.now(), packet.id, bytes);
+        self.queues.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

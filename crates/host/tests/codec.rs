@@ -1,12 +1,12 @@
-//! The claim: what two models say to each other in bytes is what they say in segments: the same data leave at the same instants, for
-//! the same reasons. And no bytes at all break the model that reads them.
+//! The claim: two models that exchange bytes behave as with segments: equal data leave at equal instants, for equal
+//! reasons. And no bytes break the model that reads them.
 
 use base::event::{Category, Event};
 use base::packet::{DropReason, FlowId, NodeId, Packet};
 use base::tcp::Segment;
 use base::trace::Tracer;
 use base::truth::Cause;
-use base::wire::segment::{self, End, Outside};
+use base::wire::segment::{self, End, IpFields};
 use base::{Span, Time};
 use host::{ADDRESSES, CodecConfig, FlowPort, FlowPortConfig, Host, HostConfig, PacketPort as _};
 use path::{Cx, Element, ElementId, Network, Port};
@@ -17,7 +17,7 @@ use transport::app::{Bulk, Sink};
 use transport::tcp::config::{Response, Sack, Spurious};
 use transport::tcp::{Config, Role};
 
-/// A way that takes so long for everything, loses the packets whose place is told, and stands still for a while.
+/// A path with a constant delay that loses the packets at the given places, and pauses for a while.
 struct Way {
     delay: Span,
     loses: Vec<u64>,
@@ -75,7 +75,7 @@ fn wire(role: Role, version: usize, origin: [u32; 2]) -> CodecConfig {
     CodecConfig { here, there, origin }
 }
 
-/// What leaves the sender, when and why, and when all of it has arrived.
+/// Transmissions of the sender with time and cause, and the time when all data have arrived.
 fn sent(
     wires: Option<(usize, [u32; 2])>,
     loses: &[u64],
@@ -120,8 +120,8 @@ fn sent(
     (left.collect(), done)
 }
 
-/// Losses, a pause with a spurious timeout found by timestamps, and reports of what is held: bytes change nothing, whichever version of IP
-/// carries them and wherever the numbers begin, at their wrap too.
+/// Losses, a pause with a spurious timeout found by timestamps, and SACK blocks: encoding changes no result, with
+/// either version of IP and any initial sequence number, at its wrap too.
 #[test]
 fn in_bytes_models_say_what_they_say_in_segments() {
     let config = config();
@@ -137,22 +137,22 @@ fn in_bytes_models_say_what_they_say_in_segments() {
     assert_eq!(sent(Some((0, [1, 2])), &[40], &plain), sent(None, &[40], &plain));
 }
 
-/// A model that waits for connections, and a door through which anything may come.
+/// A model that waits for connections, and a packet port through which anything may come.
 fn waiting() -> (Network, ElementId) {
     let mut network = Network::new(1, Tracer::off());
     let host = Host::new(head(Role::Passive), Arc::new(config()), Box::new(Sink::new(None)));
     let host = network.add(host.coded(&wire(Role::Passive, 0, [5, 5]), 0));
-    let door = network.add(FlowPort::new(FlowPortConfig {
+    let packet_port = network.add(FlowPort::new(FlowPortConfig {
         flow: FlowId(0),
         node: NodeId(0),
         peer: NodeId(1),
         role: Role::Active,
         deadlines: host::Deadlines::default(),
     }));
-    network.wire(door, Port(0), host, Port(0));
-    network.wire(host, Port(0), door, Port(0));
+    network.wire(packet_port, Port(0), host, Port(0));
+    network.wire(host, Port(0), packet_port, Port(0));
     network.start(None);
-    (network, door)
+    (network, packet_port)
 }
 
 /// A segment of the other end's, as bytes.
@@ -169,7 +169,7 @@ fn bytes_of(segment: &Segment) -> Vec<u8> {
     let [from, to] = ADDRESSES[0];
     let mut bytes = Vec::new();
     let (from, to) = (end(from, 1024), End { first: 5, clock: 5, ..end(to, 9) });
-    segment::packet(&mut bytes, &from, &to, segment, Outside { ttl: 64, ..Outside::default() }, usize::MAX);
+    segment::packet(&mut bytes, &from, &to, segment, IpFields { ttl: 64, ..IpFields::default() }, usize::MAX);
     bytes
 }
 
@@ -183,7 +183,7 @@ proptest! {
             0..30,
         ),
     ) {
-        let (mut network, door) = waiting();
+        let (mut network, packet_port) = waiting();
         let syn = Segment { syn: true, window: 60_000, ..Segment::default() };
         let ack = Segment { seq: 1, ack: 1, has_ack: true, window: 60_000, ..Segment::default() };
         let mut all: Vec<Vec<u8>> = if opens { vec![bytes_of(&syn), bytes_of(&ack)] } else { Vec::new() };
@@ -208,8 +208,8 @@ proptest! {
         for (i, bytes) in all.iter().enumerate() {
             let at = Time::ZERO + Span::from_millis(10 * (i as u64 + 1));
             network.run_until(at);
-            let _ = network.enter(at, door, |door: &mut FlowPort, cx| door.inject(cx, bytes));
-            while network.enter(at, door, |door: &mut FlowPort, _| door.next_departure()).flatten().is_some() {}
+            let _ = network.enter(at, packet_port, |packet_port: &mut FlowPort, cx| packet_port.inject(cx, bytes));
+            while network.enter(at, packet_port, |packet_port: &mut FlowPort, _| packet_port.next_departure()).flatten().is_some() {}
         }
         network.run_until(Time::ZERO + Span::from_secs(10));
         prop_assert_eq!(network.bodies(), 0);

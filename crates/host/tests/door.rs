@@ -37,12 +37,12 @@ fn datagram(payload: usize) -> Vec<u8> {
     bytes
 }
 
-/// SW-37: one bit is wrong outside, which is what a checksum finds; other packets come out as they went in.
+/// SW-37: one bit is flipped outside, detected by a checksum; other packets leave as they entered.
 #[test]
 fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
     for corrupt in [false, true] {
         let mut network = Network::new(1, Tracer::off());
-        let door = |node, role| {
+        let packet_port = |node, role| {
             FlowPort::new(FlowPortConfig {
                 flow: FlowId(0),
                 node: NodeId(node),
@@ -51,9 +51,9 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
                 deadlines: Deadlines::default(),
             })
         };
-        let to = network.add(door(1, Role::Passive));
+        let to = network.add(packet_port(1, Role::Passive));
         let air = network.add(Air(corrupt));
-        let from = network.add(door(0, Role::Active));
+        let from = network.add(packet_port(0, Role::Active));
         network.wire(from, Port(0), air, Port(0));
         network.wire(air, Port(0), to, Port(0));
         network.start(None);
@@ -61,8 +61,14 @@ fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
         for i in 0..50u64 {
             let at = Time::ZERO + Span::from_millis(i);
             let bytes = datagram(100);
-            network.enter(at, from, |door: &mut FlowPort, cx| door.inject(cx, &bytes)).unwrap().unwrap();
-            let out = network.enter(at, to, |door: &mut FlowPort, _| door.next_departure()).unwrap().unwrap();
+            network
+                .enter(at, from, |packet_port: &mut FlowPort, cx| packet_port.inject(cx, &bytes))
+                .unwrap()
+                .unwrap();
+            let out = network
+                .enter(at, to, |packet_port: &mut FlowPort, _| packet_port.next_departure())
+                .unwrap()
+                .unwrap();
             let wrong = bytes.iter().zip(&out.bytes).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
             assert_eq!((out.bytes.len(), wrong), (bytes.len(), u32::from(corrupt)));
             places.extend(bytes.iter().zip(&out.bytes).position(|(a, b)| a != b));

@@ -180,7 +180,7 @@ fn without_trouble_nothing_is_sent_again() {
 
 #[test]
 fn the_ledger_judges_each_bundled_unit_in_its_own_channel() {
-    // The first path takes longer than the timer waits: what is sent again by the other path was not lost.
+    // The first path takes longer than the timer: the data retransmitted on the other path were not lost.
     let (mut network, from, to) = network(Span::from_millis(1500));
     network.run_until(Time::ZERO + Span::from_secs(600));
     let host = network.element::<Host<StopAndWait>>(from).unwrap();

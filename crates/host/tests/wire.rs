@@ -1,4 +1,4 @@
-//! Frames between the two ends of a wire: unchanged, except for what the path does to them.
+//! Frames between the two ends of a wire: unchanged, except for impairments of the path.
 
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;
@@ -10,7 +10,7 @@ use host::{FramePort, FramePortConfig, PacketPort as _};
 use path::{Cx, Element, ElementId, Network, Port};
 use proptest::prelude::*;
 
-/// What the path does to every packet; it keeps the last head.
+/// Treatment of every packet by the path; it keeps the last head.
 #[derive(Default)]
 struct Air {
     corrupt: bool,
@@ -57,7 +57,7 @@ impl Path {
         Path { network, from, air, to, at: Time::ZERO }
     }
 
-    /// What comes out for a frame that goes in, with the head that it had; none if it was not taken.
+    /// Output of the wire for an input frame, with the head that it had; none if it was rejected.
     fn pass(&mut self, frame: &[u8]) -> Option<(Vec<u8>, Packet)> {
         self.at += Span::from_millis(1);
         let taken = self.network.enter(self.at, self.from, |end: &mut FramePort, cx| end.inject(cx, frame));
@@ -94,8 +94,8 @@ fn framed(framing: Framing, tos: u8, payload: usize) -> Vec<u8> {
 
 const BOTH: [Framing; 2] = [Framing::Ethernet, Framing::Ppp];
 
-/// The path sees of a frame what it sees of a packet: its size, class, ECN, and whether it carries data. On a serial line
-/// the frame counts (SW-12).
+/// A frame's head has the fields of a packet: size, class, ECN, data flag. On a serial line the frame's size counts
+/// (SW-12).
 #[test]
 fn heads_tell_what_is_in_the_frame() {
     for framing in BOTH {
@@ -108,7 +108,7 @@ fn heads_tell_what_is_in_the_frame() {
         let (_, head) = path.pass(&framed(framing, 0, 0)).unwrap();
         assert!(!head.flags.has(Flags::DATA), "a datagram of nothing");
     }
-    // What is no packet of IP passes a serial line all the same, and no Ethernet.
+    // A frame without an IP packet passes a serial line, and no Ethernet wire.
     let lcp = [0xff, 3, 0xc0, 0x21, 1, 1, 0, 4, 0xd1, 0xb5];
     let (out, head) = Path::new(Framing::Ppp, Air::default()).pass(&lcp).unwrap();
     assert_eq!((&out[..], head.size, head.class), (&lcp[..], 10, 0));

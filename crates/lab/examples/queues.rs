@@ -8,8 +8,8 @@ use scenario::{Model, NoFiles, Style, read_with};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// What is compared, drop-tail first: name, queue. Limits are 40 packets everywhere; thresholds and targets are those of
-/// `overview/dual-threshold`.
+/// Compared queues, drop-tail first: name, queue. Limits are 40 packets everywhere; thresholds and targets are those
+/// of `overview/dual-threshold`.
 const QUEUES: [(&str, &str); 8] = [
     ("drop-tail", "{ drop-tail = { limit = \"40 packets\" } }"),
     (

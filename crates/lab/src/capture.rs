@@ -1,9 +1,9 @@
 //! Packet capture of a virtual run, with ground truth as packet comments.
 //!
-//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet
-//! states what a real capture cannot know: whether a retransmission was needed, the time in queues, where the
-//! packet ended. `docs/captures.md` describes the encoding. Packets of real stacks are bytes already; every
-//! tap shows them as they entered at their door.
+//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet states facts
+//! that no real capture holds: whether a retransmission was needed, the time in queues, where the packet ended.
+//! `docs/captures.md` describes the encoding. Packets of real stacks are bytes already; every tap shows them as they
+//! entered at their port.
 
 mod collector;
 mod numbers;
@@ -12,8 +12,8 @@ mod radio;
 mod stream;
 
 use crate::once::run_recorded;
-use ::capture::segment::{self, End, Outside};
-use ::capture::{Link, PcapngWriter, Prepared, Shot, Tap};
+use ::capture::segment::{self, End, IpFields};
+use ::capture::{Link, OutgoingFrame, PcapngWriter, Prepared, Tap};
 use base::event::{Category, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
@@ -35,18 +35,18 @@ pub const EPOCH_S: u64 = 1_000_000_000;
 /// Initial TTL (IPv4) or hop limit (IPv6).
 const TTL: u8 = 64;
 
-/// A packet of a real stack as it crossed the door between that stack and the network.
+/// A packet of a real stack as it crossed the packet port between that stack and the network.
 #[derive(Clone, Copy, Debug)]
-pub struct Crossing<'a> {
-    /// Element of the door.
-    pub door: ElementId,
+pub struct PortCrossing<'a> {
+    /// Element of the packet port.
+    pub packet_port: ElementId,
     /// Time of the crossing on the driver's clock.
     pub t: Time,
     /// Number of events recorded before the crossing.
     pub after: usize,
-    /// Packet number in the run; `None` for a packet without a flow, which ends at the door.
+    /// Packet number in the run; `None` for a packet without a flow, which ends at the packet port.
     pub packet: Option<u64>,
-    /// Frame as it crossed the door.
+    /// Frame as it crossed the packet port.
     pub bytes: &'a [u8],
     /// Egress: lateness against the due time. `None`: ingress.
     pub late: Option<Span>,
@@ -59,9 +59,9 @@ pub struct Recorded<'r, 'a> {
     pub records: &'r [Record],
     /// Packets that the model's hosts sent and received.
     pub sightings: &'r [Sighting],
-    /// Door crossings, in time order at each door.
-    pub crossings: &'r [Crossing<'a>],
-    /// Framing at the doors, if packets are not bare IP. With framing, the capture holds door crossings only.
+    /// Packet port crossings, in time order at each packet port.
+    pub crossings: &'r [PortCrossing<'a>],
+    /// Framing at the packet ports, if packets are not bare IP. With framing, the capture holds packet port crossings only.
     pub framing: Option<Framing>,
 }
 
@@ -95,7 +95,7 @@ struct Sent<'a> {
     marked: Option<u32>,
     /// Element, time and reason of the drop.
     dropped: Option<(u32, Time, DropReason)>,
-    /// Lateness at the exit door against the due time.
+    /// Lateness at the exit packet port against the due time.
     late: Option<Span>,
     /// It left with bit errors.
     corrupt: bool,
@@ -178,7 +178,7 @@ impl<'a> Capture<'a> {
         for crossing in recorded.crossings {
             collector.cross(crossing);
         }
-        // A framed capture shows door crossings only.
+        // A framed capture shows packet port crossings only.
         let sightings = if recorded.framing.is_none() { recorded.sightings } else { &[] };
         collector.part(0, recorded.records, sightings);
         collector.finish(model, world)
@@ -225,7 +225,7 @@ impl<'a> Capture<'a> {
         let shown = |tap: u32| if only.is_some() { 0 } else { tap };
         let mut radio = self.radio.iter().filter(|f| wanted(f.tap)).peekable();
         let frame = |writer: &mut PcapngWriter<W>, frame: &radio::Octets| {
-            writer.write(&Shot {
+            writer.write(&OutgoingFrame {
                 time_ns: self.origin_ns + frame.t.as_nanos(),
                 tap: shown(frame.tap),
                 wire_len: frame.bytes.len() as u32,
@@ -238,7 +238,7 @@ impl<'a> Capture<'a> {
                 frame(&mut writer, before)?;
             }
             let wire_len = format.frame(glimpse, &self.packets[glimpse.packet as usize]);
-            writer.write(&Shot {
+            writer.write(&OutgoingFrame {
                 time_ns: self.origin_ns + glimpse.t.as_nanos(),
                 tap: shown(glimpse.tap),
                 wire_len,
@@ -358,7 +358,7 @@ impl<'c> Format<'c> {
             Body::Segment { head, id, segment, divisible } => {
                 let ends = &self.ends[head.flow.0 as usize];
                 let reply = head.ledger() % 2;
-                let outside = Outside { id: *id, ecn, class: head.class, ttl: TTL, divisible: *divisible };
+                let outside = IpFields { id: *id, ecn, class: head.class, ttl: TTL, divisible: *divisible };
                 segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
             }
             Body::Packet(as_sent) => {

@@ -295,7 +295,7 @@ fn end_of(model: &Model, world: &World, from: Reading, now: Reading) -> f64 {
                 lasts(longest).min(if speed > 0.0 { now.at + left / speed } else { limit })
             }
             App::Bulk { lasts: longest, .. } => lasts(longest),
-            App::Ask(_) | App::Tell(_) => scenario::cost::ends(model, flow).max(now.at),
+            App::Requests(_) | App::Messages(_) => scenario::cost::ends(model, flow).max(now.at),
         };
         end = end.max(until);
     }

@@ -12,7 +12,7 @@ use base::{Span, Time};
 use host::FlowPort;
 use path::ElementId;
 use report::{
-    Ack, Drop, FastRetransmit, Interval, Kind, Picture, Received, Sent, Timeout, TimerSample, Truth,
+    Ack, Drop, FastRetransmit, Interval, Picture, Received, SegmentKind, Sent, Timeout, TimerSample, Truth,
     WindowSample,
 };
 use scenario::Model;
@@ -42,7 +42,7 @@ pub fn draw(
     records: &[Record],
 ) -> Picture {
     // For request and reply the direction of the replies is drawn.
-    let replies = matches!(model.flows[flow].app, App::Ask(_));
+    let replies = matches!(model.flows[flow].app, App::Requests(_));
     let Ends { mut from, mut to, .. } = outcome.world.flows[flow];
     if replies {
         std::mem::swap(&mut from, &mut to);
@@ -65,9 +65,9 @@ pub fn draw(
         // `Transport::Ends` is never nested.
         Transport::Ends(_) => (0, String::new()),
         Transport::Linux(linux) => {
-            let door = outcome.world.network.element::<FlowPort>(from);
+            let packet_port = outcome.world.network.element::<FlowPort>(from);
             let cc = linux.cc.as_deref().map_or(String::new(), |cc| format!(", {cc}"));
-            (door.map_or(0, FlowPort::largest_segment), format!("the kernel's TCP{cc}"))
+            (packet_port.map_or(0, FlowPort::largest_segment), format!("the kernel's TCP{cc}"))
         }
     };
     let verdicts = outcome.world.network.ledgers()[2 * flow + usize::from(replies)].verdicts();
@@ -142,9 +142,9 @@ impl Drawing<'_> {
                     self.verdicts.next()
                 };
                 let kind = match verdict {
-                    None => Kind::New,
-                    Some(v) if v.unneeded => Kind::Unneeded,
-                    Some(_) => Kind::Retransmission,
+                    None => SegmentKind::New,
+                    Some(v) if v.unneeded => SegmentKind::Unneeded,
+                    Some(_) => SegmentKind::Retransmission,
                 };
                 self.p.sent.push(Sent { t, seq, end, kind });
                 if let Some(v) = verdict {

@@ -78,7 +78,7 @@ impl Mobiles {
         Mobiles(cells.map(|(bearer, (id, user))| (bearer.name.clone(), *id, *user)).collect())
     }
 
-    /// What each shows at `now`, after everything due is done.
+    /// Values of each at `now`, after all due events.
     pub fn display(&self, network: &mut Network, now: Time) -> Vec<Serving> {
         if self.0.is_empty() {
             return Vec::new();

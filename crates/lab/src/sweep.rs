@@ -4,13 +4,13 @@
 //! appended to the run's journal. Results do not depend on the order in which repetitions finish.
 
 mod cells;
-mod todo;
+mod unfinished;
 
 pub use self::cells::{Cells, HELD};
-use self::todo::{Done, Todo};
+use self::unfinished::{FinishedSet, UnfinishedRepetitions};
 use crate::measure::{self, FlowMeasures};
 use crate::once::{Options, RunOutcome, run_until_stopped};
-use crate::part::ShardPart;
+use crate::shard::ShardPart;
 use crate::system::tables::{self, Tables};
 use rayon::prelude::*;
 use report::Picture;
@@ -79,7 +79,7 @@ pub struct SweepControl<'a> {
 
 /// Results of a repetition.
 #[derive(Default)]
-pub struct Played {
+pub struct RepetitionResults {
     /// Measures of each flow, then of each command that is not a server, in the order of the model.
     pub measures: Vec<FlowMeasures>,
     /// Populations of networks of cells.
@@ -88,13 +88,13 @@ pub struct Played {
     pub beside: Vec<tables::Rows>,
 }
 
-impl Played {
+impl RepetitionResults {
     /// Results of an outcome; tables only for models that have some.
-    pub fn of(model: &Model, outcome: RunOutcome) -> Played {
+    pub fn of(model: &Model, outcome: RunOutcome) -> RepetitionResults {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
         let beside = if tables { tables::rows(model, &outcome.world, limit) } else { Vec::new() };
-        Played { measures: outcome.flows, populations: outcome.populations, beside }
+        RepetitionResults { measures: outcome.flows, populations: outcome.populations, beside }
     }
 }
 
@@ -111,7 +111,7 @@ pub trait RepetitionPlayer: Sync {
         model: &Model,
         repetition: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<Played>, Refused>;
+    ) -> Result<Option<RepetitionResults>, Refused>;
 
     /// Kernel release; empty if unknown.
     fn release(&self) -> String {
@@ -230,7 +230,7 @@ pub(crate) fn on_all_threads<T: Sync, R: Send>(
 
 /// Result of [`Sweep::run_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct SweepResult {
     /// Finished repetitions, those of earlier runs included.
     pub done: u64,
     /// True if all repetitions are finished.
@@ -336,7 +336,7 @@ impl Sweep {
         self.read_tables(folder.as_deref())?;
         // The folder may hold more repetitions than this sweep; they are left out.
         rows.retain(|row| self.holds(row.cell, row.repetition));
-        let mut done = Done::none(self.repetitions);
+        let mut done = FinishedSet::none(self.repetitions);
         rows.iter().for_each(|row| done.add(row.cell, row.repetition));
         let (_, complete) = self.drive(done, control, &mut |new: RepRows| {
             if let Some(folder) = &mut folder {
@@ -350,15 +350,19 @@ impl Sweep {
 
     /// Runs the unfinished repetitions into a folder. Rows are not held in memory, so that memory does not
     /// grow with repetitions or cells.
-    pub fn run_kept(&self, folder: &mut RunFolder, control: &SweepControl<'_>) -> Result<Ran, SweepError> {
-        let (mut done, mut beyond) = (Done::none(self.repetitions), false);
+    pub fn run_kept(
+        &self,
+        folder: &mut RunFolder,
+        control: &SweepControl<'_>,
+    ) -> Result<SweepResult, SweepError> {
+        let (mut done, mut beyond) = (FinishedSet::none(self.repetitions), false);
         folder.resume(&self.header, &mut |cell, repetition| match self.holds(cell, repetition) {
             true => done.add(cell, repetition),
             false => beyond = true,
         })?;
         self.read_tables(Some(folder))?;
         let (done, complete) = self.drive(done, control, &mut |new| self.append(folder, &new))?;
-        Ok(Ran { done, complete, beyond })
+        Ok(SweepResult { done, complete, beyond })
     }
 
     /// Whether a repetition belongs to the part of this sweep.
@@ -381,7 +385,7 @@ impl Sweep {
     /// finished repetitions and whether all are.
     fn drive(
         &self,
-        done: Done,
+        done: FinishedSet,
         control: &SweepControl<'_>,
         take: BatchConsumer<'_>,
     ) -> Result<(u64, bool), SweepError> {
@@ -395,7 +399,7 @@ impl Sweep {
         }
         let cells = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
         let left = total.saturating_sub(done.count());
-        let todo = Mutex::new(Todo::new(cells, self.part, done));
+        let todo = Mutex::new(UnfinishedRepetitions::new(cells, self.part, done));
         let first = Mutex::new(None::<SweepError>);
         let faults = Mutex::new(Vec::<String>::new());
         let sink = Mutex::new(take);
@@ -527,9 +531,9 @@ impl SweepWorker<'_> {
         let played = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
             _ => run_until_stopped(model, repetition, options, control.stop)
-                .map(|outcome| Played::of(model, outcome)),
+                .map(|outcome| RepetitionResults::of(model, outcome)),
         };
-        let Some(Played { measures, populations, beside }) = played else { return Ok(None) };
+        let Some(RepetitionResults { measures, populations, beside }) = played else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
         let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
         // Members of a population have tables of their own; here a population is one row.

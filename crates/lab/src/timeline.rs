@@ -4,7 +4,7 @@
 //! per layer: progress of the application, window and timer of the sender, each queue, gates and states,
 //! losses.
 
-use crate::film::Film;
+use crate::packet_positions::PacketPositions;
 use report::{Picture, Truth};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const PROCESS: u32 = 1;
 
 /// Trace-event document for one flow of a repetition.
-pub fn timeline(picture: &Picture, film: &Film) -> Value {
+pub fn timeline(picture: &Picture, positions: &PacketPositions) -> Value {
     let mut events = vec![named("process_name", 0, &format!("williwaw: {}", picture.flow))];
     counter(&mut events, "application: acknowledged bytes", picture.acks.iter().map(|a| (a.t, a.ack as f64)));
     counter(&mut events, "window: cwnd (bytes)", picture.window.iter().map(|w| (w.t, w.cwnd as f64)));
@@ -25,11 +25,15 @@ pub fn timeline(picture: &Picture, film: &Film) -> Value {
         "timer: smoothed round trip (ms)",
         picture.timer.iter().map(|s| (s.t, s.srtt * 1e3)),
     );
-    for (link, name) in film.links.iter().enumerate() {
-        counter(&mut events, &format!("queue: {name} (packets)"), waiting(film, link as u32).into_iter());
+    for (link, name) in positions.links.iter().enumerate() {
+        counter(
+            &mut events,
+            &format!("queue: {name} (packets)"),
+            waiting(positions, link as u32).into_iter(),
+        );
     }
     events.push(named("thread_name", 1, "radio and link"));
-    for (name, from, until) in &film.weather {
+    for (name, from, until) in &positions.weather {
         events.push(json!({
             "name": name, "cat": "radio", "ph": "X", "ts": micros(*from), "dur": micros(until - from), "pid": PROCESS, "tid": 1,
         }));
@@ -73,8 +77,8 @@ fn counter(events: &mut Vec<Value>, name: &str, samples: impl Iterator<Item = (f
 }
 
 /// Queue length of a link in packets, at each change.
-fn waiting(film: &Film, link: u32) -> Vec<(f64, f64)> {
-    let hops = &film.hops;
+fn waiting(positions: &PacketPositions, link: u32) -> Vec<(f64, f64)> {
+    let hops = &positions.hops;
     let mut changes: Vec<(f64, i32)> = Vec::new();
     for i in (0..hops.link.len()).filter(|&i| hops.link[i] == link) {
         changes.push((hops.enqueued[i], 1));
@@ -98,7 +102,7 @@ fn waiting(film: &Film, link: u32) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{film::film, picture::picture};
+    use crate::{packet_positions::packet_positions, picture::picture};
 
     #[test]
     fn tracks_hold_what_the_picture_and_the_film_hold() {
@@ -110,8 +114,8 @@ mod tests {
             picture.timeouts.iter().any(|t| t.truth == Truth::Spurious)
         };
         let number = (0..20).find(has).expect("a repetition with a spurious timeout");
-        let (picture, film) = (picture(model, number, 0), film(model, number));
-        let document = timeline(&picture, &film);
+        let (picture, positions) = (picture(model, number, 0), packet_positions(model, number));
+        let document = timeline(&picture, &positions);
         let events = document["traceEvents"].as_array().unwrap();
         let of = |phase: &str, name: &str| -> Vec<&Value> {
             let fits = |e: &&Value| e["ph"] == phase && e["name"].as_str().unwrap().starts_with(name);

@@ -105,7 +105,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
     let view = View {
         from: from_saw,
         to: to_saw,
-        asks: matches!(flow.app, App::Ask(_)),
+        asks: matches!(flow.app, App::Requests(_)),
         counted,
         start: *start,
         finished,

@@ -35,7 +35,7 @@ fn gprs(keys: &str, more: &str) -> RunOutcome {
     play(&testkit::model::<&str>(&text, &[]))
 }
 
-/// CH-03, CH-04, CH-05: what a bill by volume leaves out, and a tariff with surcharges by cause.
+/// CH-03, CH-04, CH-05: omissions of a bill by volume, and a tariff with surcharges by cause.
 #[test]
 fn ch_03_ch_04_ch_05_bills_of_the_radio_network() {
     let tariff =
@@ -80,7 +80,7 @@ fn mo_11_calls_and_other_users_take_the_rate() {
     assert!((2.2..5.0).contains(&(others / alone)), "{others} {alone}");
 }
 
-/// WL-14: causes of lost circuits are told apart.
+/// WL-14: causes of lost circuits are distinguished.
 #[test]
 fn wl_14_causes_of_disconnections() {
     let text = r#"

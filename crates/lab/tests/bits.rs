@@ -1,7 +1,6 @@
-//! The claim: the same scenario gives the same bits on every machine and in every build, debug and release.
-//! Each case below is run with its whole trace and all that was measured folded into one number, which
-//! stands here. When results are meant to change, the new numbers come from the failing test, and the change
-//! belongs into the changelog.
+//! The claim: a scenario gives equal bits on every machine and in every build, debug and release. Each case below is
+//! run with its whole trace and all measures folded into one hash, recorded here. When results are meant to change,
+//! the new hashes come from the failing test, and the change belongs into the changelog.
 
 use base::event::Value;
 use base::rng::{fnv1a, mix};
@@ -15,7 +14,7 @@ use transport::tcp::config::words::Recovery;
 use transport::tcp::response::Response;
 use transport::tcp::spurious::Spurious;
 
-/// What every case shares but its hop's faults and the options of its TCP.
+/// Common part of all cases, except faults of the hop and options of TCP.
 fn text(faults: &str, tcp: &str) -> String {
     let hop = Download::at("60 kbit/s").drop_tail(12);
     let hop = if faults.starts_with("delay") { hop } else { hop.delay("250 ms") };

@@ -1,5 +1,6 @@
-//! A capture of a simulated repetition: what is in it is what the model did, and what its comments say is the truth.
-//! Other programs (tshark, capinfos, tcptrace) accept it and count the same; where they are absent the test reports this.
+//! A capture of a simulated repetition: its packets are those of the model, and its comments state the truth. Other
+//! programs (tshark, capinfos, tcptrace) accept it and agree with its counts; where they are absent the test reports
+//! this.
 
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, flag};
@@ -107,7 +108,7 @@ fn what_is_in_it_is_what_the_model_did() {
     }
 }
 
-/// Every tap of a packet on its way, in order, and what is kept of it.
+/// Every tap of a packet on its path, in order, with its recorded fields.
 #[test]
 fn each_tap_sees_what_passes_it() {
     let model = scenario(TCPS[0]);
@@ -351,7 +352,7 @@ fn captures_over_bearers_are_streamed_but_for_gprs() {
     }
 }
 
-/// A copy that the network makes has the number of its original: what is streamed is right whether it comes at once or
+/// A copy made by the network has the number of its original: streaming is right whether the copy comes at once or
 /// half a minute later.
 #[test]
 fn copies_made_by_the_network_are_streamed_right() {
@@ -370,8 +371,8 @@ fn copies_made_by_the_network_are_streamed_right() {
     }
 }
 
-/// RT-01: datagrams of the model show with the ports of their flows, their length and a checksum that is right; what comes
-/// with wrong bits does not come to the receiver.
+/// RT-01: datagrams of the model have the ports of their flows, their length and a right checksum; a datagram with bit
+/// errors does not reach the receiver.
 #[test]
 fn rt_01_datagrams_have_ports_and_checksums() {
     let mut text = r#"

@@ -146,7 +146,7 @@ fn wrong_systems_are_refused_with_a_remedy() {
         let error = read(&text(users, egprs)).unwrap_err();
         assert!(error.contains(wanted), "{users} {egprs}: {error}");
     }
-    // Each names the line, and more than one fault is told at once.
+    // Each error names its line, and several are reported at once.
     let error = read(&text("count = 0\nwithin = 100", "cell-radius = -5")).unwrap_err();
     assert!(error.contains("cell-radius") && error.contains("count") && error.contains("test:"), "{error}");
     let crowd = text("count = 20000", "");
@@ -162,7 +162,7 @@ fn wrong_systems_are_refused_with_a_remedy() {
 fn eg_18_eg_21_c076_pages_follow_table_iv() {
     let text = "williwaw = 1\n[[system]]\nname = \"net\"\n[[system.users]]\nname = \"web\"\ncount = 1\napp = \"web\"\n";
     let scenario = read(text).unwrap();
-    let App::Ask(plan) = &scenario.first().flows[0].app else { panic!("a web page asks") };
+    let App::Requests(plan) = &scenario.first().flows[0].app else { panic!("a web page asks") };
     let sample = |dist: &base::dist::Dist, purpose: &str, n: usize| {
         let mut sampler =
             Sampler::new(dist.clone(), Seed { seed: 1, repetition: 0 }.stream("table4", purpose));

@@ -1,5 +1,5 @@
-//! The claim: the words of the channel do what they say, in a whole run with a sender that reacts. The arithmetic of
-//! each part is in the tests of the path; here are the catalogue's features as a scenario asks for them.
+//! The claim: the channel's keys have their documented effect, in a whole run with a sender that reacts. The
+//! arithmetic of each part is in the tests of the path; here are the catalogue's features as keys of a scenario.
 
 use base::Time;
 use base::event::Event;
@@ -100,7 +100,7 @@ fn sw_26_sizes_change_on_the_link() {
     let plain = time(&["hop.radio.stay.down=1000 s", "hop.radio.stay.up=1000 s"]);
     let framed = time(&["hop.radio.framing={ payload = \"20 B\", overhead = \"5 B\" }"]);
     let halved = time(&["hop.radio.framing={ payload = \"20 B\", overhead = \"5 B\", factor = 0.5 }"]);
-    // 105 segments: what was not transmission is the same in each.
+    // 105 segments: the time beyond transmission is equal for each.
     let of = |bytes: f64| 105.0 * bytes * 8.0 / 1e5;
     assert!((framed - plain - of(250.0)).abs() < 0.25, "{framed} {plain}");
     assert!((halved - plain - of(625.0 - 1000.0)).abs() < 0.4, "{halved} {plain}");
@@ -118,7 +118,7 @@ fn sw_27_buffers_add_up() {
     assert!(small > 0.0 && large == 0.0, "{small} {large}");
 }
 
-/// SW-28, SW-35, SW-38: what the air loses, a link that repeats delivers: no segment is lost, the sender sees delay.
+/// SW-28, SW-35, SW-38: a link with ARQ delivers frames lost on the air: no segment is lost, the sender sees delay.
 #[test]
 fn sw_28_repeats_hide_losses() {
     let noise = "hop.radio.error.noise.probability=0.1";
@@ -127,13 +127,14 @@ fn sw_28_repeats_hide_losses() {
     assert!(get(&bare, Metric::PacketsDropped) > 4.0);
     assert_eq!(get(&repeated, Metric::PacketsDropped), 0.0);
     assert!(get(&repeated, Metric::DownloadTime) < get(&bare, Metric::DownloadTime));
-    // Not in order, they arrive as duplicates make it look: fast retransmits that nobody needed.
+    // Out of order, the segments cause duplicate ACKs: unneeded fast retransmits.
     let free = run(&[noise, "hop.radio.arq={ feedback = \"250 ms\" }", "hop.radio.order=free"]);
     assert_eq!(get(&free, Metric::PacketsDropped), 0.0);
     assert!(get(&free, Metric::UnneededRetransmissions) > get(&repeated, Metric::UnneededRetransmissions));
 }
 
-/// SW-36, SW-37, SW-39: bits; what is corrupt is a loss to the sender, found by the receiver; what is delayed is not lost.
+/// SW-36, SW-37, SW-39: bit errors; a corrupt packet is a loss to the sender, found by the receiver; a delayed packet
+/// is not lost.
 #[test]
 fn sw_37_wrong_bits_are_found_at_the_end() {
     let noise = "hop.radio.error.noise.bit-probability=1e-5";
@@ -219,8 +220,8 @@ fn sw_45_states_draw_rates_and_probabilities() {
     assert_ne!(run(&[], 1).flows, outcome.flows);
 }
 
-/// SW-45: probabilities of losses, duplicates and errors, with or without states, are drawn once for each repetition, the same
-/// for the same seed. Over 40 repetitions they reach from one end of what may be drawn to the other.
+/// SW-45: probabilities of losses, duplicates and errors, with or without states, are drawn once for each repetition,
+/// and depend on the seed only. Over 40 repetitions they span the range of the distribution.
 #[test]
 fn sw_45_probabilities_are_drawn_for_each_repetition() {
     let text = r#"
@@ -318,7 +319,7 @@ fn sw_42_states_change_the_link() {
         all.sort_unstable();
         all
     };
-    // The weather is the same for two senders, as long as both look at it.
+    // Two senders meet equal weather, as long as both are running.
     let (a, b) = (
         run_once(&model(&[]), 0, traced),
         run_once(
@@ -355,7 +356,7 @@ fn sw_42_states_change_the_link() {
     assert_eq!(by_trigger, [(Time::from_secs_f64(0.5), 1); 2]);
 }
 
-/// SW-43: what somebody did by hand is written down, and played again from a file gives the same run.
+/// SW-43: manual triggers are recorded, and replaying the record from a file gives an equal run.
 #[test]
 fn sw_43_triggers_are_written_down_and_played_again() {
     let text = |trigger: &str| {

@@ -1,5 +1,5 @@
-//! Closed forms of the network's optimisations: what stands in a queue, how long stale data come, what datagrams are left by a
-//! congestion manager, and what a handover does to packets that wait.
+//! Closed forms of the network's optimisations: backlog of a queue, duration of stale data, datagrams under a
+//! congestion manager, and waiting packets at a handover.
 
 use base::Time;
 use base::event::{Event, Record};
@@ -15,7 +15,7 @@ fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
     outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
-/// What the link toward the phone has recorded.
+/// Records of the link toward the phone.
 fn radio(outcome: &RunOutcome) -> impl Iterator<Item = &Record> {
     let link = outcome.world.names.iter().position(|name| name == "radio.down").unwrap() as u32;
     outcome.world.network.records().iter().filter(move |r| r.source.0 == link)
@@ -73,8 +73,8 @@ fn the_queue_is_the_windows_less_the_product() {
     }
 }
 
-/// Stale seconds = bytes / rate: what is queued when a program aborts keeps the link busy for so long (QM-09, C136). The window
-/// of 40 kB less what is under way is known beforehand, too.
+/// Stale seconds = bytes / rate: the backlog at the abort of a program keeps the link busy for this time (QM-09,
+/// C136). The window of 40 kB less the data in flight is known beforehand, too.
 #[test]
 fn stale_data_come_for_their_bytes_by_the_rate() {
     let text = r#"
@@ -153,7 +153,7 @@ fn marks_slow_a_sender_that_controls_congestion() {
     assert!(marks > 0 && metric(&outcome, 0, Metric::PacketsDropped) == 0.0, "{marks}");
 }
 
-/// A network that changes at 20 s; what happens to what waits.
+/// A network change at 20 s, and the packets waiting then.
 fn handover(from: (&str, &str), to: (&str, &str), entered: &str) -> String {
     format!(
         r#"
@@ -179,8 +179,8 @@ fn handover(from: (&str, &str), to: (&str, &str), entered: &str) -> String {
     )
 }
 
-/// CM-08: told of a handover to a slow network two seconds before, the window comes down in time, and the new link's queue
-/// holds little; told when it happens, the old link's whole product lands there.
+/// CM-08: warned two seconds before a handover to a slow network, the window shrinks in time, and the new link's queue
+/// holds little; informed at the handover, the old link's whole product lands there.
 #[test]
 fn a_hint_before_a_handover_keeps_the_queue_short() {
     let longest = |ahead: &str| {
@@ -244,8 +244,8 @@ fn lost_contexts_cost_a_full_header_of_each_flow() {
     assert_eq!(delivered("rfc1144", "contexts = \"lost\""), delivered("rfc1144", ""));
 }
 
-/// PR-13: frames are kept at the base station through an outage of the radio and repeated when it returns, so that TCP loses
-/// nothing; without copies what was sent into the outage is lost.
+/// PR-13: frames are kept at the base station through a radio outage and repeated afterwards, so that TCP loses
+/// nothing; without copies, data sent into the outage are lost.
 #[test]
 fn copies_are_kept_through_an_outage() {
     let of = |arq: &str| {

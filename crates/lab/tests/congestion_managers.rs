@@ -144,7 +144,7 @@ fn cm_07_flows_are_listed() {
     }
 }
 
-/// CM-07: triggers name flows that a manager knows, and files say what is wrong with their lines.
+/// CM-07: triggers name flows known to a manager, and errors in files name their lines.
 #[test]
 fn cm_07_mistakes_are_explained() {
     let wrong = |more: &str, file: &str| {

@@ -1,4 +1,4 @@
-//! The claim: each congestion control does on a path what its specification says of it.
+//! The claim: each congestion control follows its specification on a path.
 
 use base::event::Event;
 use lab::once::{Options, RunOutcome, run_once};
@@ -184,9 +184,9 @@ fn a_mark_halves_the_window_and_loses_nothing() {
     assert!(resent >= 3.0, "{resent}");
 }
 
-/// TB-23, PR-01: an application that reads nothing for 20 s fills the receive buffer and closes the window;
-/// probes ask until it opens, no timeout is counted, and everything arrives. The time is the pause and what
-/// is left of the transfer after it; the update that opens the window is not lost, so no probe is waited for.
+/// TB-23, PR-01: an application that reads nothing for 20 s fills the receive buffer and closes the window; probes are
+/// sent until it opens, no timeout is counted, and everything arrives. The time is the pause plus the rest of the
+/// transfer; the update that opens the window is not lost, so the sender waits for no probe.
 #[test]
 fn a_reader_that_pauses_closes_the_window() {
     let hop = "rate = \"1 Mbit/s\"\ndelay = \"50 ms\"";
@@ -205,8 +205,8 @@ fn a_reader_that_pauses_closes_the_window() {
         };
         during.filter_map(|r| cause(&r.event)).collect::<Vec<_>>()
     };
-    // What is left of the window is less than a segment and is waited out (RFC 9293 section 3.8.6.2.1); then probes
-    // of a byte, doubling from the timeout on: 1, 3, 7, 15 s after the window closed.
+    // The rest of the window is less than a segment and is waited out (RFC 9293 section 3.8.6.2.1); then probes of a
+    // byte, doubling from the timeout on: 1, 3, 7, 15 s after the window closed.
     let late = sent(1.5, 20.0, &mut outcome);
     let ((cause, len), probes) = late.split_first().expect("the rest of the window");
     assert!(*cause == base::truth::Cause::New && *len < 1460, "{late:?}");
@@ -219,7 +219,7 @@ fn a_reader_that_pauses_closes_the_window() {
     assert!((20.0 + rest..20.0 + rest + 0.5).contains(&time), "{time}, and {rest} after the pause");
 }
 
-/// TB-23: the rate of a slow reader is the rate of the transfer, less what the buffer holds at its end.
+/// TB-23: the rate of a slow reader is the rate of the transfer, less the contents of the buffer at its end.
 #[test]
 fn a_slow_reader_sets_the_rate() {
     let hop = "rate = \"1 Mbit/s\"\ndelay = \"50 ms\"";

@@ -1,6 +1,6 @@
-//! The claim: each detector is as right as its principle allows. Every verdict is held against what really
-//! happened to every copy, in three kinds of weather: pauses alone, pauses with losses, and outages of the
-//! way back. The limits below follow from the algorithms, not from what was measured.
+//! The claim: each detector is as accurate as its principle allows. Every verdict is compared with the true fate of
+//! every copy, in three kinds of weather: pauses alone, pauses with losses, and outages of the reverse path. The
+//! limits below follow from the algorithms, not from measurements.
 //!
 //! Sound: it says "spurious" only where the retransmission was unneeded. Complete: it finds every timeout that
 //! was. Where packets keep their order and none is doubled, every detector is sound as long as no
@@ -79,8 +79,8 @@ fn meet(model: &Model, last: bool) -> [Meeting; 2] {
                 Event::RtoFired { expirations, .. } => {
                     row = expirations;
                     if row == 1 {
-                        // One that is still open when the next begins was never judged. What follows
-                        // can be a FIN, of which the truth knows nothing.
+                        // An episode that is open when the next begins was never judged. The next segment can be a
+                        // FIN, which the truth does not cover.
                         out[0].silent += u32::from(open[0].take() == Some(true));
                     }
                 }
@@ -129,8 +129,8 @@ fn options(recovery: &str, detector: &str, more: &str) -> String {
     format!("recovery = \"{recovery}\", spurious = \"{detector}\"{more}")
 }
 
-/// EI-01, EI-03, EI-20, EI-21, EI-22, EI-23, EI-25: in order and without duplicates nobody calls a loss
-/// spurious, and everybody finds something, whatever is paused and lost.
+/// EI-01, EI-03, EI-20, EI-21, EI-22, EI-23, EI-25: in order and without duplicates no detector calls a loss spurious,
+/// and each finds some spurious timeouts, with any pauses and losses.
 #[test]
 fn whoever_says_spurious_is_right() {
     let weathers = [vec![PAUSES], vec![PAUSES, LOSSES], vec![BACK], vec![BACK, BACK_LOSSES]];
@@ -147,8 +147,8 @@ fn whoever_says_spurious_is_right() {
     }
 }
 
-/// EI-26: one bit each way is as good as timestamps, unless acknowledgements are lost: then the next one, which
-/// answers something else, speaks for that of a retransmission.
+/// EI-26: one bit each way is as good as timestamps, unless ACKs are lost: then the next ACK, for another segment, is
+/// taken for that of the retransmission.
 #[test]
 fn the_retransmit_flag_is_right_while_no_acknowledgement_is_lost() {
     for weather in [vec![PAUSES], vec![PAUSES, LOSSES]] {
@@ -176,17 +176,16 @@ fn eifel_finds_every_spurious_timeout_that_it_judges() {
     }
 }
 
-/// EI-21: the least round trip sees only what comes sooner than a round trip after the retransmission.
-/// The end of a pause falls anywhere between two expirations, which lie further apart than that: most
-/// spurious timeouts are missed.
+/// EI-21: the least round trip detects only ACKs within a round trip of the retransmission. The end of a pause falls
+/// anywhere between two expirations, which are further apart than that: most spurious timeouts are missed.
 #[test]
 fn the_least_round_trip_misses_most() {
     let [timeouts, _] = meet(&model(&[PAUSES], &options("rfc6675", "min-rtt", ", timestamps = false")), true);
     assert!(timeouts.missed > timeouts.right, "{timeouts:?}");
 }
 
-/// EI-20: a sender of ns-2's kind forgets all reports when new data are acknowledged. What it hears then for the second
-/// time is no news: here the timeout's loss had been real, and only what was sent long before it was reported again.
+/// EI-20: a sender of ns-2's kind forgets all reports when new data are acknowledged. A repeated report is then no
+/// news: here the timeout's loss was real, and only data sent long before it were reported again.
 #[test]
 fn a_report_that_was_forgotten_is_no_news() {
     let weather = "[[hop.gate]]\nname = \"pauses\"\nevery = \"exponential(3000 ms)\"\ndirections = \"down\"\n\
@@ -223,9 +222,9 @@ fn after_the_verdict(flight: &str) -> (usize, f64, f64) {
     (records.iter().filter(new).count(), dropped, unneeded)
 }
 
-/// TB-26: counted BSD's way, the flight is whole again once the sender goes on with new data: no burst. Counted by marks that
-/// nobody takes back, all but a segment of a window of more than 30 seems to have left: that much leaves at once, and meets a
-/// full queue.
+/// TB-26: with BSD's pipe the flight is whole again once the sender continues with new data: no burst. With marks that
+/// are never removed, all but a segment of a window of more than 30 seems to have left: that much leaves at once, and
+/// meets a full queue.
 #[test]
 fn a_flight_counted_by_marks_must_be_restored() {
     let (bsd, dropped, unneeded) = after_the_verdict("bsd");

@@ -89,7 +89,7 @@ fn copied_acknowledgements_blind_frto_and_not_eifel() {
 #[test]
 fn copied_data_switch_the_dsack_detector_off() {
     let options = "spurious = \"dsack\", recovery = \"newreno\", sack = true, response = \"undo\"";
-    // A pause that one expiration outlasts: of what was resent twice nothing is concluded.
+    // A pause longer than one expiration: data resent twice give no verdict.
     let short = PAUSES.replace("\"4 s\"], [\"14 s\", \"5 s\"]", "\"2 s\"], [\"14 s\", \"2 s\"]");
     let alone = verdicts(&play(&model(&short, options)));
     assert!(alone.0 > 0, "{alone:?}");

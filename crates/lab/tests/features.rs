@@ -1,5 +1,5 @@
-//! The claim: what a scenario can ask for does what it says. Each test runs a small scenario through the
-//! public doors and names the catalogue features whose behaviour it shows.
+//! The claim: scenario keys have their documented effect. Each test runs a small scenario through the public interface
+//! and names the catalogue features whose behaviour it shows.
 
 use lab::once::{Options, RunOutcome, run_once};
 use lab::picture::picture;
@@ -56,8 +56,8 @@ fn connections_open_and_close() {
     assert_eq!(ends(&one, 0), Some((true, 1)));
 }
 
-/// TB-02: slow start doubles every round trip from the initial window: 200 segments take four more
-/// round trips from 1 segment than from 16, as long as the link is not full. FB-01, PR-20 likewise.
+/// TB-02: slow start doubles every round trip from the initial window: 200 segments take four more round trips from 1
+/// segment than from 16, as long as the link is not full. Also FB-01 and PR-20.
 #[test]
 fn slow_start_doubles() {
     let fast = [
@@ -95,8 +95,8 @@ fn larger_segments_carry_less_overhead() {
     assert!((small / large / expected - 1.0).abs() < 0.02, "{} against {expected}", small / large);
 }
 
-/// NS-05, SW-34, MO-02, NS-10, EI-23, EI-25, EI-28, TA-03, TA-11: one pause of 5 s causes spurious timeouts
-/// in every flavour; with Eifel nothing but what the timer sent is sent twice, without it much more.
+/// NS-05, SW-34, MO-02, NS-10, EI-23, EI-25, EI-28, TA-03, TA-11: one pause of 5 s causes spurious timeouts in every
+/// flavour; with Eifel only the segments resent by the timer are sent twice, without it many more.
 #[test]
 fn a_pause_makes_timeouts_spurious_and_eifel_notices() {
     for flavour in ["tahoe", "reno", "newreno", "sack", "rfc6675"] {
@@ -115,8 +115,8 @@ fn a_pause_makes_timeouts_spurious_and_eifel_notices() {
     }
 }
 
-/// EI-05, EI-13: what was saved is restored, and without adaptation the samples of delayed segments
-/// count as any other: the timer is longer after the pause than before.
+/// EI-05, EI-13: saved state is restored, and without adaptation the samples of delayed segments count like any other:
+/// the timer is longer after the pause than before.
 #[test]
 fn the_timer_learns_from_delayed_segments() {
     let set = [
@@ -190,7 +190,7 @@ fn goodput_is_what_was_needed() {
     assert!(ratio < 1.0);
 }
 
-/// NS-17: a flow that lasts 30 s delivers what the rate allows in 30 s, and the window that was on its way.
+/// NS-17: a flow of 30 s delivers the link's rate over 30 s, plus the window in flight.
 #[test]
 fn a_flow_can_last_a_given_time() {
     let window = tcp("window=20 segments");
@@ -318,9 +318,9 @@ fn rates_that_change_give_their_average() {
     assert!((oscillating / constant - 1.0).abs() < 0.05, "{oscillating} against {constant}");
 }
 
-/// MO-07, SW-40, EI-02: coverage that comes and goes and loses what is on its way; all is delivered in the
-/// end. The oldest outstanding segment had arrived, its acknowledgement was lost: by the project's words
-/// the timeout is spurious, for that reason.
+/// MO-07, SW-40, EI-02: intermittent coverage that drops packets in flight; all data are delivered in the end. The
+/// oldest outstanding segment had arrived, its ACK was lost: by the project's definition the timeout is spurious, with
+/// that cause.
 #[test]
 fn coverage_comes_and_goes() {
     let model = model(&[
@@ -356,8 +356,8 @@ fn the_minimum_timeout_rides_out_short_pauses() {
     assert!(with("200 ms") >= 1.0);
 }
 
-/// TB-19, TB-21, TB-29, RB-04: without timestamps no sample comes from what was sent again: the timer after
-/// the pause is as before, timed once a window or every segment. With timestamps it is longer.
+/// TB-19, TB-21, TB-29, RB-04: without timestamps retransmissions give no sample: the timer after the pause is
+/// unchanged, timed once a window or every segment. With timestamps it is longer.
 #[test]
 fn without_timestamps_nothing_is_learnt_from_a_pause() {
     let after = |set: &[&str]| {
@@ -421,7 +421,7 @@ fn sack_repairs_what_reno_cannot() {
     assert!(get(&reno, Metric::GenuineTimeouts) >= 1.0);
 }
 
-/// ME-01, NS-11: repetitions are independent: one alone is what it is among others.
+/// ME-01, NS-11: repetitions are independent: one alone equals itself among others.
 #[test]
 fn repetitions_are_independent() {
     let model = model(&["hop.radio.loss.noise.probability=0.02"]);

@@ -81,8 +81,8 @@ fn ta_12_what_a_queue_dropped_is_no_share_of_the_link() {
     assert_eq!(metric(&outcome, 0, Metric::UnneededLinkRatio), carried as f64 / reached);
 }
 
-/// TA-12: what each of several links carried, against the events of the run; a copy that the first queue drops is none of the
-/// second link's.
+/// TA-12: load of each of several links, against the events of the run; a copy dropped by the first queue does not
+/// count for the second link.
 #[test]
 fn ta_12_the_share_of_unneeded_segments_of_each_link() {
     let text = r#"

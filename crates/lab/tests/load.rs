@@ -1,5 +1,5 @@
-//! The claim: what shares a link or speaks up in its queue does what it says. Background load, RED and its
-//! adaptive form, headers sent as differences, flows side by side; each test names its catalogue features.
+//! The claim: background load and queue management have their documented effect. Background load, RED and its adaptive
+//! form, header compression, flows side by side; each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use lab::probe;

@@ -1,5 +1,6 @@
-//! Links with an MTU: fragments and their loss (NS-21), path MTU discovery by ICMP, through black holes and by probes (PR-05),
-//! segment sizes agreed on (TB-30), options that stay after a handover (PR-14). Each against what arithmetic says.
+//! Links with an MTU: fragments and their loss (NS-21), path MTU discovery by ICMP, through black holes and by probes
+//! (PR-05), negotiated segment sizes (TB-30), options that stay after a handover (PR-14). Each is compared with
+//! arithmetic.
 
 use base::event::Event;
 use base::packet::DropReason;
@@ -106,12 +107,13 @@ fn a_lost_fragment_is_a_lost_packet() {
     let share = resent / sent;
     // 2740 packets and more: a standard deviation of 0.45 %.
     assert!((share - 0.0588).abs() < 3.0 * 0.0045, "{share}");
-    // What came of such packets waits a minute for the rest.
+    // Fragments of such packets wait a minute for the rest.
     let (lost, late) = (drops(&outcome, DropReason::Loss), drops(&outcome, DropReason::Incomplete));
     assert!(!late.is_empty() && late[0] - lost[0] > 59.0 && late[0] - lost[0] < 61.0, "{lost:?} {late:?}");
 }
 
-/// PR-05, RFC 1191: what does not fit is dropped, ICMP says why, and from then on segments have 536 bytes. No timeout.
+/// PR-05, RFC 1191: a packet above the MTU is dropped, ICMP reports the MTU, and later segments have 536 bytes. No
+/// timeout.
 #[test]
 fn icmp_lowers_the_segment_size() {
     for recovery in ["reno", "newreno", "sack", "rfc6675", "fack", "rack"] {
@@ -159,8 +161,9 @@ fn the_smaller_segment_size_holds() {
     assert_eq!(sizes(&outcome).into_iter().max(), Some(536));
 }
 
-/// PR-14: what the SYNs have agreed on stays. On a slow network the phone opened without window scaling and SACK; after the
-/// handover to 20 Mbit/s with 190 ms of round trip its 65535 bytes a round trip are 2.76 Mbit/s, whatever the link carries.
+/// PR-14: options negotiated by the SYNs stay. On a slow network the phone opened without window scaling and SACK;
+/// after the handover to 20 Mbit/s with 190 ms of round trip its 65535 bytes a round trip are 2.76 Mbit/s, below the
+/// link's rate.
 #[test]
 fn options_stay_after_a_handover() {
     let handover = |phone: &str| {
@@ -200,7 +203,7 @@ fn options_stay_after_a_handover() {
         handover("window-scale = false, sack = false, recovery = \"newreno\""),
         handover("window-scale = true"),
     );
-    // Sixty seconds in the new network, and what the old one carried.
+    // Sixty seconds in the new network, plus the volume of the old one.
     let most = 60.0 * 65_535.0 / 0.19 + 20.0 * 8_000.0;
     assert!(delivered(&old) < most && delivered(&old) > 0.6 * most, "{} {most}", delivered(&old));
     assert!(delivered(&new) > 3.0 * most, "{}", delivered(&new));
@@ -266,8 +269,9 @@ fn packets(outcome: &RunOutcome) -> Vec<u32> {
     sent.iter().filter_map(|packet| sizes.get(packet).copied()).collect()
 }
 
-/// PR-05, SC-01, RFC 9260 sections 6.9 and 7.3: what does not fit is dropped, ICMP says why, and new chunks are smaller. Those that
-/// had numbers go again in packets that may be cut up. No timeout, and the window is not reduced.
+/// PR-05, SC-01, RFC 9260 sections 6.9 and 7.3: a packet above the MTU is dropped, ICMP reports the MTU, and new
+/// chunks are smaller. Chunks with TSNs are resent in packets that may be fragmented. No timeout, and the window is
+/// not reduced.
 #[test]
 fn sctp_learns_the_mtu_by_icmp() {
     for profile in ["rfc9260", "rfc4960", "linux-6.x"] {
@@ -403,13 +407,13 @@ fn sctp_learns_the_mtu_of_each_path() {
     let after = &sizes[first..];
     let larger = after.iter().filter(|size| **size > 1006).count();
     println!("{first} packets of 1500 B, then {} with {larger} larger than 1006 B", after.len());
-    // What was outstanding on the first path had its size, met the router once, and was cut up then.
+    // Chunks outstanding on the first path had its size, met the router once, and were fragmented then.
     assert_eq!(larger, 0);
     let refused = drops(&outcome, DropReason::TooBig).len();
     assert!((1..=20_000 / 1452 + 1).contains(&refused), "{refused}");
 }
 
-/// NS-21, PR-05: what a capture shows of fragments and ICMP, other programs read without complaint.
+/// NS-21, PR-05: other programs read fragments and ICMP in a capture without complaint.
 #[test]
 fn captures_show_fragments_and_errors() {
     let told = "icmp.type == 3 && icmp.code == 4 && icmp.mtu == 576";

@@ -1,6 +1,6 @@
-//! The claim: with the profile `ns2-2001` a transfer over a link that spikes suspend goes as it goes in
-//! ns-2.35, packet for packet. `data/ns2/README.md` says what was recorded, `docs/ns2-agreement.md`
-//! what it takes and where the two part.
+//! The claim: with the profile `ns2-2001` a transfer over a link suspended by delay spikes equals that of ns-2.35,
+//! packet for packet. `data/ns2/README.md` describes the recordings, `docs/ns2-agreement.md` the settings and the
+//! differences.
 
 use base::Time;
 use base::event::{Event, Record};
@@ -215,8 +215,8 @@ fn the_order_of_ties_does_not_matter() {
     }
 }
 
-/// What happened at the sender: `s` data offered to the queue, `x` refused by it, `a` a cumulative
-/// acknowledgement arriving, each with its segment.
+/// Event at the sender: `s` data offered to the queue, `x` refused by it, `a` a cumulative acknowledgement arriving,
+/// each with its segment.
 type Packet = (f64, char, u64);
 
 fn recorded_packets(csv: &str) -> Vec<Packet> {
@@ -229,7 +229,7 @@ fn recorded_packets(csv: &str) -> Vec<Packet> {
     csv.lines().filter(|l| l.starts_with(|c: char| c.is_ascii_digit())).map(row).collect()
 }
 
-/// The same of our run, from its trace, up to the end of the transfer.
+/// Events of our run, from its trace, up to the end of the transfer.
 fn our_packets(model: &Model, rep: u64) -> Vec<Packet> {
     let mut outcome: RunOutcome = run_once(model, rep, Options { trace: true, shuffle_ties: None });
     let end = outcome.flows[0].get(Metric::CompletionTime).expect("complete");
@@ -263,8 +263,8 @@ fn our_packets(model: &Model, rep: u64) -> Vec<Packet> {
     packets
 }
 
-/// Where two traces part, if they do. Each kind in its order, times within a microsecond: what is
-/// further apart than that is then in the same order across kinds too.
+/// First difference of two traces, if any. Each kind is compared in its order, times within a microsecond: events
+/// further apart are then in equal order across kinds too.
 fn parting(theirs: &[Packet], ours: &[Packet]) -> Option<String> {
     ['s', 'x', 'a'].into_iter().find_map(|kind| {
         let of = |all: &[Packet]| all.iter().filter(|p| p.1 == kind).copied().collect::<Vec<_>>();

@@ -1,6 +1,6 @@
-//! The claim: whatever the scenario, nothing is lost from the books. Packets and bytes are conserved, the
-//! counters are the fold of the trace, time goes forward, windows are kept, transfers end, and the same
-//! scenario gives the same bits however it is looked at.
+//! The claim: in every scenario all packets are accounted for. Packets and bytes are conserved, the counters are the
+//! fold of the trace, time never decreases, windows are kept, transfers end, and a scenario gives equal bits with
+//! every output option.
 
 use base::event::{Event, Record};
 use base::packet::DropReason;
@@ -227,12 +227,12 @@ fn bytes(model: &Model, flow: usize) -> u64 {
 
 type Checked = Result<(), TestCaseError>;
 
-/// Sent is what was taken in, dropped, or is inside.
+/// Sent = taken in + dropped + inside.
 fn conserved(outcome: &RunOutcome) -> Checked {
     let (network, c) = (&outcome.world.network, outcome.world.network.counters());
     prop_assert_eq!(c.sent, c.absorbed + c.dropped + network.packets_inside() as u64);
     prop_assert_eq!(network.bodies() as usize, network.packets_inside());
-    // Who never hears of his FIN repeats it for ever; once nobody does, nothing may be left.
+    // An end whose FIN is never acknowledged repeats it without limit; without such an end, nothing may remain.
     let ends = outcome.world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
     let patient = |id| network.element::<Host>(id).expect("a host").connection().next_timeout().is_never();
     if outcome.complete && ends.into_iter().all(patient) {
@@ -244,7 +244,7 @@ fn conserved(outcome: &RunOutcome) -> Checked {
     Ok(())
 }
 
-/// The always-on counters say what the trace says.
+/// The always-on counters equal the fold of the trace.
 fn counters_fold(model: &Model, outcome: &RunOutcome, records: &[Record]) -> Checked {
     let count = |f: &dyn Fn(&Record) -> bool| records.iter().filter(|r| f(r)).count() as u64;
     let c = outcome.world.network.counters();
@@ -309,7 +309,7 @@ fn windows_are_kept(model: &Model, outcome: &RunOutcome, records: &[Record]) -> 
     for (i, ends) in outcome.world.flows.iter().enumerate() {
         let config = config(model, i);
         let offered = config.receiver.window.bytes(config.mss, u64::from(u32::MAX));
-        // By so much the sender was told to exceed it.
+        // Excess of the sender over the window, as advertised.
         let offered = offered + u64::from(config.window_overrun) * u64::from(config.mss);
         for r in records.iter().filter(|r| r.source.0 == ends.from.0) {
             if let Event::Window { cwnd, flight, .. } = r.event {

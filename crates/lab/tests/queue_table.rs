@@ -1,4 +1,5 @@
-//! Table of queueing disciplines: `docs/queues.md` is what the example `queues` computes, to the last digit (QM-06, QM-13).
+//! Table of queueing disciplines: `docs/queues.md` equals the output of the example `queues`, to the last digit
+//! (QM-06, QM-13).
 
 #[path = "../examples/queues.rs"]
 #[allow(dead_code, reason = "its `main` is the example's")]

@@ -1,5 +1,5 @@
-//! Queue management of the overview's section 4.1, charging of 4.4 and the receiver congestion manager of 5.5, from scenario
-//! files, each against what arithmetic says.
+//! Queue management of the overview's section 4.1, charging of 4.4 and the receiver congestion manager of 5.5, from
+//! scenario files, each compared with arithmetic.
 
 use base::Time;
 use base::event::Event;
@@ -159,18 +159,19 @@ fn stale(outcome: &RunOutcome) -> (f64, usize) {
     (after.iter().copied().fold(0.0, f64::max), after.len())
 }
 
-/// Without the flush what is queued comes for queued bytes / rate; with it at most two packets do (QM-09, C136).
+/// Without the flush, stale data arrive for backlog / rate; with it, at most two packets (QM-09, C136).
 #[test]
 fn a_reset_empties_the_queue_of_its_connection() {
     let off = stale(&play(&testkit::model::<&str>(ABORT, &[])));
     let on = stale(&play(&testkit::model(ABORT, &["hop.radio.rst-flush=true"])));
     // 60 segments of 1000 B are under way at most; 48 to 50 kB of them are queued: 20 s.
     assert!((15.0..26.0).contains(&off.0), "{off:?}");
-    // One packet is in service, and what the server sent while the reset was under way is answered by a reset each.
+    // One packet is in service, and each packet that the server sent while the reset was in flight is answered by a
+    // reset.
     assert!(on.1 <= 2 && on.0 < 1.2, "{on:?}");
 }
 
-/// Where the reset is lost, what the server sends again passes, and the reset that answers it flushes (QM-09).
+/// If the reset is lost, the server's retransmission passes, and the reset that answers it flushes (QM-09).
 #[test]
 fn a_lost_reset_is_made_up_for() {
     let lost = [
@@ -185,7 +186,7 @@ fn a_lost_reset_is_made_up_for() {
     assert!(last > 3.5 && last < 7.0 && packets < 20, "{last} {packets}");
 }
 
-/// Twice the rate of the link: half of what the gateway bills is delivered (CH-01, CH-02, CH-07, C137).
+/// Twice the rate of the link: half of the billed volume is delivered (CH-01, CH-02, CH-07, C137).
 #[test]
 fn the_gateway_bills_what_the_link_loses() {
     for (offered, expected) in [(0.5, 1.0), (1.0, 1.0), (2.0, 2.0), (4.0, 4.0)] {
@@ -220,7 +221,7 @@ fn the_gateway_bills_what_the_link_loses() {
     }
 }
 
-/// What the transport sends again is told apart, for a reduced charge (CH-06).
+/// Retransmissions are counted apart, for a reduced charge (CH-06).
 #[test]
 fn retransmissions_are_billed_apart() {
     let lossy = "charging = true\n[[hop.loss]]\nname = \"noise\"\ndirections = \"down\"\nprobability = 0.02";
@@ -264,8 +265,8 @@ fn windows_follow_priorities() {
         0.0
     );
     assert!(metric(&none, 0, Metric::PacketsDropped) > 0.0);
-    // 1.2 x 400 kbit/s x (400 ms + 30 ms) = 25.8 kB of windows; 0.42 s of round trip hold 21 kB with their headers; the rest, about
-    // 4.8 kB less what is cut to whole segments, waits for 96 ms at most.
+    // 1.2 x 400 kbit/s x (400 ms + 30 ms) = 25.8 kB of windows; 0.42 s of round trip hold 21 kB with their headers;
+    // the rest, about 4.8 kB less the rounding to whole segments, waits for 96 ms at most.
     let waits = metric(&managed, 0, Metric::QueueDelay);
     assert!(waits < 0.13 && waits < 0.3 * metric(&none, 0, Metric::QueueDelay), "{waits}");
     assert!(rate(&managed, 0) + rate(&managed, 1) > 0.9 * (rate(&none, 0) + rate(&none, 1)));

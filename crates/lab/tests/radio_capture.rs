@@ -39,7 +39,7 @@ fn flow(name: &str, from: &str, to: &str, size: &str) -> String {
     )
 }
 
-/// Bearers that differ in what they put into blocks.
+/// Bearers with different block contents.
 fn cases() -> Vec<(&'static str, Model)> {
     let down = flow("download", "server", "phone", "150 kB");
     let both = format!("{down}{}", flow("upload", "phone", "server", "40 kB"));
@@ -94,7 +94,7 @@ fn fields(file: &Path, wanted: &[&str]) -> Option<Vec<Vec<String>>> {
     Some(text.lines().map(|l| l.split(';').map(str::to_owned).collect()).collect())
 }
 
-/// 10 000 blocks and what lies above them, without one that tshark cannot read.
+/// 10 000 blocks and their upper layers, all readable by tshark.
 #[test]
 fn tshark_reads_every_block_and_frame() {
     let folder = tempfile::tempdir().unwrap();
@@ -152,13 +152,13 @@ fn the_picture_names_the_change_of_cell_under_a_timeout() {
     let model = model(radio, &flow("download", "server", "phone", "150 kB"));
     let picture = lab::picture::picture(&model, 0, 0);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
-    let named = |u: &report::Under| u.events.iter().any(|e| e.event.event == "cell reselection");
+    let named = |u: &report::TimeoutOverlap| u.events.iter().any(|e| e.event.event == "cell reselection");
     assert!(under.iter().any(named), "{:?}", picture.layers);
     assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
 }
 
-/// TA-06: each RLC block of a bearer is drawn over its number: first sent, sent again, acknowledged; dummy blocks, set-ups and
-/// releases of TBFs stand in rows. What is drawn is what the bearer has counted.
+/// TA-06: each RLC block of a bearer is drawn over its number: first transmission, retransmission, acknowledgement;
+/// dummy blocks, set-ups and releases of TBFs are in rows. The numbers drawn equal the bearer's counters.
 #[test]
 fn ta_06_the_picture_has_every_rlc_block() {
     let radio = r#"

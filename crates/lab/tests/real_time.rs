@@ -1,5 +1,5 @@
-//! The claim: transports for real-time data beside each other: TFRC shares with TCP, ATP and SR-RTP run over DCCP, marks spare
-//! what drops cost, classes and profiles set delays. Each test names its catalogue features.
+//! The claim: transports for real-time data beside each other: TFRC shares with TCP, ATP and SR-RTP run over DCCP, ECN
+//! marks avoid the cost of drops, classes and profiles set delays. Each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;
@@ -98,7 +98,7 @@ fn at_03_the_application_slows_down_after_cng() {
         let outcome = run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default());
         (get(&outcome, Metric::MessagesSent), get(&outcome, Metric::UnitsInTime))
     };
-    // Half of what the units need.
+    // Half of the rate that the units need.
     let (kept, slowed) = (run("keep", "20 kbit/s"), run("slow-down", "20 kbit/s"));
     println!("sent and in time: kept {kept:?}, slowed down {slowed:?}");
     assert_eq!(kept.0, 120.0);
@@ -234,7 +234,7 @@ fn at_35_routers_read_deadlines_of_encrypted_packets() {
         let mut packet = ip.clone();
         assert!(deadline::write(&mut packet, encoding, sent, life));
         let header = usize::from(packet[0] & 15) * 4;
-        // RFC 4303 section 3.1.1: ESP behind the IP header and its options; any cipher hides what follows.
+        // RFC 4303 section 3.1.1: ESP follows the IP header and its options; any cipher hides the rest.
         let mut secret: Vec<u8> = packet[header..].iter().map(|byte| byte ^ 0xa5).collect();
         let mut sealed = packet[..header].to_vec();
         sealed[9] = 50;
@@ -259,7 +259,7 @@ fn beside(rate: &str, delay: &str, limit: u32, more: &str) -> f64 {
     share(rate, delay, &format!("drop-random = {{ limit = \"{limit} packets\" }}"), more, "")
 }
 
-/// The same for any queue, with more options of TCP.
+/// Any queue, with more options of TCP.
 fn share(rate: &str, delay: &str, queue: &str, more: &str, tcp: &str) -> f64 {
     let window = if tcp.contains("window") { "" } else { ", window = \"2000 segments\"" };
     let text = format!(

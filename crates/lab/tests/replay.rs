@@ -1,9 +1,9 @@
-//! The claim: a delay that was measured is met again, packet by packet.
+//! The claim: a recorded delay is replayed, packet by packet.
 
 use lab::once::{Options, run_once};
 use scenario::metric::Metric;
 
-/// What a download sees whose link has this delay; `trace` is the file beside the scenario.
+/// A download over a link with this delay; `trace` is the file beside the scenario.
 fn run(delay: &str, trace: &'static str) -> (f64, f64, f64) {
     let text = format!(
         r#"
@@ -38,7 +38,7 @@ fn measured_delays_are_replayed() {
     let jump = "t_s,delay_s\n0,0.08\n4,6\n4.5,0.08\n";
     let (time, spurious, dropped) = run("{ down = { trace = \"t\" }, up = \"80 ms\" }", jump);
     assert!(spurious >= 1.0 && dropped == 0.0, "{spurious} {dropped}");
-    // Nothing overtakes: what is sent after the jump waits for what was sent during it.
+    // No overtaking: packets sent after the jump wait for those sent during it.
     assert!(time > constant.0 + 4.0 && time < constant.0 + 12.0, "{time} against {constant:?}");
 }
 
@@ -70,7 +70,7 @@ fn measured_radio_conditions_are_replayed() {
         (get(Metric::DownloadTime), get(Metric::RadioBlocksRepeated), get(Metric::CellChanges))
     };
     let clean = play("", "");
-    // 30 dB and none lost are the same as no file; at 0 dB for 20 s hardly a block of CS-2 arrives.
+    // 30 dB without losses equals no file; at 0 dB for 20 s hardly a block of CS-2 arrives.
     let good = play("errors = { c-i = { file = \"f\" } }", "t_s,c_over_i_db\n0,60\n");
     assert!((good.0 - clean.0).abs() < 0.5, "{good:?} {clean:?}");
     let hole = play("errors = { c-i = { file = \"f\" } }", "t_s,c_over_i_db\n0,60\n5,-20\n25,60\n");

@@ -1,6 +1,6 @@
-//! The claim: the papers' experiments come out as published. Every value lies inside its band or has its
-//! difference explained; every claim holds or has its reason. Seed 1; the GPRS study with the repetitions
-//! that each experiment is judged with, the others with fewer, so that the test is bearable.
+//! The claim: the papers' experiments give the published results. Every value lies inside its band or has its
+//! difference explained; every claim holds or has its reason. Seed 1; the GPRS study with the repetitions by which
+//! each experiment is judged, the others with fewer, to bound the test's duration.
 
 use lab::reproduce::{Laboratory, Reproduced, Settings, Totals, list, quiet};
 use lab::sweep::SweepControl;

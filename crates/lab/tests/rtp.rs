@@ -1,5 +1,6 @@
-//! The claim: RTP and RTCP from the scenario file are what RFC 3550 says, and tshark reads them so; SR-RTP reports, shares a window by
-//! weights and repairs within lifetimes; ATP has a TCP connection for each unit. Each test names its catalogue features.
+//! The claim: RTP and RTCP from the scenario file follow RFC 3550, and tshark reads them so; SR-RTP reports, shares a
+//! window by weights and repairs within lifetimes; ATP has a TCP connection for each unit. Each test names its
+//! catalogue features.
 
 use lab::capture::capture;
 use lab::once::{Options, RunOutcome, run_once};
@@ -52,8 +53,8 @@ fn tshark(model: &Model, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String
     let name = format!("williwaw-rtp-{}-{:?}.pcapng", std::process::id(), std::thread::current().id());
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, bytes).unwrap();
-    // The capture has taps at both ends and at the link: what the sender's sees, interface 0, goes into a file of its own, for round
-    // trips are computed from the times of frames.
+    // The capture has taps at both ends and at the link: the sender's, interface 0, goes into a file of its own, since
+    // round trips are computed from the times of frames.
     let own = file.with_extension("sender.pcapng");
     let mut first = Command::new("tshark");
     first.arg("-n").arg("-r").arg(&file).args(["-Y", "frame.interface_id == 0", "-w"]).arg(&own);
@@ -145,7 +146,7 @@ fn rt_03_tshark_reads_reports_and_computes_the_same_round_trip() {
     );
     assert!(sent.last().unwrap()[0].ends_with("203") && heard.last().unwrap()[0].ends_with("203"));
     assert!(rows.iter().all(|row| row[8].is_empty()));
-    // Cumulative loss of the last report: what the path dropped of the data.
+    // Cumulative loss of the last report: data dropped by the path.
     let last = heard.last().unwrap();
     let lost = get(&outcome, Metric::PacketsReportedLost);
     assert_eq!(number(&last[2]) as f64, lost);
@@ -199,7 +200,7 @@ fn rt_04_selective_retransmission_reports_too() {
     assert!(rows.iter().all(|row| (row[3] == "5005") == row[1].is_empty()), "RTCP has a port of its own");
 }
 
-/// RT-04: flows that share a window divide it by their weights, and what one does not need the other has.
+/// RT-04: flows that share a window divide it by their weights, and one flow's unused share goes to the other.
 #[test]
 fn rt_04_weights_divide_a_shared_window() {
     let rates = |weights: [u32; 2], second: &str| {

@@ -1,5 +1,5 @@
-//! The claim: connections to one destination begin with what those before them learned of the path, as far as
-//! `share` says (RFC 9040 section 6; "Responding" section IV.B). Each test names its catalogue features.
+//! The claim: connections to one destination start with state cached from earlier ones, as far as `share` allows (RFC
+//! 9040 section 6; "Responding" section IV.B). Each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
@@ -75,7 +75,7 @@ fn a_window_is_taken_over() {
     assert!(get(&shared, Metric::ResponseTimeMax) >= alone, "the first one has nothing to take over");
 }
 
-/// EI-27: what is older than its age is not taken over. The second request comes a second after the first reply.
+/// EI-27: expired cached values are not used. The second request comes a second after the first reply.
 #[test]
 fn what_is_too_old_is_not_taken_over() {
     let share = "flow.user.transport.tcp.share.cwnd=true";
@@ -120,8 +120,8 @@ fn a_round_trip_is_taken_over_from_the_syn_on() {
     assert!(slow - fast > 3.0 * 1.4 && slow - fast < 3.0 * 1.4 + 0.3, "{slow} {fast}");
 }
 
-/// EI-27: what the timer learned. Delay spikes without losses, each transfer with a connection of its own: the
-/// back-off and the longer least timeout help the next one only where they are shared.
+/// EI-27: adapted RTO. Delay spikes without losses, each transfer with a connection of its own: the back-off and the
+/// longer minimum timeout help the next one only if they are shared.
 #[test]
 fn a_timer_goes_on_from_what_the_one_before_has_learned() {
     let text = include_str!("../../../scenarios/sharing.toml");

@@ -1,5 +1,4 @@
-//! The claim: where a formula exists, runs follow it. Each test states its formula, its source, and how
-//! far from it a run may be.
+//! The claim: where a formula exists, runs follow it. Each test states its formula, its source, and its tolerance.
 
 use base::event::Event;
 use lab::once::{Options, run_once};

@@ -1,6 +1,5 @@
-//! The claim: timers, duplicate acknowledgements, faults and the profiles of stacks do in a scenario what
-//! the studies of delay saw. Each test names the features of the catalogue that it shows; `C` numbers are
-//! claims of the papers.
+//! The claim: timers, duplicate ACKs, faults and the profiles of stacks behave in a scenario as in the studies of
+//! delay. Each test names the features of the catalogue that it shows; `C` numbers are claims of the papers.
 
 use lab::once::{Options, RunOutcome, run_once};
 use lab::picture::picture;
@@ -40,7 +39,7 @@ fn run(set: &[&str]) -> RunOutcome {
     run_once(&model(set), 0, Options::default())
 }
 
-/// What a run gave: time, unneeded retransmissions, spurious and genuine timeouts, spurious fast retransmits.
+/// Results of a run: time, unneeded retransmissions, spurious and genuine timeouts, spurious fast retransmits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Seen {
     time: f64,
@@ -253,8 +252,8 @@ fn every_fault_is_an_option_of_its_own() {
     }
 }
 
-/// FB-02: beyond the window offered, what follows a gap is discarded and must be sent again; a receiver
-/// that keeps it anyway makes the fault pay.
+/// FB-02: data after a gap and beyond the advertised window are discarded and must be resent; a receiver that keeps
+/// them avoids the cost of this fault.
 #[test]
 fn exceeding_the_window_costs_what_lies_beyond() {
     let base = [
@@ -290,8 +289,8 @@ fn a_premature_timer_times_out_on_a_quiet_link() {
     assert!(half.spurious >= 1.0 && third.spurious >= half.spurious, "{half:?} {third:?}");
 }
 
-/// FB-09, RB-06: where SACK was agreed on and the receiver reports nothing, the conservative recovery finds
-/// no evidence and waits for the timer; NewReno counts any duplicate, unless told to ask for evidence.
+/// FB-09, RB-06: where SACK was negotiated and the receiver sends no blocks, the conservative recovery finds no
+/// evidence and waits for the timer; NewReno counts any duplicate, unless evidence is required.
 #[test]
 fn missing_sack_information_costs_a_timeout() {
     let base = ["tcp.profile=rfc", "tcp.mss=1000 B", "rate=100 kbit/s", "lose=40"];
@@ -360,7 +359,7 @@ fn the_profile_of_rfc_3481_is_its_table() {
     let mut large = profile;
     large.set("window", "256 kB").unwrap();
     assert_eq!(large.receiver.window.bytes(large.mss, 0), 256_000);
-    // Header compression of RFC 1144 stays off (section 4.9), which is what a hop does unless it is asked.
+    // Header compression of RFC 1144 stays off (section 4.9), the default of a hop.
     let built = model(&["tcp.profile=rfc3481"]);
     assert!(built.links.iter().all(|link| link.compression.is_none()));
 }

@@ -1,5 +1,5 @@
-//! The claim: workloads take the time that arithmetic says, on a link where everything can be counted; and what
-//! they give up, lose or repeat is told. Each test names its catalogue features.
+//! The claim: workloads take the time given by arithmetic, on a link where everything can be counted; abandoned, lost
+//! and repeated data are reported. Each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use proptest::prelude::*;
@@ -163,8 +163,8 @@ fn a_file_asked_for_comes_at_the_rate_of_the_link() {
     assert_eq!(get(&outcome, Metric::SegmentsDelivered), 1001.0);
 }
 
-/// WL-13, TB-24: a user without patience gives a page up; its server hears of it by a reset, stops, and the next page
-/// begins at once. What was under way is in its way.
+/// WL-13, TB-24: an impatient user abandons a page; its server gets a reset, stops, and the next page begins at once,
+/// behind the data in flight.
 #[test]
 fn an_impatient_user_goes_on_to_the_next_page() {
     let web = "web = { pages = 3, main = \"1 MB\", objects = 0, request = \"100 B\", patience = \"2 s\" }";
@@ -175,7 +175,7 @@ fn an_impatient_user_goes_on_to_the_next_page() {
     assert_eq!(get(&outcome, Metric::Connections), 3.0);
     let sent = get(&outcome, Metric::SegmentsSent);
     assert!(sent < 1200.0, "{sent} segments: the server went on after the reset");
-    // Nothing is left, and what arrived for a page that was given up is not lost in the books.
+    // No connection remains, and data that arrived for an abandoned page are counted.
     assert_eq!(outcome.world.network.bodies(), 0);
     assert_eq!(outcome.world.network.packets_inside(), 0);
     let patient = run(&[&format!("flow.user.app={{ {} }}", web.replace("2 s", "100 s"))]);
@@ -183,7 +183,7 @@ fn an_impatient_user_goes_on_to_the_next_page() {
     assert_eq!(get(&patient, Metric::PagesAborted), 0.0);
 }
 
-/// WL-06: sizes come from a list of what was seen.
+/// WL-06: sizes come from a list of observed values.
 #[test]
 fn sizes_come_from_a_log() {
     let text = r#"
@@ -247,7 +247,7 @@ fn a_constant_rate_arrives_as_it_left() {
     }
 }
 
-/// ME-05: a ping takes its bytes both ways and two delays; what is lost is not sent again.
+/// ME-05: a ping takes its bytes both ways and two delays; a lost one is not sent again.
 #[test]
 fn a_ping_is_answered_in_a_round_trip() {
     const PING: &str = "ticker = { size = \"32 B\", every = \"1 s\", count = 100 }";
@@ -266,7 +266,7 @@ fn a_ping_is_answered_in_a_round_trip() {
     close(get(&outcome, Metric::CompletionTime), 9.0 + 10.0);
 }
 
-/// WL-12, RT-08: what is lost is told, and what comes after its time for playing out.
+/// WL-12, RT-08: lost messages are counted, and those after their playout time.
 #[test]
 fn losses_and_late_arrivals_are_told_apart() {
     let lost = run_down(VOICE, "udp", &["hop.link.loss.noise.packets=\"5-9, 50\""]);
@@ -322,7 +322,7 @@ fn bursts_and_silences_follow_each_other() {
     close(get(&outcome, Metric::CompletionTime), 2.0 + 49.0 * 0.020 + wire(188) + WAY);
 }
 
-/// NS-01: a constant rate beside a download takes its share, and nobody takes any of it.
+/// NS-01: a constant rate beside a download keeps its rate.
 #[test]
 fn a_constant_rate_beside_tcp_keeps_its_rate() {
     let text = r#"
@@ -352,7 +352,7 @@ fn a_constant_rate_beside_tcp_keeps_its_rate() {
     assert!((300_000.0..409_000.0).contains(&share(0)), "{}", share(0));
 }
 
-/// WL-05: with losses in both directions everything is asked and answered all the same, and what was sent again is known.
+/// WL-05: with losses in both directions all requests are answered, and retransmissions are counted.
 #[test]
 fn requests_survive_losses_in_both_directions() {
     let outcome = run(&[
@@ -470,8 +470,8 @@ proptest! {
     }
 }
 
-/// A transfer that lasts for some time is done when its time is up, though nobody knows how many bytes that will be; what
-/// is on its way then still arrives, and the rate is that until there.
+/// A transfer with a duration is done when its time is up, with an unknown number of bytes; data in flight still
+/// arrive, and the rate counts up to then.
 #[test]
 fn a_transfer_for_some_time_is_done() {
     let outcome = run(&["flow.user.app.bulk.lasts=20 s", "run.limit=1000 s"]);

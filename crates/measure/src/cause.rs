@@ -90,9 +90,9 @@ pub(crate) struct Loss {
     /// `lost`, `refused`, `stalled`.
     pub(crate) kind: &'static str,
     pub(crate) cause: Cause,
-    /// What the system said.
+    /// Error text of the operating system.
     pub(crate) evidence: String,
-    /// What the equipment said.
+    /// Report of the equipment.
     pub(crate) account: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Loss {
         Loss { kind: "refused", cause, evidence: evidence.to_owned(), account: None }
     }
 
-    /// Nothing came or went for so long.
+    /// Time without traffic in either direction.
     pub(crate) fn stalled(span: Span) -> Loss {
         let evidence = format!("no byte for {} s", span.as_secs_f64());
         Loss { kind: "stalled", cause: Cause::Path, evidence, account: None }

@@ -8,13 +8,13 @@ use crate::cause::Loss;
 use crate::client_protocol::ClientProtocol;
 use crate::clock::{self, Clock};
 use crate::connections::Connections;
-use crate::entry::{Begin, Disconnection, End, Entry, Run, SCHEMA};
+use crate::entry::{Disconnection, End, Entry, Run, SCHEMA, StartEntry};
 use crate::flow::Pause;
 use crate::kernel::{self, InfoSampler, Kernel, Report};
 use crate::message::Job;
 use crate::plan::{Plan, Test, span};
 use crate::probe::Probing;
-use crate::pump::{Broken, Pump};
+use crate::pump::{Disconnect, Pump};
 use crate::{Error, LOOK, PORT, filler};
 use base::{Span, Time};
 use std::io;
@@ -94,7 +94,7 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> R
     let (address, server_name) = reach(config, clock, stop)?;
     let recording = Recorder::open(config, address)?;
     let before = kernel::counters();
-    listener.entry(&Entry::Begin(Box::new(Begin {
+    listener.entry(&Entry::Begin(Box::new(StartEntry {
         schema: SCHEMA.to_owned(),
         started: config.started.clone(),
         server: config.server.clone(),
@@ -189,7 +189,7 @@ struct Measurement<'a> {
 /// Result of one connection, complete or not.
 struct ConnectionResult {
     run: Run,
-    broken: Option<Broken>,
+    broken: Option<Disconnect>,
     /// Key of the connection, if both ends have closed it.
     key: Option<u64>,
 }
@@ -232,9 +232,9 @@ impl Measurement<'_> {
             }
             match broken {
                 None => return Ok(true),
-                Some(Broken::Stopped) => return Ok(false),
-                Some(Broken::Fault(fault)) => return Err(Error::Fault { address: self.address, fault }),
-                Some(Broken::Lost(loss)) => {
+                Some(Disconnect::Stopped) => return Ok(false),
+                Some(Disconnect::Fault(fault)) => return Err(Error::Fault { address: self.address, fault }),
+                Some(Disconnect::Lost(loss)) => {
                     self.again(step, repetition, loss)?;
                     // The rest of a transaction sequence is run; an interrupted transfer is not repeated.
                     match &mut test {
@@ -361,7 +361,7 @@ impl Measurement<'_> {
         count: Option<u32>,
         enough: &dyn Fn() -> bool,
         run: &mut Run,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Disconnect> {
         let stream = self.line.connect()?;
         let mut asking = ClientProtocol::new(self.line.request(Job::Probes));
         let probed = self.probes_on(&stream, &mut asking, (size, interval, count), enough, run);
@@ -377,12 +377,12 @@ impl Measurement<'_> {
         (size, interval, count): (usize, Span, Option<u32>),
         enough: &dyn Fn() -> bool,
         run: &mut Run,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Disconnect> {
         let mut pump = self.pump(stream)?;
         pump.run(asking, |asking| asking.echo().is_some())?;
-        let lost = |error: io::Error| Broken::Lost(Loss::of("lost", &error));
+        let lost = |error: io::Error| Disconnect::Lost(Loss::of("lost", &error));
         let Some((key, 1..)) = asking.echo() else {
-            return Err(Broken::Lost(Loss::refused("the server echoes no datagrams")));
+            return Err(Disconnect::Lost(Loss::refused("the server echoes no datagrams")));
         };
         let here = stream.local_addr().map_err(lost)?;
         let socket = UdpSocket::bind(SocketAddr::new(here.ip(), 0)).map_err(lost)?;
@@ -445,9 +445,9 @@ impl Measurement<'_> {
         load
     }
 
-    fn pump<'s>(&'s self, stream: &'s TcpStream) -> Result<Pump<'s>, Broken> {
+    fn pump<'s>(&'s self, stream: &'s TcpStream) -> Result<Pump<'s>, Disconnect> {
         Pump::new(stream, self.clock, self.stop, span(self.config.plan.stall), &self.filler)
-            .map_err(|error| Broken::Lost(Loss::of("lost", &error)))
+            .map_err(|error| Disconnect::Lost(Loss::of("lost", &error)))
     }
 
     fn wait(&self, span: Span) {

@@ -15,7 +15,7 @@ pub enum ClientFault {
     #[error("what answers there is no `williwaw measure server`: {0}")]
     Stranger(Malformed),
     /// Another protocol version.
-    #[error("the server speaks version {0} of the protocol, this client version {VERSION}")]
+    #[error("the server uses version {0} of the protocol, this client version {VERSION}")]
     Version(u16),
     /// The server refuses.
     #[error("the server refuses: {text}")]

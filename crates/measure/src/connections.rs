@@ -7,10 +7,10 @@ use crate::cause::Loss;
 use crate::client::Config;
 use crate::client_protocol::{ClientProtocol, Request};
 use crate::clock::Clock;
-use crate::entry::{Account, Others};
+use crate::entry::{KernelStats, UnmeasuredTotals};
 use crate::message::Job;
 use crate::plan::span;
-use crate::pump::{Broken, Pump};
+use crate::pump::{Disconnect, Pump};
 use crate::{Error, UNSENT, kernel, sys};
 use base::Span;
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ struct Ledger {
     runs: usize,
     /// Keys of connections whose server statistics are outstanding, and their repetitions.
     owed: Vec<(u64, usize)>,
-    accounts: Vec<Account>,
-    others: Others,
+    accounts: Vec<KernelStats>,
+    others: UnmeasuredTotals,
 }
 
 impl<'a> Connections<'a> {
@@ -78,8 +78,8 @@ impl<'a> Connections<'a> {
     }
 
     /// Connection for a repetition.
-    pub(crate) fn connect(&self) -> Result<TcpStream, Broken> {
-        let stream = self.open().map_err(|error| Broken::Lost(Loss::of("refused", &error)))?;
+    pub(crate) fn connect(&self) -> Result<TcpStream, Disconnect> {
+        let stream = self.open().map_err(|error| Disconnect::Lost(Loss::of("refused", &error)))?;
         // Without `TCP_NOTSENT_LOWAT`, the system limits unsent bytes.
         let _ = sys::keep_short(&stream, UNSENT);
         Ok(stream)
@@ -101,9 +101,9 @@ impl<'a> Connections<'a> {
         self.another(&info);
         match ran {
             Ok(()) => Ok(asking.server().unwrap_or_default().to_owned()),
-            Err(Broken::Fault(fault)) => Err(Error::Fault { address, fault }),
-            Err(Broken::Lost(loss)) => Err(silent(loss.evidence)),
-            Err(Broken::Stopped) => Err(silent("it was not waited for".to_owned())),
+            Err(Disconnect::Fault(fault)) => Err(Error::Fault { address, fault }),
+            Err(Disconnect::Lost(loss)) => Err(silent(loss.evidence)),
+            Err(Disconnect::Stopped) => Err(silent("it was not waited for".to_owned())),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> Connections<'a> {
             let Some(at) = ledger.owed.iter().position(|(owed, _)| owed == key) else { continue };
             let (_, run) = ledger.owed.remove(at);
             if let Ok(info) = serde_json::from_str(json) {
-                ledger.accounts.push(Account { run, info });
+                ledger.accounts.push(KernelStats { run, info });
             }
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Connections<'a> {
     }
 
     /// Takes the statistics received since the last call.
-    pub(crate) fn accounts(&self) -> Vec<Account> {
+    pub(crate) fn accounts(&self) -> Vec<KernelStats> {
         std::mem::take(&mut self.ledger().accounts)
     }
     /// Whether server statistics are outstanding.
@@ -173,7 +173,7 @@ impl<'a> Connections<'a> {
         !self.ledger().owed.is_empty()
     }
     /// Totals of connections without measured bytes.
-    pub(crate) fn others(&self) -> Others {
+    pub(crate) fn others(&self) -> UnmeasuredTotals {
         self.ledger().others.clone()
     }
 }
@@ -181,7 +181,7 @@ impl<'a> Connections<'a> {
 /// Adds a text to a timeout without one.
 fn plain(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
-        return io::Error::new(io::ErrorKind::TimedOut, "nobody answers");
+        return io::Error::new(io::ErrorKind::TimedOut, "no answer");
     }
     error
 }

@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "williwaw-measure-journal/1";
 
 /// First entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Begin {
+pub struct StartEntry {
     /// [`SCHEMA`].
     pub schema: String,
     /// Start date; all other times in the file are seconds since then.
@@ -104,7 +104,7 @@ pub struct Disconnection {
 
 /// Server's final kernel statistics of a connection, received on a later one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Account {
+pub struct KernelStats {
     /// Index of the [`Run`] in the file, in order of lines.
     pub run: usize,
     /// `TCP_INFO`, by kernel field names.
@@ -114,7 +114,7 @@ pub struct Account {
 /// Totals of connections without measured bytes: greetings, and connections of datagram echoes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Others {
+pub struct UnmeasuredTotals {
     /// Number of connections.
     pub connections: u32,
     /// Data segments sent by the client, retransmissions included.
@@ -136,7 +136,7 @@ pub struct End {
     pub capture_missed: Option<u64>,
     /// Connections without measured bytes, by the client's kernel.
     #[serde(default)]
-    pub others: Others,
+    pub others: UnmeasuredTotals,
 }
 
 /// A command that set up or released the link around the measurement: dial-up, attach (catalogue WL-07).
@@ -157,11 +157,11 @@ pub struct LinkCommand {
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
     /// First entry.
-    Begin(Box<Begin>),
+    Begin(Box<StartEntry>),
     /// Repetition.
     Run(Box<Run>),
     /// Server's final statistics of a repetition.
-    Account(Account),
+    Account(KernelStats),
     /// Disconnection.
     Disconnection(Disconnection),
     /// Link command.

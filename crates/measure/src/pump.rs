@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Reason why a connection ended before its job.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum Disconnect {
     /// Stopped by the user.
     Stopped,
     /// A retry is useless.
@@ -58,7 +58,7 @@ impl<'a> Pump<'a> {
         &mut self,
         asking: &mut ClientProtocol,
         mut enough: impl FnMut(&mut ClientProtocol) -> bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Disconnect> {
         let mut buffer = vec![0; 1 << 16];
         loop {
             self.go_on()?;
@@ -87,17 +87,17 @@ impl<'a> Pump<'a> {
             }
             self.be_patient(self.clock.until(wake).min(NAP))?;
             match (&mut { self.stream }).read(&mut buffer) {
-                Ok(0) => return Err(Broken::Lost(Loss::closed())),
+                Ok(0) => return Err(Disconnect::Lost(Loss::closed())),
                 Ok(n) => {
                     self.heard = self.clock.now();
-                    asking.on_bytes(self.heard, &buffer[..n]).map_err(Broken::Fault)?;
+                    asking.on_bytes(self.heard, &buffer[..n]).map_err(Disconnect::Fault)?;
                 }
                 Err(error) => self.quiet(error)?,
             }
         }
     }
 
-    fn be_patient(&mut self, span: Span) -> Result<(), Broken> {
+    fn be_patient(&mut self, span: Span) -> Result<(), Disconnect> {
         // A timeout of zero would block forever.
         let span = span.max(Span::from_nanos(50_000));
         if span != self.patience {
@@ -107,11 +107,11 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    fn go_on(&self) -> Result<(), Broken> {
-        if self.stop.load(Ordering::Relaxed) { Err(Broken::Stopped) } else { Ok(()) }
+    fn go_on(&self) -> Result<(), Disconnect> {
+        if self.stop.load(Ordering::Relaxed) { Err(Disconnect::Stopped) } else { Ok(()) }
     }
 
-    fn write(&mut self, mut bytes: &[u8]) -> Result<(), Broken> {
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), Disconnect> {
         while !bytes.is_empty() {
             self.go_on()?;
             match (&mut { self.stream }).write(bytes) {
@@ -126,7 +126,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Handles a read or write without progress; an error if it lasts too long.
-    fn quiet(&self, error: io::Error) -> Result<(), Broken> {
+    fn quiet(&self, error: io::Error) -> Result<(), Disconnect> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         // A connection that timed out in the kernel has the same error kind as a read timeout.
         let given_up = error.kind() == TimedOut && cfg!(unix);
@@ -135,14 +135,14 @@ impl<'a> Pump<'a> {
         }
         self.go_on()?;
         if self.clock.now().since(self.heard) > self.stall {
-            return Err(Broken::Lost(Loss::stalled(self.stall)));
+            return Err(Disconnect::Lost(Loss::stalled(self.stall)));
         }
         Ok(())
     }
 }
 
-fn lost(error: &io::Error) -> Broken {
-    Broken::Lost(Loss::of("lost", error))
+fn lost(error: &io::Error) -> Disconnect {
+    Disconnect::Lost(Loss::of("lost", error))
 }
 
 fn duration(span: Span) -> Duration {

@@ -3,7 +3,7 @@
 //! Captures the packets between both ends at this machine, headers only, since the payload is filler.
 
 use crate::{Error, sys};
-use capture::{Link, PcapngWriter, Shot, Tap, Transport, decode};
+use capture::{Link, OutgoingFrame, PcapngWriter, Tap, Transport, decode};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ impl Recording {
                 Ok(heard) => {
                     let bytes = &buffer[..heard.kept];
                     if self.wants(bytes, heard.length as u32) {
-                        self.writer.write(&Shot {
+                        self.writer.write(&OutgoingFrame {
                             time_ns: heard.stamp,
                             tap: 0,
                             wire_len: heard.length as u32,

@@ -9,7 +9,7 @@ use crate::flow::Output;
 use crate::kernel::{self, InfoSampler, Report};
 use crate::message::{Message, Refusal};
 use crate::probe;
-use crate::server_protocol::{Identity, Served, ServerLimits, ServerProtocol, Slots};
+use crate::server_protocol::{Identity, ServedJob, ServerLimits, ServerProtocol, Slots};
 use crate::{Error, LOOK, filler, sys};
 use base::{Span, Time};
 use netns::admission::{Admission, AdmittedSlot};
@@ -52,7 +52,7 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub enum EventKind {
     /// A job is complete.
-    Done(Served),
+    Done(ServedJob),
     /// A client was refused.
     Refused(String),
     /// The connection was lost during a job.
@@ -90,7 +90,7 @@ impl Register {
 #[derive(Debug)]
 pub struct Server {
     config: Config,
-    doors: Vec<(TcpListener, UdpSocket)>,
+    packet_ports: Vec<(TcpListener, UdpSocket)>,
 }
 
 /// Poll interval of stop requests.
@@ -110,7 +110,7 @@ impl Server {
     /// # Errors
     /// [`Error::Open`] for a non-loopback address without a token; [`Error::Listen`].
     pub fn bind(config: Config) -> Result<Server, Error> {
-        let mut doors = Vec::new();
+        let mut packet_ports = Vec::new();
         for &address in &config.addresses {
             if config.rules.token.is_none() && !is_local(address.ip()) {
                 return Err(Error::Open(address));
@@ -124,14 +124,14 @@ impl Server {
             let at = listener.local_addr().map_err(refused)?;
             let echo = UdpSocket::bind(at).map_err(refused)?;
             echo.set_read_timeout(Some(NAP)).map_err(refused)?;
-            doors.push((listener, echo));
+            packet_ports.push((listener, echo));
         }
-        Ok(Server { config, doors })
+        Ok(Server { config, packet_ports })
     }
 
     /// Listening addresses.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.doors.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
+        self.packet_ports.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
     /// Serves until `stop` is set and reports events to `tell`.
@@ -147,7 +147,7 @@ impl Server {
         let ready = &ready;
         std::thread::scope(|scope| {
             let mut started = Ok(());
-            for (listener, socket) in &self.doors {
+            for (listener, socket) in &self.packet_ports {
                 let listen = move || {
                     while *ready.wait() && !stop.load(Ordering::Relaxed) {
                         let Ok((stream, peer)) = listener.accept() else {
@@ -414,7 +414,7 @@ impl Pump<'_> {
         }
     }
 
-    fn report(&mut self, served: Served, watch: &InfoSampler<'_>) {
+    fn report(&mut self, served: ServedJob, watch: &InfoSampler<'_>) {
         let report = Report {
             received: served.received,
             sent: served.sent,

@@ -62,7 +62,7 @@ pub struct Identity {
 
 /// Server's record of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Served {
+pub struct ServedJob {
     /// Job.
     pub job: Job,
     /// Time of the request.
@@ -90,7 +90,7 @@ pub struct ServerProtocol {
     state: State,
     begun: Option<(Job, u32)>,
     account: Option<u64>,
-    served: Option<Served>,
+    served: Option<ServedJob>,
     refusal: Option<String>,
     places: Option<Arc<Slots>>,
     place: Option<Slot>,
@@ -210,7 +210,7 @@ impl ServerProtocol {
     }
 
     /// A completed job, once all its data are sent. Answered by [`report`](Self::report).
-    pub fn take_served(&mut self) -> Option<Served> {
+    pub fn take_served(&mut self) -> Option<ServedJob> {
         if self.out.is_empty() { self.served.take() } else { None }
     }
 
@@ -254,7 +254,7 @@ impl ServerProtocol {
         match (&mut self.state, message) {
             (State::Greeting, Message::Hello { version, token, .. }) => {
                 if version != VERSION {
-                    let text = format!("this server speaks version {VERSION}, the client version {version}");
+                    let text = format!("this server uses version {VERSION}, the client version {version}");
                     self.refuse(Refusal::Version, text);
                 } else if self.rules.token.as_ref().is_some_and(|ours| !same(ours, &token)) {
                     let text = if token.is_empty() { "it asks for a token" } else { "the token is wrong" };
@@ -381,20 +381,20 @@ impl ServerProtocol {
         }
     }
 
-    fn finish(&mut self, served: Served) {
+    fn finish(&mut self, served: ServedJob) {
         self.served = Some(served);
         self.state = State::Reporting;
     }
 }
 
-fn given(job: Job, asked: Time, sent: u64) -> Served {
+fn given(job: Job, asked: Time, sent: u64) -> ServedJob {
     let (receiving_s, pauses) = (0.0, Vec::new());
-    Served { job, asked, received: 0, sent, receiving_s, pauses, transactions: 0 }
+    ServedJob { job, asked, received: 0, sent, receiving_s, pauses, transactions: 0 }
 }
 
-fn taken(job: Job, asked: Time, arrivals: &Arrivals) -> Served {
+fn taken(job: Job, asked: Time, arrivals: &Arrivals) -> ServedJob {
     let receiving = arrivals.first.zip(arrivals.last).map_or(Span::ZERO, |(first, last)| last.since(first));
-    Served {
+    ServedJob {
         job,
         asked,
         received: arrivals.bytes,

@@ -1,6 +1,6 @@
 //! Summary of a measurement as document and table rows.
 
-use crate::entry::{Begin, Disconnection, Entry, LinkCommand, Run};
+use crate::entry::{Disconnection, Entry, LinkCommand, Run, StartEntry};
 use crate::kernel::Kernel;
 use crate::plan::Test;
 use crate::probe;
@@ -29,7 +29,7 @@ pub struct Measured {
 
 /// Results of one test.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tested {
+pub struct TestResults {
     /// Name.
     pub name: String,
     /// Planned repetitions.
@@ -66,7 +66,7 @@ pub struct Paused {
 /// Results of a measurement.
 #[derive(Clone, Debug)]
 pub struct TestOutcome<'a> {
-    begin: &'a Begin,
+    begin: &'a StartEntry,
     runs: Vec<Run>,
     /// Lost or failed connections.
     pub disconnections: Vec<&'a Disconnection>,
@@ -76,7 +76,7 @@ pub struct TestOutcome<'a> {
     pub complete: bool,
     end: Value,
     /// Results by test of the plan.
-    pub tests: Vec<Tested>,
+    pub tests: Vec<TestResults>,
 }
 
 impl<'a> TestOutcome<'a> {
@@ -145,7 +145,8 @@ impl<'a> TestOutcome<'a> {
                         "step": run.step, "repetition": run.repetition })
             })
             .collect();
-        let Begin { started, server, address, client_name, server_name, settings, plan, .. } = self.begin;
+        let StartEntry { started, server, address, client_name, server_name, settings, plan, .. } =
+            self.begin;
         json!({
             "schema": SCHEMA,
             "started": started,
@@ -169,7 +170,7 @@ fn metric(m: &Measured) -> Value {
     out
 }
 
-fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
+fn tested(test: &Test, planned: u32, runs: &[&Run]) -> TestResults {
     let whole: Vec<&Run> = runs.iter().copied().filter(|run| run.complete).collect();
     let mut metrics = Vec::new();
     let mut add = |name, values: Vec<f64>| metrics.extend(measured(name, &values));
@@ -205,7 +206,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> Tested {
         add("segments_retransmitted", each(|run| Some(segments(run).1)));
     }
     let heavy = whole.iter().filter(|run| segments(run).1 > HEAVY * segments(run).0).count();
-    Tested {
+    TestResults {
         name: test.name(),
         planned,
         done: whole.len(),
@@ -238,8 +239,8 @@ fn alternates(runs: &[&Run]) -> Option<Alternation> {
 /// `TCPI_OPT_SACK` of `include/uapi/linux/tcp.h`.
 const OPTION_SACK: u64 = 2;
 
-/// Retransmissions of data. Those of the handshake came before the first look at the connection; nobody reports duplicates of
-/// a SYN.
+/// Retransmitted data. Handshake retransmissions precede the first sample of the connection, and duplicates of a SYN
+/// are not reported.
 fn resent(kernel: &Kernel) -> u64 {
     if kernel.info.get("bytes_retrans") == Some(&0) {
         return 0;
@@ -355,7 +356,7 @@ mod tests {
         ] {
             assert_eq!(of(resent, unneeded, options).unwrap().lossy, lossy, "{resent} {unneeded}");
         }
-        // What a kernel counts of the handshake is no data: a SYN was sent three times and reported, a SYN ACK twice.
+        // Handshake counters of the kernel are not data: a SYN was sent three times and reported, a SYN ACK twice.
         let mut late = transfer(3, 1, OPTION_SACK);
         let syn = |retransmissions| InfoSample { retransmissions, ..InfoSample::default() };
         late.server.kernel.history.push(syn(2));

@@ -1,6 +1,6 @@
-//! The claim: between two namespaces with the emulator between them, measurements equal the path's properties, and what
-//! the kernels report. Each test makes namespaces of its own, which vanish with it; where the process may not, it
-//! says so and is skipped.
+//! The claim: between two namespaces with the emulator between them, measurements equal the path's properties, and the
+//! kernels' counters. Each test makes namespaces of its own, which vanish with it; where the process may not, the test
+//! reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code, reason = "each test uses some of it")]
@@ -30,7 +30,7 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 /// A path whose packets leave so late too often is another one.
 const LATE: Span = Span::from_millis(3);
 
-/// A path of one hop: what stands in its table. The server is the fixed end, so that its data go down.
+/// A path of one hop with this table. The server is the fixed end, so that its data go down.
 fn scenario(hop: &str) -> String {
     format!(
         r#"
@@ -49,11 +49,10 @@ fn scenario(hop: &str) -> String {
     )
 }
 
-/// What the kernel said of a connection or of its whole stack, by its names.
+/// Kernel counters of a connection or of its whole stack, by name.
 type Counts = BTreeMap<String, u64>;
 
-/// What the server's namespace counted, what its kernel said of each connection when it was closed, and what the
-/// client kept.
+/// Counters of the server's namespace, the kernel's final statistics of each connection, and the client's results.
 struct Measured {
     entries: Vec<Entry>,
     there: Counts,
@@ -95,13 +94,14 @@ fn over_with(
     world.network.start(None);
     let ends = world.flows[0];
     let spaces = [Namespace::new().unwrap(), Namespace::new().unwrap()];
-    let gateways = spaces.iter().zip([(SERVER, ends.from), (CLIENT, ends.to)]).map(|(space, (at, door))| {
-        space.set("net.ipv4.tcp_no_metrics_save", "1").unwrap();
-        for (key, value) in sysctl {
-            space.set(key, value).unwrap();
-        }
-        Gateway { door, device: space.device(at, 1500).unwrap(), kind: PortOwner::Flow }
-    });
+    let gateways =
+        spaces.iter().zip([(SERVER, ends.from), (CLIENT, ends.to)]).map(|(space, (at, packet_port))| {
+            space.set("net.ipv4.tcp_no_metrics_save", "1").unwrap();
+            for (key, value) in sysctl {
+                space.set(key, value).unwrap();
+            }
+            Gateway { packet_port, device: space.device(at, 1500).unwrap(), kind: PortOwner::Flow }
+        });
     let clock = Clock::starting_in(Span::from_millis(1));
     let mut driver = Driver::new(world.network, gateways.collect(), clock, Span::ZERO).unwrap();
     let done = AtomicBool::new(false);
@@ -147,8 +147,8 @@ fn over_with(
     Some(Measured { entries, there, closed, late })
 }
 
-/// The same where bounds of times are to be held: what a busy machine has made of the path is measured again, and is
-/// told if it never gets better.
+/// Measures with bounds on times: a result disturbed by a busy machine is measured again, and a persistent disturbance
+/// is reported.
 fn over_in_time(hop: &str, steps: &[(Test, u32)]) -> Option<Measured> {
     for _ in 0..3 {
         let measured = over(hop, |_| {}, steps.to_vec())?;
@@ -181,9 +181,9 @@ fn end(entries: &[Entry]) -> &End {
     entries.iter().find_map(|entry| if let Entry::End(end) = entry { Some(end) } else { None }).unwrap()
 }
 
-/// The setting of the HSCSD and GPRS study: its transfers and transactions, its sizes, its counts, its segments and its
-/// window, over a path quick enough for a test, with losses; and both kernels' counters say what was reported
-/// (WL-01, WL-02, WL-04, WL-05, WL-10).
+/// The setting of the HSCSD and GPRS study: its transfers and transactions, sizes, counts, segments and window, over a
+/// path fast enough for a test, with losses; both kernels' counters equal the report (WL-01, WL-02, WL-04, WL-05,
+/// WL-10).
 #[test]
 fn the_published_setting() {
     let (steps, socket) = plan::published();
@@ -231,8 +231,8 @@ fn the_published_setting() {
     agree(&measured, &runs);
 }
 
-/// The path of `scenarios/hscsd.toml`, the published sizes, fewer of each: what the path allows is never beaten, what
-/// was published as the most is not reached, and what is counted is exact (WL-05; `hscsd/table1`, `hscsd/fig6`).
+/// The path of `scenarios/hscsd.toml`, the published sizes, fewer of each: the path's limit is never exceeded, the
+/// published maximum is not reached, and counts are exact (WL-05; `hscsd/table1`, `hscsd/fig6`).
 #[test]
 fn transactions_over_hscsd() {
     const COUNT: u32 = 3;
@@ -251,7 +251,7 @@ fn transactions_over_hscsd() {
         assert_eq!((run.response_s.len(), run.server.transactions), (COUNT as usize, COUNT));
         assert_eq!(run.bytes, u64::from(reply * COUNT));
         assert_eq!(run.server.received, u64::from(request * COUNT));
-        // Both delays, and what the bytes take on the links with the shortest headers.
+        // Both delays, and the transmission time of the bytes on the links with the shortest headers.
         let wire = |bytes: u32| f64::from(8 * (bytes + 40 * bytes.div_ceil(536)));
         let floor = 0.49 + wire(request) / 13_400.0 + wire(reply) / 38_400.0;
         for took in &run.response_s {
@@ -272,8 +272,8 @@ fn transactions_over_hscsd() {
     agree(&measured, &runs);
 }
 
-/// What both kernels count in their tables is what they say of the connections, to the last segment; and what one
-/// end has sent and the other received are the same bytes.
+/// Counters in both kernels' tables equal their statistics of the connections, to the last segment; bytes sent by one
+/// end equal those received by the other.
 fn agree(measured: &Measured, runs: &[Run]) {
     let sum = |of: &mut dyn Iterator<Item = u64>| of.sum::<u64>();
     // Here: repetitions and all other connections since the first entry.
@@ -333,9 +333,9 @@ fn a_path_is_measured_as_it_is() {
     assert!((1.7e6..2.1e6).contains(&buffer.rate_bps), "{buffer:?}");
 }
 
-/// SC-08: conditions of a path with a pause, from what both kernels count: spurious retransmissions are told from losses,
-/// and the handshake from data. 40 kbit/s and a window of 75 segments are those of the study; Eifel is recommended where
-/// nothing is lost, SCTP where data are.
+/// SC-08: conditions of a path with a pause, from both kernels' counters: spurious retransmissions are distinguished
+/// from losses, and the handshake from data. 40 kbit/s and a window of 75 segments are those of the study; Eifel is
+/// recommended without losses, SCTP with losses.
 #[test]
 fn sc_08_a_path_with_a_pause_tells_its_conditions() {
     let hop = |gate: &str, loss: &str| {

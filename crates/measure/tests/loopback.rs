@@ -1,5 +1,5 @@
-//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is reported and made again,
-//! and whatever is wrong is one clear error.
+//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is reported and made
+//! again, and every error is one clear message.
 
 #[allow(dead_code, reason = "each test uses some of it")]
 mod common;
@@ -138,7 +138,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut left: Option<usize>) {
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
-/// Connections that are cut are told with their cause (WL-14), made again, and the measurement goes on with what is left
+/// Cut connections are reported with their cause (WL-14) and opened again, and the measurement continues with the rest
 /// (WL-03).
 #[test]
 fn a_lost_connection_is_told_and_made_again() {

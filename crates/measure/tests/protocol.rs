@@ -1,5 +1,5 @@
-//! The claim: two ends that know only this protocol carry out every job to the byte, however the bytes between them
-//! are cut, and no peer makes either of them panic or keep what it should not.
+//! The claim: two ends with this protocol carry out every job to the byte, however the bytes between them are split,
+//! and no peer makes either of them panic or keep unbounded state.
 
 mod fuzz;
 
@@ -7,7 +7,7 @@ use base::{Span, Time};
 use measure::client_protocol::{ClientFault, ClientProtocol, Request};
 use measure::flow::Output;
 use measure::message::{Amount, Direction, Job, Message, Refusal, VERSION};
-use measure::server_protocol::{Identity, Served, ServerLimits, ServerProtocol};
+use measure::server_protocol::{Identity, ServedJob, ServerLimits, ServerProtocol};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn play(
     asking: &mut ClientProtocol,
     serving: &mut ServerProtocol,
     cut: usize,
-) -> Result<Option<Served>, ClientFault> {
+) -> Result<Option<ServedJob>, ClientFault> {
     let mut now = Time::ZERO;
     let mut seen = None;
     for _ in 0..100_000 {

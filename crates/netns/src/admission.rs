@@ -11,13 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Notifies a peer, unencrypted, that it was evicted, before its connection is closed; true: the listener is
 /// closing.
-pub type Farewell = fn(&TcpStream, bool);
+pub type EvictionNotice = fn(&TcpStream, bool);
 
 /// Waiting places of a listener.
 #[derive(Debug)]
 pub struct Admission {
     places: usize,
-    farewell: Farewell,
+    farewell: EvictionNotice,
     state: Mutex<State>,
 }
 
@@ -45,7 +45,7 @@ pub struct AdmittedSlot<'a> {
 
 impl Admission {
     /// Lobby for at most `places` unauthenticated connections.
-    pub fn new(places: usize, farewell: Farewell) -> Admission {
+    pub fn new(places: usize, farewell: EvictionNotice) -> Admission {
         Admission { places: places.max(1), farewell, state: Mutex::default() }
     }
 
@@ -94,7 +94,7 @@ impl State {
     }
 
     /// Shuts the connection down, which its reading thread notices.
-    fn shut(&mut self, number: u64, farewell: Farewell) {
+    fn shut(&mut self, number: u64, farewell: EvictionNotice) {
         if let Some(connection) = self.connections.remove(&number) {
             if !connection.admitted {
                 farewell(&connection.stream, self.closed);

@@ -10,10 +10,10 @@ use std::os::fd::{AsRawFd, RawFd};
 
 /// Packet device of a network stack; reads and writes never block.
 #[derive(Debug)]
-pub struct Device(Kind);
+pub struct Device(DeviceKind);
 
 #[derive(Debug)]
-enum Kind {
+enum DeviceKind {
     /// A TUN device.
     Tun(File),
     /// Socket at the other end of a veth pair, and the hardware address of the stack.
@@ -51,22 +51,22 @@ const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
 impl Device {
     /// Device of a TUN file.
     pub fn tun(file: File) -> Device {
-        Device(Kind::Tun(file))
+        Device(DeviceKind::Tun(file))
     }
 
     /// Device of a veth socket, opposite the stack with this hardware address.
     pub fn ethernet(file: File, to: [u8; 6]) -> Device {
-        Device(Kind::Ethernet(file, to))
+        Device(DeviceKind::Ethernet(file, to))
     }
 
     /// Device of a tunnel.
     pub fn tunnel(tunnel: Box<dyn Tunnel>) -> Device {
-        Device(Kind::Tunnel(tunnel))
+        Device(DeviceKind::Tunnel(tunnel))
     }
 
     /// Whether it is the replacement of a TUN device.
     pub fn stands_in(&self) -> bool {
-        matches!(self.0, Kind::Ethernet(..))
+        matches!(self.0, DeviceKind::Ethernet(..))
     }
 
     /// Reads a packet and returns its length.
@@ -75,9 +75,9 @@ impl Device {
     /// `WouldBlock` without a packet; an error of the kernel.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let file = match &mut self.0 {
-            Kind::Tun(file) => return file.read(into),
-            Kind::Tunnel(tunnel) => return tunnel.read(into),
-            Kind::Ethernet(file, _) => file,
+            DeviceKind::Tun(file) => return file.read(into),
+            DeviceKind::Tunnel(tunnel) => return tunnel.read(into),
+            DeviceKind::Ethernet(file, _) => file,
         };
         loop {
             let mut header = [0; HEADER];
@@ -95,9 +95,9 @@ impl Device {
     /// The kernel refused the packet.
     pub fn write(&mut self, packet: &[u8]) -> io::Result<()> {
         let (file, to) = match &mut self.0 {
-            Kind::Tun(file) => return file.write(packet).map(drop),
-            Kind::Tunnel(tunnel) => return tunnel.write(packet),
-            Kind::Ethernet(file, to) => (file, to),
+            DeviceKind::Tun(file) => return file.write(packet).map(drop),
+            DeviceKind::Tunnel(tunnel) => return tunnel.write(packet),
+            DeviceKind::Ethernet(file, to) => (file, to),
         };
         let kind = IP[usize::from(packet.first().is_some_and(|first| first >> 4 == 6))];
         let mut header = [0; HEADER];
@@ -110,23 +110,23 @@ impl Device {
     /// ([`super::namespace::Namespace::overrun`]).
     pub fn overrun(&self) -> u64 {
         match &self.0 {
-            Kind::Tun(_) => 0,
-            Kind::Ethernet(file, _) => veth::thrown_away(file.as_raw_fd()),
-            Kind::Tunnel(tunnel) => tunnel.overrun(),
+            DeviceKind::Tun(_) => 0,
+            DeviceKind::Ethernet(file, _) => veth::thrown_away(file.as_raw_fd()),
+            DeviceKind::Tunnel(tunnel) => tunnel.overrun(),
         }
     }
 
     /// Whether output is queued until the kernel accepts more; reading or writing retries it.
     pub fn wants_to_write(&self) -> bool {
-        if let Kind::Tunnel(tunnel) = &self.0 { tunnel.wants_to_write() } else { false }
+        if let DeviceKind::Tunnel(tunnel) = &self.0 { tunnel.wants_to_write() } else { false }
     }
 }
 
 impl AsRawFd for Device {
     fn as_raw_fd(&self) -> RawFd {
         match &self.0 {
-            Kind::Tun(file) | Kind::Ethernet(file, _) => file.as_raw_fd(),
-            Kind::Tunnel(tunnel) => tunnel.as_raw_fd(),
+            DeviceKind::Tun(file) | DeviceKind::Ethernet(file, _) => file.as_raw_fd(),
+            DeviceKind::Tunnel(tunnel) => tunnel.as_raw_fd(),
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Job<'a> {
 
 /// Execution record of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct CommandExit {
     /// Start time; none: never started.
     pub started: Option<Time>,
     /// Time of its own exit; none: it was ended.
@@ -49,7 +49,7 @@ pub struct CommandFacts {
     /// It was a server, ended when all others were done.
     pub serves: bool,
     /// Execution record.
-    pub ended: Ended,
+    pub ended: CommandExit,
 }
 
 /// Poll interval of cancellation, ms.
@@ -64,15 +64,15 @@ impl Job<'_> {
     ///
     /// # Errors
     /// The command could not be started.
-    pub fn run(self, program: &Path, clock: Clock, over: &AtomicBool) -> Result<Ended, Error> {
+    pub fn run(self, program: &Path, clock: Clock, over: &AtomicBool) -> Result<CommandExit, Error> {
         while clock.now() < self.start || clock.is_before() {
             if over.load(Ordering::Relaxed) {
-                return Ok(Ended::default());
+                return Ok(CommandExit::default());
             }
             let left = clock.until(self.start).as_nanos() / 1_000_000;
             sys::wait_for(-1, false, left.min(LOOK as u64) as i32 + 1);
         }
-        let mut ended = Ended { started: Some(clock.now()), ..Ended::default() };
+        let mut ended = CommandExit { started: Some(clock.now()), ..CommandExit::default() };
         let keeper = Keeper::start(program, self.space, &self.plan, self.streams)?;
         look_after(keeper, &mut ended, clock, over, self.foreground);
         Ok(ended)
@@ -86,7 +86,7 @@ impl Job<'_> {
     pub fn begin(
         self,
         program: &Path,
-        ended: &mut Ended,
+        ended: &mut CommandExit,
         given_up: impl Fn() -> bool,
     ) -> Result<Keeper, Error> {
         let before = self.space.listening();
@@ -115,7 +115,7 @@ impl Job<'_> {
 /// Supervises a command until it ends or `over` is set.
 pub fn look_after(
     mut keeper: Keeper,
-    ended: &mut Ended,
+    ended: &mut CommandExit,
     clock: Clock,
     over: &AtomicBool,
     foreground: Option<&Foreground>,

@@ -125,7 +125,7 @@ impl Keeper {
             }
         }
         process::hand_down(&mut command, vec![theirs.as_raw_fd(), network]);
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         // A thread of its own, since the new namespace applies to its next child only, and that child dies
         // with the thread.
         let starter = std::thread::spawn(move || {
@@ -135,13 +135,13 @@ impl Keeper {
             drop(theirs);
             match started {
                 Ok(mut child) => {
-                    let _ = tell.send(Ok(()));
+                    let _ = sender.send(Ok(()));
                     let _ = child.wait();
                 }
-                Err(error) => _ = tell.send(Err(error)),
+                Err(error) => _ = sender.send(Err(error)),
             }
         });
-        told.recv().unwrap_or(Err(Error::System))?;
+        receiver.recv().unwrap_or(Err(Error::System))?;
         let lines = ours.try_clone().map_err(Error::of("making a socket"))?;
         let mut keeper = Keeper { control: ours, lines: BufReader::new(lines), starter: Some(starter) };
         let first = line(plan).and_then(|line| keeper.control.write_all(&line));
@@ -211,7 +211,7 @@ fn kept(control: RawFd, network: RawFd) -> io::Result<()> {
     match keeping.set_up(&plan) {
         Ok(()) => keeping.look_after(),
         Err((code, why)) => {
-            keeping.tell(&KeeperReply::Ended(Status { code, signal: None, fault: Some(why) }))
+            keeping.reply(&KeeperReply::Ended(Status { code, signal: None, fault: Some(why) }))
         }
     }
 }
@@ -230,7 +230,7 @@ const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
 impl Supervision {
-    fn tell(&mut self, word: &KeeperReply) -> io::Result<()> {
+    fn reply(&mut self, word: &KeeperReply) -> io::Result<()> {
         line(word).and_then(|line| self.control.write_all(&line))
     }
 
@@ -242,7 +242,7 @@ impl Supervision {
         let network = self.network.as_raw_fd();
         let lacks = if plan.outside { mounts::of_helper(network) } else { mounts::arrange(&plan.view) };
         for lack in lacks.map_err(own("arranging what the command sees"))? {
-            self.tell(&KeeperReply::Lacks(lack)).map_err(own("telling"))?;
+            self.reply(&KeeperReply::Lacks(lack)).map_err(own("telling"))?;
         }
         if !plan.outside {
             sys::enter_network(network).map_err(own("entering a network namespace"))?;
@@ -279,7 +279,7 @@ impl Supervision {
         })?;
         drop(start_file);
         self.child = child.id() as i32;
-        self.tell(&KeeperReply::Started).map_err(own("telling"))
+        self.reply(&KeeperReply::Started).map_err(own("telling"))
     }
 
     /// Supervises the command until it ends or is cancelled. When this process exits, the kernel kills the
@@ -296,14 +296,14 @@ impl Supervision {
                     Change::Exited(code) => (code, None),
                     Change::Killed(signal) => (128 + signal, Some(signal)),
                     Change::Stopped(_) => {
-                        self.tell(&KeeperReply::Stopped)?;
+                        self.reply(&KeeperReply::Stopped)?;
                         continue;
                     }
                 };
                 if let Some(terminal) = &self.terminal {
                     terminal::take(terminal);
                 }
-                return self.tell(&KeeperReply::Ended(Status { code, signal, fault: None }));
+                return self.reply(&KeeperReply::Ended(Status { code, signal, fault: None }));
             }
             if !self.lines.buffer().is_empty()
                 || sys::readable(&[self.control.as_raw_fd(), children.as_raw_fd()], None)[0]

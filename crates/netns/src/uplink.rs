@@ -144,8 +144,8 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
         start_file: None,
         outside: true,
     };
-    let said = process::memory_file(c"uplink").map(File::from).map_err(Error::of("making a file"))?;
-    let copy = || said.try_clone().map_err(Error::of("making a file"));
+    let output = process::memory_file(c"uplink").map(File::from).map_err(Error::of("making a file"))?;
+    let copy = || output.try_clone().map_err(Error::of("making a file"));
     let mut keeper = Keeper::start(program, space, &plan, Streams::Files(copy()?, copy()?))?;
     for _ in 0..STEPS {
         if space.has(DEVICE) {
@@ -164,20 +164,20 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
                 return match status.fault {
                     Some(_) if status.code == 127 => Ok(None),
                     Some(fault) => Err(Error::Helper(fault)),
-                    None => Err(Error::Helper(told(helper, said))),
+                    None => Err(Error::Helper(helper_output(helper, output))),
                 };
             }
             None => return Err(Error::Helper(format!("{} was ended", helper.name()))),
             Some(_) => {}
         }
     }
-    Err(Error::Helper(format!("it takes too long: {}", told(helper, said))))
+    Err(Error::Helper(format!("it takes too long: {}", helper_output(helper, output))))
 }
 
 /// Last lines of the helper's output.
-fn told(helper: Helper, mut said: File) -> String {
+fn helper_output(helper: Helper, mut output: File) -> String {
     let mut text = Vec::new();
-    let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
+    let _ = output.rewind().and_then(|()| output.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.contains("syslog"));
     format!("{} says: {}", helper.name(), lines.next_back().unwrap_or("nothing"))

@@ -1,5 +1,5 @@
-//! Cost of a packet on a plain link, and on a channel asked for the same or more. Run it under
-//! `valgrind --tool=callgrind` with the name of a case, and divide by the packets what it takes beyond `none`.
+//! Cost of a packet on a plain link, and on a channel with equal or more options. Run it under `valgrind
+//! --tool=callgrind` with the name of a case; divide the excess over `none` by the number of packets.
 
 use base::dist::{Dist, Sampler};
 use base::packet::Packet;
@@ -36,7 +36,7 @@ impl Element for Sink {
     }
 }
 
-/// Everything off but what the names say, joined by `+`.
+/// All options off except those in the name, joined by `+`.
 fn channel(names: &str) -> ChannelConfig {
     let mut config = ChannelConfig::plain(Capacity::Fixed(Rate::from_bps(10_000_000)), Span::from_millis(20));
     let room = |packets| Some(Room { packets: Some(packets), bytes: None });

@@ -1,7 +1,7 @@
 //! Checksum verification: discards packets with bit errors before the host (catalogue SW-37).
 //!
 //! The receiving host detects the error by its checksum and discards the packet: for the sender a loss like
-//! any other (catalogue SW-37). The element stands before hosts that keep no bytes; a door passes the wrong
+//! any other (catalogue SW-37). The element stands before hosts that keep no bytes; a packet port passes the wrong
 //! bits to the real stack, which verifies its own checksum.
 
 use crate::element::{Cx, Element, Port};

@@ -282,7 +282,7 @@ impl Cx<'_> {
         counters.bytes[1] += bytes;
     }
 
-    /// For hosts and doors: takes a packet out of the network with its body; `None` if the body is of another
+    /// For hosts and packet ports: takes a packet out of the network with its body; `None` if the body is of another
     /// kind.
     #[inline(always)]
     pub fn absorb<B: Body>(&mut self, packet: &Packet) -> Option<B> {
@@ -382,14 +382,14 @@ impl Cx<'_> {
         }
     }
 
-    /// For doors: stores bytes as a body and assigns the packet's id.
+    /// For packet ports: stores bytes as a body and assigns the packet's id.
     pub fn emit_bytes(&mut self, bytes: &[u8], size: u32) -> (BodyRef, u64) {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(size);
         (self.core.pool.put_bytes(bytes), self.core.counters.sent)
     }
 
-    /// For doors: takes a packet out of the network and swaps its bytes with `into`. False if its body is not
+    /// For packet ports: takes a packet out of the network and swaps its bytes with `into`. False if its body is not
     /// of bytes; the packet is gone in both cases.
     pub fn absorb_bytes(&mut self, packet: &Packet, into: &mut Vec<u8>) -> bool {
         self.core.counters.absorbed += 1;

@@ -53,6 +53,27 @@ pub struct LinkGate {
     pub stores: bool,
 }
 
+impl LinkGate {
+    /// Time at which a packet that arrives at `t` has passed all gates, or at which one of them drops it.
+    pub(crate) fn pass(gates: &mut [LinkGate], now: Time, t: Time) -> Result<Time, Time> {
+        let mut start = t;
+        // One gate may close before another opens: repeat until all are open at once.
+        loop {
+            let before = start;
+            for LinkGate { gate, stores } in &mut *gates {
+                let open = gate.open_from(now, start);
+                if open > start && !*stores {
+                    return Err(start);
+                }
+                start = open;
+            }
+            if start == before {
+                return Ok(start);
+            }
+        }
+    }
+}
+
 /// State of a packet in the link: one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -334,21 +355,7 @@ impl Link {
         if self.closed_by_hand {
             return Ok(Time::NEVER);
         }
-        let mut start = t;
-        // One gate may close before another opens: repeat until all are open at once.
-        loop {
-            let before = start;
-            for LinkGate { gate, stores } in &mut self.gates {
-                let open = gate.open_from(now, start);
-                if open > start && !*stores {
-                    return Err(start);
-                }
-                start = open;
-            }
-            if start == before {
-                break;
-            }
-        }
+        let start = LinkGate::pass(&mut self.gates, now, t)?;
         let closes = self.gates.iter_mut().map(|g| g.gate.phase(now, start).1).min();
         self.open = (start, closes.unwrap_or(Time::NEVER));
         Ok(start)

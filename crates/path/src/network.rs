@@ -229,7 +229,7 @@ impl Network {
         &self.triggers
     }
 
-    /// Calls an element from outside at `at`, or now if that is later; a driver passes packets to a door and
+    /// Calls an element from outside at `at`, or now if that is later; a driver passes packets to a packet port and
     /// takes packets from it this way. Everything due before is executed first. `None`, without an effect, if
     /// the element is not a `T`.
     pub fn enter<T: Element, R>(

@@ -26,7 +26,7 @@ struct Trigger {
 
 /// A registered trigger with the value of its call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Called {
+pub(crate) struct TriggerCall {
     number: usize,
     value: Option<u32>,
 }
@@ -56,7 +56,7 @@ impl Triggers {
     }
 
     /// Registered trigger of a call: its name, or `NAME=VALUE` with a value within its range.
-    pub(crate) fn find(&self, call: &str) -> Option<Called> {
+    pub(crate) fn find(&self, call: &str) -> Option<TriggerCall> {
         let split = call.find('=').map_or((call, None), |at| (&call[..=at], Some(&call[at + 1..])));
         let number = self.names.iter().position(|trigger| trigger.name == split.0)?;
         let value = match (&self.names[number].values, split.1) {
@@ -66,16 +66,16 @@ impl Triggers {
             }
             _ => return None,
         };
-        Some(Called { number, value })
+        Some(TriggerCall { number, value })
     }
 
     /// Number of signals registered for a call.
-    pub(crate) fn receivers(&self, call: Called) -> usize {
+    pub(crate) fn receivers(&self, call: TriggerCall) -> usize {
         self.names.get(call.number).map_or(0, |trigger| trigger.to.len())
     }
 
     /// One of the registered signals, with the value of the call.
-    pub(crate) fn said(&self, call: Called, hearer: usize) -> Option<(ElementId, Signal)> {
+    pub(crate) fn said(&self, call: TriggerCall, hearer: usize) -> Option<(ElementId, Signal)> {
         let (to, signal) = self.names.get(call.number)?.to.get(hearer).copied()?;
         let signal = match (signal, call.value) {
             (Signal::Set { number, .. }, Some(value)) => Signal::Set { number, value },
@@ -85,7 +85,7 @@ impl Triggers {
     }
 
     /// Logs a call.
-    pub(crate) fn note(&mut self, at: Time, call: Called) {
+    pub(crate) fn note(&mut self, at: Time, call: TriggerCall) {
         let mut name = self.names[call.number].name.clone();
         if let Some(value) = call.value {
             name.push_str(&value.to_string());

@@ -44,8 +44,8 @@ fn wrong(n: usize, p: f64) -> Vec<bool> {
 }
 
 proptest! {
-    /// A channel that is asked for nothing more does what the plain link does, packet for packet: two ways of computing
-    /// the same thing, one at enqueue, one event by event.
+    /// A channel without options behaves like the plain link, packet for packet: two computations of one model, one at
+    /// enqueue, one event by event.
     #[test]
     fn sw_19_a_channel_of_nothing_more_is_a_link(
         sends in proptest::collection::vec((0u64..200, 40u32..1500), 1..120),
@@ -495,7 +495,7 @@ fn sw_47_waits_as_priorities_say() {
     }
 }
 
-/// What was dropped, by reason, is in the trace as it happened.
+/// Drops with their reasons are in the trace.
 #[test]
 fn drops_have_their_reasons() {
     assert_eq!(DropReason::GivenUp.name(), "given-up");

@@ -1,4 +1,4 @@
-//! The claim: a link costs time in proportion to its packets and frames, and bounded memory, whatever their order.
+//! The claim: a link costs time in proportion to its packets and frames, and bounded memory, in any order.
 
 mod common;
 
@@ -50,7 +50,7 @@ fn tiny_frames_out_of_order_cost_no_search() {
     }
 }
 
-/// The same of a receive buffer behind a long propagation: each arrival was compared with all packets in flight.
+/// A receive buffer behind a long propagation: each arrival was once compared with all packets in flight.
 #[test]
 fn a_long_flight_before_a_receive_buffer_costs_no_search() {
     let config = ChannelConfig { receive_buffer: packets(10), delay: span(10.0), ..plain(80_000_000) };

@@ -7,7 +7,7 @@ use base::rng::Seed;
 use base::{Rate, Span, Time};
 use common::{Bench, packet, s, span};
 use path::capacity::Capacity;
-use path::deadline::{Check, DeadlineLink, Expired, Margin, Order, Overflow, Policy, Rest, Units};
+use path::deadline::{Check, DeadlineLink, Expired, Margin, Order, Overflow, Policy, RemainingPath, Units};
 use path::gate::{Closures, Gate};
 use path::link::{Link, LinkConfig, LinkGate, QueueLimit};
 use proptest::prelude::*;
@@ -52,7 +52,8 @@ fn ticker(bench: &mut Bench, ticks: u32) {
 }
 
 /// NS-13, C128: the closed form of figure 3. A FIFO of 11 kbit/s holds 16 to 26 s; without a check the datagrams of
-/// ticks made in the outage leave one after the other from its end, and what left later than its deadline is counted.
+/// ticks created in the outage leave one after the other from its end, and those that leave after their deadline are
+/// counted.
 #[test]
 fn the_news_ticker_of_figure_3_in_closed_form_to_the_packet() {
     let (rate, delay) = (11_000, 0.3);
@@ -85,7 +86,7 @@ fn the_news_ticker_of_figure_3_in_closed_form_to_the_packet() {
     let expired = |all: &[(Time, Packet)]| all.iter().filter(|(t, p)| *t > p.deadline()).count();
     assert_eq!(expired(&arrived), late);
     assert!(last_late >= 36.0, "expired datagrams for 10 s and more after the outage: until {last_late}");
-    // With the check none is late, and what arrives first after the outage was made in the last tick before its end.
+    // With the check none is late, and the first arrival after the outage was created in the last tick before its end.
     let mut b = bench(config(rate, delay, Some(100_000), None), &[(16.0, 26.0)], fixed(0.9));
     ticker(&mut b, 16);
     let arrived = b.arrived();
@@ -128,7 +129,7 @@ fn sweeping_the_queue_makes_room_for_valid_packets() {
         b.put(s(4.5), living(6, 1000, 10.0));
         assert_eq!(b.arrivals().iter().map(|a| a.1).collect::<Vec<_>>(), expected, "{check}");
     }
-    let rest = Rest { delay: span(0.5), per_byte_ns: 2e6 };
+    let rest = RemainingPath { delay: span(0.5), per_byte_ns: 2e6 };
     let policy = Policy { margin: Margin::Path(vec![rest; 4]), ..Policy::default() };
     let mut b = bench(config(8_000, 0.5, None, None), &[], policy);
     // 1000 bytes need 0.5 + 2 s: 2.4 s of life are too short, 2.6 s are not.
@@ -272,7 +273,7 @@ proptest! {
         t in traffic(), limit in 1_u32..20, from in 0.0..60.0_f64, length in 0.0..20.0_f64,
         check in 1_usize..3, expired in 0_usize..3, order in 0_usize..3, units in 0_usize..3, overflow in 0_usize..2, hold in 0_u64..2,
     ) {
-        let rest = Rest { delay: span(0.3), per_byte_ns: 8e9 / 30_000.0 };
+        let rest = RemainingPath { delay: span(0.3), per_byte_ns: 8e9 / 30_000.0 };
         let policy = Policy {
             check: Check::ALL[check], expired: Expired::ALL[expired], order: Order::ALL[order], units: Units::ALL[units],
             overflow: Overflow::ALL[overflow], margin: Margin::Path(vec![rest; 4]), signals: true,

@@ -1,5 +1,5 @@
 //! Link against arithmetic: queue, serialisation, suspension, propagation. Driven from outside, packet
-//! by packet, with nothing but the public doors of the network.
+//! by packet, with nothing but the public packet ports of the network.
 
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
@@ -101,7 +101,7 @@ fn drop_head_keeps_the_newest() {
     assert_eq!(b.network.ledgers()[0].queue_drops, 2);
 }
 
-/// SW-40: a gate that does not store drops what comes to it; what waits comes to it in turn.
+/// SW-40: a gate that does not store drops arriving packets; waiting packets leave in their turn.
 #[test]
 fn a_gate_that_drops() {
     let gate = Gate::new(&Closures::List(vec![(s(0.5), s(3.0))]), "g", SEED);

@@ -17,7 +17,7 @@ use path::qdisc::red::{Red, RedConfig};
 use path::{ElementId, Network, Port, Signal};
 use proptest::prelude::*;
 
-/// What a path is made of, and what happens to it.
+/// Parts of a path, and its impairments.
 #[derive(Clone, Debug)]
 struct Case {
     rate: u64,
@@ -73,7 +73,7 @@ impl Case {
         self.loads.iter().enumerate().map(source).collect()
     }
 
-    /// Takes everything in, each thing at its time; what arrived where and when, and the counters at the end.
+    /// Feeds all packets at their times; returns arrivals with place and time, and the final counters.
     fn play(
         &self,
         mut network: Network,
@@ -206,8 +206,8 @@ proptest! {
     }
 }
 
-/// Load that found the link idle was counted and not looked at; what is in service when the rate changes still has to send
-/// the rest of its bytes, and the packet behind it waits for them.
+/// Load that found the link idle was counted only; the load in service at a rate change still has to send the rest of
+/// its bytes, and the packet behind it waits for them.
 #[test]
 fn the_load_in_service_is_known_when_the_rate_changes() {
     for delay_ms in [0, 7, 40] {

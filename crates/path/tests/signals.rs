@@ -25,7 +25,7 @@ impl Element for Speaker {
     }
 }
 
-/// Keeps what comes, in order; answers a credit with one of its own.
+/// Keeps incoming signals, in order; answers a credit with one of its own.
 #[derive(Default)]
 struct Hearer(Vec<String>);
 

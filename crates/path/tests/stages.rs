@@ -86,7 +86,7 @@ fn sw_20_a_pipeline_is_stopped_from_its_end() {
     }
     let arrivals = b.arrivals();
     assert_eq!(order(&arrivals), [1, 2, 3], "the first has room for two beside the one in service");
-    // What it took went on without a loss; everything lost was lost at the entry.
+    // Accepted packets continue without a loss; all losses were at the entry.
     assert_eq!(b.network.ledgers()[0].queue_drops, 9);
 }
 

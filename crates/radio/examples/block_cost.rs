@@ -14,7 +14,7 @@ use radio::mac::tbf::{Durations, TbfConfig};
 use radio::quality::Source;
 use std::io::Write as _;
 
-/// Takes what leaves the cell.
+/// Sink of packets that leave the cell.
 struct Sink;
 
 impl Element for Sink {

@@ -80,7 +80,7 @@ pub struct Sgsn<T> {
 
 /// Fate of a PDU that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Passed<T> {
+pub enum PduFate<T> {
     /// It reaches the PCU at this time.
     At(Time, T),
     /// Its lifetime has expired.
@@ -149,12 +149,12 @@ impl<T: Copy> Sgsn<T> {
     }
 
     /// The next PDU that leaves by `now`.
-    pub fn pass(&mut self, now: Time) -> Option<Passed<T>> {
+    pub fn pass(&mut self, now: Time) -> Option<PduFate<T>> {
         let at = self.next_pass().filter(|t| *t <= now)?;
         let head = self.queue.pop_front()?;
         self.octets -= u64::from(head.octets);
         if self.config.lifetime.is_some_and(|most| at.since(head.since) > most) {
-            return Some(Passed::Expired(head.token));
+            return Some(PduFate::Expired(head.token));
         }
         if let Some(bucket) = self.config.bucket {
             // 48.018 section 8.2.3: B* = B + L(p) - (Tc - Tp) R; if B* < L(p) then B* = L(p)
@@ -166,7 +166,7 @@ impl<T: Copy> Sgsn<T> {
         let octets = u64::from(head.octets + self.config.gb_overhead);
         let start = at.max(self.gb_free);
         self.gb_free = start + self.config.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
-        Some(Passed::At(self.gb_free + self.config.gb_delay, head.token))
+        Some(PduFate::At(self.gb_free + self.config.gb_delay, head.token))
     }
 
     /// No PDU could pass until `now`, because the BSS had no room; the bucket leaked meanwhile.
@@ -273,7 +273,7 @@ mod tests {
     fn drain(sgsn: &mut Sgsn<u32>, until: Time) -> Vec<(f64, u32)> {
         let mut all = Vec::new();
         while let Some(passed) = sgsn.pass(until) {
-            if let Passed::At(t, token) = passed {
+            if let PduFate::At(t, token) = passed {
                 all.push((t.as_secs_f64(), token));
             }
         }
@@ -307,7 +307,7 @@ mod tests {
         let mut expired = 0;
         let mut passed = 0;
         while let Some(p) = sgsn.pass(Time::NEVER) {
-            if let Passed::Expired(_) = p { expired += 1 } else { passed += 1 }
+            if let PduFate::Expired(_) = p { expired += 1 } else { passed += 1 }
         }
         assert_eq!((passed, expired), (3, 3));
     }

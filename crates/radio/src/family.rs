@@ -29,7 +29,7 @@ pub fn half(scheme: Scheme) -> Option<Scheme> {
 
 /// Retransmission of a block: scheme, and whether in two halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Again {
+pub struct ResendScheme {
     /// The scheme.
     pub scheme: Scheme,
     /// Each transmission carries one half of the block.
@@ -37,14 +37,14 @@ pub struct Again {
 }
 
 /// Retransmission of a block first sent with `first`, if `wanted` is the present scheme.
-pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> Again {
-    let whole = |scheme| Again { scheme, split: false };
+pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> ResendScheme {
+    let whole = |scheme| ResendScheme { scheme, split: false };
     if !first.is_egprs() {
         return whole(first);
     }
     let halves = half(first).filter(|small| resegment && wanted < lowest_whole(first) && *small < first);
     if let Some(scheme) = halves {
-        return Again { scheme, split: true };
+        return ResendScheme { scheme, split: true };
     }
     whole(match first {
         Scheme::Mcs9 | Scheme::Mcs6 => {
@@ -84,7 +84,7 @@ pub fn pairs(scheme: Scheme, first: Scheme) -> bool {
 }
 
 /// Whether two transmissions of one block can be combined softly: both carry the same coded payload.
-pub fn combines(a: Again, b: Again) -> bool {
+pub fn combines(a: ResendScheme, b: ResendScheme) -> bool {
     a.split == b.split && (a.scheme == b.scheme || a.scheme.payload() == b.scheme.payload())
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn gprs_repeats_with_the_original_scheme() {
-        assert_eq!(again(Cs4, Cs1, true), Again { scheme: Cs4, split: false });
+        assert_eq!(again(Cs4, Cs1, true), ResendScheme { scheme: Cs4, split: false });
     }
 
     #[test]

@@ -35,9 +35,9 @@ base::named! {
     }
 }
 
-/// Where a mobile camps. Numbers count what it has met since the start of the run, from 1.
+/// Cell that a mobile camps on. Numbers count cells and areas from the start of the run, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CampingPlace {
+pub struct Camping {
     /// Cell.
     pub cell: u32,
     /// Base station controller of the cell.
@@ -48,15 +48,15 @@ pub struct CampingPlace {
     pub sgsn: u32,
 }
 
-impl CampingPlace {
+impl Camping {
     /// Where every mobile starts.
-    pub const FIRST: CampingPlace = CampingPlace { cell: 1, bsc: 1, routing_area: 1, sgsn: 1 };
+    pub const FIRST: Camping = Camping { cell: 1, bsc: 1, routing_area: 1, sgsn: 1 };
 
     /// The neighbour behind a change of this extent.
     #[must_use]
-    pub fn beyond(self, extent: Extent) -> CampingPlace {
+    pub fn beyond(self, extent: Extent) -> Camping {
         let new = |from: Extent| u32::from(extent as u8 >= from as u8);
-        CampingPlace {
+        Camping {
             cell: self.cell + 1,
             bsc: self.bsc + new(Extent::CellUpdate),
             routing_area: self.routing_area + new(Extent::RoutingArea),
@@ -502,7 +502,7 @@ mod tests {
     #[test]
     fn gp_45_places() {
         let of = |extent| {
-            let to = CampingPlace::FIRST.beyond(extent);
+            let to = Camping::FIRST.beyond(extent);
             [to.cell, to.bsc, to.routing_area, to.sgsn]
         };
         let places: Vec<_> = Extent::ALL.iter().map(|extent| of(*extent)).collect();

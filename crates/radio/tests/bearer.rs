@@ -16,7 +16,7 @@ use radio::cell::element;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::mac::tbf::{Setup, TbfConfig, TbfState};
-use radio::mobility::{CampingPlace, Extent, Instants, MobilityConfig};
+use radio::mobility::{Camping, Extent, Instants, MobilityConfig};
 use radio::parameters;
 use radio::quality::Source;
 use radio::rlc::poll::Policy;
@@ -365,11 +365,10 @@ fn gp_45_display_of_the_serving_cell() {
     let (_, unseen, same) = run(false);
     assert!(got == unseen && counts == same, "a look changes nothing");
     let (change, to) = shown[0].1.change.unwrap();
-    assert_eq!(to, CampingPlace { cell: 2, bsc: 2, routing_area: 2, sgsn: 1 });
+    assert_eq!(to, Camping { cell: 2, bsc: 2, routing_area: 2, sgsn: 1 });
     assert_eq!(change.resumed, s(22.0));
     for (now, display) in &shown {
-        let camped =
-            if *now < change.access { (CampingPlace::FIRST, Time::ZERO) } else { (to, change.access) };
+        let camped = if *now < change.access { (Camping::FIRST, Time::ZERO) } else { (to, change.access) };
         assert_eq!((display.place, display.since), camped, "{now:?}");
         assert_eq!(display.change, (*now < change.resumed).then_some((change, to)), "{now:?}");
         let down = display.ways[0];

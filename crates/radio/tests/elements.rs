@@ -1,4 +1,4 @@
-//! The elements and interfaces of a GPRS bearer, each by what it adds to a packet's way or takes from its rate.
+//! The elements and interfaces of a GPRS bearer: added delay, and reduction of the rate.
 
 mod common;
 
@@ -58,8 +58,8 @@ fn blocks(scheme: Scheme, abis: Option<u64>) -> f64 {
     b.cell().counts(0).unwrap().down.new as f64
 }
 
-/// GP-46: with 16 kbit/s of Abis for each of four timeslots CS-2 is what it is without a limit, and CS-4, which would
-/// carry 67 % more, sends 136 blocks a second in place of 200.
+/// GP-46: with 16 kbit/s of Abis for each of four timeslots CS-2 is unchanged, and CS-4, which would carry 67 % more,
+/// sends 136 blocks a second in place of 200.
 #[test]
 fn gp_46_abis_is_a_limit_of_its_own() {
     let full = blocks(Scheme::Cs2, None);

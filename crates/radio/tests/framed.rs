@@ -246,7 +246,8 @@ fn wc_05_resource_is_kept_while_data_wait() {
     assert!(kept > 1.5 * taken && kept > 140_000.0, "{taken} {kept}");
 }
 
-/// WC-06, WC-07: NAK rounds repair most, what is left after three is lost; the rate follows the frame time not at all.
+/// WC-06, WC-07: NAK rounds repair most losses, frames missing after three rounds are lost; the rate does not depend
+/// on the frame time.
 #[test]
 fn wc_06_wc_07_rounds_of_naks() {
     let run = |naks: Vec<u8>, error: f64, frame: u64| {

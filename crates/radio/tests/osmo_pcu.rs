@@ -13,7 +13,7 @@ use radio::llc::LlcMode;
 use radio::mac::countdown;
 use radio::rlc::feed::Cut;
 use radio::rlc::poll::{Policy, Poller};
-use radio::rlc::receive::{Part, Receiver, Report};
+use radio::rlc::receive::{BlockPart, Receiver, Report};
 use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
@@ -21,7 +21,7 @@ use radio::wire::llc::{self, Numbers};
 use radio::wire::message::{self, AckNack, Message};
 
 const TLLI: u32 = 0xb876_5432;
-/// What an LLC dummy command begins with (44.064 section 6.4.2.2), which fills a TBF that is kept.
+/// Start of an LLC dummy command (44.064 section 6.4.2.2), which fills a TBF that is kept.
 const DUMMY_COMMAND: [u8; 3] = [0x43, 0xc0, 0x01];
 
 /// One comparison.
@@ -48,7 +48,7 @@ const BASE: Case = Case {
     answers: |_| true,
 };
 
-/// What was found.
+/// Result.
 #[derive(Debug, Default)]
 struct Found {
     /// Downlink blocks before the first difference.
@@ -104,7 +104,7 @@ impl Line {
         }
         let unit = Unit {
             bsn: bsn % 128,
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: scheme,
             attempt: 0,
             flag,
@@ -122,13 +122,13 @@ fn report_of(ack: &AckNack, sender: &Sender<usize>) -> Report {
     let mut receiver = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
     for b in 0..end {
         if b < sender.va() || ack.has(b % 128) == Some(true) {
-            receiver.take(b, Part::Whole, false);
+            receiver.take(b, BlockPart::Whole, false);
         }
     }
     Report { end, last: ack.last, ..receiver.report() }
 }
 
-/// What a mobile does in an uplink block that was reserved for it.
+/// Action of a mobile in an uplink block reserved for it.
 enum Reserved {
     Report,
     Control(Vec<u8>),
@@ -249,7 +249,7 @@ impl Trial<'_> {
             }
         }
         if arrives && let Some(bsn) = self.mobile.resolve(read.bsn) {
-            self.mobile.take(bsn, Part::Whole, read.flag);
+            self.mobile.take(bsn, BlockPart::Whole, read.flag);
         }
         if let Some(rrbp) = read.header.poll {
             let number = self.polls;
@@ -279,7 +279,7 @@ impl Trial<'_> {
             return;
         }
         if !granted {
-            // What a base station could not decode goes to the PCU without octets.
+            // A block that a base station could not decode goes to the PCU without octets.
             return self.pcu.uplink(slot, &[]);
         }
         // A block with a TLLI has four octets less.
@@ -298,7 +298,7 @@ impl Trial<'_> {
         if unit.bsn > 0 && self.lost(self.case.loss[1]) {
             return self.pcu.uplink(slot, &[]);
         }
-        self.network.take(unit.bsn, Part::Whole, cv == 0);
+        self.network.take(unit.bsn, BlockPart::Whole, cv == 0);
         self.pcu.uplink(slot, &octets);
     }
 
@@ -366,7 +366,7 @@ fn found(case: &Case) -> Option<Found> {
     Some(trial.run())
 }
 
-/// Ten scenarios: so many blocks are equal, octet by octet, before the first difference, which has this cause.
+/// Ten scenarios: number of blocks that are equal, octet by octet, before the first difference, with its cause.
 #[test]
 fn blocks_beside_a_real_pcu() {
     const KEPT: &str = "LLC dummy command";

@@ -10,7 +10,7 @@ mod pcu;
 use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
-use radio::rlc::receive::{Part, Receiver, Report};
+use radio::rlc::receive::{BlockPart, Receiver, Report};
 use radio::rlc::send::{RadioBlock, Reason, SendOptions, Sender, Unit as Sent};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
@@ -20,14 +20,14 @@ use radio::wire::message;
 use std::collections::BTreeSet;
 
 const TLLI: u32 = 0xc000_0001;
-/// What an LLC dummy command begins with (44.064 section 6.4.2.2), which fills a TBF that is kept.
+/// Start of an LLC dummy command (44.064 section 6.4.2.2), which fills a TBF that is kept.
 const DUMMY_COMMAND: [u8; 3] = [0x43, 0xc0, 0x01];
-/// The window of the PCU for one timeslot: what it has without a line of its configuration.
+/// Default window of the PCU for one timeslot.
 const WINDOW: u32 = 64;
 
-/// What the PCU marks for repetition. Where nothing is missing and nothing new may be sent it marks every block that is not
-/// acknowledged, and serves marks with missing blocks by their numbers and before new blocks, also when a report has
-/// opened the window meanwhile. Our sender repeats such blocks only while nothing else can be sent.
+/// Blocks that the PCU marks for repetition. If no block is missing and no new one may be sent, it marks every block
+/// that is not acknowledged, and serves marks with missing blocks by their numbers and before new blocks, also when a
+/// report has opened the window meanwhile. Our sender repeats such blocks only while nothing else can be sent.
 #[derive(Default)]
 struct Marks {
     pending: BTreeSet<u32>,
@@ -220,7 +220,7 @@ fn found(case: &Case) -> Option<Found> {
             if arrives {
                 for unit in &units {
                     if let Some(bsn) = receiver.resolve(unit.bsn) {
-                        receiver.take(bsn, Part::Whole, false);
+                        receiver.take(bsn, BlockPart::Whole, false);
                     }
                 }
                 if let Some(rrbp) = header.poll {

@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use report::{
-    Ack, Bar, BarGroup, Bars, Cell, Drop, FastRetransmit, Interval, Kind, Page, Picture, Received, Section,
-    Sent, State, Strip, Table, Timeout, TimerSample, Truth, WindowSample,
+    Ack, Bar, BarGroup, Bars, Cell, CellVerdict, ComparisonStrip, Drop, FastRetransmit, Interval, Page,
+    Picture, Received, Section, SegmentKind, Sent, Table, Timeout, TimerSample, Truth, WindowSample,
 };
 
 const SEGMENT: u64 = 1_000;
@@ -87,10 +87,11 @@ fn download_table() -> Table {
         let cells = values.iter().enumerate().map(|(column, &published)| {
             let (measured, half) = made_up(row, column, published);
             let band = published * 0.05;
-            let state = if (measured - published).abs() <= band { State::Inside } else { State::Outside };
+            let state =
+                if (measured - published).abs() <= band { CellVerdict::Inside } else { CellVerdict::Outside };
             let text = format!("{measured:.1} \u{b1} {half:.1}\npublished {published}");
             let (low, high) = (measured - half, measured + half);
-            Cell::judged(text, state).with_strip(Strip { published, band, measured, low, high })
+            Cell::judged(text, state).with_strip(ComparisonStrip { published, band, measured, low, high })
         });
         std::iter::once(Cell::plain(*name)).chain(cells).collect()
     });
@@ -124,7 +125,7 @@ fn claims() -> Table {
     let row = |claim: &str, state, detail: &str| {
         vec![
             Cell::plain(claim),
-            Cell::judged(if state == State::Holds { "holds" } else { "fails" }, state),
+            Cell::judged(if state == CellVerdict::Holds { "holds" } else { "fails" }, state),
             detail.into(),
         ]
     };
@@ -134,16 +135,20 @@ fn claims() -> Table {
         rows: vec![
             row(
                 "Eifel shortens the download of every flavour when nothing is lost",
-                State::Holds,
+                CellVerdict::Holds,
                 "-4 % to -12 %, p < 0.001",
             ),
-            row("NewReno without Eifel is the slowest flavour", State::Fails, "difference 0.3 s, p = 0.4"),
+            row(
+                "NewReno without Eifel is the slowest flavour",
+                CellVerdict::Fails,
+                "difference 0.3 s, p = 0.4",
+            ),
         ],
         notes: vec![],
     }
 }
 
-/// What happens next, at the receiver or at the sender.
+/// Next event at the receiver or the sender.
 enum Event {
     Arrive { copy: usize },
     Acknowledge { ack: u64, echo: f64, duplicate: bool },
@@ -254,7 +259,7 @@ impl Toy {
 
     fn send(&mut self, now: f64, segment: u64) {
         let (seq, end) = (segment * SEGMENT, (segment + 1) * SEGMENT);
-        let kind = if segment < self.highest { Kind::Retransmission } else { Kind::New };
+        let kind = if segment < self.highest { SegmentKind::Retransmission } else { SegmentKind::New };
         self.highest = self.highest.max(segment + 1);
         let copy = self.picture.sent.len();
         self.picture.sent.push(Sent { t: now, seq, end, kind });
@@ -348,7 +353,7 @@ impl Toy {
         self.fill(now);
     }
 
-    /// Sends what the window allows and notes it.
+    /// Sends the segments that the window permits and records them.
     fn fill(&mut self, now: f64) {
         let before = self.next;
         while self.next < self.total && ((self.next - self.una) as f64) < self.cwnd.min(20.0).floor() {
@@ -391,12 +396,12 @@ impl Toy {
     fn judge(&mut self) {
         let sent = self.picture.sent.clone();
         for (i, copy) in self.picture.sent.iter_mut().enumerate() {
-            if copy.kind != Kind::New && (0..i).any(|j| sent[j].seq == copy.seq && self.arrived[j]) {
-                copy.kind = Kind::Unneeded;
+            if copy.kind != SegmentKind::New && (0..i).any(|j| sent[j].seq == copy.seq && self.arrived[j]) {
+                copy.kind = SegmentKind::Unneeded;
             }
         }
         let unneeded = |t: f64, seq: u64| {
-            self.picture.sent.iter().any(|e| e.t == t && e.seq == seq && e.kind == Kind::Unneeded)
+            self.picture.sent.iter().any(|e| e.t == t && e.seq == seq && e.kind == SegmentKind::Unneeded)
         };
         let truths: Vec<bool> = self.picture.timeouts.iter().map(|e| unneeded(e.t, e.seq)).collect();
         let fast: Vec<bool> = self.picture.fast_retransmits.iter().map(|e| unneeded(e.t, e.seq)).collect();

@@ -4,7 +4,7 @@ use crate::model::{Ink, Interval, Layer, Panel, Series, Style, Timeout, Truth, s
 use crate::palette as ink;
 use crate::scale::{Scale, scaled};
 use crate::strokes::{
-    FINE, LABEL, LEFT, RIGHT, fill, ink_of, line_style, lines, panel_names, stairs, value_axis,
+    FINE, LABEL, LEFT, RIGHT, fill, headed, ink_of, line_style, panel_names, stairs, value_axis,
 };
 use crate::svg::{Anchor, Svg, n};
 use crate::{decimate, layers};
@@ -98,18 +98,7 @@ impl Chart {
     #[must_use]
     pub fn svg(&self, width: u32, height: u32) -> String {
         let (w, h) = (f64::from(width.max(320)), f64::from(height.max(240)));
-        let mut svg = Svg::new(w, h, &self.title, &self.caption);
-        svg.rect(0.0, 0.0, w, h, "fill=\"#fff\"");
-        let mut top = 8.0;
-        if !self.title.is_empty() {
-            top += 16.0;
-            let style = format!("fill=\"{}\" font-weight=\"bold\"", ink::INK);
-            svg.text((LEFT, top - 3.0), Anchor::Start, 14.0, &style, &self.title);
-        }
-        for line in lines(&self.subtitle, w - LEFT - RIGHT) {
-            top += 16.0;
-            svg.text((LEFT, top - 3.0), Anchor::Start, LABEL, &fill(ink::SOFT), &line);
-        }
+        let (mut svg, mut top) = headed((w, h), &self.title, &self.caption, &self.subtitle);
         top += 24.0;
         let time = Scale::new(self.from, self.until, LEFT, w - RIGHT);
         let bottom = h - 52.0;
@@ -152,7 +141,7 @@ impl Chart {
             words.push("blue: timer expires after a loss");
         }
         if has(Truth::Unknown) {
-            words.push("grey: timer expires, nothing tells why");
+            words.push("grey: timer expires, cause unknown");
         }
         words.join("; ")
     }

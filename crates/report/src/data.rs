@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Ink, Kind, Picture, Style, Truth, sorted};
+use crate::model::{Ink, Picture, SegmentKind, Style, Truth, sorted};
 use crate::scale::scaled;
 use crate::story::episodes;
 use crate::text::json_for_script;
@@ -138,10 +138,10 @@ pub(crate) fn script_json(picture: &Picture) -> String {
     };
     for e in sorted(&picture.sent, |e| e.t) {
         let kind = match e.kind {
-            Kind::New => 0,
-            Kind::Retransmission => 1,
-            Kind::Unneeded => 2,
-            Kind::Unknown => 3,
+            SegmentKind::New => 0,
+            SegmentKind::Retransmission => 1,
+            SegmentKind::Unneeded => 2,
+            SegmentKind::Unknown => 3,
         };
         columns.sent.push(e.t, e.seq, e.end, kind);
     }

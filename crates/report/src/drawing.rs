@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::data::note;
-use crate::model::{Kind, Picture, Truth, sorted};
+use crate::model::{Picture, SegmentKind, Truth, sorted};
 use crate::palette as ink;
 use crate::scale::Scale;
 use crate::story::episodes;
 use crate::strokes::{
-    FINE, HALO, LABEL, LEFT, RIGHT, fill, ink_of, line_style, lines, panel_names, stairs, stroke, value_axis,
+    FINE, HALO, LABEL, LEFT, RIGHT, fill, headed, ink_of, line_style, panel_names, stairs, stroke, value_axis,
 };
 use crate::svg::{Anchor, Svg, n, polyline, upright};
 use crate::text::width;
@@ -58,18 +58,7 @@ impl Picture {
     #[must_use]
     pub fn svg(&self, width: u32, height: u32) -> String {
         let (w, h) = (f64::from(width.max(320)), f64::from(height.max(240)));
-        let mut svg = Svg::new(w, h, &self.title, &self.caption());
-        svg.rect(0.0, 0.0, w, h, "fill=\"#fff\"");
-        let mut top = 8.0;
-        if !self.title.is_empty() {
-            top += 16.0;
-            let style = format!("fill=\"{}\" font-weight=\"bold\"", ink::INK);
-            svg.text((LEFT, top - 3.0), Anchor::Start, 14.0, &style, &self.title);
-        }
-        for line in lines(&self.subtitle, w - LEFT - RIGHT) {
-            top += 16.0;
-            svg.text((LEFT, top - 3.0), Anchor::Start, LABEL, &fill(ink::SOFT), &line);
-        }
+        let (mut svg, mut top) = headed((w, h), &self.title, &self.caption(), &self.subtitle);
         let time = Scale::new(self.begin(), self.end(), LEFT, w - RIGHT);
         let labels = self.labels(&time);
         let rows = labels.iter().map(|l| l.row + 1).max().unwrap_or(0);
@@ -218,10 +207,10 @@ impl Picture {
         let mut kinds: [Vec<(f64, f64, f64)>; 4] = Default::default();
         for e in sorted(&self.sent, |e| e.t) {
             let kind = match e.kind {
-                Kind::New => 0,
-                Kind::Retransmission => 1,
-                Kind::Unneeded => 2,
-                Kind::Unknown => 3,
+                SegmentKind::New => 0,
+                SegmentKind::Retransmission => 1,
+                SegmentKind::Unneeded => 2,
+                SegmentKind::Unknown => 3,
             };
             kinds[kind].push((time.at(e.t), at(e.end), at(e.seq)));
         }

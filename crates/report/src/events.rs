@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::model::sorted;
-use crate::model::{Kind, Picture};
+use crate::model::{Picture, SegmentKind};
 use crate::text::{count, escape, grouped};
 
 /// Most rows shown; further events are counted only.
@@ -18,13 +18,13 @@ pub(crate) fn html(picture: &Picture, out: &mut String) {
     }
     for e in sorted(&picture.sent, |e| e.t) {
         match e.kind {
-            Kind::New => {}
-            Kind::Unknown => {
-                let why = "nothing tells whether that was needed".to_owned();
+            SegmentKind::New => {}
+            SegmentKind::Unknown => {
+                let why = "it is unknown whether that was needed".to_owned();
                 events.push((e.t, "sent again", Some(e.seq), why));
             }
-            Kind::Retransmission => events.push((e.t, "sent again", Some(e.seq), "needed".to_owned())),
-            Kind::Unneeded => {
+            SegmentKind::Retransmission => events.push((e.t, "sent again", Some(e.seq), "needed".to_owned())),
+            SegmentKind::Unneeded => {
                 let why = "unneeded: an earlier copy reaches the receiver".to_owned();
                 events.push((e.t, "sent again", Some(e.seq), why));
             }

@@ -1,4 +1,4 @@
-//! A figure of a study drawn anew: measured curves over what the study varied, published statements laid under them.
+//! Redrawn figure of a study: measured curves over the varied quantity, with the published statements.
 //!
 //! A statement is an area between two bounds, or a line where both are equal; for a single abscissa value
 //! it is a vertical bar. Curves have 95 % intervals. The abscissa is linear or logarithmic.

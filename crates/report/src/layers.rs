@@ -17,9 +17,9 @@ const ROW: f64 = 20.0;
 /// Above and below the rows.
 const MARGIN: f64 = 14.0;
 
-/// A timeout and what happened below while its segment was under way.
+/// A timeout and the lower-layer events between the last transmission of its segment and its expiry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Under {
+pub struct TimeoutOverlap {
     /// Time of the expiry, s.
     pub t: f64,
     /// The verdict on it.
@@ -27,12 +27,12 @@ pub struct Under {
     /// Previous transmission of the segment, s: the timer ran from about then on.
     pub since: f64,
     /// Events between both times, by layer.
-    pub events: Vec<UnderEvent>,
+    pub events: Vec<OverlappingEvent>,
 }
 
 /// An event under a timeout.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UnderEvent {
+pub struct OverlappingEvent {
     /// Its layer.
     pub layer: String,
     /// The event.
@@ -43,7 +43,7 @@ pub struct UnderEvent {
 /// For each timeout, in the order of time, the events below that touch the time from the last sending of its segment to
 /// its expiry.
 #[must_use]
-pub fn under(timeouts: &[Timeout], sent: &[Sent], layers: &[Layer]) -> Vec<Under> {
+pub fn under(timeouts: &[Timeout], sent: &[Sent], layers: &[Layer]) -> Vec<TimeoutOverlap> {
     let waiting = |timeout: &Timeout| {
         let before = |e: &&Sent| e.t < timeout.t && (e.seq..e.end).contains(&timeout.seq);
         sent.iter().filter(before).map(|e| e.t).fold(f64::NEG_INFINITY, f64::max)
@@ -55,10 +55,11 @@ pub fn under(timeouts: &[Timeout], sent: &[Sent], layers: &[Layer]) -> Vec<Under
             let since = if since.is_finite() { since } else { timeout.t };
             let touches = |e: &&LayerEvent| e.t <= timeout.t && e.end() >= since;
             let events = layers.iter().flat_map(|layer| {
-                let of = |event: &LayerEvent| UnderEvent { layer: layer.name.clone(), event: event.clone() };
+                let of =
+                    |event: &LayerEvent| OverlappingEvent { layer: layer.name.clone(), event: event.clone() };
                 sorted(&layer.events, |e| e.t).into_iter().filter(touches).map(of)
             });
-            Under { t: timeout.t, kind: timeout.truth, since, events: events.collect() }
+            TimeoutOverlap { t: timeout.t, kind: timeout.truth, since, events: events.collect() }
         })
         .collect()
 }
@@ -113,7 +114,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
 
 /// Shortens a name to a width in pixels.
 fn clipped(name: &str, room: f64) -> String {
-    // Fonts differ in width by so much.
+    // Tolerance for font widths.
     let room = room * 0.85;
     if width(name, 10.0) <= room {
         return name.to_owned();
@@ -128,14 +129,14 @@ fn clipped(name: &str, room: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
+    use crate::model::SegmentKind;
 
     #[test]
     fn what_touches_the_wait_lies_under_the_timeout() {
         let sent = [
-            Sent { t: 1.0, seq: 0, end: 100, kind: Kind::New },
-            Sent { t: 2.0, seq: 100, end: 200, kind: Kind::New },
-            Sent { t: 5.0, seq: 0, end: 100, kind: Kind::Unneeded },
+            Sent { t: 1.0, seq: 0, end: 100, kind: SegmentKind::New },
+            Sent { t: 2.0, seq: 100, end: 200, kind: SegmentKind::New },
+            Sent { t: 5.0, seq: 0, end: 100, kind: SegmentKind::Unneeded },
         ];
         let timeout = |t: f64| Timeout { t, seq: 50, truth: Truth::Spurious, ..Timeout::default() };
         let event = |t: f64, until: Option<f64>, event: &str| LayerEvent {
@@ -155,7 +156,7 @@ mod tests {
             ],
         };
         let under = under(&[timeout(9.5), timeout(5.0)], &sent, &[layer]);
-        let names = |u: &Under| u.events.iter().map(|e| e.event.event.clone()).collect::<Vec<_>>();
+        let names = |u: &TimeoutOverlap| u.events.iter().map(|e| e.event.event.clone()).collect::<Vec<_>>();
         assert_eq!((under[0].t, under[0].since), (5.0, 1.0));
         assert_eq!(names(&under[0]), ["into", "in", "over"]);
         // The second wait began when the segment was sent again.

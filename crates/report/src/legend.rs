@@ -2,7 +2,7 @@
 //!
 //! Those that a picture holds, with their words, in rows below it.
 
-use crate::model::{Kind, Picture, Truth};
+use crate::model::{Picture, SegmentKind, Truth};
 use crate::palette as ink;
 use crate::strokes::{LEFT, fill};
 use crate::svg::{Anchor, Svg, n};
@@ -37,9 +37,9 @@ impl Picture {
             "sent again for nothing: an earlier copy arrives",
         );
         add(
-            self.sent.iter().any(|e| e.kind == Kind::Unknown),
+            self.sent.iter().any(|e| e.kind == SegmentKind::Unknown),
             "<path d=\"M-0.5 -3.5h7v7h-7z\" fill=\"#fff\" stroke=\"#6e7681\" stroke-width=\"1.4\"/>",
-            "sent again, nothing tells whether needed",
+            "retransmitted, need unknown",
         );
         add(
             !self.received.is_empty(),
@@ -76,7 +76,7 @@ impl Picture {
         add(
             spurious + genuine < self.timeouts.len(),
             "<path d=\"M3 -6V6\" stroke=\"#6e7681\" stroke-width=\"1.4\"/>",
-            "timer expires, nothing tells why",
+            "timer expires, cause unknown",
         );
         add(
             self.timeouts.iter().any(|e| e.detected_at.is_some()),

@@ -39,11 +39,11 @@ pub use bars::{Bar, BarGroup, Bars};
 pub use chart::Chart;
 pub use explore::{Axis, Explore, Metric, Variant};
 pub use figure::{Curve, Figure, Statement};
-pub use layers::{Under, under};
-pub use map::{Change, Map, Moment, State as MobileState};
+pub use layers::{TimeoutOverlap, under};
+pub use map::{CellChange, Map, MobileState, Moment};
 pub use model::{
-    Ack, Drop, FastRetransmit, Ink, Interval, Kind, Layer, LayerEvent, Panel, Picture, Received, Sent,
+    Ack, Drop, FastRetransmit, Ink, Interval, Layer, LayerEvent, Panel, Picture, Received, SegmentKind, Sent,
     Series, Style, Timeout, TimerSample, Truth, WindowSample,
 };
 pub use page::{Item, Page, Section};
-pub use table::{Cell, State, Strip, Table};
+pub use table::{Cell, CellVerdict, ComparisonStrip, Table};

@@ -31,7 +31,7 @@ pub struct Map {
     /// In the order of time; all have equally many mobiles.
     pub moments: Vec<Moment>,
     /// In the order of time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<CellChange>,
 }
 
 /// The mobiles at a moment.
@@ -40,12 +40,12 @@ pub struct Moment {
     /// Time, s.
     pub t: f64,
     /// Place (m) and state of each.
-    pub mobiles: Vec<(f64, f64, State)>,
+    pub mobiles: Vec<(f64, f64, MobileState)>,
 }
 
 /// State of a mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum State {
+pub enum MobileState {
     /// Nothing to receive.
     #[default]
     Idle,
@@ -57,7 +57,7 @@ pub enum State {
 
 /// A mobile has changed its cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct CellChange {
     /// Time, s.
     pub t: f64,
     /// Position, m.
@@ -80,21 +80,21 @@ fn class(ci: f32) -> usize {
     CLASSES.iter().position(|top| ci < *top).unwrap_or(CLASSES.len())
 }
 
-impl State {
+impl MobileState {
     /// The letter that the page's program reads: a class, idle, or changing.
     fn letter(self) -> char {
         match self {
-            State::Idle => '-',
-            State::Active(ci) => char::from(b'0' + class(ci) as u8),
-            State::Changing => 'x',
+            MobileState::Idle => '-',
+            MobileState::Active(ci) => char::from(b'0' + class(ci) as u8),
+            MobileState::Changing => 'x',
         }
     }
 
     fn style(self) -> String {
         match self {
-            State::Idle => format!("fill=\"#fff\" stroke=\"{}\"", ink::SOFT),
-            State::Active(ci) => format!("fill=\"{}\" stroke=\"#000\"", COLOURS[class(ci)]),
-            State::Changing => format!("fill=\"{}\" stroke=\"#000\"", ink::UNNEEDED),
+            MobileState::Idle => format!("fill=\"#fff\" stroke=\"{}\"", ink::SOFT),
+            MobileState::Active(ci) => format!("fill=\"{}\" stroke=\"#000\"", COLOURS[class(ci)]),
+            MobileState::Changing => format!("fill=\"{}\" stroke=\"#000\"", ink::UNNEEDED),
         }
     }
 }
@@ -221,9 +221,9 @@ impl Map {
         }
         let y = y + 34.0;
         let signs = [
-            (State::Active(12.0), "receives, coloured by its C/I"),
-            (State::Idle, "nothing to receive"),
-            (State::Changing, "between two cells"),
+            (MobileState::Active(12.0), "receives, coloured by its C/I"),
+            (MobileState::Idle, "nothing to receive"),
+            (MobileState::Changing, "between two cells"),
         ];
         let mut x = MARGIN + 6.0;
         for (state, words) in signs {
@@ -309,13 +309,16 @@ mod tests {
             sites: vec![[0.0, 0.0]],
             boresights: vec![0.0, 120.0, 240.0],
             moments: vec![
-                Moment { t: 0.0, mobiles: vec![(0.0, 0.0, State::Idle), (10.0, 10.0, State::Changing)] },
+                Moment {
+                    t: 0.0,
+                    mobiles: vec![(0.0, 0.0, MobileState::Idle), (10.0, 10.0, MobileState::Changing)],
+                },
                 Moment {
                     t: 1.0,
-                    mobiles: vec![(100.0, 50.0, State::Active(31.0)), (10.0, 10.0, State::Idle)],
+                    mobiles: vec![(100.0, 50.0, MobileState::Active(31.0)), (10.0, 10.0, MobileState::Idle)],
                 },
             ],
-            changes: vec![Change { t: 0.5, at: [10.0, 10.0] }],
+            changes: vec![CellChange { t: 0.5, at: [10.0, 10.0] }],
             ..Map::default()
         }
     }

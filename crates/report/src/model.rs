@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One flow over time: what its sender sent, what its receiver got, and what the sender thought.
+/// One flow over time: transmissions of its sender, arrivals at its receiver, and the sender's state variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Heading, for example the name of the sender's variant.
     pub title: String,
-    /// One line below the heading: the path and what happens on it.
+    /// One line below the heading: the path and its events.
     #[serde(default)]
     pub subtitle: String,
     /// Name of the flow.
@@ -69,7 +69,7 @@ fn is_false(flag: &bool) -> bool {
 /// Why a data segment was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum SegmentKind {
     /// Sent for the first time.
     #[default]
     New,
@@ -104,7 +104,7 @@ pub struct Sent {
     /// One past the last byte.
     pub end: u64,
     /// Why it was sent.
-    pub kind: Kind,
+    pub kind: SegmentKind,
 }
 
 /// A data segment reaches the receiver.
@@ -250,10 +250,10 @@ pub struct Series {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ink {
-    /// Dark: what the eye should see first.
+    /// Dark: the main lines.
     #[default]
     Main,
-    /// Green: what stands beside it.
+    /// Green: lines for comparison.
     Other,
     /// Grey: a limit or a reference.
     Limit,
@@ -292,7 +292,7 @@ pub struct LayerEvent {
     /// More about it; may be empty.
     #[serde(default)]
     pub detail: String,
-    /// Its number, if what happens there is counted: of a radio block, for example.
+    /// Number of a counted event, for example of a radio block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<f64>,
 }

@@ -1,10 +1,10 @@
 //! Caption of a time-sequence picture: timeouts grouped into episodes, described in sentences for a
 //! newcomer. Everything is computed from the picture.
 
-use crate::model::{Drop, Interval, Kind, Picture, Timeout, Truth};
+use crate::model::{Drop, Interval, Picture, SegmentKind, Timeout, Truth};
 use crate::text::{capital, count, grouped, seconds};
 
-/// One or more expiries of the timer for the same segment, and what the sender resent because of them.
+/// One or more expiries of the timer for one segment, and the retransmissions that they caused.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode<'a> {
     /// The first expiry.
@@ -118,7 +118,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
 
     // First bytes and times of the segments when they were new, to look up when a byte was first sent.
     let mut firsts: Vec<(u64, f64)> =
-        sent.iter().filter(|e| e.kind == Kind::New).map(|e| (e.seq, e.t)).collect();
+        sent.iter().filter(|e| e.kind == SegmentKind::New).map(|e| (e.seq, e.t)).collect();
     firsts.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
 
     let mut highest = 0; // one past the highest byte sent before the present moment
@@ -139,10 +139,10 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
                 continue;
             }
             match segment.kind {
-                Kind::New => {}
-                Kind::Retransmission => episode.needed += picture.pieces(segment),
-                Kind::Unknown => episode.unknown += picture.pieces(segment),
-                Kind::Unneeded => {
+                SegmentKind::New => {}
+                SegmentKind::Retransmission => episode.needed += picture.pieces(segment),
+                SegmentKind::Unknown => episode.unknown += picture.pieces(segment),
+                SegmentKind::Unneeded => {
                     episode.unneeded += picture.pieces(segment);
                     episode.times = (episode.times.0.min(segment.t), episode.times.1.max(segment.t));
                     episode.range = (episode.range.0.min(segment.seq), episode.range.1.max(segment.end));
@@ -222,7 +222,8 @@ impl Picture {
             self.all_sent(),
             seconds(self.end(), self.end())
         );
-        let unknown = self.sent.iter().filter(|e| e.kind == Kind::Unknown).map(|e| self.pieces(e)).sum();
+        let unknown =
+            self.sent.iter().filter(|e| e.kind == SegmentKind::Unknown).map(|e| self.pieces(e)).sum();
         match (unneeded, needed) {
             (0, 0) if unknown > 0 => {}
             (0, 0) => story += " Nothing was sent twice.",
@@ -240,7 +241,7 @@ impl Picture {
         }
         if unknown > 0 {
             story += &format!(
-                " {} sent again, and nothing tells whether that was needed.",
+                " {} sent again, and it is unknown whether that was needed.",
                 capital(&were(unknown))
             );
         }
@@ -314,7 +315,7 @@ impl Picture {
         let cut = self.window_cut(episode);
         let what = match (episode.unneeded, episode.needed) {
             (0, 0) if episode.unknown > 0 => format!(
-                "The sender then sent {} again, of which nothing tells whether that was needed",
+                "The sender then sent {} again, of which it is unknown whether that was needed",
                 count(episode.unknown, "segment")
             ),
             (0, 0) => "The sender did not resend anything".to_owned(),
@@ -400,7 +401,7 @@ impl Picture {
     /// Unneeded and needed retransmissions.
     pub(crate) fn resent(&self) -> (usize, usize) {
         let of = |kind| self.sent.iter().filter(|e| e.kind == kind).map(|e| self.pieces(e)).sum();
-        (of(Kind::Unneeded), of(Kind::Retransmission))
+        (of(SegmentKind::Unneeded), of(SegmentKind::Retransmission))
     }
 }
 
@@ -412,7 +413,7 @@ fn detection_sentence(episode: &Episode<'_>, span: f64) -> Option<String> {
     let said = episode.last.detection().or_else(|| episode.first.detection());
     let truth = episode.truth();
     let Some(said) = said else {
-        // A capture does not see what the sender thinks.
+        // A capture does not show the sender's state.
         let seen = episode.last.detected.as_deref() != Some("unknown");
         return (truth == Truth::Spurious && seen)
             .then(|| "The sender never learnt that the timeout was spurious.".to_owned());

@@ -30,6 +30,23 @@ pub(crate) fn lines(text: &str, room: f64) -> Vec<String> {
     out
 }
 
+/// A white drawing of this size with its heading; and the vertical position below the heading.
+pub(crate) fn headed((w, h): (f64, f64), title: &str, caption: &str, subtitle: &str) -> (Svg, f64) {
+    let mut svg = Svg::new(w, h, title, caption);
+    svg.rect(0.0, 0.0, w, h, "fill=\"#fff\"");
+    let mut top = 8.0;
+    if !title.is_empty() {
+        top += 16.0;
+        let style = format!("fill=\"{}\" font-weight=\"bold\"", ink::INK);
+        svg.text((LEFT, top - 3.0), Anchor::Start, 14.0, &style, title);
+    }
+    for line in lines(subtitle, w - LEFT - RIGHT) {
+        top += 16.0;
+        svg.text((LEFT, top - 3.0), Anchor::Start, LABEL, &fill(ink::SOFT), &line);
+    }
+    (svg, top)
+}
+
 /// The colour of a verdict.
 pub(crate) fn ink_of(truth: Truth) -> &'static str {
     match truth {

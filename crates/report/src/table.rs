@@ -29,16 +29,16 @@ pub struct Cell {
     pub text: String,
     /// Its verdict.
     #[serde(default)]
-    pub state: State,
+    pub state: CellVerdict,
     /// A small drawing of the measured value beside the published one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strip: Option<Strip>,
+    pub strip: Option<ComparisonStrip>,
 }
 
 /// The verdict of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CellVerdict {
     /// No verdict.
     #[default]
     Plain,
@@ -54,7 +54,7 @@ pub enum State {
 
 /// Measured beside published, all in one unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Strip {
+pub struct ComparisonStrip {
     /// Published value.
     pub published: f64,
     /// Half the width of the band around it.
@@ -67,7 +67,7 @@ pub struct Strip {
     pub high: f64,
 }
 
-impl State {
+impl CellVerdict {
     /// Class, symbol and word.
     fn face(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
@@ -87,13 +87,13 @@ impl Cell {
     }
 
     /// A cell with a verdict.
-    pub fn judged(text: impl Into<String>, state: State) -> Self {
+    pub fn judged(text: impl Into<String>, state: CellVerdict) -> Self {
         Self { text: text.into(), state, strip: None }
     }
 
     /// The same cell with a strip.
     #[must_use]
-    pub fn with_strip(mut self, strip: Strip) -> Self {
+    pub fn with_strip(mut self, strip: ComparisonStrip) -> Self {
         self.strip = Some(strip);
         self
     }
@@ -111,11 +111,11 @@ impl Table {
     pub fn summary(&self) -> String {
         let of = |state| self.rows.iter().flatten().filter(|c| c.state == state).count();
         let mut parts = Vec::new();
-        let (inside, outside) = (of(State::Inside), of(State::Outside));
+        let (inside, outside) = (of(CellVerdict::Inside), of(CellVerdict::Outside));
         if inside + outside > 0 {
             parts.push(format!("{inside} of {} values inside the band", inside + outside));
         }
-        let (holds, fails) = (of(State::Holds), of(State::Fails));
+        let (holds, fails) = (of(CellVerdict::Holds), of(CellVerdict::Fails));
         if holds + fails > 0 {
             parts.push(format!("{holds} of {} claims hold", holds + fails));
         }
@@ -130,7 +130,11 @@ impl Table {
         out.push_str(&escape(&self.title));
         let summary = self.summary();
         if !summary.is_empty() {
-            let bad = self.rows.iter().flatten().any(|c| matches!(c.state, State::Outside | State::Fails));
+            let bad = self
+                .rows
+                .iter()
+                .flatten()
+                .any(|c| matches!(c.state, CellVerdict::Outside | CellVerdict::Fails));
             let class = if bad { "outside" } else { "inside" };
             let _ = write!(out, " <span class=\"summary {class}\">{summary}</span>");
         }
@@ -202,7 +206,7 @@ impl Cell {
     }
 }
 
-impl Strip {
+impl ComparisonStrip {
     /// Band shaded, published value as a line, measured mean as a dot with its interval.
     fn svg(&self) -> String {
         let (w, h) = (92.0, 14.0);

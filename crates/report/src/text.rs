@@ -22,7 +22,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A sentence for a page: what stands between grave accents is what one types.
+/// A sentence for a page; text between grave accents is input that a user types.
 pub(crate) fn prose(text: &str) -> String {
     let parts: Vec<String> = escape(text).split('`').map(str::to_owned).collect();
     if parts.len().is_multiple_of(2) {

@@ -3,7 +3,7 @@
 //! window's edge yellow, SACK blocks purple. What tcptrace cannot know is added: timeouts in magenta, losses as orange
 //! crosses, arrivals at the receiver as blue dots.
 
-use crate::model::{Ack, Kind, Picture, Received, Sent, Truth};
+use crate::model::{Ack, Picture, Received, SegmentKind, Sent, Truth};
 use std::fmt::Write as _;
 
 /// A picture's element, to be sorted by time.
@@ -57,7 +57,7 @@ fn line(out: &mut String, what: std::fmt::Arguments<'_>) {
 
 fn segment(out: &mut String, s: &Sent) {
     let Sent { t, seq, end, kind } = s;
-    if *kind == Kind::New {
+    if *kind == SegmentKind::New {
         line(out, format_args!("white"));
     } else {
         line(out, format_args!("red\natext {t:.9} {end}\nR"));

@@ -1,10 +1,10 @@
 //! The caption describes the events in words a newcomer understands.
 
-use report::{Drop, FastRetransmit, Interval, Kind, Picture, Sent, Timeout, Truth, WindowSample};
+use report::{Drop, FastRetransmit, Interval, Picture, SegmentKind, Sent, Timeout, Truth, WindowSample};
 
 const SEGMENT: u64 = 1000;
 
-fn sent(t: f64, segment: u64, kind: Kind) -> Sent {
+fn sent(t: f64, segment: u64, kind: SegmentKind) -> Sent {
     Sent { t, seq: segment * SEGMENT, end: (segment + 1) * SEGMENT, kind }
 }
 
@@ -13,7 +13,7 @@ fn base() -> Picture {
     Picture {
         title: "Reno".to_owned(),
         segment_bytes: SEGMENT as u32,
-        sent: (0..12).map(|i| sent(2.0 + i as f64 * 0.1, i, Kind::New)).collect(),
+        sent: (0..12).map(|i| sent(2.0 + i as f64 * 0.1, i, SegmentKind::New)).collect(),
         spikes: vec![Interval { from: 3.1, until: 8.1, name: "cell reselection".to_owned() }],
         window: vec![
             WindowSample { t: 2.0, cwnd: 12 * SEGMENT, ssthresh: None, flight: 12 * SEGMENT },
@@ -31,9 +31,9 @@ fn timeout(truth: Truth) -> Timeout {
 fn spurious() -> Picture {
     let mut picture = base();
     picture.timeouts = vec![Timeout { cause: Some("delayed".to_owned()), ..timeout(Truth::Spurious) }];
-    picture.sent.push(sent(6.0, 0, Kind::Unneeded));
-    picture.sent.extend((1..12).map(|i| sent(8.4 + i as f64 * 0.1, i, Kind::Unneeded)));
-    picture.sent.push(sent(10.0, 12, Kind::New));
+    picture.sent.push(sent(6.0, 0, SegmentKind::Unneeded));
+    picture.sent.extend((1..12).map(|i| sent(8.4 + i as f64 * 0.1, i, SegmentKind::Unneeded)));
+    picture.sent.push(sent(10.0, 12, SegmentKind::New));
     picture
 }
 
@@ -48,16 +48,17 @@ fn a_spurious_timeout() {
     );
 }
 
-/// A capture before the network card cuts segments: what the card cut is counted, in the story of timeouts and without any.
+/// A capture before segmentation by the network card: merged segments are counted, in the story of timeouts and
+/// without any.
 #[test]
 fn packets_of_several_segments_are_counted_in_segments() {
     let large = |t, kind| Sent { t, seq: 0, end: 3 * SEGMENT + 1, kind };
     let mut picture = base();
-    picture.sent = vec![large(2.0, Kind::New), sent(2.5, 4, Kind::New)];
+    picture.sent = vec![large(2.0, SegmentKind::New), sent(2.5, 4, SegmentKind::New)];
     let quiet = picture.caption();
     assert!(quiet.contains("while 5 segments (captured as 2 packets) were sent"), "{quiet}");
     picture.timeouts = vec![Timeout { cause: Some("delayed".to_owned()), ..timeout(Truth::Spurious) }];
-    picture.sent.push(large(6.0, Kind::Unneeded));
+    picture.sent.push(large(6.0, SegmentKind::Unneeded));
     let caption = picture.caption();
     assert!(caption.contains("The sender then sent 4 segments again"), "{caption}");
     picture.segment_bytes = 1;
@@ -110,8 +111,8 @@ fn a_genuine_timeout() {
     let mut picture = base();
     picture.timeouts = vec![timeout(Truth::Genuine)];
     picture.drops = vec![Drop { t: 3.2, seq: 0, end: SEGMENT, place: "radio: queue full".to_owned() }];
-    picture.sent.push(sent(6.0, 0, Kind::Retransmission));
-    picture.sent.push(sent(6.5, 1, Kind::Unneeded));
+    picture.sent.push(sent(6.0, 0, SegmentKind::Retransmission));
+    picture.sent.push(sent(6.5, 1, SegmentKind::Unneeded));
     picture.window.clear();
     assert_eq!(
         picture.caption(),
@@ -150,12 +151,12 @@ fn no_timeout() {
         picture.caption(),
         "The retransmission timer never expired while 12 segments were sent in 20.0 s. Nothing was sent twice."
     );
-    picture.sent.push(sent(9.0, 3, Kind::Retransmission));
+    picture.sent.push(sent(9.0, 3, SegmentKind::Retransmission));
     picture.fast_retransmits = vec![FastRetransmit { t: 9.0, seq: 3000, truth: Truth::Genuine }];
     assert!(picture.caption().ends_with(
         "1 segment was sent again after a loss. Duplicate acknowledgements started 1 fast retransmit."
     ));
-    picture.sent.push(sent(9.5, 4, Kind::Unneeded));
+    picture.sent.push(sent(9.5, 4, SegmentKind::Unneeded));
     picture.fast_retransmits.push(FastRetransmit { t: 9.5, seq: 4000, truth: Truth::Spurious });
     assert!(picture.caption().ends_with(
         "1 segment was sent again after a loss, and 1 for nothing (marked in vermillion). Duplicate acknowledgements \

@@ -1,9 +1,9 @@
 //! A page is safe whatever its names hold, opens alone, and grows in proportion to its data.
 
 use report::{
-    Ack, Bar, BarGroup, Bars, Cell, Drop, FastRetransmit, Interval, Item, Kind, Layer, LayerEvent, Page,
-    Panel, Picture, Received, Section, Sent, Series, State, Strip, Table, Timeout, TimerSample, Truth,
-    WindowSample,
+    Ack, Bar, BarGroup, Bars, Cell, CellVerdict, ComparisonStrip, Drop, FastRetransmit, Interval, Item,
+    Layer, LayerEvent, Page, Panel, Picture, Received, Section, SegmentKind, Sent, Series, Table, Timeout,
+    TimerSample, Truth, WindowSample,
 };
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\u{0}\u{2028}";
@@ -18,9 +18,9 @@ fn hostile_picture() -> Picture {
         segment_bytes: 1000,
         datagrams: false,
         sent: vec![
-            Sent { t: 0.0, seq: 0, end: 1000, kind: Kind::New },
-            Sent { t: 3.0, seq: 0, end: 1000, kind: Kind::Unneeded },
-            Sent { t: 4.0, seq: 0, end: 1000, kind: Kind::Retransmission },
+            Sent { t: 0.0, seq: 0, end: 1000, kind: SegmentKind::New },
+            Sent { t: 3.0, seq: 0, end: 1000, kind: SegmentKind::Unneeded },
+            Sent { t: 4.0, seq: 0, end: 1000, kind: SegmentKind::Retransmission },
         ],
         received: vec![Received { t: 5.0, seq: 0, end: 1000, duplicate: false }],
         acks: vec![Ack { t: 6.0, ack: 1000, window_end: 9000, sacks: vec![[2000, 3000]], duplicate: false }],
@@ -62,12 +62,12 @@ fn hostile_picture() -> Picture {
 
 fn hostile_page() -> Page {
     let name = HOSTILE.to_owned();
-    let strip = Strip { published: 1.0, band: 0.1, measured: 1.05, low: 1.0, high: 1.1 };
+    let strip = ComparisonStrip { published: 1.0, band: 0.1, measured: 1.05, low: 1.0, high: 1.1 };
     let table = Table {
         title: name.clone(),
         columns: vec![name.clone(), name.clone()],
         rows: vec![
-            vec![Cell::plain(HOSTILE), Cell::judged(HOSTILE, State::Inside).with_strip(strip)],
+            vec![Cell::plain(HOSTILE), Cell::judged(HOSTILE, CellVerdict::Inside).with_strip(strip)],
             vec![],
         ],
         notes: vec![name.clone()],
@@ -140,7 +140,7 @@ fn many(n: u64) -> Picture {
                 t: step(i),
                 seq: i * 1000,
                 end: i * 1000 + 1000,
-                kind: if i % 50 == 0 { Kind::Unneeded } else { Kind::New },
+                kind: if i % 50 == 0 { SegmentKind::Unneeded } else { SegmentKind::New },
             })
             .collect(),
         received: (0..n)
@@ -224,7 +224,7 @@ fn an_empty_picture_is_a_picture() {
 #[test]
 fn numbers_that_are_none_are_left_out() {
     let mut picture = hostile_picture();
-    picture.sent.push(Sent { t: f64::NAN, seq: u64::MAX - 1, end: u64::MAX, kind: Kind::New });
+    picture.sent.push(Sent { t: f64::NAN, seq: u64::MAX - 1, end: u64::MAX, kind: SegmentKind::New });
     picture.acks.push(Ack { t: f64::INFINITY, ack: u64::MAX, ..Ack::default() });
     picture.timer.push(TimerSample { t: 1.0, rto: f64::NAN, srtt: f64::INFINITY, rttvar: -1.0 });
     picture.spikes.push(Interval { from: f64::NEG_INFINITY, until: f64::NAN, name: String::new() });
@@ -263,7 +263,7 @@ fn verdicts_do_not_hang_on_colour() {
     let table = Table {
         title: "t".to_owned(),
         columns: vec!["claim".to_owned(), "verdict".to_owned()],
-        rows: [State::Inside, State::Outside, State::Holds, State::Fails]
+        rows: [CellVerdict::Inside, CellVerdict::Outside, CellVerdict::Holds, CellVerdict::Fails]
             .map(|state| vec![Cell::plain("a"), Cell::judged("1.0", state)])
             .to_vec(),
         notes: vec![],

@@ -85,7 +85,7 @@ pub enum ObjectError {
     #[error("is no JSON: {0}")]
     Json(#[source] serde_json::Error),
     /// Invalid JSON, with this word for a non-finite number.
-    #[error("is no JSON: {0}; JSON has no {1}: null stands for a number that there is not")]
+    #[error("is no JSON: {0}; JSON has no {1}: write null for a missing number")]
     NotFinite(#[source] serde_json::Error, &'static str),
 }
 
@@ -257,7 +257,7 @@ mod tests {
         let broken = error("start\n{\"a\": \n");
         assert!(broken.starts_with("line 2 of its standard output is no JSON: EOF "), "{broken}");
         let no_number = error("{\"a\": NaN}");
-        let mend = "; JSON has no NaN: null stands for a number that there is not";
+        let mend = "; JSON has no NaN: write null for a missing number";
         assert!(no_number.ends_with(mend), "{no_number}");
         assert!(error("{\"a\": 1e999}").contains("no JSON"));
         assert_eq!(

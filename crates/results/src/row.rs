@@ -142,7 +142,7 @@ impl Header {
         let largest = match &self.cells {
             Grid::Listed(cells) => {
                 if let Some(pair) = cells.windows(2).find(|pair| pair[0].index >= pair[1].index) {
-                    return fail(format!("cell {} stands before cell {}", pair[0].index, pair[1].index));
+                    return fail(format!("cell {} precedes cell {}", pair[0].index, pair[1].index));
                 }
                 cells.iter().try_for_each(|cell| {
                     let keys = cell.params.iter().map(|(key, _)| key.as_str());

@@ -1,4 +1,5 @@
-//! The claim: no journal, torn, changed or made up, makes the reader panic or give what the file does not hold.
+//! The claim: no journal, torn, changed or made up, makes the reader panic or return entries that the file does not
+//! hold.
 
 mod fuzz;
 

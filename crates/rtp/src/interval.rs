@@ -45,7 +45,7 @@ pub struct Interval {
     first: bool,
 }
 
-/// Participants, and what this one does.
+/// Numbers of participants and senders, and whether this participant sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Members {
     /// Participants, this one included.

@@ -6,7 +6,7 @@ const MAX_DROPOUT: u16 = 3000;
 /// Largest step back that is taken for reordering.
 const MAX_MISORDER: u16 = 100;
 
-/// What has been received of one source.
+/// Reception statistics of one source (RFC 3550 section 6.4.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reception {
     first: u16,

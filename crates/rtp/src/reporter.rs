@@ -1,4 +1,4 @@
-//! RTCP of one participant: what it has sent, what it has received, when it reports (RFC 3550 section 6).
+//! RTCP of one participant: sender and receiver statistics, and report times (RFC 3550 section 6).
 
 use crate::interval::{Interval, Members};
 use crate::packet::{BELOW, Block, Compound, SenderInfo};
@@ -70,7 +70,7 @@ pub struct Reporter {
     pub statistics: Statistics,
 }
 
-/// What a participant has learned.
+/// State of a participant, from the packets of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Compound packets sent and received.

@@ -1,4 +1,5 @@
-//! RTCP against numbers made by hand (RFC 3550 sections 6.2 to 6.4, appendices A.3, A.7 and A.8), and against what a path did.
+//! RTCP against values computed by hand (RFC 3550 sections 6.2 to 6.4, appendices A.3, A.7 and A.8), and against the
+//! impairments of a path.
 
 use base::packet::{FlowId, NodeId};
 use base::rng::Seed;

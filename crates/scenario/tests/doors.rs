@@ -1,5 +1,5 @@
-//! The claim: nothing that a stack sends harms a door, and what comes in goes out. The
-//! fuzzer's corpus is replayed, and packets that are nearly right are made up.
+//! The claim: no input of a stack harms a port, and packets pass unchanged. The fuzzer's corpus is replayed, and
+//! nearly valid packets are generated.
 
 #[path = "doors/mod.rs"]
 mod fuzz;

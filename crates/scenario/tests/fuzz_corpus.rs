@@ -1,5 +1,5 @@
-//! The claim: no file makes the reader of scenarios panic, nor that of other tools' words, and what they refuse they explain. These are the
-//! inputs that a fuzzer found worth keeping (`fuzz/README.md`).
+//! The claim: no file makes the readers of scenarios and of other tools' command lines panic, and each rejection is
+//! explained. The inputs were found by a fuzzer (`fuzz/README.md`).
 
 mod fuzz;
 

@@ -1,5 +1,5 @@
-//! The claim: command lines of netem and mahimahi and recordings become scenarios that say the same, as far as it can
-//! be expressed; notes list the rest. Nothing that is typed makes it panic.
+//! The claim: command lines of netem and mahimahi and recordings become equivalent scenarios, as far as possible;
+//! notes list the rest. No input makes it panic.
 
 use path::qdisc::{drop_head, drop_tail};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn sizes_of_classes_come_from_a_log() {
     let model = model(&imported);
     let sizes: Vec<(String, f64, f64)> = (model.flows.iter())
         .map(|flow| {
-            let App::Ask(plan) = &flow.app else { panic!("{:?}", flow.app) };
+            let App::Requests(plan) = &flow.app else { panic!("{:?}", flow.app) };
             (flow.name.clone(), plan.request.mean(), plan.reply.mean())
         })
         .collect();

@@ -1,5 +1,5 @@
-//! The claim: keys of a real kernel are read whole, can be changed by their path, and are refused where no
-//! kernel could do it.
+//! The claim: keys of a real kernel are read completely, can be changed by their path, and are rejected where no
+//! kernel supports them.
 
 use scenario::model::{Ip, Linux, Model, Protocol};
 use scenario::{NoFiles, Style, read_with};
@@ -142,7 +142,7 @@ fn what_no_kernel_takes_is_refused() {
         ("{ linux = { sysctl = { \"kernel.panic\" = 1 } } }", "`kernel.panic` is no setting of a network"),
         ("{ linux = { sysctl = { \"../x\" = 1 } } }", "is no setting of a network"),
         ("{ linux = { sysctl = { \"net.ipv4/../../kernel/panic\" = 1 } } }", "is no setting of a network"),
-        ("{ linux = { sysctl = { net.ipv4.tcp_frto = 1 } } }", "a name with dots stands in quotes"),
+        ("{ linux = { sysctl = { net.ipv4.tcp_frto = 1 } } }", "a name with dots needs quotes"),
         ("{ linux = { sysctl = { tcp_frto = 1.5 } } }", "`tcp_frto` must be a number"),
         ("{ linux = { sysctl = 1 } }", "`sysctl` must be a table"),
     ] {

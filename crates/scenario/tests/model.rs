@@ -369,7 +369,7 @@ fn grid_values_are_underlined_in_the_grid() {
     assert_eq!(codes(&bad(&text)), [("bad-value".to_owned(), "\"2 mss\"".to_owned())]);
     let twice = whole("", "[grid]\n\"run.seed\" = [1, 2]\nrun.seed = [3]\n");
     assert_eq!(codes(&bad(&twice))[0].0, "same-name");
-    // What the grid gives need not stand in the file; what the whole grid shares cannot be varied.
+    // A key set by the grid may be missing in the file; a key shared by the whole grid cannot be varied.
     let given = whole("", "[grid]\nhop.radio.queue.drop-tail.limit = [\"5 packets\", \"50 packets\"]\n");
     assert_eq!(good(&given).cell_count(), Some(2));
     let fixed = whole("", "[grid]\n\"run.repetitions\" = [1, 2]\n");

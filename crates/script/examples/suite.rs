@@ -1,7 +1,7 @@
 //! Plays folders of dialogues strictly and prints a line each: the verdict and the file's name. The
 //! mutation run plays the suite with it against senders that have a fault.
 
-use script::{Reading, Script, Verdict};
+use script::{DialogueVerdict, Reading, Script};
 use std::io::Write as _;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ fn main() -> std::io::Result<()> {
             let played =
                 catch_unwind(|| Script::read(&file, &text).map(|script| script.play(Reading::Strict)));
             let word = match &played {
-                Ok(Ok(Verdict::Pass { .. })) => "pass",
-                Ok(Ok(Verdict::Fail(_))) => "fail",
-                Ok(Ok(Verdict::Unsupported(_))) => "unsupported",
+                Ok(Ok(DialogueVerdict::Pass { .. })) => "pass",
+                Ok(Ok(DialogueVerdict::Fail(_))) => "fail",
+                Ok(Ok(DialogueVerdict::Unsupported(_))) => "unsupported",
                 Ok(Err(_)) => "unreadable",
                 Err(_) => "panic",
             };

@@ -10,7 +10,7 @@
 //! `rto_initial`, `granularity`. Tables of other formulas are unsupported, and so is a word not known here.
 
 use crate::dialogue::Dialogue;
-use crate::verdict::{Failure, Verdict};
+use crate::verdict::{DialogueVerdict, Failure};
 use base::Span;
 use toml::{Table, Value};
 use transport::recovery::rto::RtoTimer;
@@ -22,14 +22,14 @@ const EMPTY: &str = "a script without events and without rows to compare";
 const TOLERANCE: f64 = 1e-5;
 
 /// Checks a table.
-pub(crate) fn check(dialogue: &Dialogue) -> Verdict {
+pub(crate) fn check(dialogue: &Dialogue) -> DialogueVerdict {
     match rows(dialogue) {
         Ok(done) => done,
-        Err(word) => Verdict::Unsupported(word),
+        Err(word) => DialogueVerdict::Unsupported(word),
     }
 }
 
-fn rows(dialogue: &Dialogue) -> Result<Verdict, String> {
+fn rows(dialogue: &Dialogue) -> Result<DialogueVerdict, String> {
     if dialogue.table.is_empty() {
         return Err(EMPTY.to_owned());
     }
@@ -53,14 +53,14 @@ fn rows(dialogue: &Dialogue) -> Result<Verdict, String> {
             }
             match step(&mut timer, row, &format!("{name}, row {}", i + 1))? {
                 Ok(compared) => checked += compared,
-                Err(failure) => return Ok(Verdict::Fail(failure)),
+                Err(failure) => return Ok(DialogueVerdict::Fail(failure)),
             }
         }
     }
     if checked == 0 {
         return Err(EMPTY.to_owned());
     }
-    Ok(Verdict::Pass { unasked: 0 })
+    Ok(DialogueVerdict::Pass { unasked: 0 })
 }
 
 /// Scalars beside the rows; tables of parameters count as if they stood alone.
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::player::{Reading, play};
 
-    fn judge(body: &str) -> Verdict {
+    fn judge(body: &str) -> DialogueVerdict {
         let text = format!("format = 1\nid = \"arith-x\"\nrfc = [\"6298\"]\n{body}");
         play(&Dialogue::read(&text).unwrap(), Reading::AsWritten)
     }
@@ -177,8 +177,8 @@ mod tests {
         let rows = "[[row]]\nrtt = 0.8\nsrtt = 0.8\nrttvar = 0.4\nrto = 2.4\n\
                     [[row]]\nrtt = 0.4\nsrtt = 0.75\nrttvar = 0.4\nrto = 2.35\n\
                     [[row]]\ntimeouts = 2\nrto = 9.4\n";
-        assert_eq!(judge(rows), Verdict::Pass { unasked: 0 });
-        let Verdict::Fail(failure) = judge(&rows.replace("2.35", "2.36")) else { panic!() };
+        assert_eq!(judge(rows), DialogueVerdict::Pass { unasked: 0 });
+        let DialogueVerdict::Fail(failure) = judge(&rows.replace("2.35", "2.36")) else { panic!() };
         assert_eq!((failure.expected.as_str(), failure.seen.as_str()), ("rto = 2.36", "rto = 2.35"));
         assert!(failure.why.contains("row, row 2"), "{}", failure.why);
     }
@@ -187,17 +187,21 @@ mod tests {
     fn a_case_with_its_own_samples() {
         let rows = "rto_min = 0.2\n[[case]]\nsamples = [0.8, 0.4]\nsrtt = [0.8, 0.75]\nrto = 2.35\n\
                     [[case]]\nsamples = [0.01]\nrto = 0.2\n";
-        assert_eq!(judge(rows), Verdict::Pass { unasked: 0 });
-        assert!(matches!(judge(&rows.replace("rto = 0.2", "rto = 1.0")), Verdict::Fail(_)));
+        assert_eq!(judge(rows), DialogueVerdict::Pass { unasked: 0 });
+        assert!(matches!(judge(&rows.replace("rto = 0.2", "rto = 1.0")), DialogueVerdict::Fail(_)));
     }
 
     #[test]
     fn what_is_not_known_is_unsupported() {
-        assert!(matches!(judge("[[row]]\nrtt = 1\nphase = 3\nsrtt = 1\n"), Verdict::Unsupported(_)));
-        assert!(matches!(judge("alpha = 0.5\n[[row]]\nrtt = 1\nsrtt = 1\n"), Verdict::Unsupported(_)));
-        assert!(matches!(judge(""), Verdict::Unsupported(_)));
+        assert!(matches!(judge("[[row]]\nrtt = 1\nphase = 3\nsrtt = 1\n"), DialogueVerdict::Unsupported(_)));
+        assert!(matches!(
+            judge("alpha = 0.5\n[[row]]\nrtt = 1\nsrtt = 1\n"),
+            DialogueVerdict::Unsupported(_)
+        ));
+        assert!(matches!(judge(""), DialogueVerdict::Unsupported(_)));
         let other = "format = 1\nid = \"arith-tfrc\"\nrfc = [\"5348\"]\n[[row]]\np = 0.1\nx = 2.0\n";
-        let Verdict::Unsupported(why) = play(&Dialogue::read(other).unwrap(), Reading::AsWritten) else {
+        let DialogueVerdict::Unsupported(why) = play(&Dialogue::read(other).unwrap(), Reading::AsWritten)
+        else {
             panic!()
         };
         assert_eq!(why, "a table of RFC 5348");

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 pub struct Dialogue {
     /// Its name.
     pub id: String,
-    /// The claim.
+    /// Title: the claim under test.
     pub title: String,
     /// Source.
     pub source: String,
@@ -37,7 +37,7 @@ pub struct Event {
     /// Time, seconds.
     pub t: f64,
     /// Event or expectation.
-    pub what: What,
+    pub what: DialogueEvent,
     /// The line its table begins on, from 1.
     pub line: usize,
 }
@@ -47,7 +47,7 @@ pub type Range = [u64; 2];
 
 /// Event or expectation.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum DialogueEvent {
     /// The application writes this number of bytes.
     AppWrite(u64),
     /// An acknowledgement comes in.
@@ -227,7 +227,8 @@ impl Dialogue {
     fn in_order(&self) -> Result<(), Unreadable> {
         let mut last = (f64::NEG_INFINITY, 0);
         for Event { t, what, line } in &self.events {
-            if !matches!(what, What::AppWrite(_) | What::Ack(_) | What::Receive(_)) {
+            if !matches!(what, DialogueEvent::AppWrite(_) | DialogueEvent::Ack(_) | DialogueEvent::Receive(_))
+            {
                 continue;
             }
             if *t < last.0 {
@@ -246,7 +247,7 @@ impl Dialogue {
     pub fn unknown_values(&self) -> Vec<String> {
         let mut keys = Vec::new();
         for event in &self.events {
-            let What::State(values) = &event.what else { continue };
+            let DialogueEvent::State(values) = &event.what else { continue };
             let skipped =
                 values.iter().filter(|(key, value)| !crate::observe::knows(key) || value.is_array());
             keys.extend(skipped.map(|(key, _)| format!("`{key}` (line {})", event.line)));
@@ -260,8 +261,8 @@ impl Dialogue {
         let t = words.number("t")?.ok_or("an event has its time, `t`")?;
         let kind = table.get("kind").and_then(Value::as_str).ok_or("an event has its `kind`")?;
         let what = match kind {
-            "app_write" => What::AppWrite(words.bytes("bytes")?.ok_or("`bytes` is missing")?),
-            "ack" => What::Ack(Ack {
+            "app_write" => DialogueEvent::AppWrite(words.bytes("bytes")?.ok_or("`bytes` is missing")?),
+            "ack" => DialogueEvent::Ack(Ack {
                 ack: words.bytes("ack")?.ok_or("`ack` is missing")?,
                 sack: words.ranges("sack")?,
                 dsack_first: words.flag("dsack_first")?.unwrap_or(false),
@@ -274,7 +275,7 @@ impl Dialogue {
                 let optional = matches!(table.get("may_send"), Some(Value::Boolean(true)));
                 let listed = !matches!(table.get("may_send"), Some(Value::Boolean(_)));
                 words.read.push("may_send");
-                What::Expect(Expect {
+                DialogueEvent::Expect(Expect {
                     send: words.ranges("send")?,
                     tol: words.number("tol")?,
                     rtx: words.flag("rtx")?.unwrap_or(false),
@@ -291,11 +292,11 @@ impl Dialogue {
                     ect: words.flag("ect")?,
                 })
             }
-            "silence" => What::Silence(words.number("until")?.ok_or("`until` is missing")?),
+            "silence" => DialogueEvent::Silence(words.number("until")?.ok_or("`until` is missing")?),
             "state" => {
                 let known = |k: &&String| *k != "t" && *k != "kind";
                 words.read.extend(table.keys().map(String::as_str));
-                What::State(
+                DialogueEvent::State(
                     table.keys().filter(known).map(|k| (k.clone(), table[k.as_str()].clone())).collect(),
                 )
             }
@@ -305,7 +306,7 @@ impl Dialogue {
                 if end < seq || end - seq > u64::from(u32::MAX) {
                     return Err(format!("a segment cannot go from {seq} to {end}"));
                 }
-                What::Receive(Receive {
+                DialogueEvent::Receive(Receive {
                     seq,
                     end,
                     tsval: words.number("tsval")?,
@@ -314,7 +315,7 @@ impl Dialogue {
                     fin: words.flag("fin")?.unwrap_or(false),
                 })
             }
-            "expect_ack" => What::ExpectAck(ExpectAck {
+            "expect_ack" => DialogueEvent::ExpectAck(ExpectAck {
                 ack: words.bytes("ack")?.ok_or("`ack` is missing")?,
                 sack: words.ranges("sack")?,
                 dsack_first: words.flag("dsack_first")?,
@@ -325,7 +326,7 @@ impl Dialogue {
             }),
             other => {
                 self.unknown.push(format!("an event of kind `{other}` (line {line})"));
-                return Ok(Event { t, what: What::State(BTreeMap::new()), line });
+                return Ok(Event { t, what: DialogueEvent::State(BTreeMap::new()), line });
             }
         };
         for key in table.keys().filter(|k| !words.read.contains(&k.as_str())) {

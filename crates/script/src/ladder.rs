@@ -3,7 +3,7 @@
 //! Ladder diagram with two columns, the peer on the left and the tested end on the right. One line for each
 //! segment or decision, narrow enough for any terminal.
 
-use crate::stage::{Happening, Moment};
+use crate::harness::{EventKind, LogEntry};
 use crate::verdict::{Arrow, Failure, Rung};
 use base::Time;
 use base::event::Event;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// Drawing options.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct LadderOptions {
     /// Columns to stay within; from 40 on it is kept.
     pub width: usize,
     /// Lines at most: the last ones count.
@@ -22,10 +22,10 @@ pub struct Look {
 }
 
 /// Draws the failure's log.
-pub fn ladder(failure: &Failure, look: Look) -> String {
+pub fn ladder(failure: &Failure, look: LadderOptions) -> String {
     let rungs = if failure.rungs.is_empty() { rungs(&failure.log, failure) } else { failure.rungs.clone() };
     let hidden = rungs.len().saturating_sub(look.lines);
-    // Time and marker take 11 columns, the posts 2, what stands beside the right one 12.
+    // Time and marker take 11 columns, the two vertical lines 2, the text right of them 12.
     let span = look.width.clamp(40, 100) - 25;
     let who = match (failure.rungs.is_empty(), failure.receiver) {
         (false, _) => "tested",
@@ -66,19 +66,19 @@ fn stamp(t: f64) -> String {
 }
 
 /// Segments that continue one another at one instant become one rung.
-fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
+fn rungs(log: &[LogEntry], failure: &Failure) -> Vec<Rung> {
     let seconds = |t: Time| t.as_secs_f64() - failure.origin.as_secs_f64();
     let number = |n: u64| n.saturating_sub(failure.first);
     let mut out: Vec<Rung> = Vec::new();
-    let mut open: Option<(Segment, Moment, bool, u32)> = None;
-    let rung_of = |s: &Segment, m: &Moment, again: bool, count: u32| Rung {
+    let mut open: Option<(Segment, LogEntry, bool, u32)> = None;
+    let rung_of = |s: &Segment, m: &LogEntry, again: bool, count: u32| Rung {
         t: seconds(m.t),
         wrong: m.wrong,
         arrow: Arrow::Left,
         words: said(s, again, count, &number, failure.receiver),
     };
     for moment in log {
-        if let Happening::Out { segment, again, .. } = moment.what {
+        if let EventKind::Out { segment, again, .. } = moment.what {
             if let Some((s, m, a, count)) = &mut open
                 && segment.len > 0
                 && s.end() == segment.seq
@@ -98,12 +98,12 @@ fn rungs(log: &[Moment], failure: &Failure) -> Vec<Rung> {
             out.push(rung_of(&s, &m, a, count));
         }
         let (arrow, words) = match moment.what {
-            Happening::Write(bytes) if bytes >= 100_000 => (Arrow::None, format!("write {}k", bytes / 1000)),
-            Happening::Write(bytes) => (Arrow::None, format!("write {bytes}")),
-            Happening::Close => (Arrow::None, "close".to_owned()),
-            Happening::In(s) => (Arrow::Right, said(&s, false, 1, &number, !failure.receiver)),
-            Happening::Inside(event) => (Arrow::None, decided(&event)),
-            Happening::Out { .. } => continue,
+            EventKind::Write(bytes) if bytes >= 100_000 => (Arrow::None, format!("write {}k", bytes / 1000)),
+            EventKind::Write(bytes) => (Arrow::None, format!("write {bytes}")),
+            EventKind::Close => (Arrow::None, "close".to_owned()),
+            EventKind::In(s) => (Arrow::Right, said(&s, false, 1, &number, !failure.receiver)),
+            EventKind::Inside(event) => (Arrow::None, decided(&event)),
+            EventKind::Out { .. } => continue,
         };
         out.push(Rung { t: seconds(moment.t), wrong: moment.wrong, arrow, words });
     }

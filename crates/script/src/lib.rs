@@ -8,6 +8,7 @@
 
 pub mod arithmetic;
 pub mod dialogue;
+pub mod harness;
 pub mod ladder;
 mod matching;
 mod observe;
@@ -15,13 +16,12 @@ pub mod options;
 pub mod packetdrill;
 pub mod player;
 pub mod sctp;
-pub mod stage;
 mod verdict;
 mod words;
 
 pub use dialogue::{Dialogue, Unreadable};
-pub use ladder::{Look, ladder};
-pub use player::{Failure, Reading, Verdict, play};
+pub use ladder::{LadderOptions, ladder};
+pub use player::{DialogueVerdict, Failure, Reading, play};
 
 /// A script in one of the notations that can be played.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Script {
     }
 
     /// Plays it.
-    pub fn play(&self, reading: Reading) -> Verdict {
+    pub fn play(&self, reading: Reading) -> DialogueVerdict {
         match self {
             Script::Dialogue(dialogue) => play(dialogue, reading),
             Script::Sctp(dialogue) => sctp::play(dialogue, reading),

@@ -9,7 +9,7 @@ use base::tcp::Segment;
 
 /// A segment that left, in the dialogue's numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Left {
+pub(crate) struct SentSegment {
     /// Time, seconds of the dialogue.
     pub(crate) t: f64,
     pub(crate) range: Range,
@@ -20,7 +20,7 @@ pub(crate) struct Left {
     pub(crate) moment: usize,
 }
 
-impl Left {
+impl SentSegment {
     pub(crate) fn is_data(&self) -> bool {
         self.range[1] > self.range[0]
     }
@@ -35,7 +35,7 @@ pub(crate) enum Match {
 }
 
 /// Compares. `leave`: segments not asked for here may match another expectation.
-pub(crate) fn compare(expect: &Expect, left: &[Left], mss: u64, earliest: f64, leave: bool) -> Match {
+pub(crate) fn compare(expect: &Expect, left: &[SentSegment], mss: u64, earliest: f64, leave: bool) -> Match {
     if expect.no_rtx
         && let Some(i) = left.iter().position(|l| l.again)
     {
@@ -44,7 +44,7 @@ pub(crate) fn compare(expect: &Expect, left: &[Left], mss: u64, earliest: f64, l
     if expect.probe {
         return probe(expect, left, mss, earliest);
     }
-    let left: Vec<(usize, &Left)> = left.iter().enumerate().filter(|(_, l)| l.is_data()).collect();
+    let left: Vec<(usize, &SentSegment)> = left.iter().enumerate().filter(|(_, l)| l.is_data()).collect();
     let mut open: Vec<Range> = expect.send.iter().copied().filter(|r| r[1] > r[0]).collect();
     let mut extra = expect.extra_mss * mss as f64;
     let mut matched = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn compare(expect: &Expect, left: &[Left], mss: u64, earliest: f64, l
 }
 
 /// CWR where it was asked for.
-fn congestion_marks(expect: &Expect, left: &[(usize, &Left)], others: &[usize]) -> Result<(), Match> {
+fn congestion_marks(expect: &Expect, left: &[(usize, &SentSegment)], others: &[usize]) -> Result<(), Match> {
     if expect.first_new_has_cwr {
         match left.iter().find(|(i, l)| !l.again && !others.contains(i)) {
             Some((_, l)) if l.segment.cwr => {}
@@ -106,7 +106,7 @@ fn congestion_marks(expect: &Expect, left: &[(usize, &Left)], others: &[usize]) 
 
 /// A probe: each segment is a part of the named range (any, if none was named), or an empty or old one
 /// that only makes the peer answer; one leaves for each range, and at least one.
-fn probe(expect: &Expect, left: &[Left], mss: u64, earliest: f64) -> Match {
+fn probe(expect: &Expect, left: &[SentSegment], mss: u64, earliest: f64) -> Match {
     for (i, l) in left.iter().enumerate() {
         let [a, b] = l.range;
         let named = |r: &Range| r[0] <= a && b <= r[1].max(r[0] + mss);
@@ -158,8 +158,8 @@ fn consume(open: &mut Vec<Range>, range: Range, any_order: bool) -> Range {
 mod tests {
     use super::*;
 
-    fn left(segments: &[(u64, u64, bool)]) -> Vec<Left> {
-        let one = |(a, b, again): &(u64, u64, bool)| Left {
+    fn left(segments: &[(u64, u64, bool)]) -> Vec<SentSegment> {
+        let one = |(a, b, again): &(u64, u64, bool)| SentSegment {
             t: 1.0,
             range: [*a, *b],
             segment: Segment::default(),

@@ -1,8 +1,8 @@
 //! Observable state of a TCP in dialogues.
 //!
-//! Those that the notation names, as numbers; what a TCP does not keep is not shown, and is not compared.
+//! Variables named by the notation, as numbers; a variable that a TCP does not keep is neither shown nor compared.
 
-use crate::stage::{Happening, Stage};
+use crate::harness::{EventKind, TestHarness};
 use base::event::Event;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -21,8 +21,8 @@ const SEGMENT: f64 = 1.0;
 /// Clocks are compared to the millisecond.
 const MILLISECOND: f64 = 1e-3;
 
-fn show(stage: &Stage, name: &str) -> Option<Shown> {
-    let s = &stage.connection.sender;
+fn show(harness: &TestHarness, name: &str) -> Option<Shown> {
+    let s = &harness.connection.sender;
     let mss = f64::from(s.config().mss);
     let plain = |value: f64, slack: f64| Some(Shown { value, or: value, slack });
     let segments = |bytes: f64| plain(bytes / mss, SEGMENT);
@@ -41,7 +41,7 @@ fn show(stage: &Stage, name: &str) -> Option<Shown> {
         "srtt" => seconds(s.tcb.rto.srtt()),
         "rttvar" => seconds(s.tcb.rto.rttvar()),
         "rto" => seconds(s.tcb.rto.timeout()),
-        "spurious_detected" => flag(found_spurious(stage)),
+        "spurious_detected" => flag(found_spurious(harness)),
         _ => None,
     }
 }
@@ -75,12 +75,12 @@ pub(crate) fn knows(key: &str) -> bool {
 }
 
 /// The verdict on the last retransmission that was judged, if it was "spurious".
-fn found_spurious(stage: &Stage) -> bool {
-    let last = stage.log.iter().rev().find_map(|m| match m.what {
-        Happening::Inside(
+fn found_spurious(harness: &TestHarness) -> bool {
+    let last = harness.log.iter().rev().find_map(|m| match m.what {
+        EventKind::Inside(
             Event::Verdict { spurious, .. } | Event::FastRetransmitVerdict { spurious, .. },
         ) => Some(spurious),
-        Happening::Inside(Event::RtoFired { expirations: 1, .. } | Event::FastRetransmit { .. }) => {
+        EventKind::Inside(Event::RtoFired { expirations: 1, .. } | Event::FastRetransmit { .. }) => {
             Some(false)
         }
         _ => None,
@@ -89,10 +89,13 @@ fn found_spurious(stage: &Stage) -> bool {
 }
 
 /// The first value that is not as it should be: its name with the expected and the actual value.
-pub(crate) fn differs(stage: &Stage, values: &BTreeMap<String, Value>) -> Result<(), (String, String)> {
+pub(crate) fn differs(
+    harness: &TestHarness,
+    values: &BTreeMap<String, Value>,
+) -> Result<(), (String, String)> {
     for (key, expected) in values {
         let (name, bound) = bound_of(key);
-        let Some(Shown { value, or, slack }) = show(stage, name) else { continue };
+        let Some(Shown { value, or, slack }) = show(harness, name) else { continue };
         let number = expected.as_float().or(expected.as_integer().map(|i| i as f64));
         let Some(wanted) = number.or(expected.as_bool().map(|b| f64::from(u8::from(b)))) else {
             return Err((format!("{key} = {expected}"), "that is neither a number nor true or false".into()));

@@ -59,7 +59,7 @@ fn offered(key: &str) -> bool {
     Config::OPTIONS.iter().any(|option| option.key == key)
 }
 
-/// Reads them. `rfc`: what the dialogue cites.
+/// Reads the options. `rfc`: RFC cited by the dialogue.
 pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options, Unsupported> {
     let mut out =
         Options { config: Config::default(), handshake_rtt: 0.0, peer_window: 1_000_000, receiver: false };

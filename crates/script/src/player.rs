@@ -7,12 +7,12 @@
 //! they are only counted; a strict player reports them.
 
 use crate::arithmetic;
-use crate::dialogue::{Ack, Dialogue, Event, Expect, ExpectAck, Range, Receive, What};
-use crate::matching::{Left, Match, compare};
+use crate::dialogue::{Ack, Dialogue, DialogueEvent, Event, Expect, ExpectAck, Range, Receive};
+use crate::harness::{EventKind, SAME, TestHarness};
+use crate::matching::{Match, SentSegment, compare};
 use crate::observe;
 use crate::options::{self, Options};
-use crate::stage::{Happening, SAME, Stage};
-pub use crate::verdict::{Failure, Verdict};
+pub use crate::verdict::{DialogueVerdict, Failure};
 use crate::words::{clock, ranges, wanted};
 use base::Time;
 use base::tcp::{SackBlocks, Segment, Timestamps};
@@ -37,11 +37,11 @@ pub enum Reading {
 }
 
 struct Player<'a> {
-    stage: Stage,
+    harness: TestHarness,
     options: Options,
     reading: Reading,
     /// Sent since the last injected event and not yet expected.
-    left: Vec<Left>,
+    left: Vec<SentSegment>,
     /// Length of the log checked so far.
     seen: usize,
     window: u64,
@@ -58,7 +58,7 @@ struct Player<'a> {
 }
 
 /// Failure: reason, expected, seen.
-struct Wrong {
+struct Mismatch {
     t: f64,
     why: String,
     expected: String,
@@ -75,27 +75,29 @@ fn seconds(t: Time) -> f64 {
 }
 
 /// Plays a dialogue.
-pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
+pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
     if let Some(word) = dialogue.unknown.first() {
-        return Verdict::Unsupported(word.clone());
+        return DialogueVerdict::Unsupported(word.clone());
     }
     if dialogue.events.is_empty() {
         return arithmetic::check(dialogue);
     }
     let options = match options::read(&dialogue.options, &dialogue.rfc) {
         Ok(options) => options,
-        Err(word) => return Verdict::Unsupported(word),
+        Err(word) => return DialogueVerdict::Unsupported(word),
     };
     let mut player = Player::connected(options, dialogue, reading);
     for (i, event) in dialogue.events.iter().enumerate() {
         player.rest = &dialogue.events[i + 1..];
         match player.event(event.t, &event.what) {
-            Ok(()) if player.stage.restless() => {
-                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+            Ok(()) if player.harness.restless() => {
+                return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
-            Err(Stop::Unsupported(word)) => return Verdict::Unsupported(word),
-            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, *wrong))),
+            Err(Stop::Unsupported(word)) => return DialogueVerdict::Unsupported(word),
+            Err(Stop::Wrong(wrong)) => {
+                return DialogueVerdict::Fail(Box::new(player.failure(event.line, *wrong)));
+            }
         }
     }
     player.look();
@@ -105,18 +107,18 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
     };
     if let Err(wrong) = end {
         let line = dialogue.events.last().map_or(1, |e| e.line);
-        return Verdict::Fail(Box::new(player.failure(line, wrong)));
+        return DialogueVerdict::Fail(Box::new(player.failure(line, wrong)));
     }
-    Verdict::Pass { unasked: player.unasked + player.asked_about().count() }
+    DialogueVerdict::Pass { unasked: player.unasked + player.asked_about().count() }
 }
 
 enum Stop {
     Unsupported(String),
-    Wrong(Box<Wrong>),
+    Wrong(Box<Mismatch>),
 }
 
-impl From<Wrong> for Stop {
-    fn from(wrong: Wrong) -> Stop {
+impl From<Mismatch> for Stop {
+    fn from(wrong: Mismatch) -> Stop {
         Stop::Wrong(Box::new(wrong))
     }
 }
@@ -127,7 +129,7 @@ impl<'a> Player<'a> {
         let role = if options.receiver { Role::Passive } else { Role::Active };
         let before = at(-options.handshake_rtt);
         let mut player = Player {
-            stage: Stage::new(options.config, role, before),
+            harness: TestHarness::new(options.config, role, before),
             reading,
             left: Vec::new(),
             seen: 0,
@@ -146,35 +148,35 @@ impl<'a> Player<'a> {
         // The peer agrees to congestion marks if the dialogue is about them.
         let (ecn, passive) = (player.options.config.ecn, player.options.receiver);
         let syn = Segment { syn: true, window, ece: ecn, cwr: ecn && passive, ..Segment::default() };
-        let stage = &mut player.stage;
+        let harness = &mut player.harness;
         match role {
             Role::Active => {
-                stage.run(|c, io| c.open(io));
-                stage.now = at(0.0);
+                harness.run(|c, io| c.open(io));
+                harness.now = at(0.0);
                 let timestamps = stamp(at(0.0), before);
-                stage.receive(&Segment { ack: 1, has_ack: true, timestamps, ..syn });
+                harness.receive(&Segment { ack: 1, has_ack: true, timestamps, ..syn });
             }
             Role::Passive => {
-                stage.receive(&Segment { timestamps: stamp(before, before), ..syn });
-                stage.now = at(0.0);
-                // A receiver's first byte may be any: what lies before it has been received.
+                harness.receive(&Segment { timestamps: stamp(before, before), ..syn });
+                harness.now = at(0.0);
+                // A receiver's first byte may have any number: earlier bytes count as received.
                 let (seq, len) = (1, u32::try_from(first_byte(dialogue)).unwrap_or(u32::MAX));
                 let timestamps = stamp(at(0.0), before);
                 let segment =
                     Segment { seq, len, ack: 1, has_ack: true, window, timestamps, ..Segment::default() };
-                stage.receive(&segment);
-                if stage.connection.receiver.next_timeout() < Time::NEVER {
-                    let now = stage.now;
-                    stage.connection.receiver.acknowledge(now, stamps);
+                harness.receive(&segment);
+                if harness.connection.receiver.next_timeout() < Time::NEVER {
+                    let now = harness.now;
+                    harness.connection.receiver.acknowledge(now, stamps);
                 }
             }
         }
         if player.options.handshake_rtt == 0.0 {
             // No round trip was measured: the timer is as before any sample.
-            let sender = &mut player.stage.connection.sender;
+            let sender = &mut player.harness.connection.sender;
             sender.tcb.rto = transport::recovery::rto::RtoTimer::new(player.options.config.rto);
         }
-        player.stage.log.clear();
+        player.harness.log.clear();
         player
     }
 
@@ -186,46 +188,46 @@ impl<'a> Player<'a> {
         self.options.config.timestamps
     }
 
-    fn event(&mut self, t: f64, what: &What) -> Result<(), Stop> {
+    fn event(&mut self, t: f64, what: &DialogueEvent) -> Result<(), Stop> {
         match what {
-            What::AppWrite(bytes) => {
+            DialogueEvent::AppWrite(bytes) => {
                 self.inject(t)?;
-                if !self.stage.write(*bytes) {
+                if !self.harness.write(*bytes) {
                     return Err(Stop::Unsupported(format!("app_write of {bytes} bytes: too much in all")));
                 }
             }
-            What::Ack(ack) => {
+            DialogueEvent::Ack(ack) => {
                 self.inject(t)?;
                 self.ack(t, ack);
             }
-            What::Receive(segment) => {
+            DialogueEvent::Receive(segment) => {
                 self.inject(t)?;
                 self.receive(t, segment)?;
             }
-            What::Expect(expect) => return self.expect(t, expect),
-            What::ExpectAck(expected) => self.expect_ack(t, expected)?,
-            What::Silence(until) => {
+            DialogueEvent::Expect(expect) => return self.expect(t, expect),
+            DialogueEvent::ExpectAck(expected) => self.expect_ack(t, expected)?,
+            DialogueEvent::Silence(until) => {
                 // It may go on while something comes in.
                 self.quiet_until = self.quiet_until.max(*until);
-                self.stage.run_until(self.limit(t, Some(until - t)).min(before(at(*until))));
+                self.harness.run_until(self.limit(t, Some(until - t)).min(before(at(*until))));
                 self.look();
                 self.keep_quiet()?;
                 self.left.clear();
             }
-            What::State(values) => {
-                self.stage.run_until(at(t));
-                if let Err((expected, seen)) = observe::differs(&self.stage, values) {
+            DialogueEvent::State(values) => {
+                self.harness.run_until(at(t));
+                if let Err((expected, seen)) = observe::differs(&self.harness, values) {
                     let why = "a value is not as it should be".to_owned();
-                    return Err(Wrong { t, why, expected, seen }.into());
+                    return Err(Mismatch { t, why, expected, seen }.into());
                 }
             }
         }
         Ok(())
     }
 
-    /// Something is about to come in: what leaves from here on is its consequence.
-    fn inject(&mut self, t: f64) -> Result<(), Wrong> {
-        self.stage.run_before(at(t));
+    /// An incoming event follows: later departures are its consequence.
+    fn inject(&mut self, t: f64) -> Result<(), Mismatch> {
+        self.harness.run_before(at(t));
         self.look();
         self.keep_quiet()?;
         if self.reading == Reading::Strict {
@@ -237,7 +239,7 @@ impl<'a> Player<'a> {
     }
 
     /// Fails if a segment left during a silence.
-    fn keep_quiet(&mut self) -> Result<(), Wrong> {
+    fn keep_quiet(&mut self) -> Result<(), Mismatch> {
         let until = self.quiet_until;
         let Some(l) = self.asked_about().find(|l| l.t < until - SAME.as_secs_f64()).copied() else {
             return Ok(());
@@ -245,38 +247,38 @@ impl<'a> Player<'a> {
         self.blame(&l);
         let seen = self.describe(&[l]);
         let why = "something left in a silence".to_owned();
-        Err(Wrong { t: l.t, why, expected: format!("nothing until {until} s"), seen })
+        Err(Mismatch { t: l.t, why, expected: format!("nothing until {until} s"), seen })
     }
 
-    fn nothing_unasked(&mut self) -> Result<(), Wrong> {
+    fn nothing_unasked(&mut self) -> Result<(), Mismatch> {
         let Some(l) = self.asked_about().next().copied() else { return Ok(()) };
         self.blame(&l);
         let seen = self.describe(&[l]);
         let why = "something left that nothing expected".to_owned();
-        Err(Wrong { t: l.t, why, expected: "nothing".to_owned(), seen })
+        Err(Mismatch { t: l.t, why, expected: "nothing".to_owned(), seen })
     }
 
     /// Reads the segments sent since the last call.
     fn look(&mut self) {
-        for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
-            let Happening::Out { segment, again, .. } = moment.what else { continue };
+        for (i, moment) in self.harness.log.iter().enumerate().skip(self.seen) {
+            let EventKind::Out { segment, again, .. } = moment.what else { continue };
             let range = [segment.seq.saturating_sub(1), segment.end().saturating_sub(1)];
-            self.left.push(Left { t: seconds(moment.t), range, segment, again, moment: i });
+            self.left.push(SentSegment { t: seconds(moment.t), range, segment, again, moment: i });
             if segment.len > 0 {
                 self.sent_at.insert(range[0], moment.t);
                 self.instants.push(moment.t);
             }
         }
-        self.seen = self.stage.log.len();
+        self.seen = self.harness.log.len();
     }
 
     /// Segments that count: data of a sender, everything of a receiver.
-    fn asked_about(&self) -> impl Iterator<Item = &Left> {
+    fn asked_about(&self) -> impl Iterator<Item = &SentSegment> {
         self.left.iter().filter(|l| self.options.receiver || l.is_data())
     }
 
-    fn blame(&mut self, l: &Left) {
-        if let Some(moment) = self.stage.log.get_mut(l.moment) {
+    fn blame(&mut self, l: &SentSegment) {
+        if let Some(moment) = self.harness.log.get_mut(l.moment) {
             moment.wrong = true;
         }
     }
@@ -290,7 +292,7 @@ impl<'a> Player<'a> {
         }
         self.window = ack.window.unwrap_or(self.window);
         // Without a word the peer echoes as one to whom the last copy of the awaited segment came.
-        let una = self.stage.connection.sender.una().saturating_sub(1);
+        let una = self.harness.connection.sender.una().saturating_sub(1);
         if ack.ack > una
             && let Some((_, sent)) = self.sent_at.range(..=una).next_back()
         {
@@ -312,7 +314,7 @@ impl<'a> Player<'a> {
             timestamps: self.stamps().then(|| Timestamps { value: at(t), echo }),
             ..Segment::default()
         };
-        self.stage.receive(&segment);
+        self.harness.receive(&segment);
     }
 
     /// The instant at which a segment left nearest to `t`, if one did about then; `t` itself otherwise.
@@ -338,13 +340,15 @@ impl<'a> Player<'a> {
             timestamps: self.stamps().then_some(Timestamps { value, echo: at(0.0) }),
             ..Segment::default()
         };
-        self.stage.receive_in(&arrives, if segment.ce { ecn::CE } else { ecn::ECT0 });
+        self.harness.receive_in(&arrives, if segment.ce { ecn::CE } else { ecn::ECT0 });
         Ok(())
     }
 
-    /// Until when an expectation that begins at `t` waits: its tolerance, or what comes in next.
+    /// End of the wait for an expectation that begins at `t`: its tolerance, or the next incoming event.
     fn limit(&self, t: f64, tol: Option<f64>) -> Time {
-        let comes_in = |e: &&Event| matches!(e.what, What::AppWrite(_) | What::Ack(_) | What::Receive(_));
+        let comes_in = |e: &&Event| {
+            matches!(e.what, DialogueEvent::AppWrite(_) | DialogueEvent::Ack(_) | DialogueEvent::Receive(_))
+        };
         let latest = at(t + tol.unwrap_or(TOLERANCE));
         match self.rest.iter().find(comes_in) {
             Some(next) => latest.min(before(at(next.t).max(at(t)))).max(at(t)),
@@ -354,16 +358,16 @@ impl<'a> Player<'a> {
 
     /// Whether another expectation shares the time until `limit`.
     fn shared(&self, limit: Time) -> bool {
-        let next = self.rest.iter().find(|e| !matches!(e.what, What::State(_)));
-        next.is_some_and(|e| matches!(e.what, What::Expect(_)) && at(e.t) <= limit)
+        let next = self.rest.iter().find(|e| !matches!(e.what, DialogueEvent::State(_)));
+        next.is_some_and(|e| matches!(e.what, DialogueEvent::Expect(_)) && at(e.t) <= limit)
     }
 
     fn expect(&mut self, t: f64, expect: &Expect) -> Result<(), Stop> {
         let limit = self.limit(t, expect.tol);
-        self.stage.run_until(limit);
+        self.harness.run_until(limit);
         self.look();
         self.keep_quiet()?;
-        let left: Vec<Left> = if self.options.receiver || expect.probe {
+        let left: Vec<SentSegment> = if self.options.receiver || expect.probe {
             self.left.clone()
         } else {
             self.asked_about().copied().collect()
@@ -381,7 +385,7 @@ impl<'a> Player<'a> {
                     self.blame(l);
                     let seen = self.describe(&left);
                     let why = "something else left".to_owned();
-                    return Err(Wrong { t, why, expected: "nothing".to_owned(), seen }.into());
+                    return Err(Mismatch { t, why, expected: "nothing".to_owned(), seen }.into());
                 }
                 self.left = others.into_iter().map(|i| left[i]).collect();
                 Ok(())
@@ -392,36 +396,37 @@ impl<'a> Player<'a> {
                 }
                 let until = seconds(limit);
                 let expected = format!("{} from {} to {} s", wanted(expect), clock(t), clock(until));
-                let data: Vec<Left> = left.iter().filter(|l| l.is_data() || expect.probe).copied().collect();
+                let data: Vec<SentSegment> =
+                    left.iter().filter(|l| l.is_data() || expect.probe).copied().collect();
                 let seen = self.describe(&data);
                 let when = culprit.map_or(until, |i| left[i].t);
-                Err(Wrong { t: when, why: why.to_owned(), expected, seen }.into())
+                Err(Mismatch { t: when, why: why.to_owned(), expected, seen }.into())
             }
         }
     }
 
     /// RFC 3168 section 6.1.5: retransmissions are never ECN-capable, so that only new segments
     /// are meant where capable ones are asked for.
-    fn other_codepoint(&mut self, expect: &Expect, left: &[Left]) -> Option<Wrong> {
+    fn other_codepoint(&mut self, expect: &Expect, left: &[SentSegment]) -> Option<Mismatch> {
         let ect = expect.ect?;
-        let meant = |l: &&Left| l.is_data() && !(ect && l.again);
-        let l = left.iter().filter(meant).find(|l| ect != self.stage.is_ect(l.moment))?;
+        let meant = |l: &&SentSegment| l.is_data() && !(ect && l.again);
+        let l = left.iter().filter(meant).find(|l| ect != self.harness.is_ect(l.moment))?;
         self.blame(l);
         let words = |ect| if ect { "capable of being marked" } else { "not capable of being marked" };
         let (expected, seen) = (words(ect).to_owned(), words(!ect).to_owned());
-        Some(Wrong { t: l.t, why: "another codepoint left".to_owned(), expected, seen })
+        Some(Mismatch { t: l.t, why: "another codepoint left".to_owned(), expected, seen })
     }
 
-    fn expect_ack(&mut self, t: f64, expected: &ExpectAck) -> Result<(), Wrong> {
+    fn expect_ack(&mut self, t: f64, expected: &ExpectAck) -> Result<(), Mismatch> {
         let limit = self.limit(t, expected.tol);
-        self.stage.run_until(limit);
+        self.harness.run_until(limit);
         self.look();
         self.keep_quiet()?;
         let left = std::mem::take(&mut self.left);
         let mut words = format!("ack {}{}", expected.ack, ranges(&expected.sack));
         let wrong = |why: &str, words: String, seen: String| {
             let expected = format!("{words} from {} to {} s", clock(t), clock(seconds(limit)));
-            Err(Wrong { t, why: why.to_owned(), expected, seen })
+            Err(Mismatch { t, why: why.to_owned(), expected, seen })
         };
         let Some(l) = left.first() else {
             return wrong("no acknowledgement left", words, "nothing".to_owned());
@@ -476,7 +481,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn describe(&self, left: &[Left]) -> String {
+    fn describe(&self, left: &[SentSegment]) -> String {
         if left.is_empty() {
             return "nothing".to_owned();
         }
@@ -507,7 +512,7 @@ impl<'a> Player<'a> {
         parts.join(", ")
     }
 
-    fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
+    fn failure(&mut self, line: usize, wrong: Mismatch) -> Failure {
         Failure {
             rungs: Vec::new(),
             t: wrong.t,
@@ -515,7 +520,7 @@ impl<'a> Player<'a> {
             why: wrong.why,
             expected: wrong.expected,
             seen: wrong.seen,
-            log: std::mem::take(&mut self.stage.log),
+            log: std::mem::take(&mut self.harness.log),
             origin: at(0.0),
             first: 1,
             receiver: self.options.receiver,
@@ -539,8 +544,8 @@ fn first_byte(dialogue: &Dialogue) -> u64 {
     let mut came: Vec<Range> = Vec::new();
     for event in &dialogue.events {
         match &event.what {
-            What::Receive(r) => came.push([r.seq, r.end + u64::from(r.fin)]),
-            What::ExpectAck(e) => {
+            DialogueEvent::Receive(r) => came.push([r.seq, r.end + u64::from(r.fin)]),
+            DialogueEvent::ExpectAck(e) => {
                 let mut first = e.ack;
                 while let Some(r) = came.iter().find(|r| r[1] == first && r[0] < first) {
                     first = r[0];

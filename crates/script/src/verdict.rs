@@ -1,11 +1,11 @@
 //! Verdict on a dialogue: passed, failed with its place and its log, or unsupported.
 
-use crate::stage::Moment;
+use crate::harness::LogEntry;
 use base::Time;
 
 /// Result of a dialogue.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum DialogueVerdict {
     /// Everything was as written.
     Pass {
         /// Segments that left where the dialogue said nothing of them.
@@ -17,13 +17,13 @@ pub enum Verdict {
     Unsupported(String),
 }
 
-impl Verdict {
+impl DialogueVerdict {
     /// The word for it.
     pub fn word(&self) -> &'static str {
         match self {
-            Verdict::Pass { .. } => "pass",
-            Verdict::Fail(_) => "fail",
-            Verdict::Unsupported(_) => "unsupported",
+            DialogueVerdict::Pass { .. } => "pass",
+            DialogueVerdict::Fail(_) => "fail",
+            DialogueVerdict::Unsupported(_) => "unsupported",
         }
     }
 }
@@ -42,8 +42,8 @@ pub struct Failure {
     /// Seen.
     pub seen: String,
     /// All that happened until then.
-    pub log: Vec<Moment>,
-    /// The same as lines of a ladder, of a protocol other than TCP.
+    pub log: Vec<LogEntry>,
+    /// Log as lines of a ladder diagram, for a protocol other than TCP.
     pub rungs: Vec<Rung>,
     /// t = 0 of the script on the clock of the log.
     pub origin: Time,

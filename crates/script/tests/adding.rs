@@ -25,7 +25,7 @@ const CRATES: [&str; 13] = [
     "scenario",
     "testkit",
 ];
-/// What is copied of each.
+/// Folders copied.
 const PARTS: [&str; 6] = ["src", "examples", "benches", "data", "presets", "Cargo.toml"];
 
 /// Steps of the page.
@@ -151,7 +151,7 @@ fn copy_except(from: &Path, to: &Path, root: &Path, page: &Page) {
     }
 }
 
-/// Removes from the copy what the sources no longer have.
+/// Removes files from the copy that the sources no longer have.
 fn remove_strangers(from: &Path, to: &Path) {
     let Ok(entries) = std::fs::read_dir(to) else { return };
     for entry in entries.map(Result::unwrap) {

@@ -1,6 +1,6 @@
 //! Every dialogue of the project's own suite passes, read strictly: whatever leaves was expected.
 
-use script::{Dialogue, Look, Reading, Script, Verdict, ladder, play};
+use script::{Dialogue, DialogueVerdict, LadderOptions, Reading, Script, ladder, play};
 use std::path::{Path, PathBuf};
 
 fn dialogues(folder: &Path) -> Vec<PathBuf> {
@@ -10,10 +10,10 @@ fn dialogues(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn story(id: &str, verdict: &Verdict) -> String {
+fn story(id: &str, verdict: &DialogueVerdict) -> String {
     match verdict {
-        Verdict::Fail(f) => {
-            let look = Look { width: 72, lines: 24, colour: false };
+        DialogueVerdict::Fail(f) => {
+            let look = LadderOptions { width: 72, lines: 24, colour: false };
             let picture = ladder(f, look);
             format!(
                 "{id}, line {}: {}\n  expected {}\n  seen     {}\n{picture}",
@@ -40,7 +40,7 @@ fn every_dialogue_passes() {
         };
         assert_eq!(file.file_stem().unwrap().to_str(), Some(dialogue.id.as_str()), "id and name of the file");
         match play(&dialogue, Reading::Strict) {
-            Verdict::Pass { .. } => played += 1,
+            DialogueVerdict::Pass { .. } => played += 1,
             other => wrong.push(story(&dialogue.id, &other)),
         }
     }
@@ -60,14 +60,14 @@ fn the_shared_examples_pass() {
         let text = std::fs::read_to_string(&file).unwrap();
         let dialogue = Dialogue::read(&text).unwrap_or_else(|e| panic!("{}:{e}", file.display()));
         match play(&dialogue, Reading::AsWritten) {
-            Verdict::Pass { .. } => {}
+            DialogueVerdict::Pass { .. } => {}
             other => wrong.push(story(&dialogue.id, &other)),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the page shows as a script is one, and passes.
+/// The page's example script is valid, and passes.
 #[test]
 fn the_scripts_of_the_page_pass() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scripts.md");
@@ -76,6 +76,6 @@ fn the_scripts_of_the_page_pass() {
     assert!(!blocks.is_empty());
     for block in blocks {
         let script = Script::read(Path::new("page.toml"), block).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(script.play(Reading::Strict), Verdict::Pass { unasked: 0 }, "{:?}", script.id());
+        assert_eq!(script.play(Reading::Strict), DialogueVerdict::Pass { unasked: 0 }, "{:?}", script.id());
     }
 }

@@ -1,6 +1,6 @@
 //! Report of a failed dialogue: expected and actual segment, and the picture.
 
-use script::{Dialogue, Failure, Look, Reading, Verdict, ladder, play};
+use script::{Dialogue, DialogueVerdict, Failure, LadderOptions, Reading, ladder, play};
 
 const SENDER: &str = r#"
 format = 1
@@ -66,18 +66,18 @@ sack = [[6000, 7000]]
 
 fn failure(text: &str) -> Failure {
     match play(&Dialogue::read(text).unwrap(), Reading::AsWritten) {
-        Verdict::Fail(failure) => *failure,
+        DialogueVerdict::Fail(failure) => *failure,
         other => panic!("{other:?}"),
     }
 }
 
-fn told(text: &str, look: Look) -> String {
+fn told(text: &str, look: LadderOptions) -> String {
     let f = failure(text);
     let picture = ladder(&f, look);
     format!("{:.4} s, line {}: {}\nexpected {}\nseen {}\n{picture}", f.t, f.line, f.why, f.expected, f.seen)
 }
 
-const NARROW: Look = Look { width: 60, lines: 40, colour: false };
+const NARROW: LadderOptions = LadderOptions { width: 60, lines: 40, colour: false };
 
 #[test]
 fn a_sender_that_sends_too_much() {
@@ -86,18 +86,18 @@ fn a_sender_that_sends_too_much() {
 
 #[test]
 fn a_receiver_that_reports_something_else() {
-    insta::assert_snapshot!("receiver", told(RECEIVER, Look { width: 72, ..NARROW }));
+    insta::assert_snapshot!("receiver", told(RECEIVER, LadderOptions { width: 72, ..NARROW }));
 }
 
 /// It stays within the columns it is given, whatever the numbers; the last lines are those shown.
 #[test]
 fn the_picture_is_as_narrow_and_as_short_as_asked() {
     for width in [40, 48, 60, 80, 100] {
-        let picture = ladder(&failure(SENDER), Look { width, ..NARROW });
+        let picture = ladder(&failure(SENDER), LadderOptions { width, ..NARROW });
         let widest = picture.lines().map(|l| l.chars().count()).max();
         assert!(widest.is_some_and(|w| w <= width), "{width}:\n{picture}");
     }
-    let short = ladder(&failure(SENDER), Look { lines: 2, ..NARROW });
+    let short = ladder(&failure(SENDER), LadderOptions { lines: 2, ..NARROW });
     assert_eq!(short.lines().count(), 4, "{short}");
     assert!(short.contains("... 5 lines before"), "{short}");
     assert!(short.trim_end().ends_with('|'), "{short}");
@@ -106,7 +106,7 @@ fn the_picture_is_as_narrow_and_as_short_as_asked() {
 #[test]
 fn only_what_is_wrong_is_painted() {
     let plain = ladder(&failure(SENDER), NARROW);
-    let painted = ladder(&failure(SENDER), Look { colour: true, ..NARROW });
+    let painted = ladder(&failure(SENDER), LadderOptions { colour: true, ..NARROW });
     assert!(!plain.contains('\x1b'));
     let lines: Vec<&str> = painted.lines().filter(|l| l.contains('\x1b')).collect();
     assert_eq!(lines.len(), 1, "{painted}");
@@ -118,7 +118,7 @@ fn only_what_is_wrong_is_painted() {
 fn a_right_dialogue_with_one_wrong_word_fails() {
     let right = SENDER.replace("send = [[1000, 2000]]\nrtx", "send = [[1000, 3000]]\nrtx");
     let verdict = |text: &str| play(&Dialogue::read(text).unwrap(), Reading::Strict);
-    assert_eq!(verdict(&right), Verdict::Pass { unasked: 0 });
+    assert_eq!(verdict(&right), DialogueVerdict::Pass { unasked: 0 });
     let changes = [
         ("send = [[0, 4000]]", "send = [[0, 3000]]"),
         ("send = [[0, 4000]]", "send = [[0, 5000]]"),
@@ -157,24 +157,24 @@ fn a_right_dialogue_with_one_wrong_word_fails() {
     for (from, to) in changes {
         assert!(right.contains(from), "{from}");
         let changed = right.replacen(from, to, 1);
-        assert!(matches!(verdict(&changed), Verdict::Fail(_)), "{to}");
+        assert!(matches!(verdict(&changed), DialogueVerdict::Fail(_)), "{to}");
     }
     let unknown = right.replace("rtx = true", "rtx = true\nwith_style = true");
-    assert!(matches!(verdict(&unknown), Verdict::Unsupported(_)));
+    assert!(matches!(verdict(&unknown), DialogueVerdict::Unsupported(_)));
 }
 
-/// What leaves where nothing is said of it matters to a strict reader only.
+/// A segment without an expectation fails only under `strict`.
 #[test]
 fn a_strict_reader_objects_to_what_was_not_expected() {
     let silent =
         SENDER.replace("kind = \"expect\"\nsend = [[0, 4000]]", "kind = \"state\"\nin_recovery = false");
     let silent = silent.split("[[event]]\nt = 1.0").next().unwrap();
     let dialogue = Dialogue::read(silent).unwrap();
-    assert_eq!(play(&dialogue, Reading::AsWritten), Verdict::Pass { unasked: 4 });
-    assert!(matches!(play(&dialogue, Reading::Strict), Verdict::Fail(_)));
+    assert_eq!(play(&dialogue, Reading::AsWritten), DialogueVerdict::Pass { unasked: 4 });
+    assert!(matches!(play(&dialogue, Reading::Strict), DialogueVerdict::Fail(_)));
 }
 
-/// An echo without a word is that of the last copy of what was awaited; `tsecr` is the nearest one sent.
+/// An echo without a value is that of the last expected copy; `tsecr` is the nearest one sent.
 #[test]
 fn a_peer_echoes_what_came_to_it() {
     let text = |echo: &str| {
@@ -187,13 +187,17 @@ fn a_peer_echoes_what_came_to_it() {
             .replace("send = [[1000, 2000]]\nrtx = true", "send = [[1000, 3000]]\nrtx = true")
     };
     let verdict = |echo: &str| play(&Dialogue::read(&text(echo)).unwrap(), Reading::Strict);
-    assert_eq!(verdict(""), Verdict::Pass { unasked: 0 });
-    assert_eq!(verdict("tsecr = 1.0"), Verdict::Pass { unasked: 0 });
-    assert_eq!(verdict("tsecr = 0.995"), Verdict::Pass { unasked: 0 }, "the nearest is the retransmission's");
-    assert!(matches!(verdict("tsecr = 0.0"), Verdict::Fail(_)), "the original's: nothing is resent");
+    assert_eq!(verdict(""), DialogueVerdict::Pass { unasked: 0 });
+    assert_eq!(verdict("tsecr = 1.0"), DialogueVerdict::Pass { unasked: 0 });
+    assert_eq!(
+        verdict("tsecr = 0.995"),
+        DialogueVerdict::Pass { unasked: 0 },
+        "the nearest is the retransmission's"
+    );
+    assert!(matches!(verdict("tsecr = 0.0"), DialogueVerdict::Fail(_)), "the original's: nothing is resent");
 }
 
-/// A silence goes on while something comes in, and what comes in is not late for it.
+/// A silence continues over incoming segments, and these are not late for it.
 #[test]
 fn a_silence_may_span_what_comes_in() {
     let with = |until: f64| {
@@ -208,6 +212,6 @@ fn a_silence_may_span_what_comes_in() {
         );
         play(&Dialogue::read(&text).unwrap(), Reading::Strict)
     };
-    assert_eq!(with(1.4), Verdict::Pass { unasked: 0 });
-    assert!(matches!(with(1.6), Verdict::Fail(f) if f.why.contains("silence")));
+    assert_eq!(with(1.4), DialogueVerdict::Pass { unasked: 0 });
+    assert!(matches!(with(1.6), DialogueVerdict::Fail(f) if f.why.contains("silence")));
 }

@@ -1,7 +1,7 @@
 //! packetdrill's notation: our own examples pass, and stop passing when a number is changed.
 
 use script::packetdrill::{Script, play};
-use script::{Look, Verdict, ladder};
+use script::{DialogueVerdict, LadderOptions, ladder};
 use std::path::Path;
 
 fn text(name: &str) -> String {
@@ -9,7 +9,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(folder.join(format!("{name}.pkt"))).unwrap()
 }
 
-fn judge(text: &str) -> Verdict {
+fn judge(text: &str) -> DialogueVerdict {
     play(&Script::read(text).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -25,12 +25,12 @@ fn our_examples_pass() {
         "spurious-syn-timeout",
     ] {
         match judge(&text(name)) {
-            Verdict::Pass { .. } => {}
-            Verdict::Fail(f) => {
-                let picture = ladder(&f, Look { width: 80, lines: 30, colour: false });
+            DialogueVerdict::Pass { .. } => {}
+            DialogueVerdict::Fail(f) => {
+                let picture = ladder(&f, LadderOptions { width: 80, lines: 30, colour: false });
                 panic!("{name}:{}: {}: expected {}, saw {}\n{picture}", f.line, f.why, f.expected, f.seen)
             }
-            Verdict::Unsupported(word) => panic!("{name}: {word}"),
+            DialogueVerdict::Unsupported(word) => panic!("{name}: {word}"),
         }
     }
 }
@@ -69,7 +69,9 @@ fn a_changed_number_is_noticed() {
         let original = text(name);
         assert!(original.contains(from), "{name}: {from}");
         match judge(&original.replacen(from, to, 1)) {
-            Verdict::Fail(f) => assert_eq!(f.line, line, "{name}: {to}: {} {} {}", f.why, f.expected, f.seen),
+            DialogueVerdict::Fail(f) => {
+                assert_eq!(f.line, line, "{name}: {to}: {} {} {}", f.why, f.expected, f.seen)
+            }
             other => panic!("{name}: {to}: {other:?}"),
         }
     }
@@ -78,7 +80,7 @@ fn a_changed_number_is_noticed() {
 #[test]
 fn what_is_beyond_the_subset_is_unsupported_with_its_line() {
     let words = |text: &str| match judge(text) {
-        Verdict::Unsupported(word) => word,
+        DialogueVerdict::Unsupported(word) => word,
         other => panic!("{text}: {other:?}"),
     };
     assert_eq!(
@@ -108,6 +110,6 @@ fn a_choice_in_a_comment_is_obeyed() {
         );
         judge(&text.replace("write(4, ..., 10000) = 10000", "write(4, ..., 12000) = 12000"))
     };
-    assert!(matches!(with("false"), Verdict::Fail(f) if f.line == 27));
-    assert!(matches!(with("true"), Verdict::Fail(f) if f.line == 23));
+    assert!(matches!(with("false"), DialogueVerdict::Fail(f) if f.line == 27));
+    assert!(matches!(with("true"), DialogueVerdict::Fail(f) if f.line == 23));
 }

@@ -1,7 +1,7 @@
 //! Does every option show on the wire? For each word of each option there is a dialogue that passes with it
 //! and fails with another word in its place, everything else being the same.
 
-use script::{Dialogue, Reading, Verdict, play};
+use script::{Dialogue, DialogueVerdict, Reading, play};
 use std::path::Path;
 use toml::Value;
 
@@ -28,7 +28,7 @@ fn every_word_of_every_option_shows_on_the_wire() {
         ["newreno", "tahoe", "reno", "newreno-sack", "sack", "rfc3517", "rfc6675", "fack", "rack"];
     let detectors = ["none", "eifel", "frto", "frto-basic", "dsack", "min-rtt", "retransmit-flag", "linux"];
     let responses = ["rfc4015", "none", "staged", "undo", "restore-1", "restore-2", "restore-3", "restore-4"];
-    // The first is what stands where nothing is written.
+    // The first value is the default.
     let options: Vec<(&str, Vec<Value>)> = vec![
         ("recovery", words(&recoveries)),
         ("sack", flags()),
@@ -52,7 +52,7 @@ fn every_word_of_every_option_shows_on_the_wire() {
                 words.iter().filter(|other| *other != word).any(|other| {
                     let mut changed = dialogue.clone();
                     changed.options.insert((*key).to_owned(), other.clone());
-                    matches!(play(&changed, Reading::Strict), Verdict::Fail(_))
+                    matches!(play(&changed, Reading::Strict), DialogueVerdict::Fail(_))
                 })
             });
             if !shows {

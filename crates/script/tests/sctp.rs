@@ -1,6 +1,6 @@
 //! Every SCTP dialogue of the project's own suite passes, read strictly: whatever leaves was expected.
 
-use script::{Look, Reading, Script, Verdict, ladder};
+use script::{DialogueVerdict, LadderOptions, Reading, Script, ladder};
 use std::path::{Path, PathBuf};
 
 fn files() -> Vec<PathBuf> {
@@ -23,9 +23,9 @@ fn every_dialogue_passes() {
         let script = read(&file);
         assert_eq!(file.file_stem().unwrap().to_str(), script.id(), "id and name of the file");
         match script.play(Reading::Strict) {
-            Verdict::Pass { .. } => played += 1,
-            Verdict::Fail(f) => {
-                let picture = ladder(&f, Look { width: 90, lines: 24, colour: false });
+            DialogueVerdict::Pass { .. } => played += 1,
+            DialogueVerdict::Fail(f) => {
+                let picture = ladder(&f, LadderOptions { width: 90, lines: 24, colour: false });
                 let id = script.id().unwrap_or_default();
                 wrong.push(format!(
                     "{id}, line {}: {}\n  expected {}\n  seen     {}\n{picture}",

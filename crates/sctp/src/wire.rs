@@ -7,7 +7,7 @@ use crate::association::Association;
 use crate::chunk::{Chunk, Origins, Packet, decode};
 use base::Time;
 use base::body::Body as _;
-use base::wire::segment::{self, Outside};
+use base::wire::segment::{self, IpFields};
 use base::wire::{self, IpHead};
 use host::{CodecConfig, WireCodec};
 use std::net::{IpAddr, Ipv4Addr};
@@ -51,7 +51,7 @@ impl WireCodec<Association> for Codec {
         self.packets = self.packets.wrapping_add(1);
         self.inner.clear();
         Packet { ports: self.ports, ..body.clone() }.encode(&mut self.inner);
-        let outside = Outside { id: self.packets, ecn, class: 0, ttl: TTL, divisible: body.divisible };
+        let outside = IpFields { id: self.packets, ecn, class: 0, ttl: TTL, divisible: body.divisible };
         segment::around(&mut self.out, self.here, self.there, wire::SCTP, &self.inner, outside);
         if let Some(kept) = &mut self.kept {
             kept.push((now, self.out.clone()));

@@ -11,7 +11,7 @@ use transport::app::{App, Bulk, Sink, Socket as _};
 
 type Sent = (Time, u64, u32, Cause);
 
-/// What leaves the sender, when and why; what arrives in all.
+/// Transmissions of the sender with time and cause, and the total received.
 fn sent(mut l: Lab) -> (Vec<Sent>, u64) {
     l.run(600.0);
     let from = l.from.0;

@@ -5,7 +5,7 @@ mod common;
 use base::Span;
 use common::{Way, lab, secs};
 use sctp::Config;
-use sctp::path::Reach;
+use sctp::path::Reachability;
 use transport::app::{Bulk, Sink, Socket as _};
 
 fn apps(bytes: Option<u64>) -> [Box<dyn transport::app::App>; 2] {
@@ -26,7 +26,7 @@ fn an_idle_path_is_confirmed_and_then_tested_once_per_interval() {
     let mut l = lab(&Config::default(), &two(good()), 3, apps(None));
     l.run(310.0);
     let sender = l.sender();
-    assert!(sender.paths().iter().all(|path| path.reach == Reach::Active));
+    assert!(sender.paths().iter().all(|path| path.reach == Reachability::Active));
     let counts = sender.counts();
     // One to confirm, then every 30 s and half to one and a half timeouts.
     assert!((9..=11).contains(&counts.heartbeats), "{counts:?}");
@@ -71,7 +71,7 @@ fn failover_takes_no_longer_than_the_sum_of_the_timeouts() {
         );
         assert!((tests as f64 - expected).abs() < 0.35 * expected + 3.0, "{tests} {expected}");
         assert!(answered <= before_failover, "{counts:?}");
-        assert_eq!(l.sender().paths()[0].reach, Reach::Inactive);
+        assert_eq!(l.sender().paths()[0].reach, Reachability::Inactive);
     }
 }
 
@@ -81,9 +81,9 @@ fn a_path_that_comes_back_is_used_again() {
     let broken = Way { pause: Some((secs(10.0), secs(60.0))), ..good() };
     let mut l = lab(&config, &two(broken), 3, apps(None));
     l.run(40.0);
-    assert_eq!(l.sender().paths()[0].reach, Reach::Inactive);
+    assert_eq!(l.sender().paths()[0].reach, Reachability::Inactive);
     l.run(200.0);
-    assert_eq!(l.sender().paths()[0].reach, Reach::Active);
+    assert_eq!(l.sender().paths()[0].reach, Reachability::Active);
     assert_eq!(l.sender().counts().failovers, 2);
 }
 

@@ -34,7 +34,7 @@ fn opaque(most: usize) -> impl Strategy<Value = Opaque> {
     proptest::collection::vec(any::<u8>(), 0..most).prop_map(Opaque::from)
 }
 
-/// What an INIT ACK reports of the INIT: whole parameters.
+/// Parameters of the INIT that an INIT ACK reports as unknown: whole parameters.
 fn reports() -> impl Strategy<Value = Vec<Opaque>> {
     proptest::collection::vec(opaque(20), 0..3)
 }

@@ -183,7 +183,7 @@ async fn forget(State(app): State<App>, Path(name): Path<String>) -> Result<Json
     Ok(Json(json!({ "ok": true })))
 }
 
-/// What this machine offers to runs in real time, and what it lacks.
+/// Real-time capabilities of this machine, and missing ones.
 async fn doctor(State(app): State<App>) -> Result<Json<Value>, Problem> {
     Ok(Json(app.williwaw.ask(&["doctor".into(), "--json".into()]).await?))
 }

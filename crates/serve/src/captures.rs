@@ -35,7 +35,7 @@ pub(crate) async fn put(
     Ok(Json(json!({ "name": name, "bytes": bytes })))
 }
 
-/// A file that goes when it is let go of: the upload failed, or it took too long and nobody waits for it any more.
+/// Temporary file, removed on drop: the upload failed, or it took too long and its client has gone.
 struct Part(PathBuf);
 
 impl Drop for Part {

@@ -45,7 +45,7 @@ pub(crate) fn bounded(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The live preview: mistakes with their places, or what the scenario will do and cost.
+/// Live preview: diagnostics with their places, or description and estimated cost of the scenario.
 pub(crate) fn check(app: &App, name: &str, text: &str) -> Result<Value, Problem> {
     bounded(text)?;
     let read = read(name, text, &app.library).map(|read| read.scenario);

@@ -4,7 +4,7 @@ use crate::App;
 use crate::error::Problem;
 use crate::sets::commands;
 use crate::store::Set;
-use editor::Which;
+use editor::PreviewTarget;
 use report::{Cell, Item, Page, Picture, Section, Table};
 use results::{folder, source};
 
@@ -15,7 +15,7 @@ const PICTURES: u64 = 4;
 pub(crate) fn page(
     app: &App,
     set: &Set,
-    draw: &mut dyn FnMut(Which) -> Result<Picture, Problem>,
+    draw: &mut dyn FnMut(PreviewTarget) -> Result<Picture, Problem>,
 ) -> Result<String, Problem> {
     let (header, rows) = folder::read(&app.library.run(set.id))?;
     let summaries = source::summarise(&header, &rows)?;
@@ -43,7 +43,7 @@ pub(crate) fn page(
     let mut left_out = String::new();
     let mut pictures = Vec::new();
     for cell in 0..set.cells.min(PICTURES) {
-        match draw(Which { cell, ..Which::default() }) {
+        match draw(PreviewTarget { cell, ..PreviewTarget::default() }) {
             Ok(picture) => pictures.push(picture.into()),
             Err(problem) => left_out = format!("No picture: {problem}."),
         }

@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// What a request is compared with.
+/// Values that a request is checked against.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard(Arc<Known>);
 

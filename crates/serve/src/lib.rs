@@ -1,8 +1,8 @@
 //! The control tool's HTTP server: compose, queue, run, watch and compare scenarios from a local web page.
 //!
 //! It listens on loopback, requires a token in every request ([`guard`]) and bounds bodies, connections and times
-//! ([`listen`]). What it knows about scenarios, runs and pictures comes from the library crates; replication sets are
-//! played by child processes (`williwaw run --out FOLDER`), whose run folders survive the server ([`queue`]).
+//! ([`listen`]). The library crates supply scenarios, runs and pictures; replication sets are played by child
+//! processes (`williwaw run --out FOLDER`), whose run folders survive the server ([`queue`]).
 //!
 //! | question | file |
 //! |---|---|
@@ -42,7 +42,7 @@ use tokio::sync::Semaphore;
 
 pub use crate::error::Problem;
 
-/// What a server is started with.
+/// Start options of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder of everything that it keeps: queue, sets, scenarios, captures, token.
@@ -60,7 +60,7 @@ pub struct Server {
     token: String,
 }
 
-/// What every handler can reach.
+/// State shared by all handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) store: Arc<Store>,

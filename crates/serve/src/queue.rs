@@ -7,7 +7,7 @@
 use crate::child::{self, Williwaw};
 use crate::error::Problem;
 use crate::library::{self, Library};
-use crate::store::{New, Set, State, Store};
+use crate::store::{New, Set, SetState, Store};
 use results::RunFolder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -27,13 +27,13 @@ pub(crate) struct Queue {
     /// Something was queued or asked for.
     stirred: Notify,
     /// State that the user wants for the set being played, and whether its process was interrupted for it.
-    wanted: Mutex<BTreeMap<i64, (State, bool)>>,
+    wanted: Mutex<BTreeMap<i64, (SetState, bool)>>,
     /// The sets as JSON, whenever they change.
     told: watch::Sender<Arc<Value>>,
     closing: AtomicBool,
 }
 
-/// An interrupted process is given this long to write what it has.
+/// Time for an interrupted process to write its results.
 const GRACE: Duration = Duration::from_secs(20);
 /// Interval at which progress is looked at.
 const LOOK: Duration = Duration::from_millis(400);
@@ -88,22 +88,24 @@ impl Queue {
     /// Executes a user's command on a set.
     pub(crate) fn ask(&self, id: i64, what: &str) -> Result<(), Problem> {
         let set = self.store.get(id)?;
-        let running = set.state == State::Running;
+        let running = set.state == SetState::Running;
         match (what, set.state) {
-            ("pause" | "stop", State::Running) => {
-                let state = if what == "pause" { State::Paused } else { State::Stopped };
+            ("pause" | "stop", SetState::Running) => {
+                let state = if what == "pause" { SetState::Paused } else { SetState::Stopped };
                 self.wanted().insert(id, (state, false));
                 self.interrupt(id, set.process);
             }
-            ("pause", State::Queued) => self.store.set_state(id, State::Paused, "")?,
-            ("stop", State::Queued | State::Paused) => self.store.set_state(id, State::Stopped, "")?,
-            ("resume", State::Paused | State::Stopped | State::Failed) => {
-                self.store.set_state(id, State::Queued, "")?;
+            ("pause", SetState::Queued) => self.store.set_state(id, SetState::Paused, "")?,
+            ("stop", SetState::Queued | SetState::Paused) => {
+                self.store.set_state(id, SetState::Stopped, "")?
             }
-            ("first", State::Queued) => self.store.first(id)?,
+            ("resume", SetState::Paused | SetState::Stopped | SetState::Failed) => {
+                self.store.set_state(id, SetState::Queued, "")?;
+            }
+            ("first", SetState::Queued) => self.store.first(id)?,
             ("delete", _) if !running => {
                 self.store.remove(id)?;
-                // What cannot be removed is in nobody's way: numbers of sets are not used again.
+                // A folder that cannot be removed does no harm: numbers of sets are not reused.
                 let _ = std::fs::remove_dir_all(self.library.set(id));
             }
             _ => {
@@ -120,7 +122,7 @@ impl Queue {
         Ok(())
     }
 
-    fn wanted(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, (State, bool)>> {
+    fn wanted(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, (SetState, bool)>> {
         self.wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -145,7 +147,7 @@ impl Queue {
                 continue;
             };
             if let Err(problem) = self.play_one(&set).await {
-                let _ = self.store.set_state(set.id, State::Failed, &problem.to_string());
+                let _ = self.store.set_state(set.id, SetState::Failed, &problem.to_string());
             }
         }
     }
@@ -153,18 +155,18 @@ impl Queue {
     async fn play_one(&self, set: &Set) -> Result<(), Problem> {
         let run = self.library.run(set.id);
         if locked(&run) {
-            self.store.set_state(set.id, State::Running, "")?;
+            self.store.set_state(set.id, SetState::Running, "")?;
             self.store.set_process(set.id, set.process)?;
             while locked(&run) {
                 tokio::time::sleep(LOOK).await;
             }
             return self.settle(set, None);
         }
-        if set.state == State::Running && complete(&run) {
+        if set.state == SetState::Running && complete(&run) {
             return self.settle(set, None);
         }
         let mut child = self.williwaw.play(set, &self.library)?;
-        self.store.set_state(set.id, State::Running, "")?;
+        self.store.set_state(set.id, SetState::Running, "")?;
         self.store.set_process(set.id, child.id())?;
         let status = self.end_of(set, &mut child).await?;
         if self.closing.load(Ordering::Relaxed) {
@@ -197,19 +199,19 @@ impl Queue {
         let wanted = self.wanted().remove(&set.id);
         let run = self.library.run(set.id);
         let (state, message) = match (status, wanted) {
-            (Some(0), _) => (State::Done, String::new()),
-            (Some(1), _) => (State::Done, "an expectation or a command failed".to_owned()),
-            (Some(4), _) => (State::Done, "not faithful: packets left too late too often".to_owned()),
+            (Some(0), _) => (SetState::Done, String::new()),
+            (Some(1), _) => (SetState::Done, "an expectation or a command failed".to_owned()),
+            (Some(4), _) => (SetState::Done, "not faithful: packets left too late too often".to_owned()),
             (_, Some((wanted, _))) => (wanted, String::new()),
-            (None, None) if complete(&run) => (State::Done, String::new()),
-            // Ended by somebody else: its turn comes again.
-            (None | Some(130), None) => (State::Queued, String::new()),
-            (Some(_), None) => (State::Failed, self.log(set.id)),
+            (None, None) if complete(&run) => (SetState::Done, String::new()),
+            // Terminated from outside: the set is queued again.
+            (None | Some(130), None) => (SetState::Queued, String::new()),
+            (Some(_), None) => (SetState::Failed, self.log(set.id)),
         };
         self.store.set_state(set.id, state, &message)
     }
 
-    /// The end of what the set's process said.
+    /// Last lines of the output of the set's process.
     fn log(&self, id: i64) -> String {
         let text = std::fs::read(self.library.set(id).join("log")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned();
@@ -240,12 +242,12 @@ impl Queue {
         }
     }
 
-    /// The sets with their progress; `seen` holds the size of each journal and what it said.
+    /// The sets with their progress; `seen` caches the size of each journal and the progress read from it.
     fn described(&self, seen: &mut BTreeMap<i64, (u64, u64)>) -> Result<Value, Problem> {
         let one = |set: &Set| {
             let total = set.cells * u64::from(set.repetitions);
             let done = match set.state {
-                State::Done => total,
+                SetState::Done => total,
                 _ => self.progress(set, seen).min(total),
             };
             let mut value = json!(set);
@@ -274,7 +276,7 @@ impl Queue {
     pub(crate) async fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         let sets = self.store.all().unwrap_or_default();
-        let running: Vec<&Set> = sets.iter().filter(|set| set.state == State::Running).collect();
+        let running: Vec<&Set> = sets.iter().filter(|set| set.state == SetState::Running).collect();
         for set in &running {
             let run = self.library.run(set.id);
             if let Some(process) = set.process.filter(|process| child::plays(*process, &run)) {

@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, http::StatusCode};
-use editor::Which;
+use editor::PreviewTarget;
 use results::folder;
 use scenario::Model;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use std::ffi::OsString;
 /// A set as the page requests it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct SetRequest {
     #[serde(default)]
     name: String,
     text: String,
@@ -33,7 +33,7 @@ pub(crate) struct Wanted {
 const RUNS: u64 = 10_000_000;
 
 /// Queues a set.
-pub(crate) async fn add(State(app): State<App>, Json(wanted): Json<Wanted>) -> Result<Response, Problem> {
+pub(crate) async fn add(State(app): State<App>, Json(wanted): Json<SetRequest>) -> Result<Response, Problem> {
     if app.read_only {
         return Err(Problem::read_only());
     }
@@ -125,7 +125,7 @@ pub(crate) fn table(app: &App, set: &Set) -> Result<Value, Problem> {
     }
 }
 
-/// The command lines that do what the set does.
+/// Command lines equivalent to the set.
 pub(crate) fn commands(set: &Set) -> Vec<String> {
     let verb = match set.clock {
         Clock::Virtual => "run",
@@ -147,7 +147,7 @@ pub(crate) fn commands(set: &Set) -> Vec<String> {
 /// A scenario text to look at without queueing it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Look {
+pub(crate) struct PreviewRequest {
     text: String,
     #[serde(default)]
     cell: u64,
@@ -158,7 +158,7 @@ pub(crate) struct Look {
 }
 
 /// The model of one cell of a text, if a repetition of it can be simulated within a request.
-fn model(app: &App, name: &str, text: &str, which: Which) -> Result<Model, Problem> {
+fn model(app: &App, name: &str, text: &str, which: PreviewTarget) -> Result<Model, Problem> {
     let Read { scenario, .. } = compose::sound(name, text, &app.library)?;
     Ok(editor::model(&scenario, which, &crate::meters::forecast)?)
 }
@@ -167,7 +167,7 @@ fn model(app: &App, name: &str, text: &str, which: Which) -> Result<Model, Probl
 pub(crate) async fn picture(
     State(app): State<App>,
     Path(id): Path<i64>,
-    Query(which): Query<Which>,
+    Query(which): Query<PreviewTarget>,
 ) -> Result<Json<Value>, Problem> {
     heavy(app, move |app| {
         let set = app.store.get(id)?;
@@ -180,20 +180,24 @@ pub(crate) async fn picture(
 pub(crate) async fn film(
     State(app): State<App>,
     Path(id): Path<i64>,
-    Query(which): Query<Which>,
+    Query(which): Query<PreviewTarget>,
 ) -> Result<Json<Value>, Problem> {
     heavy(app, move |app| {
         let set = app.store.get(id)?;
-        let film = lab::film::film(&model(app, &set.name, &set.text, which)?, which.rep);
+        let film =
+            lab::packet_positions::packet_positions(&model(app, &set.name, &set.text, which)?, which.rep);
         Ok(Json(json!(film)))
     })
     .await
 }
 
 /// The picture and the film of a text that is not queued.
-pub(crate) async fn look(State(app): State<App>, Json(look): Json<Look>) -> Result<Json<Value>, Problem> {
+pub(crate) async fn look(
+    State(app): State<App>,
+    Json(look): Json<PreviewRequest>,
+) -> Result<Json<Value>, Problem> {
     heavy(app, move |app| {
-        let which = Which { cell: look.cell, rep: look.rep, flow: look.flow };
+        let which = PreviewTarget { cell: look.cell, rep: look.rep, flow: look.flow };
         let model = model(app, "scenario", &look.text, which)?;
         Ok(Json(editor::look(&model, which)))
     })

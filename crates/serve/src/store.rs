@@ -22,7 +22,7 @@ pub(crate) enum Clock {
 /// Where a set stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum SetState {
     /// It waits for its turn.
     Queued,
     /// A process plays it.
@@ -37,21 +37,21 @@ pub(crate) enum State {
     Failed,
 }
 
-impl State {
+impl SetState {
     fn name(self) -> &'static str {
         match self {
-            State::Queued => "queued",
-            State::Running => "running",
-            State::Paused => "paused",
-            State::Stopped => "stopped",
-            State::Done => "done",
-            State::Failed => "failed",
+            SetState::Queued => "queued",
+            SetState::Running => "running",
+            SetState::Paused => "paused",
+            SetState::Stopped => "stopped",
+            SetState::Done => "done",
+            SetState::Failed => "failed",
         }
     }
 
-    fn of(name: &str) -> State {
-        let all = [State::Queued, State::Running, State::Paused, State::Stopped, State::Done];
-        all.into_iter().find(|state| state.name() == name).unwrap_or(State::Failed)
+    fn of(name: &str) -> SetState {
+        let all = [SetState::Queued, SetState::Running, SetState::Paused, SetState::Stopped, SetState::Done];
+        all.into_iter().find(|state| state.name() == name).unwrap_or(SetState::Failed)
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Set {
     pub(crate) clock: Clock,
     pub(crate) repetitions: u32,
     pub(crate) cells: u64,
-    pub(crate) state: State,
+    pub(crate) state: SetState,
     /// Error, or a remark on its end.
     pub(crate) message: String,
     /// UTC.
@@ -176,8 +176,8 @@ impl Store {
         Ok(db.query_row(&sql, [], set).optional()?)
     }
 
-    pub(crate) fn set_state(&self, id: i64, state: State, message: &str) -> Result<(), Problem> {
-        let over = matches!(state, State::Done | State::Failed | State::Stopped);
+    pub(crate) fn set_state(&self, id: i64, state: SetState, message: &str) -> Result<(), Problem> {
+        let over = matches!(state, SetState::Done | SetState::Failed | SetState::Stopped);
         self.open_connection().execute(
             "UPDATE sets SET state = ?2, message = ?3, process = NULL,
              ended = CASE WHEN ?4 THEN datetime('now') END WHERE id = ?1",
@@ -236,7 +236,7 @@ fn set(row: &Row<'_>) -> rusqlite::Result<Set> {
         clock: if clock == "real" { Clock::Real } else { Clock::Virtual },
         repetitions: row.get(5)?,
         cells: row.get::<_, i64>(6)?.max(0) as u64,
-        state: State::of(&state),
+        state: SetState::of(&state),
         message: row.get(8)?,
         created: row.get(9)?,
         ended: row.get(10)?,
@@ -260,16 +260,16 @@ mod tests {
         let [a, b, c] = {
             let store = Store::open(&path).unwrap();
             let ids = ["a", "b", "c"].map(|name| store.add(&new(name), |_| Ok(())).unwrap());
-            store.set_state(ids[1], State::Running, "").unwrap();
+            store.set_state(ids[1], SetState::Running, "").unwrap();
             store.set_process(ids[1], Some(7)).unwrap();
             store.confirm("4f").unwrap();
             ids
         };
         let store = Store::open(&path).unwrap();
-        // What was running when the server ended comes first.
+        // Sets that were running when the server ended come first.
         assert_eq!(store.next().unwrap().unwrap().id, b);
         assert_eq!(store.get(b).unwrap().process, Some(7));
-        store.set_state(b, State::Done, "").unwrap();
+        store.set_state(b, SetState::Done, "").unwrap();
         assert!(store.get(b).unwrap().ended.is_some() && store.get(b).unwrap().process.is_none());
         store.first(c).unwrap();
         assert_eq!(store.next().unwrap().unwrap().id, c);

@@ -1,4 +1,4 @@
-//! Attacks on the control tool, one test each; docs/serve.md holds the table of what happened.
+//! Attacks on the control tool, one test each; docs/serve.md holds the table of results.
 
 mod house;
 
@@ -321,8 +321,8 @@ fn markup(answer: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Text with markup in every field that takes text: names are refused at their place, what is free text stays text in
-/// all markup that the server makes, the exported page included.
+/// Text with markup in every text field: names are rejected with their place, free text stays text in all markup of
+/// the server, the exported page included.
 #[test]
 fn hostile_text_in_every_field_stays_text() {
     let (_home, house) = open(&[]);

@@ -1,4 +1,4 @@
-//! The queue over the life of servers: what was finished is never lost, whoever is killed.
+//! The queue over restarts of servers: finished repetitions survive the kill of any process.
 
 mod house;
 
@@ -71,7 +71,7 @@ fn the_case_study_through_the_tool() {
     assert_eq!(compared["schema"], "williwaw-compare/1", "{compared}");
 }
 
-/// Pause, resume, stop: what was finished stays, and the end is that of an undisturbed run.
+/// Pause, resume, stop: finished repetitions are kept, and the final result is that of an undisturbed run.
 #[test]
 fn a_set_is_paused_and_continued() {
     let Some(williwaw) = house::williwaw() else { return };
@@ -184,7 +184,7 @@ const REAL: &str = "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server
     delay = \"20 ms\"\nqueue = \"unlimited\"\n[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\n\
     transport = \"linux\"\napp = { bulk = { bytes = \"30 kB\" } }\n[run]\nlimit = \"20 s\"\n";
 
-/// Sets in real time, in namespaces: played to the end with what the kernels did; paused, the server killed in the pause,
+/// Sets in real time, in namespaces: run to the end with the kernels' results; paused, the server killed in the pause,
 /// continued by the next server.
 #[test]
 fn a_set_in_real_time_is_played_and_survives_the_server() {

@@ -68,7 +68,7 @@ impl Download {
         self
     }
 
-    /// TCP with these options: what stands between the braces of `{ tcp = { ... } }`.
+    /// TCP with these options: the text between the braces of `{ tcp = { ... } }`.
     pub fn tcp(self, options: &str) -> Download {
         self.transport(&format!("{{ tcp = {{ {options} }} }}"))
     }

@@ -12,6 +12,7 @@ pub mod message;
 pub mod message_stream;
 pub mod messages;
 pub mod request;
+mod schedule_progress;
 pub mod stats;
 pub mod streams;
 pub mod units;

@@ -126,7 +126,7 @@ pub struct EndpointReport {
 ///    [`transmit`](Endpoint::transmit) after the application has returned, if [`written`](Endpoint::written) changed.
 /// 3. *Polling*: [`next_timeout`](Endpoint::next_timeout), [`written`](Endpoint::written),
 ///    [`expiring`](Endpoint::expiring). They are pure and cheap; the host queries them after every call.
-/// 4. *Reports* after the run: [`report`](Endpoint::report), and what each protocol adds to its own type.
+/// 4. *Reports* after the run: [`report`](Endpoint::report), and further methods of each protocol's own type.
 ///
 /// # Order
 ///
@@ -140,8 +140,8 @@ pub struct EndpointReport {
 ///
 /// * `handle_timeout` makes progress: afterwards `next_timeout` is later than `io.now`, or the next call changes the
 ///   state again and this ends.
-/// * What an endpoint does is a function of its configuration and of these calls. It draws random numbers only from a
-///   stream that it was given when it was made.
+/// * An endpoint is a function of its configuration and of these calls. It draws random numbers only from a stream
+///   that it was given at construction.
 /// * A body from a hostile peer changes no more than the protocol allows, and never panics.
 /// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; data sent before leave
 ///   again with a cause other than [`Cause::New`]. The ledger relies on both.
@@ -154,7 +154,7 @@ pub trait Endpoint: Socket + Send + 'static {
     fn handle_packet(&mut self, io: &mut Io<'_, Self::Body>, body: &Self::Body, head: &Packet);
     /// Called when [`Endpoint::next_timeout`] has passed.
     fn handle_timeout(&mut self, io: &mut Io<'_, Self::Body>);
-    /// Sends what the application has written, as far as the protocol allows.
+    /// Sends data that the application has written, as far as the protocol allows.
     fn transmit(&mut self, io: &mut Io<'_, Self::Body>);
     /// Repeats the latest ACK, for a packet that changes nothing but must be answered. Called only if the
     /// peer is a real stack.

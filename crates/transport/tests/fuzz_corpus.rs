@@ -1,5 +1,5 @@
-//! The claim: no input of a peer makes a connection panic, loop, or send data that it was not
-//! allowed to. These are the inputs that a fuzzer found worth keeping (`fuzz/README.md`).
+//! The claim: no input of a peer makes a connection panic, loop, or send data beyond its window. The inputs were found
+//! by a fuzzer (`fuzz/README.md`).
 
 mod fuzz;
 

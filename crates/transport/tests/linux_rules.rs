@@ -1,5 +1,5 @@
-//! The claim: what no dialogue sees of the rules of Linux, because it happens before one begins or in a flag that none speaks of,
-//! is as the kernel does it.
+//! The claim: rules of Linux outside the reach of dialogues, because they apply before one begins or in a flag without
+//! a notation, follow the kernel.
 
 use base::Time;
 use base::event::Source;
@@ -22,7 +22,7 @@ fn run(
     out
 }
 
-/// A SYN, its answer, and what the opening end sends then.
+/// A SYN, its answer, and the next segments of the opening end.
 fn opened(config: &Config, bytes: u64) -> (Vec<Outgoing>, Vec<Outgoing>) {
     let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(*config, role));
     ends[0].write(bytes);

@@ -1,5 +1,5 @@
-//! The claim: a SYN that had to be repeated takes the first window (RFC 5681 section 3.1), unless the echoed timestamp
-//! shows a sender that evaluates it (RFC 3522) that the first one had arrived.
+//! The claim: a repeated SYN reduces the initial window (RFC 5681 section 3.1), unless the echoed timestamp shows a
+//! sender that evaluates it (RFC 3522) that the first one had arrived.
 
 use base::Time;
 use base::event::{Category, Event, Source};

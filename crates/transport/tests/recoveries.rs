@@ -1,5 +1,5 @@
-//! The claim: over a path that loses, reorders and delays, every recovery with every way of coming down
-//! delivers everything, sends nothing that it may not, and rests afterwards (TB-08, TB-11, TB-12, TB-13).
+//! The claim: over a path that loses, reorders and delays, every recovery with every window reduction delivers
+//! everything, sends nothing beyond its limits, and is idle afterwards (TB-08, TB-11, TB-12, TB-13).
 
 mod fuzz;
 

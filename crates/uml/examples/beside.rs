@@ -3,8 +3,8 @@
 //!     cargo run -p williwaw-uml --example beside -- table [CASE...]         the table of docs/linux.md
 //!     cargo run -p williwaw-uml --example beside -- diff CASE [LEFT RIGHT]  both, segment by segment
 //!
-//! `LEFT` and `RIGHT` say who sends and who receives: `kk` (the kernel both, as on the left when nothing is said),
-//! `mm` (the model both), `km` and `mk`. Needs a kernel (`williwaw linux build`).
+//! `LEFT` and `RIGHT` give the sender and the receiver: `kk` (kernel and kernel, the default of the left side), `mm`
+//! (model and model), `km` and `mk`. Needs a kernel (`williwaw linux build`).
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
 #[cfg(target_os = "linux")]

@@ -4,25 +4,29 @@
 //! the network first, then to kernels by index. Packets are exchanged between turns while all kernels wait.
 //! So no kernel is ever interrupted, and a run is deterministic.
 
-use crate::post::{Kind, Post, speaks};
-use crate::{BOOT, Error, pcu, words};
+use crate::kernel_nodes::{KernelNode, KernelRole, speaks};
+use crate::{BOOT, Error, pcu, workload_protocol};
 use base::Time;
 use host::{ExternalSockets, ExternalUdp, FlowPort, NodePort, PacketPort};
 use lab::capture::ports::{Capture, PacketMeta};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
 
-/// Calls `act` with a door.
+/// Calls `act` with a packet port.
 fn through<R>(
     network: &mut Network,
     at: Time,
-    (kind, door): (Kind, ElementId),
+    (kind, packet_port): (KernelRole, ElementId),
     act: impl FnOnce(&mut dyn PacketPort, &mut Cx<'_>) -> R,
 ) -> Option<R> {
     match kind {
-        Kind::Flow => network.enter(at, door, |door: &mut FlowPort, cx| act(door, cx)),
-        Kind::Machine => network.enter(at, door, |door: &mut NodePort, cx| act(door, cx)),
-        Kind::Pcu => None,
+        KernelRole::Flow => {
+            network.enter(at, packet_port, |packet_port: &mut FlowPort, cx| act(packet_port, cx))
+        }
+        KernelRole::Machine => {
+            network.enter(at, packet_port, |packet_port: &mut NodePort, cx| act(packet_port, cx))
+        }
+        KernelRole::Pcu => None,
     }
 }
 
@@ -41,10 +45,10 @@ pub struct Driver {
     /// The network, started.
     pub network: Network,
     /// Guest kernels.
-    pub posts: Vec<Post>,
+    pub kernel_nodes: Vec<KernelNode>,
     /// Models opposite a kernel.
     pub wired: Vec<ElementId>,
-    /// Capture, if packets are recorded; its doors are those of the posts, then those of `wired`.
+    /// Capture, if packets are recorded; its packet ports are those of the posts, then those of `wired`.
     pub capture: Option<Capture>,
 }
 
@@ -79,8 +83,8 @@ impl Driver {
     /// A kernel dies, hangs, or is not ready at t = 0.
     pub fn boot(&mut self) -> Result<(), Error> {
         let origin = BOOT.as_nanos();
-        for post in &mut self.posts {
-            let guest = &mut post.guest;
+        for kernel_node in &mut self.kernel_nodes {
+            let guest = &mut kernel_node.guest;
             guest.boot()?;
             loop {
                 if guest.expects() {
@@ -99,7 +103,7 @@ impl Driver {
                     break;
                 }
             }
-            if !guest.said().ready {
+            if !guest.state().ready {
                 let what = format!("it was not ready {} s after its start", BOOT.as_secs_f64());
                 return Err(guest.fault(what));
             }
@@ -115,26 +119,29 @@ impl Driver {
     pub fn run(
         &mut self,
         limit: Time,
-        mut done: impl FnMut(&Network, &[Post]) -> Next,
+        mut done: impl FnMut(&Network, &[KernelNode]) -> Next,
     ) -> Result<bool, Error> {
         let mut turns = 0;
         let mut last = Time::ZERO;
         // Messages sent before t = 0.
-        (0..self.posts.len()).for_each(|i| self.listen(i));
+        (0..self.kernel_nodes.len()).for_each(|i| self.listen(i));
         loop {
             self.hand_over()?;
-            match done(&self.network, &self.posts) {
+            match done(&self.network, &self.kernel_nodes) {
                 Next::GoOn => {}
                 Next::Hush => self.end(speaks)?,
-                Next::End => self.end(|_, post| post.kind != Kind::Flow || post.remote.is_some())?,
+                Next::End => self.end(|_, kernel_node| {
+                    kernel_node.kind != KernelRole::Flow || kernel_node.remote.is_some()
+                })?,
                 Next::Stop => return Ok(true),
             }
-            let soonest = |(i, post): (usize, &Post)| (post.guest.next_wake(), i);
-            let (wake, i) = self.posts.iter().enumerate().map(soonest).min().unwrap_or((u64::MAX, 0));
+            let soonest = |(i, kernel_node): (usize, &KernelNode)| (kernel_node.guest.next_wake(), i);
+            let (wake, i) = self.kernel_nodes.iter().enumerate().map(soonest).min().unwrap_or((u64::MAX, 0));
             let due = self.network.next_wake().unwrap_or(Time::NEVER);
             let at = of_guest(wake);
-            let leaving = |(i, post): (usize, &Post)| (post.guest.next_departure(), i);
-            let (out, sender) = self.posts.iter().enumerate().map(leaving).min().unwrap_or((u64::MAX, 0));
+            let leaving = |(i, kernel_node): (usize, &KernelNode)| (kernel_node.guest.next_departure(), i);
+            let (out, sender) =
+                self.kernel_nodes.iter().enumerate().map(leaving).min().unwrap_or((u64::MAX, 0));
             let leaves = of_guest(out);
             if due.min(at).min(leaves) > limit {
                 return Ok(false);
@@ -151,7 +158,7 @@ impl Driver {
             last = last.max(at);
             if turns > TURNS {
                 let what = format!("it stays at {} s for ever", at.as_secs_f64());
-                return Err(self.posts[i].guest.fault(what));
+                return Err(self.kernel_nodes[i].guest.fault(what));
             }
             self.turn(i, wake, due.min(limit))?;
             self.listen(i);
@@ -160,11 +167,12 @@ impl Driver {
 
     /// Moves a packet from a kernel's card into the network.
     fn depart(&mut self, i: usize, at: Time) -> Result<(), Error> {
-        let Driver { network, posts, capture, .. } = self;
-        let Post { guest, door, kind, .. } = &mut posts[i];
+        let Driver { network, kernel_nodes, capture, .. } = self;
+        let KernelNode { guest, packet_port, kind, .. } = &mut kernel_nodes[i];
         let Some(packet) = guest.depart()? else { return Ok(()) };
         let after = network.records().len();
-        let taken = through(network, at, (*kind, *door), |door, cx| door.inject(cx, &packet));
+        let taken =
+            through(network, at, (*kind, *packet_port), |packet_port, cx| packet_port.inject(cx, &packet));
         if let (Some(Ok(number)), Some(capture)) = (taken, capture) {
             capture.add(i, PacketMeta { t: at, number, after, late: None }, &packet);
         }
@@ -173,41 +181,44 @@ impl Driver {
 
     /// Processes messages of a kernel's init: connection states and triggers fired by its programs.
     fn listen(&mut self, i: usize) {
-        let Driver { network, posts, capture, .. } = self;
-        let at = of_guest(posts[i].guest.now());
-        for word in posts[i].guest.words() {
-            if let Some((number, name, value)) = words::call(&word).filter(|_| posts[i].kind == Kind::Machine)
+        let Driver { network, kernel_nodes, capture, .. } = self;
+        let at = of_guest(kernel_nodes[i].guest.now());
+        for word in kernel_nodes[i].guest.words() {
+            if let Some((number, name, value)) =
+                workload_protocol::call(&word).filter(|_| kernel_nodes[i].kind == KernelRole::Machine)
             {
                 let done = trigger(network, at, name, value).map(Time::as_nanos);
-                posts[i].guest.tell_init(words::called(number, done));
+                kernel_nodes[i].guest.tell_init(workload_protocol::called(number, done));
                 continue;
             }
-            if posts[i].kind == Kind::Pcu {
-                if let Some(message) = words::said(&word) {
+            if kernel_nodes[i].kind == KernelRole::Pcu {
+                if let Some(message) = workload_protocol::pcu_message(&word) {
                     pcu::keep(capture, i, at, &message);
-                    let station = posts[i].door;
+                    let station = kernel_nodes[i].packet_port;
                     network.enter(at, station, |station: &mut Station, cx| station.on_message(cx, &message));
                 }
                 continue;
             }
-            let Some(remote) = posts[i].remote else { continue };
-            if let Some(standing) = words::socket_state(&word) {
+            let Some(remote) = kernel_nodes[i].remote else { continue };
+            if let Some(standing) = workload_protocol::socket_state(&word) {
                 network
                     .enter(at, remote, |remote: &mut ExternalSockets, cx| remote.update(cx.now(), standing));
-            } else if let Some(ordinal) = words::heard(&word) {
-                network.enter(at, remote, |said: &mut ExternalUdp, cx| said.receive(cx.now(), ordinal));
+            } else if let Some(ordinal) = workload_protocol::datagram_received(&word) {
+                network.enter(at, remote, |external_udp: &mut ExternalUdp, cx| {
+                    external_udp.receive(cx.now(), ordinal)
+                });
             }
         }
     }
 
     /// Ends the workloads of these kernels at the present instant, or later where a kernel has already run
     /// ahead. No event is due before.
-    fn end(&mut self, who: impl Fn(&Network, &Post) -> bool) -> Result<(), Error> {
-        let latest = self.posts.iter().map(|post| post.guest.reach()).max().unwrap_or(0);
+    fn end(&mut self, who: impl Fn(&Network, &KernelNode) -> bool) -> Result<(), Error> {
+        let latest = self.kernel_nodes.iter().map(|kernel_node| kernel_node.guest.reach()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
-        for post in &mut self.posts {
-            if who(&self.network, post) {
-                post.guest.tell_init(words::END.to_vec());
+        for kernel_node in &mut self.kernel_nodes {
+            if who(&self.network, kernel_node) {
+                kernel_node.guest.tell_init(workload_protocol::END.to_vec());
             }
         }
         self.hand_over()
@@ -215,20 +226,29 @@ impl Driver {
 
     /// Runs one kernel until the next event of the network or of another kernel.
     fn turn(&mut self, i: usize, wake: u64, due: Time) -> Result<(), Error> {
-        let others = self.posts.iter().enumerate().filter(|(k, _)| *k != i);
-        let free =
-            others.map(|(_, post)| post.guest.next_wake()).min().unwrap_or(u64::MAX).min(for_guest(due));
-        let out = self.posts.iter().map(|post| post.guest.next_departure()).min().unwrap_or(u64::MAX);
+        let others = self.kernel_nodes.iter().enumerate().filter(|(k, _)| *k != i);
+        let free = others
+            .map(|(_, kernel_node)| kernel_node.guest.next_wake())
+            .min()
+            .unwrap_or(u64::MAX)
+            .min(for_guest(due));
+        let out = self
+            .kernel_nodes
+            .iter()
+            .map(|kernel_node| kernel_node.guest.next_departure())
+            .min()
+            .unwrap_or(u64::MAX);
         let free = free.min(out);
-        let Driver { network, posts, capture, .. } = self;
-        let Post { guest, door, kind, .. } = &mut posts[i];
+        let Driver { network, kernel_nodes, capture, .. } = self;
+        let KernelNode { guest, packet_port, kind, .. } = &mut kernel_nodes[i];
         // Deferred packets are delivered before it continues.
         let free = if guest.expects() { wake } else { free };
         guest.run(wake, free, &mut |now, packet| {
             let before = network.counters().absorbed;
             let at = of_guest(now);
             let after = network.records().len();
-            let taken = through(network, at, (*kind, *door), |door, cx| door.inject(cx, packet));
+            let taken =
+                through(network, at, (*kind, *packet_port), |packet_port, cx| packet_port.inject(cx, packet));
             if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
                 capture.add(i, PacketMeta { t: at, number, after, late: None }, packet);
             }
@@ -239,38 +259,43 @@ impl Driver {
         })
     }
 
-    /// Moves packets from the doors to the kernels, and reports departures to the network.
+    /// Moves packets from the packet ports to the kernels, and reports departures to the network.
     fn hand_over(&mut self) -> Result<(), Error> {
         let now = self.network.now();
-        for (i, post) in self.posts.iter_mut().enumerate() {
-            while let Some(Some(leaving)) =
-                through(&mut self.network, now, (post.kind, post.door), |door, _| door.next_departure())
-            {
+        for (i, kernel_node) in self.kernel_nodes.iter_mut().enumerate() {
+            while let Some(Some(leaving)) = through(
+                &mut self.network,
+                now,
+                (kernel_node.kind, kernel_node.packet_port),
+                |packet_port, _| packet_port.next_departure(),
+            ) {
                 if let Some(capture) = &mut self.capture {
                     let after = self.network.records().len();
                     let (t, number) = (leaving.due, Some(leaving.id));
                     capture.add(i, PacketMeta { t, number, after, late: None }, &leaving.bytes);
                 }
-                post.guest.push(leaving.bytes);
+                kernel_node.guest.push(leaving.bytes);
             }
-            if post.kind == Kind::Pcu {
+            if kernel_node.kind == KernelRole::Pcu {
                 while let Some(Some(message)) =
-                    self.network.enter(now, post.door, |station: &mut Station, _| station.next_message())
+                    self.network.enter(now, kernel_node.packet_port, |station: &mut Station, _| {
+                        station.next_message()
+                    })
                 {
                     pcu::keep(&mut self.capture, i, now, &message);
-                    post.guest.tell_init(words::message(&message));
+                    kernel_node.guest.tell_init(workload_protocol::message(&message));
                 }
             }
-            let Some(remote) = post.remote else { continue };
+            let Some(remote) = kernel_node.remote else { continue };
             while let Some(Some(order)) =
                 self.network.enter(now, remote, |remote: &mut ExternalSockets, _| remote.next_order())
             {
-                post.guest.tell_init(words::order(order));
+                kernel_node.guest.tell_init(workload_protocol::order(order));
             }
             while let Some(Some(datagram)) =
-                self.network.enter(now, remote, |said: &mut ExternalUdp, _| said.next_order())
+                self.network.enter(now, remote, |external_udp: &mut ExternalUdp, _| external_udp.next_order())
             {
-                post.guest.tell_init(words::say(datagram));
+                kernel_node.guest.tell_init(workload_protocol::send_datagram(datagram));
             }
         }
         self.keep();
@@ -279,12 +304,12 @@ impl Driver {
 
     /// Moves recorded packets of the models to the capture.
     fn keep(&mut self) {
-        let Driver { network, posts, wired, capture } = self;
+        let Driver { network, kernel_nodes, wired, capture } = self;
         let Some(capture) = capture else { return };
         for (i, &id) in wired.iter().enumerate() {
             for (at, packet) in host::take_packets(network, id) {
                 let note = PacketMeta { t: at, number: None, after: 0, late: None };
-                capture.add(posts.len() + i, note, &packet);
+                capture.add(kernel_nodes.len() + i, note, &packet);
             }
         }
     }
@@ -292,8 +317,8 @@ impl Driver {
     /// Delivers waiting packets to each kernel.
     fn deliver(&mut self) -> Result<(), Error> {
         let now = for_guest(self.network.now());
-        for post in self.posts.iter_mut().filter(|post| post.guest.expects()) {
-            post.guest.deliver(now)?;
+        for kernel_node in self.kernel_nodes.iter_mut().filter(|kernel_node| kernel_node.guest.expects()) {
+            kernel_node.guest.deliver(now)?;
         }
         Ok(())
     }

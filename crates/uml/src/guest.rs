@@ -41,18 +41,18 @@ pub struct Guest {
     patience: Duration,
     calendar: Calendar,
     time: UnixStream,
-    door: Option<UnixListener>,
+    packet_port: Option<UnixListener>,
     device: Option<UnixStream>,
     channel: Option<UnixStream>,
     memory: Mapped,
     nic: Nic,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     asked: Vec<u8>,
     answered: Vec<u8>,
     files: Vec<OwnedFd>,
     console: Option<std::process::ChildStdout>,
     text: Vec<u8>,
-    said: GuestState,
+    state: GuestState,
     /// Frames to be delivered to the kernel.
     coming: VecDeque<Frame>,
     /// Messages of guest init not yet processed.
@@ -86,8 +86,8 @@ impl Guest {
         self.calendar.reach()
     }
     /// States reported by guest init.
-    pub fn said(&self) -> GuestState {
-        self.said
+    pub fn state(&self) -> GuestState {
+        self.state
     }
     /// Working folder.
     pub fn folder(&self) -> &Path {

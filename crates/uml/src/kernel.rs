@@ -134,11 +134,11 @@ pub fn place(cache: &Path, name: &str) -> PathBuf {
     cache.join("kernels").join(name).join("linux")
 }
 
-/// Builds a kernel into the cache and returns its path; `say` receives progress messages.
+/// Builds a kernel into the cache and returns its path; `progress` receives progress messages.
 ///
 /// # Errors
 /// A tool is missing, or a step fails; the message has the end of its output.
-pub fn build(what: &Build, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+pub fn build(what: &Build, cache: &Path, progress: &dyn Fn(&str)) -> Result<PathBuf, Error> {
     let missing = missing();
     if !missing.is_empty() {
         let list = missing.join(" ");
@@ -152,11 +152,11 @@ pub fn build(what: &Build, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
     let whole = what.source.is_dir();
     let tree = trees.join(if whole { format!("{}-tree", what.name) } else { what.name.clone() });
     if whole {
-        copy_tree(&what.source, &tree, say)?;
+        copy_tree(&what.source, &tree, progress)?;
     } else {
-        unpack(&what.source, &tree, say)?;
+        unpack(&what.source, &tree, progress)?;
     }
-    let made = make(what, &tree, cache, say);
+    let made = make(what, &tree, cache, progress);
     // A copied tree makes the next build incremental; an unpacked archive is large and not needed again.
     if !whole && made.is_ok() {
         let _ = fs::remove_dir_all(&tree);
@@ -164,14 +164,14 @@ pub fn build(what: &Build, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
     made
 }
 
-fn unpack(archive: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+fn unpack(archive: &Path, tree: &Path, progress: &dyn Fn(&str)) -> Result<(), Error> {
     if !archive.is_file() {
         return Err(asked(
             format!("there are no kernel sources at `{}`", archive.display()),
             "name a folder or an archive",
         ));
     }
-    say(&format!("unpacking {}", archive.display()));
+    progress(&format!("unpacking {}", archive.display()));
     let _ = fs::remove_dir_all(tree);
     fs::create_dir_all(tree).map_err(Error::of(format!("making `{}`", tree.display())))?;
     let mut tar = Command::new("tar");
@@ -180,14 +180,14 @@ fn unpack(archive: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> 
 }
 
 /// Copies newer files of a user's tree, which stays unchanged.
-fn copy_tree(source: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+fn copy_tree(source: &Path, tree: &Path, progress: &dyn Fn(&str)) -> Result<(), Error> {
     if !source.join("arch/um/Kconfig").is_file() {
         return Err(asked(
             format!("`{}` is no tree of kernel sources", source.display()),
             "name the folder that holds `arch`, `net` and `Makefile`",
         ));
     }
-    say(&format!("copying {}", source.display()));
+    progress(&format!("copying {}", source.display()));
     let first = !tree.is_dir();
     fs::create_dir_all(tree).map_err(Error::of(format!("making `{}`", tree.display())))?;
     let log = tree.with_extension("log");
@@ -208,7 +208,7 @@ fn copy_tree(source: &Path, tree: &Path, say: &dyn Fn(&str)) -> Result<(), Error
     Ok(())
 }
 
-fn make(what: &Build, tree: &Path, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+fn make(what: &Build, tree: &Path, cache: &Path, progress: &dyn Fn(&str)) -> Result<PathBuf, Error> {
     for change in CHANGES {
         let path = tree.join(change.file);
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -237,7 +237,7 @@ fn make(what: &Build, tree: &Path, cache: &Path, say: &dyn Fn(&str)) -> Result<P
             "kernels from 6.1 on have it for the architecture um",
         ));
     }
-    say(&format!("building {} with {} processes; this takes some minutes", what.name, what.jobs));
+    progress(&format!("building {} with {} processes; this takes some minutes", what.name, what.jobs));
     run(&[&format!("-j{}", what.jobs), "linux"], "")?;
     let kernel = place(cache, &what.name);
     let folder = kernel.parent().unwrap_or(cache);
@@ -370,8 +370,8 @@ pub fn probe(kernel: &Path) -> Result<String, Error> {
     let mut command = Command::new(kernel);
     command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
     let out = command.output().map_err(Error::of(format!("asking the kernel `{shown}`")))?;
-    let said = String::from_utf8_lossy(&out.stdout);
-    let release: String = said.lines().next().unwrap_or("").trim().chars().take(80).collect();
+    let version = String::from_utf8_lossy(&out.stdout);
+    let release: String = version.lines().next().unwrap_or("").trim().chars().take(80).collect();
     Ok(release)
 }
 

@@ -13,7 +13,7 @@ pub mod nic;
 pub mod ring;
 pub mod task;
 pub mod vhost;
-pub mod words;
+pub mod workload_protocol;
 
 #[cfg(target_os = "linux")]
 pub mod drive;
@@ -22,14 +22,14 @@ mod folder;
 #[cfg(target_os = "linux")]
 pub mod guest;
 #[cfg(target_os = "linux")]
-mod machines;
+mod guest_nodes;
+mod kernel_nodes;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
 mod once;
 #[cfg(target_os = "linux")]
 mod pcu;
-mod post;
 #[cfg(target_os = "linux")]
 mod sys;
 
@@ -182,7 +182,7 @@ impl Kernels {
 pub struct Options {
     /// Events of path and transport.
     pub trace: bool,
-    /// Packets at the doors.
+    /// Packets at the packet ports.
     pub capture: bool,
     /// Interval of `TCP_INFO` samples of senders, in virtual time; none: only at the end.
     pub look: Option<base::Span>,
@@ -207,6 +207,6 @@ pub struct KernelOutcome {
     /// Results of commands, by index in the model.
     #[cfg(target_os = "linux")]
     pub commands: Vec<Command>,
-    /// Packets at the doors, if captured.
+    /// Packets at the packet ports, if captured.
     pub capture: Option<Capture>,
 }

@@ -65,7 +65,7 @@ impl fmt::Display for NicFault {
             NicFault::Message(fault) => fault.fmt(f),
             NicFault::Ring(fault) => fault.fmt(f),
             NicFault::Features(bits) => write!(f, "its driver does without the features {bits:#x}"),
-            NicFault::Queue(queue) => write!(f, "it speaks of queue {queue}, which its device does not have"),
+            NicFault::Queue(queue) => write!(f, "it names queue {queue}, which its device does not have"),
             NicFault::Memory => {
                 f.write_str("it describes its memory without handing over the files that hold it")
             }
@@ -307,7 +307,7 @@ fn regions(m: &Message, files: usize) -> Result<Vec<Region>, NicFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::tests::{Plain, describe};
+    use crate::ring::tests::{OwnMemory, describe};
     use proptest::prelude::*;
     use std::cell::RefCell;
 
@@ -318,7 +318,7 @@ mod tests {
         Message { request: request as u32, wants_reply: true, is_reply: false, payload }
     }
 
-    fn set_up() -> (Nic, Plain) {
+    fn set_up() -> (Nic, OwnMemory) {
         let mut nic = Nic::new(MAC, false, 1500);
         for (queue, at) in [(0, 0x1000u32), (1, 0x1400)] {
             nic.answer(&ask(Request::SetVringNum, &[queue, 4]), 0).unwrap();
@@ -326,7 +326,7 @@ mod tests {
             nic.answer(&ask(Request::SetVringAddr, &places), 0).unwrap();
             nic.answer(&ask(Request::SetVringEnable, &[queue, 1]), 0).unwrap();
         }
-        (nic, Plain(RefCell::new(vec![0; 0x2000])))
+        (nic, OwnMemory(RefCell::new(vec![0; 0x2000])))
     }
 
     #[test]

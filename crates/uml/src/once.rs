@@ -6,9 +6,9 @@
 use crate::calendar::NEVER;
 use crate::drive::{Driver, Next};
 use crate::guest::{Guest, Setup};
-use crate::machines::{self, file, settings};
-use crate::post::{Kind, Post, speaks};
-use crate::task::{Bulk, Card, ConnectionTask, Datagrams, Task, TaskResult, Work};
+use crate::guest_nodes::{self, file, settings};
+use crate::kernel_nodes::{KernelNode, KernelRole, speaks};
+use crate::task::{Bulk, ConnectionTask, Datagrams, NetworkCard, Task, TaskResult, Work};
 use crate::{Error, KernelOutcome, Kernels, Options, pcu};
 use base::rng::Seed;
 use base::{Span, Time};
@@ -76,7 +76,7 @@ struct Played {
 /// Kernels of a repetition: those of flow ends, with flow and side, then those of machines.
 #[derive(Default)]
 struct Posts {
-    posts: Vec<Post>,
+    kernel_nodes: Vec<KernelNode>,
     owners: Vec<(usize, usize)>,
 }
 
@@ -96,28 +96,33 @@ impl run::Clock for Turns<'_> {
         let mut all = Posts::default();
         self.start_flows(run, &mut all)?;
         self.start_machines(run, &mut all)?;
-        let machines = all.posts.len();
+        let machines = all.kernel_nodes.len();
         self.start_pcus(run, &mut all)?;
-        let Posts { posts, owners } = all;
+        let Posts { kernel_nodes, owners } = all;
         let capture = self.options.capture.then(|| {
             let spot = |name: String, element: ElementId| CapturedPort { name, element, framing: None };
-            let kernels = posts.iter().map(|post| spot(post.guest.name().to_owned(), post.door));
+            let kernels = kernel_nodes
+                .iter()
+                .map(|kernel_node| spot(kernel_node.guest.name().to_owned(), kernel_node.packet_port));
             let models = self.wired.iter().map(|&id| spot(run.name_of(id), id));
             Capture::new(kernels.chain(models).collect())
         });
         let mut ending = Ending::new(run, &self.remotes, self.stop);
         let network = run.take_network();
-        let mut driver = Driver { network, posts, wired: std::mem::take(&mut self.wired), capture };
+        let mut driver = Driver { network, kernel_nodes, wired: std::mem::take(&mut self.wired), capture };
         driver.boot()?;
-        driver.run(run.limit + GRACE, |network, posts| ending.next(network, posts))?;
-        let Driver { network, mut posts, capture, .. } = driver;
+        driver.run(run.limit + GRACE, |network, kernel_nodes| ending.next(network, kernel_nodes))?;
+        let Driver { network, mut kernel_nodes, capture, .. } = driver;
         run.world.network = network;
-        pcu::close(run, &posts.split_off(machines));
-        let machines = posts.split_off(owners.len());
-        let (facts, flows_complete) = settle(run, &posts, &owners)?;
-        let told = machines.iter().map(|post| Ok((post, told(post)?))).collect::<Result<Vec<_>, Error>>()?;
-        let commands_complete = told.iter().all(|(_, told)| told.finished.is_some());
-        let commands = machines::commands(run.model, &told)?;
+        pcu::close(run, &kernel_nodes.split_off(machines));
+        let machines = kernel_nodes.split_off(owners.len());
+        let (facts, flows_complete) = settle(run, &kernel_nodes, &owners)?;
+        let results = machines
+            .iter()
+            .map(|kernel_node| Ok((kernel_node, task_result(kernel_node)?)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let commands_complete = results.iter().all(|(_, result)| result.finished.is_some());
+        let commands = guest_nodes::commands(run.model, &results)?;
         self.played = Played { facts, commands, capture };
         let complete = ending.pending.is_empty() && flows_complete && commands_complete;
         Ok(if complete { RunEnd::Complete } else { RunEnd::Incomplete })
@@ -128,15 +133,16 @@ impl Turns<'_> {
     /// Starts the kernels of flow ends.
     fn start_flows(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
         for (i, (flow, ends)) in run.model.flows.iter().zip(&run.world.flows).enumerate() {
-            for (side, door) in [ends.from, ends.to].into_iter().enumerate() {
+            for (side, packet_port) in [ends.from, ends.to].into_iter().enumerate() {
                 let Some(linux) = flow.transport.kernels()[side] else { continue };
                 check(flow, linux, side)?;
                 let largest = flow.transport.kernels().into_iter().flatten().map(|linux| linux.mtu).max();
                 let task = task(flow, linux, *ends, run.limit, self.options, side == 0);
-                let place = (&*run.name_of(door), door, Kind::Flow);
-                let mut post = self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?;
-                post.remote = self.remotes[i][side];
-                all.posts.push(post);
+                let place = (&*run.name_of(packet_port), packet_port, KernelRole::Flow);
+                let mut kernel_node =
+                    self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?;
+                kernel_node.remote = self.remotes[i][side];
+                all.kernel_nodes.push(kernel_node);
                 all.owners.push((i, side));
             }
         }
@@ -146,13 +152,13 @@ impl Turns<'_> {
     /// Starts the kernels of machines with commands.
     fn start_machines(&self, run: &mut Run<'_>, all: &mut Posts) -> Result<(), Error> {
         let model = run.model;
-        for (&node, &door) in model.stations.iter().zip(&run.world.stations) {
+        for (&node, &packet_port) in model.stations.iter().zip(&run.world.stations) {
             let linux = &model.nodes[node].linux;
-            let task = machines::task(model, node, run.seed, run.limit, self.kernels, &run.world.network)?;
+            let task = guest_nodes::task(model, node, run.seed, run.limit, self.kernels, &run.world.network)?;
             let largest = model.stations.iter().map(|&node| model.nodes[node].linux.mtu).max();
-            let place = (&*model.nodes[node].name, door, Kind::Machine);
-            all.posts.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
-            machines::introduce(model, &mut run.world.network, door);
+            let place = (&*model.nodes[node].name, packet_port, KernelRole::Machine);
+            all.kernel_nodes.push(self.start(run.seed, place, linux, &task, largest.unwrap_or(linux.mtu))?);
+            guest_nodes::introduce(model, &mut run.world.network, packet_port);
         }
         Ok(())
     }
@@ -161,8 +167,8 @@ impl Turns<'_> {
     fn start_pcus(&self, run: &Run<'_>, all: &mut Posts) -> Result<(), Error> {
         for cell in pcu::cells(run.model, &run.world) {
             let (task, linux) = (cell.task(run.limit, self.kernels)?, Linux::default());
-            let place = (&*format!("{}.pcu", cell.name), cell.station, Kind::Pcu);
-            all.posts.push(self.start(run.seed, place, &linux, &task, linux.mtu)?);
+            let place = (&*format!("{}.pcu", cell.name), cell.station, KernelRole::Pcu);
+            all.kernel_nodes.push(self.start(run.seed, place, &linux, &task, linux.mtu)?);
         }
         Ok(())
     }
@@ -170,11 +176,11 @@ impl Turns<'_> {
     fn start(
         &self,
         seed: Seed,
-        (name, door, kind): (&str, ElementId, Kind),
+        (name, packet_port, kind): (&str, ElementId, KernelRole),
         linux: &Linux,
         task: &Task,
         largest: u32,
-    ) -> Result<Post, Error> {
+    ) -> Result<KernelNode, Error> {
         let setup = Setup {
             kernel: self.kernels.find(linux.kernel.as_deref())?,
             init: self.kernels.init.clone(),
@@ -188,7 +194,7 @@ impl Turns<'_> {
             patience: self.kernels.patience,
             name: name.to_owned(),
         };
-        Ok(Post { guest: Guest::start(&setup)?, door, kind, remote: None })
+        Ok(KernelNode { guest: Guest::start(&setup)?, packet_port, kind, remote: None })
     }
 }
 
@@ -213,23 +219,26 @@ impl<'a> Ending<'a> {
         Ending { pending, hushed: flying.is_empty(), flying, limit: run.limit, stop, ending: false }
     }
 
-    fn next(&mut self, network: &Network, posts: &[Post]) -> Next {
-        let done = |post: &Post| post.guest.said().done;
+    fn next(&mut self, network: &Network, kernel_nodes: &[KernelNode]) -> Next {
+        let done = |kernel_node: &KernelNode| kernel_node.guest.state().done;
         let quiet = self.pending.is_over(network);
         if quiet && !self.hushed {
             self.hushed = true;
             return Next::Hush;
         }
         // The last datagrams have left by then.
-        let silent =
-            |post: &Post| !speaks(network, post) || post.guest.next_departure() == NEVER && done(post);
-        let over = quiet && posts.iter().all(silent) && landed(network, &self.flying);
+        let silent = |kernel_node: &KernelNode| {
+            !speaks(network, kernel_node) || kernel_node.guest.next_departure() == NEVER && done(kernel_node)
+        };
+        let over = quiet && kernel_nodes.iter().all(silent) && landed(network, &self.flying);
         let waited = over || network.now() >= self.limit;
-        if waited && posts.iter().all(done) || self.stop.load(Ordering::Relaxed) {
+        if waited && kernel_nodes.iter().all(done) || self.stop.load(Ordering::Relaxed) {
             return Next::Stop;
         }
-        let idle = |post: &Post| done(post) || post.remote.is_some() || post.guest.said().idle;
-        if waited && !self.ending && posts.iter().all(idle) {
+        let idle = |kernel_node: &KernelNode| {
+            done(kernel_node) || kernel_node.remote.is_some() || kernel_node.guest.state().idle
+        };
+        if waited && !self.ending && kernel_nodes.iter().all(idle) {
             self.ending = true;
             return Next::End;
         }
@@ -240,45 +249,53 @@ impl<'a> Ending<'a> {
 /// Hands the reports of the kernels of flows to their ports: the facts of each flow, and whether all workloads were done.
 fn settle(
     run: &mut Run<'_>,
-    posts: &[Post],
+    kernel_nodes: &[KernelNode],
     owners: &[(usize, usize)],
 ) -> Result<(Vec<Option<FlowFacts>>, bool), Error> {
     let mut facts: Vec<Option<FlowFacts>> = vec![None; run.model.flows.len()];
     let mut complete = true;
-    for (post, &(owner, side)) in posts.iter().zip(owners) {
-        let told = told(post)?;
+    for (kernel_node, &(owner, side)) in kernel_nodes.iter().zip(owners) {
+        let result = task_result(kernel_node)?;
         let endless = run.model.flows[owner].app.bulk().is_some_and(|(bytes, _)| bytes.is_none());
-        if post.remote.is_none() {
-            complete &= told.finished.is_some() || (endless && side == 1);
+        if kernel_node.remote.is_none() {
+            complete &= result.finished.is_some() || (endless && side == 1);
         }
-        note(facts[owner].get_or_insert_default(), post, side, &told)?;
-        let report = report(&run.world.network, post, side, &told);
+        note(facts[owner].get_or_insert_default(), kernel_node, side, &result)?;
+        let report = report(&run.world.network, kernel_node, side, &result);
         let now = run.world.network.now();
-        run.world.network.enter(now, post.door, |door: &mut FlowPort, _| door.set_external_report(report));
+        run.world.network.enter(now, kernel_node.packet_port, |packet_port: &mut FlowPort, _| {
+            packet_port.set_external_report(report)
+        });
     }
     Ok((facts, complete))
 }
 
 /// Report of one end: from the workload that uses its connections, or from the kernel's own transfer.
-fn report(network: &Network, post: &Post, side: usize, told: &TaskResult) -> host::ExternalReport {
-    let remote = post.remote.and_then(|remote| network.element::<ExternalSockets>(remote));
-    let said = post.remote.and_then(|said| network.element::<ExternalUdp>(said));
-    match (remote, said) {
+fn report(
+    network: &Network,
+    kernel_node: &KernelNode,
+    side: usize,
+    result: &TaskResult,
+) -> host::ExternalReport {
+    let remote = kernel_node.remote.and_then(|remote| network.element::<ExternalSockets>(remote));
+    let external_udp =
+        kernel_node.remote.and_then(|external_udp| network.element::<ExternalUdp>(external_udp));
+    match (remote, external_udp) {
         (Some(remote), _) => host::ExternalReport {
             finished: remote.workload().finished(),
             received: remote.received(),
             connections: remote.connections() as u64,
             stats: remote.workload().stats().clone(),
         },
-        (_, Some(said)) => host::ExternalReport {
-            finished: said.finished(),
-            received: if side == 1 { said.stats().bytes } else { 0 },
+        (_, Some(external_udp)) => host::ExternalReport {
+            finished: external_udp.finished(),
+            received: if side == 1 { external_udp.stats().bytes } else { 0 },
             connections: 0,
-            stats: said.stats().clone(),
+            stats: external_udp.stats().clone(),
         },
         (None, None) => host::ExternalReport {
-            finished: told.finished,
-            received: told.bytes,
+            finished: result.finished,
+            received: result.bytes,
             connections: 1,
             ..host::ExternalReport::default()
         },
@@ -318,13 +335,15 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
             Work::Bulk(Bulk { sends, peer, protocol, cc, start, bytes, look, slowly })
         }
         _ if protocol.payload().is_some() => Work::Datagrams(Datagrams { sends, peer, protocol }),
-        App::Ask(_) | App::Tell(_) => Work::Lines(ConnectionTask { opens: sends, peer, protocol, cc }),
+        App::Requests(_) | App::Messages(_) => {
+            Work::Lines(ConnectionTask { opens: sends, peer, protocol, cc })
+        }
     };
     let address = if let IpAddr::V4(four) = four { four } else { Ipv4Addr::UNSPECIFIED };
     let six = if let (IpAddr::V6(six), Ip::V6) = (six, linux.ip) { Some(six) } else { None };
     let others = (1..=flow.other_paths.len() as u8).map(|path| path_address(sends, path)).collect();
     Task {
-        card: Card { address, width: 30, six, others, mtu: linux.mtu },
+        card: NetworkCard { address, width: 30, six, others, mtu: linux.mtu },
         sysctl: settings(linux).collect(),
         until: lasts.map_or(limit, |lasts| limit.min(ends.start + lasts)),
         work,
@@ -342,7 +361,7 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
             let linux = flow.transport.kernels()[side]?;
             let name = format!("{}@{}.app", flow.name, model.nodes[end].name);
             let id = match (linux.protocol.payload(), &flow.app) {
-                (Some(payload), App::Tell(plan)) => {
+                (Some(payload), App::Messages(plan)) => {
                     let log = log.clone();
                     world.network.add(match role {
                         Role::Active => {
@@ -396,27 +415,32 @@ fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
 }
 
 /// A result file of a guest; empty if the run ended before.
-fn text(post: &Post, name: &str) -> Result<String, Error> {
-    Ok(String::from_utf8_lossy(&file(post, name)?).into_owned())
+fn text(kernel_node: &KernelNode, name: &str) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(&file(kernel_node, name)?).into_owned())
 }
 
-fn told(post: &Post) -> Result<TaskResult, Error> {
-    Ok(TaskResult::read(&text(post, "told")?))
+fn task_result(kernel_node: &KernelNode) -> Result<TaskResult, Error> {
+    Ok(TaskResult::read(&text(kernel_node, "told")?))
 }
 
 /// Adds the facts of one flow end; `TCP_INFO` is that of the sender.
-fn note(facts: &mut FlowFacts, post: &Post, side: usize, told: &TaskResult) -> Result<(), Error> {
-    let mut counters = proc::counters(&text(post, "netstat")?);
-    counters.extend(proc::counters(&text(post, "snmp")?));
-    counters.extend(proc::counters_6(&text(post, "snmp6")?));
+fn note(
+    facts: &mut FlowFacts,
+    kernel_node: &KernelNode,
+    side: usize,
+    result: &TaskResult,
+) -> Result<(), Error> {
+    let mut counters = proc::counters(&text(kernel_node, "netstat")?);
+    counters.extend(proc::counters(&text(kernel_node, "snmp")?));
+    counters.extend(proc::counters_6(&text(kernel_node, "snmp6")?));
     let end = ["from", "to"][side];
-    facts.faults.extend(told.fault.as_ref().map(|fault| format!("{end}: {fault}")));
+    facts.faults.extend(result.fault.as_ref().map(|fault| format!("{end}: {fault}")));
     if side == 1 {
         facts.to = counters;
         return Ok(());
     }
     facts.from = counters;
-    facts.history = told.history.clone();
+    facts.history = result.history.clone();
     facts.info = facts.history.last().map(|(_, info)| *info).unwrap_or_default();
     // The last sample is from the end, even without a change.
     if let [.., (_, before), _] = &facts.history[..]

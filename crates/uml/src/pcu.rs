@@ -3,12 +3,12 @@
 //! Guest init acts as base station and SGSN on the sockets of the PCU program. Messages are exchanged with
 //! the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
 
-use crate::post::Post;
-use crate::task::{Card, Program, Task, Work};
-use crate::{Error, Kernels, machines};
+use crate::kernel_nodes::KernelNode;
+use crate::task::{NetworkCard, Program, Task, Work};
+use crate::{Error, Kernels, guest_nodes};
 use base::Time;
 use base::wire::UDP;
-use base::wire::segment::{self, Outside};
+use base::wire::segment::{self, IpFields};
 use lab::capture::ports::{Capture, PacketMeta};
 use lab::run::Run;
 use path::ElementId;
@@ -66,10 +66,10 @@ impl Cell {
             self.configuration
         );
         let programs =
-            machines::alone("pcu", Program { run: text, start: Time::ZERO, serves: true }, kernels);
+            guest_nodes::alone("pcu", Program { run: text, start: Time::ZERO, serves: true }, kernels);
         let address = Ipv4Addr::new(198, 18, 0, 1);
         Ok(Task {
-            card: Card { address, width: 30, six: None, others: Vec::new(), mtu: 1500 },
+            card: NetworkCard { address, width: 30, six: None, others: Vec::new(), mtu: 1500 },
             sysctl: Vec::new(),
             until: limit,
             work: Work::Pcu(programs),
@@ -78,7 +78,7 @@ impl Cell {
 }
 
 /// Adds a message between PCU and cell to the capture, if any: a radio block in GSMTAP, or a Gb datagram.
-pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message: &Message) {
+pub(crate) fn keep(capture: &mut Option<Capture>, kernel_node: usize, at: Time, message: &Message) {
     let Some(capture) = capture else { return };
     let Some((port, payload)) = tap::datagram(message) else { return };
     let mut datagram = Vec::with_capacity(8 + payload.len());
@@ -87,15 +87,15 @@ pub(crate) fn keep(capture: &mut Option<Capture>, post: usize, at: Time, message
     [port, port, length, 0].iter().for_each(|field| datagram.extend(field.to_be_bytes()));
     datagram.extend(payload);
     let mut packet = Vec::new();
-    let outside = Outside { ttl: 64, ..Outside::default() };
+    let outside = IpFields { ttl: 64, ..IpFields::default() };
     segment::around(&mut packet, Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, UDP, &datagram, outside);
-    capture.add(post, PacketMeta { t: at, number: None, after: 0, late: None }, &packet);
+    capture.add(kernel_node, PacketMeta { t: at, number: None, after: 0, late: None }, &packet);
 }
 
 /// Closes the cells of all PCUs: no messages pass from now on.
-pub(crate) fn close(run: &mut Run<'_>, posts: &[Post]) {
-    for post in posts {
+pub(crate) fn close(run: &mut Run<'_>, kernel_nodes: &[KernelNode]) {
+    for kernel_node in kernel_nodes {
         let now = run.world.network.now();
-        run.world.network.enter(now, post.door, |station: &mut Station, cx| station.close(cx));
+        run.world.network.enter(now, kernel_node.packet_port, |station: &mut Station, cx| station.close(cx));
     }
 }

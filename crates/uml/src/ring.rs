@@ -216,9 +216,9 @@ pub(crate) mod tests {
     use std::cell::RefCell;
 
     /// Memory from address 0x1000.
-    pub(crate) struct Plain(pub(crate) RefCell<Vec<u8>>);
+    pub(crate) struct OwnMemory(pub(crate) RefCell<Vec<u8>>);
 
-    impl Plain {
+    impl OwnMemory {
         fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, RingFault> {
             let from = at.checked_sub(0x1000).ok_or(RingFault::Outside(at, n as u64))? as usize;
             let until = from.checked_add(n).filter(|end| *end <= self.0.borrow().len());
@@ -226,7 +226,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Memory for Plain {
+    impl Memory for OwnMemory {
         fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault> {
             let range = self.range(at, to.len())?;
             to.copy_from_slice(&self.0.borrow()[range]);
@@ -245,7 +245,7 @@ pub(crate) mod tests {
         Ring { index: 1, size: 4, places: Some(PLACES), taken: 0, used: 0 }
     }
 
-    pub(crate) fn describe(m: &Plain, table: u64, i: u64, at: u64, n: u32, flags: u16, next: u16) {
+    pub(crate) fn describe(m: &OwnMemory, table: u64, i: u64, at: u64, n: u32, flags: u16, next: u16) {
         let mut d = at.to_le_bytes().to_vec();
         d.extend(n.to_le_bytes());
         d.extend(flags.to_le_bytes());
@@ -255,7 +255,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_chain_is_taken_read_and_given_back() {
-        let m = Plain(RefCell::new(vec![0; 0x1000]));
+        let m = OwnMemory(RefCell::new(vec![0; 0x1000]));
         m.write(0x1400, b"hello").unwrap();
         m.write(0x1500, b" there").unwrap();
         describe(&m, PLACES.table, 2, 0x1400, 5, NEXT, 3);
@@ -277,7 +277,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_ring_of_descriptors_has_an_end() {
-        let m = Plain(RefCell::new(vec![0; 0x1000]));
+        let m = OwnMemory(RefCell::new(vec![0; 0x1000]));
         describe(&m, PLACES.table, 0, 0x1400, 5, NEXT, 1);
         describe(&m, PLACES.table, 1, 0x1400, 5, NEXT, 0);
         m.write(PLACES.offered, &[0, 0, 1, 0, 0, 0]).unwrap();
@@ -296,7 +296,7 @@ pub(crate) mod tests {
             taken in any::<u16>(),
             offered in 0x0f00u64..0x1500,
         ) {
-            let m = Plain(RefCell::new(bytes));
+            let m = OwnMemory(RefCell::new(bytes));
             let mut r = Ring { size, taken, places: Some(Places { offered, ..PLACES }), ..ring() };
             for _ in 0..8 {
                 let Ok(Some(chain)) = r.take(&m) else { break };

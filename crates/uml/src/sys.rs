@@ -36,8 +36,8 @@ pub(crate) fn tame(command: &mut Command) {
 /// Kills a process group; a group that has exited is no error.
 pub(crate) fn kill_group(leader: u32) {
     let Ok(leader) = libc::pid_t::try_from(leader) else { return };
-    // SAFETY: no memory is involved. The group is that of a child which nobody has waited for yet, so its number
-    // cannot have been given to another.
+    // SAFETY: no memory is involved. The group is that of a child that has not been reaped, so its number cannot have
+    // been given to another.
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn receive(socket: &impl AsRawFd, to: &mut [u8], files: &mut Vec<Owne
             let head = unsafe { libc::CMSG_LEN(0) } as usize;
             for i in 0..(length.saturating_sub(head) / size_of::<RawFd>()).min(MOST) {
                 // SAFETY: the kernel has put `length` bytes there, which hold this many descriptors; each is new and
-                // nobody else's.
+                // has no other owner.
                 let fd = unsafe {
                     let at = libc::CMSG_DATA(entry).cast::<RawFd>().add(i).read_unaligned();
                     OwnedFd::from_raw_fd(at)

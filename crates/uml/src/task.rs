@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Configuration of its network card.
-    pub card: Card,
+    pub card: NetworkCard,
     /// Sysctl settings by full name.
     pub sysctl: Vec<(String, String)>,
     /// End of the task, completed or not.
@@ -26,7 +26,7 @@ pub struct Task {
 
 /// Network card of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct NetworkCard {
     /// IPv4 address.
     pub address: Ipv4Addr,
     /// Prefix length of the IPv4 network.
@@ -257,12 +257,12 @@ pub struct TaskResult {
     /// First error.
     pub fault: Option<String>,
     /// Results of programs, by index.
-    pub programs: BTreeMap<usize, Ran>,
+    pub programs: BTreeMap<usize, ProgramResult>,
 }
 
 /// Result of a program.
 #[derive(Clone, Default, Debug, PartialEq)]
-pub struct Ran {
+pub struct ProgramResult {
     /// Start time.
     pub begun: Option<Time>,
     /// Exit time, exit status as of shells, and the signal, if one ended it.
@@ -274,7 +274,7 @@ pub struct Ran {
 impl TaskResult {
     /// Parses a result; invalid lines are skipped.
     pub fn read(text: &str) -> TaskResult {
-        let mut told = TaskResult::default();
+        let mut result = TaskResult::default();
         let time = |word: &str| {
             let ns: u64 = word.parse().ok()?;
             Some(Time::from_nanos(ns.saturating_sub(BOOT.as_nanos())))
@@ -282,13 +282,13 @@ impl TaskResult {
         let plain = |value: &str| value.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
         for line in text.lines() {
             match line.split_once(' ') {
-                Some(("finished", value)) => told.finished = time(value),
-                Some(("bytes", value)) => told.bytes = value.parse().unwrap_or(0),
-                Some(("fault", value)) => told.fault = Some(plain(value)),
+                Some(("finished", value)) => result.finished = time(value),
+                Some(("bytes", value)) => result.bytes = value.parse().unwrap_or(0),
+                Some(("fault", value)) => result.fault = Some(plain(value)),
                 Some((word @ ("begun" | "ended" | "lacks"), value)) => {
                     let Some((number, value)) = value.split_once(' ') else { continue };
                     let Some(number) = number.parse().ok().filter(|n| *n < PROGRAMS) else { continue };
-                    let ran = told.programs.entry(number).or_default();
+                    let ran = result.programs.entry(number).or_default();
                     match word {
                         "begun" => ran.begun = time(value),
                         "lacks" => ran.lacks = Some(plain(value)),
@@ -305,13 +305,13 @@ impl TaskResult {
                 Some(("info", value)) => {
                     let Some((t, digits)) = value.split_once(' ') else { continue };
                     if let (Some(t), Some(bytes)) = (time(t), bytes(digits)) {
-                        told.history.push((t.as_secs_f64(), TcpInfo::read(&bytes)));
+                        result.history.push((t.as_secs_f64(), TcpInfo::read(&bytes)));
                     }
                 }
                 _ => {}
             }
         }
-        told
+        result
     }
 }
 
@@ -330,7 +330,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn task(work: Work) -> Task {
-        let card = Card {
+        let card = NetworkCard {
             address: Ipv4Addr::new(198, 18, 0, 1),
             width: 30,
             six: None,
@@ -403,26 +403,29 @@ mod tests {
 
     #[test]
     fn what_became_of_programs_is_read() {
-        let told = TaskResult::read(
+        let result = TaskResult::read(
             "begun 0 2000000000\nended 0 3000000000 143 15\nbegun 2 x\nlacks 2 air\nended 9999 1 1 1\n",
         );
-        let first = Ran {
+        let first = ProgramResult {
             begun: Some(Time::ZERO),
             ended: Some((Time::from_nanos(1_000_000_000), 143, Some(15))),
             lacks: None,
         };
-        let third = Ran { lacks: Some("air".into()), ..Ran::default() };
-        assert_eq!(told.programs, BTreeMap::from([(0, first), (2, third)]));
+        let third = ProgramResult { lacks: Some("air".into()), ..ProgramResult::default() };
+        assert_eq!(result.programs, BTreeMap::from([(0, first), (2, third)]));
     }
 
     #[test]
     fn what_it_tells_is_read() {
-        let told =
+        let result =
             TaskResult::read("finished 3500000000\nbytes 12\nfault writing: no\ninfo 2000000000 0104\nodd\n");
-        assert_eq!(told.finished, Some(Time::from_nanos(1_500_000_000)));
-        assert_eq!((told.bytes, told.fault.as_deref()), (12, Some("writing: no")));
-        assert_eq!(told.history.len(), 1);
-        assert_eq!((told.history[0].0, told.history[0].1.state, told.history[0].1.ca_state), (0.0, 1, 4));
+        assert_eq!(result.finished, Some(Time::from_nanos(1_500_000_000)));
+        assert_eq!((result.bytes, result.fault.as_deref()), (12, Some("writing: no")));
+        assert_eq!(result.history.len(), 1);
+        assert_eq!(
+            (result.history[0].0, result.history[0].1.state, result.history[0].1.ca_state),
+            (0.0, 1, 4)
+        );
     }
 
     proptest! {

@@ -121,11 +121,11 @@ impl Message {
         if size as usize > LONGEST {
             return Err(VhostFault::Long(size));
         }
-        let whole = HEADER + size as usize;
-        if bytes.len() < whole {
+        let message_size = HEADER + size as usize;
+        if bytes.len() < message_size {
             return Ok(None);
         }
-        let payload = bytes.drain(..whole).skip(HEADER).collect();
+        let payload = bytes.drain(..message_size).skip(HEADER).collect();
         let (wants_reply, is_reply) = (flags & NEED_REPLY != 0, flags & REPLY != 0);
         Ok(Some(Message { request, wants_reply, is_reply, payload }))
     }
@@ -178,12 +178,12 @@ mod tests {
 
     #[test]
     fn a_message_comes_in_pieces() {
-        let whole = call(1);
-        let mut bytes = whole[..7].to_vec();
+        let message_size = call(1);
+        let mut bytes = message_size[..7].to_vec();
         assert_eq!(Message::take(&mut bytes), Ok(None));
-        bytes.extend(&whole[7..15]);
+        bytes.extend(&message_size[7..15]);
         assert_eq!(Message::take(&mut bytes), Ok(None));
-        bytes.extend(&whole[15..]);
+        bytes.extend(&message_size[15..]);
         bytes.push(9);
         let m = Message::take(&mut bytes).unwrap().unwrap();
         assert_eq!((m.request, m.wants_reply, m.u32_at(0)), (VRING_CALL, true, Ok(1)));

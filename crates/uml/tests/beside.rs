@@ -1,5 +1,6 @@
-//! The claim: the model of Linux sends what Linux sends, segment by segment, on the paths where nothing is known to part
-//! them, and takes the same time within a fiftieth. Needs a kernel in virtual time; without one the test reports this and is skipped.
+//! The claim: the model of Linux sends the segments of Linux, one by one, on paths without a known difference, and
+//! takes the kernel's time within a fiftieth. Needs a kernel in virtual time; without one the test reports this and is
+//! skipped.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! The claim: messages go in datagrams over the sockets of real kernels as over the model's, at the same pace, with the same
-//! sizes, and meet the same losses. Needs a kernel built for that; without one each test reports this and is skipped.
+//! The claim: messages in datagrams over the sockets of real kernels keep the model's pace and sizes, and meet its
+//! losses. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -84,7 +84,7 @@ fn they_meet_what_the_models_meet() {
     }
 }
 
-/// What is sent last is heard, however long the way; and a run is the same as itself.
+/// The last messages arrive, however long the path; and a repeated run is equal.
 #[test]
 fn the_last_one_is_heard() {
     let Some(kernels) = kernels() else { return };

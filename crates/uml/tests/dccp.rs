@@ -1,5 +1,6 @@
-//! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and the rate of CCID 3 here lies beside the
-//! kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test reports this and is skipped.
+//! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and the model's rate with CCID 3
+//! is close to the kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test
+//! reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,7 +10,7 @@ use scenario::Model;
 use scenario::metric::Metric;
 use uml::{KernelOutcome, Kernels, kernel};
 
-/// The kernel that speaks DCCP, if there is one.
+/// The kernel with DCCP, if there is one.
 fn speakers() -> Option<Kernels> {
     let cache = common::variable("XDG_CACHE_HOME");
     let cache = cache.or_else(|| Some(common::variable("HOME")?.join(".cache")))?.join("williwaw");
@@ -76,7 +77,7 @@ const PATH: &str = r#"
     limit = "45 s"
 "#;
 
-/// A path: its name, what changes of [`PATH`], and what its hop has beside.
+/// A path: its name, its changes of [`PATH`], and further keys of its hop.
 type Way = (&'static str, &'static [&'static str], &'static str);
 const LOSS_1: &str = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.01";
 const LOSS_3: &str = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.03";

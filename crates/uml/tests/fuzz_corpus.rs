@@ -1,5 +1,5 @@
-//! The claim: nothing that a kernel says or writes into its memory harms its calendar or its network card. The fuzzer's corpus
-//! is replayed, and bytes are made up.
+//! The claim: no message of a kernel and no contents of its memory harm its calendar or its network card. The fuzzer's
+//! corpus is replayed, and bytes are generated.
 
 #[path = "fuzz/mod.rs"]
 mod fuzz;

@@ -1,6 +1,6 @@
-//! The claim: an association between two kernels in virtual time with an address on each of two network paths goes over to the
-//! second one when the first one breaks, within the bound of RFC 9260 section 8.2 (SC-05). Needs a kernel (`williwaw linux
-//! build`, or WILLIWAW_LINUX); without one each test says so and is skipped.
+//! The claim: an association between two kernels in virtual time with an address on each of two network paths switches
+//! to the second one when the first one breaks, within the bound of RFC 9260 section 8.2 (SC-05). Needs a kernel
+//! (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -56,7 +56,7 @@ fn sent(outcome: &KernelOutcome) -> Vec<Sent> {
     while let Some(frame) = reader.next().expect("frames") {
         let t = (frame.time_ns - *first.get_or_insert(frame.time_ns)) as f64 / 1e9;
         let head = IpHead::read(frame.bytes, 0).expect("a packet of IP");
-        // Packets to the phone, at the server's door.
+        // Packets to the phone, at the server's packet port.
         if frame.interface != 0 || frame.bytes[19] != 2 {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The claim: a kernel that dies, spins, is silent or says what no kernel may say is answered with one clear error, in
-//! bounded time, and nothing of it stays: no process, no folder.
+//! The claim: a kernel that dies, spins, is silent or sends invalid messages gives one clear error, in bounded time,
+//! and nothing of it remains: no process, no folder.
 //!
 //! This program is both sides. Started as a kernel is (`mem=...` on its command line), it misbehaves as its task says;
 //! else it starts itself as one, a test after the other. Needs nothing but itself.
@@ -145,7 +145,7 @@ mod good {
         }
     }
 
-    /// What is said of a kernel that has this task.
+    /// Error for a kernel with this task.
     fn said_of(place: &Path, task: &str) -> String {
         let end = Guest::start(&setup(place, task)).and_then(|mut guest| {
             guest.boot()?;
@@ -176,7 +176,7 @@ mod good {
         ("exits", "it ended (exit status: 3) before it asked for the time\n  | Kernel panic"),
         ("silent", "it did not ask for the time within 700ms"),
         ("rude", "message Wait of the calendar came out of turn"),
-        ("spins", "it has neither waited nor said anything for 700ms"),
+        ("spins", "it has neither waited nor sent anything for 700ms"),
         ("dies", "it ended in the middle (exit status: 0)"),
         ("crashes", "it ended in the middle (signal: 6"),
         ("talks", "it talks without end and never waits"),

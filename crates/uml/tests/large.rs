@@ -1,5 +1,5 @@
-//! The claim: packets of kernels in virtual time are as large as their `mtu` says, up to the largest that IP has, whatever
-//! sends and takes them. Needs a kernel built for that; without one each test reports this and is skipped.
+//! The claim: packets of kernels in virtual time are as large as their `mtu` allows, up to IP's maximum, with any
+//! sender and receiver. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -90,7 +90,7 @@ fn segments_are_as_large_as_packets_may_be() {
         let turn = 2.0 * DELAY + 3.0 * f64::from(mtu) * 8.0 / RATE;
         let took = get(&outcome, Metric::DownloadTime);
         assert!((least..least + 4.0 * turn).contains(&took), "{transport}: {took} s, {least} s at least");
-        // Nothing is lost. Where a window is a packet or two, a kernel that hears nothing for so long probes.
+        // No loss. If a window is a packet or two, a kernel without an ACK for this time sends a probe.
         let probes = outcome.facts[0].as_ref().expect("a kernel's end").counter("TCPLossProbes");
         assert_eq!(get(&outcome, Metric::PacketsDropped), 0.0, "{transport}");
         assert!(get(&outcome, Metric::SegmentsRetransmitted) <= probes as f64, "{transport}");
@@ -105,12 +105,16 @@ fn datagrams_are_as_large_as_packets_may_be() {
     let outcome = run(&kernels, "{ linux = { protocol = \"udp\", mtu = \"9000 B\" } }", app);
     let (all, _, fragments) = sizes(&outcome);
     assert!(all.iter().all(|size| *size == 8028) && !fragments, "{all:?}");
-    assert_eq!((all.len(), get(&outcome, Metric::MessagesDelivered)), (20, 10.0), "each at both doors");
+    assert_eq!(
+        (all.len(), get(&outcome, Metric::MessagesDelivered)),
+        (20, 10.0),
+        "each at both packet ports"
+    );
     let delay = DELAY + 8028.0 * 8.0 / RATE;
     assert!((get(&outcome, Metric::MessageDelay) - delay).abs() < 1e-4);
 }
 
-/// The same bytes every time, and SYNs that offer what the card takes.
+/// Equal bytes every time, and SYNs that offer the card's maximum.
 #[test]
 fn large_packets_are_the_same_every_time() {
     let Some(kernels) = kernels() else { return };
@@ -125,7 +129,7 @@ fn large_packets_are_the_same_every_time() {
     }
 }
 
-/// Programs at machines with different cards: what the larger one sends the smaller one takes.
+/// Programs at nodes with different cards: the smaller one accepts the larger one's packets.
 #[test]
 fn programs_send_large_packets() {
     let Some(kernels) = kernels_for_programs() else { return };

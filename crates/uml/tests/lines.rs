@@ -1,5 +1,5 @@
-//! The claim: requests, pages and messages run over the sockets of real kernels as over the model's connections, and are
-//! measured in the same table. Needs a kernel built for that; without one each test reports this and is skipped.
+//! The claim: requests, pages and messages run over the sockets of real kernels as over the model's connections, and
+//! have the same metrics. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -45,7 +45,8 @@ fn answers_take_the_time_that_the_path_takes() {
     assert_eq!(counted(&outcome, "TcpRetransSegs"), 0);
 }
 
-/// EG-18: pages over six connections at once, with losses: what the doors saw sent again is what the kernels counted.
+/// EG-18: pages over six connections at once, with losses: retransmissions seen by the ports equal the kernels'
+/// counts.
 #[test]
 fn pages_come_over_many_connections() {
     let Some(kernels) = kernels() else { return };
@@ -58,7 +59,7 @@ fn pages_come_over_many_connections() {
     assert!(get(&outcome, Metric::Connections) > 3.0);
     assert!(get(&outcome, Metric::PacketsDropped) > 0.0);
     let again = counted(&outcome, "TcpRetransSegs");
-    // SYNs and FINs that are sent again carry no data, so doors see them among what has none.
+    // Repeated SYNs and FINs carry no data, so ports count them among packets without data.
     let seen = get(&outcome, Metric::SegmentsRetransmitted);
     assert!(again > 0 && seen <= again as f64 && seen > 0.0, "{seen} of {again}");
     // The same pages with the same objects are asked for over the model.
@@ -76,7 +77,7 @@ fn pages_come_over_many_connections() {
     assert!(again.capture == outcome.capture, "a repetition differs from itself");
 }
 
-/// WL-13: who is impatient resets connections, and the kernels hear of it.
+/// WL-13: impatient clients reset connections, and the kernels are told by RST segments.
 #[test]
 fn an_impatient_user_resets_connections() {
     let Some(kernels) = kernels() else { return };

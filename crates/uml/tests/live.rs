@@ -1,5 +1,5 @@
-//! The claim: two real kernels, in virtual time, do what they do in real time, and do it the same way every time. Needs a
-//! kernel built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
+//! The claim: two real kernels in virtual time behave as in real time, and each run is repeatable. Needs a kernel
+//! built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -33,7 +33,11 @@ fn a_spike_takes_as_long_as_in_real_time() {
         assert!((took - native).abs() < 0.010, "{cc}: {took} s");
         let names = ["TcpRetransSegs", "TCPTimeouts", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
         assert_eq!(names.map(|name| facts(&outcome).counter(name)), counts, "{cc}");
-        assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), counts[0] as f64, "{cc}: what the door saw");
+        assert_eq!(
+            get(&outcome, Metric::SegmentsRetransmitted),
+            counts[0] as f64,
+            "{cc}: counts at the packet port"
+        );
         assert!(outcome.ran.complete);
     }
 }
@@ -111,7 +115,7 @@ fn the_kernels_verdict_on_a_spurious_timeout_is_the_native_one() {
         assert!((least..=most).contains(&again), "sack {sack} frto {frto} timestamps {stamps}: {again}");
         let found = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo"].map(|name| facts.counter(name));
         assert_eq!(found, counts, "sack {sack} frto {frto} timestamps {stamps}");
-        // Nothing was lost, so every retransmission was unneeded; the ledger between the doors says so too.
+        // Nothing was lost, so every retransmission was unneeded; the ledger between the packet ports says so too.
         assert_eq!(get(&outcome, Metric::UnneededRetransmissions), again as f64);
         assert_eq!(get(&outcome, Metric::PacketsDropped), 0.0);
     }
@@ -133,7 +137,7 @@ fn a_kernel_and_a_model_share_a_link() {
     assert!(outcome.facts[1].is_none());
 }
 
-/// What the sender's kernel thinks, over time.
+/// State of the sender's kernel over time.
 #[test]
 fn the_kernel_is_looked_at_as_it_goes() {
     let Some(kernels) = kernels() else { return };
@@ -147,7 +151,7 @@ fn the_kernel_is_looked_at_as_it_goes() {
     assert_eq!(facts.info.total_retrans, 31);
 }
 
-/// A run that reaches its limit tells what was counted until then.
+/// A run that reaches its limit reports its counts up to then.
 #[test]
 fn time_is_up_before_the_work_is_done() {
     let Some(kernels) = kernels() else { return };
@@ -159,7 +163,7 @@ fn time_is_up_before_the_work_is_done() {
     assert!((30.0..60.0).contains(&delivered), "{delivered}");
 }
 
-/// What a kernel cannot do is said in its own words.
+/// A kernel's refusal is reported in its own words.
 #[test]
 fn a_kernel_without_it_says_so() {
     let Some(kernels) = kernels() else { return };

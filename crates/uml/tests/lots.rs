@@ -1,5 +1,5 @@
-//! The claim: a congestion control that draws lots draws them alike in virtual and in real time. Its runs cannot be compared
-//! one by one; how long they take, over many of them, can.
+//! The claim: a congestion control with random choices has equal distributions in virtual and in real time. Single
+//! runs cannot be compared; durations over many runs can.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,6 +1,6 @@
-//! The claim: a model at one end of a flow and a real kernel at the other speak with each other in bytes, agree on what both
-//! offer, and each does what it does with its own kind. Needs a kernel built for that; without one each test reports
-//! so and is skipped.
+//! The claim: a model at one end of a flow and a real kernel at the other exchange bytes, agree on common options, and
+//! each behaves as with its own kind. Needs a kernel built for that; without one each test reports this and is
+//! skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -73,8 +73,8 @@ fn data(outcome: &KernelOutcome, tap: u32) -> Vec<(u32, u32, f64)> {
     all.iter().filter(from_here).filter(|seen| seen.payload > 0).map(offset).collect()
 }
 
-/// A model that sends to a kernel takes what it takes with a model: the link is busy from the first data to the last, so what
-/// differs is when they begin (some bytes of the SYNs) and one acknowledgement more or less at the end.
+/// A model takes as long to send to a kernel as to a model: the link is busy from the first data to the last, so the
+/// difference is in the start (some bytes of the SYNs) and one ACK more or less at the end.
 #[test]
 fn a_model_sends_to_a_kernel_as_to_a_model() {
     let Some(kernels) = kernels() else { return };
@@ -89,14 +89,14 @@ fn a_model_sends_to_a_kernel_as_to_a_model() {
     assert!(took > least && (took - takes).abs() < PACKET, "{took} s, between models {takes} s");
     assert_eq!(get(&mixed, Metric::SegmentsSent), 139.0);
     assert_eq!(get(&mixed, Metric::SegmentsRetransmitted), 0.0);
-    // What only a model can tell is told of it, and what the kernel counted is there too.
+    // Facts known only of a model are reported for it, beside the kernel's counters.
     assert_eq!(get(&mixed, Metric::GenuineTimeouts), 0.0);
     let facts = mixed.facts[0].as_ref().expect("a kernel's end");
     assert!(facts.from.is_empty() && !facts.to.contains_key("TcpInErrs"), "{:?}", facts.to);
     assert!(facts.to["TcpInSegs"] > 139, "{:?}", facts.to);
 }
 
-/// A kernel sends to a model what it sends to a kernel, each packet within the time of one.
+/// A kernel sends to a model as to a kernel, each packet within the transmission time of one.
 #[test]
 fn a_kernel_sends_to_a_model_as_to_a_kernel() {
     let Some(kernels) = kernels() else { return };
@@ -123,8 +123,8 @@ fn a_mixed_flow_is_the_same_byte_for_byte() {
     }
 }
 
-/// SW-56: a pause of ten seconds. What the kernel that sends counts hangs on its own choices and not on who acknowledges,
-/// a kernel with a small buffer or a model that offers as much.
+/// SW-56: a pause of ten seconds. The sending kernel's counters depend on its own choices and not on the receiver, a
+/// kernel with a small buffer or a model that offers as much.
 #[test]
 fn a_kernels_verdict_does_not_hang_on_who_receives() {
     let Some(kernels) = kernels() else { return };
@@ -150,7 +150,7 @@ fn a_kernels_verdict_does_not_hang_on_who_receives() {
     }
 }
 
-/// A kernel reports what came twice (RFC 2883), and that is how the model finds out that its timeout was spurious.
+/// A kernel reports duplicates (RFC 2883), and the model detects by them that its timeout was spurious.
 #[test]
 fn a_duplicate_report_of_a_kernel_reaches_the_model() {
     let Some(kernels) = kernels() else { return };
@@ -164,14 +164,14 @@ fn a_duplicate_report_of_a_kernel_reaches_the_model() {
     assert_eq!(get(&outcome, Metric::TimeoutsJudgedSpurious), 1.0, "what the model found");
 }
 
-/// What the kernel does not offer the model does not use, and the other way round.
+/// The model does not use options that the kernel does not offer, and vice versa.
 #[test]
 fn both_ends_agree_on_options() {
     let Some(kernels) = kernels() else { return };
     let kernel = |own: &str| format!("{{ linux = {{ sysctl = {{ {own} }} }} }}");
     let plain = kernel("tcp_sack = 0, tcp_timestamps = 0, tcp_window_scaling = 0");
     let small = "{ tcp = { profile = \"linux-6.x\", mss = \"500 B\", timestamps = false, sack = \"off\", recovery = \"newreno\" } }";
-    // So fast that nobody waits a second for the first answer.
+    // A rate at which the first answer comes within a second.
     let losses = ["hop.radio.rate=1 Mbit/s", "hop.radio.gate.spike.lasts=0 s"];
     for (from, to) in [(MODEL, &*plain), (&*plain, MODEL), (small, KERNEL), (KERNEL, small)] {
         let all = packets(&run(&kernels, from, to, &losses));
@@ -205,7 +205,8 @@ fn a_closed_window_of_a_model_is_probed_by_a_kernel() {
     assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), 0.0);
 }
 
-/// SW-18, EG-18: pages and messages too: one end's connections are a kernel's, the other's a model's, and both see the same of them.
+/// SW-18, EG-18: pages and messages too: one end's connections are a kernel's, the other's a model's, and both ends
+/// agree on them.
 #[test]
 fn pages_are_asked_of_a_kernel_by_a_model_and_the_other_way_round() {
     let Some(kernels) = kernels() else { return };

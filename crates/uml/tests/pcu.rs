@@ -1,4 +1,4 @@
-//! The claim: a TCP download passes Debian's osmo-pcu inside a kernel in virtual time, and does the same every time.
+//! The claim: a TCP download passes Debian's osmo-pcu inside a kernel in virtual time, and each run is repeatable.
 //! Needs a kernel for virtual time and the package osmo-pcu; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test that says what it costs")]
@@ -108,7 +108,7 @@ fn two_mobiles_share_a_real_pcu() {
     assert!(outcome.ran.complete && counts.accesses > 0 && counts.wrong == 0, "{counts:?}");
 }
 
-/// Issue 20: what an hour of one PDCH costs, and a hundred repetitions of one download.
+/// Cost of an hour of one PDCH, and of a hundred repetitions of one download.
 #[test]
 #[ignore = "takes minutes; for the figures of docs/pcu-agreement.md"]
 fn a_hundred_downloads_are_one() {

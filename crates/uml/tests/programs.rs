@@ -1,5 +1,5 @@
-//! The claim: programs that know nothing of it run in virtual time, at machines behind the links of a scenario, and do the
-//! same every time. Needs a kernel built for that; without one each test reports this and is skipped.
+//! The claim: unmodified programs run in virtual time, at nodes behind the links of a scenario, and each run is
+//! repeatable. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -70,7 +70,7 @@ fn curl_fetches_a_page_from_a_web_server() {
     let said = wrote(curl)[0].clone();
     let (bytes, seconds) = said.split_once(' ').expect("two numbers");
     assert_eq!(bytes, "50000");
-    // Starting a program takes no time: what curl saw is what there was.
+    // Starting a program takes no time: curl's measurement is exact.
     let seconds: f64 = seconds.parse().expect("seconds");
     assert!((took(curl) - seconds).abs() < 0.002, "{seconds} s of {} s", took(curl));
     // The server was ended, not waited for, and its log is kept.
@@ -98,7 +98,7 @@ fn what_a_command_writes_and_how_it_ends_is_told() {
     assert!(outcome.ran.complete);
 }
 
-/// Whoever is not done at the limit is ended, and what it wrote until then is kept.
+/// A program unfinished at the limit is ended, and its output until then is kept.
 #[test]
 fn time_is_up_before_a_command_is_done() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -217,7 +217,7 @@ const CELLS: &str = r#"
     limit = "2 min"
 "#;
 
-/// Sends a datagram to and fro between calls, and writes what it took and when it was called, microseconds.
+/// Sends a datagram to and fro between calls, and writes its round trip and the time of the call, microseconds.
 const CALLS: &str = "exec /usr/bin/python3 -c '
 import socket, subprocess, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -244,8 +244,8 @@ while True:
     s.sendto(data, who)
 '";
 
-/// SW-43: a program calls a name of the scenario: at that very instant the link is another one, whoever calls, and it is written
-/// down. The same every time.
+/// SW-43: a program calls a trigger of the scenario: the link changes at that instant, for any caller, and the call is
+/// recorded. Each run is repeatable.
 #[test]
 fn programs_call_names() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -292,7 +292,8 @@ fn programs_call_names() {
     assert!(again.capture == outcome.capture && again.commands == outcome.commands, "differs from itself");
 }
 
-/// Who serves from the start may call before t = 0: it is done at 0. Whoever asks wrongly, or is not answered, does no harm.
+/// A server that runs from the start may call before t = 0: the call is executed at 0. A wrong or unanswered request
+/// does no harm.
 #[test]
 fn odd_calls_do_no_harm() {
     let Some(kernels) = kernels_for_programs() else { return };

@@ -1,6 +1,6 @@
-//! The claim: a kernel's connection is read as slowly as the scenario says: what waits fills the kernel's buffer, its window
-//! closes, the sender waits and goes on when it opens, whoever sends, and as the same kernel does in real time. Needs a
-//! kernel built for that; without one each test reports this and is skipped.
+//! The claim: a kernel's connection is read as slowly as the scenario says: unread data fill the kernel's buffer, its
+//! window closes, the sender waits and continues when it opens, for any sender, and as a native kernel does in real
+//! time. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -48,14 +48,14 @@ fn run(kernels: &uml::Kernels, transport: &str, how: &str) -> KernelOutcome {
 }
 
 /// The windows that the reading end offers, as they leave it: when, and how many bytes.
-fn windows(outcome: &KernelOutcome, door: u32) -> Vec<(f64, u32)> {
+fn windows(outcome: &KernelOutcome, packet_port: u32) -> Vec<(f64, u32)> {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
     let mut reader = capture::Reader::open(&file[..]).expect("a capture");
     let (mut scale, mut all) = (0, Vec::new());
     while let Some(frame) = reader.next().expect("frames") {
         let tcp = wire::read(frame.bytes).expect("a packet").tcp.expect("TCP");
-        if tcp.source != 9 || frame.interface != door {
+        if tcp.source != 9 || frame.interface != packet_port {
             continue;
         }
         if tcp.has(flag::SYN) {
@@ -82,12 +82,13 @@ fn latest((how, pause, _): (&str, f64, f64), closed: u64) -> f64 {
     pause + ALL / rate + closed as f64 * (0.1 + TURN) + 4.0 * TURN
 }
 
-/// TB-23: a window that closes and opens again; the time is the reader's, whoever writes; the same bytes again.
+/// TB-23: a window that closes and opens again; the duration is the reader's, for any sender; a repeated run has equal
+/// bytes.
 #[test]
 fn what_is_not_read_closes_the_window() {
     let Some(kernels) = kernels() else { return };
     for way @ (how, pause, least) in WAYS {
-        for (from, door) in [(KERNEL, 1), (MODEL, 0)] {
+        for (from, packet_port) in [(KERNEL, 1), (MODEL, 0)] {
             let ends = format!("{{ from = {from}, to = {KERNEL} }}");
             let outcome = run(&kernels, &ends, how);
             let facts = outcome.facts[0].as_ref().expect("a kernel's end");
@@ -95,7 +96,7 @@ fn what_is_not_read_closes_the_window() {
             assert_eq!(facts.to.get("TCPFromZeroWindowAdv"), Some(&closed), "each time it opened again");
             let (took, most) = (get(&outcome, Metric::DownloadTime), latest(way, closed));
             assert!((least..most).contains(&took), "{how}, from {from}: {took} s, not {least} to {most}");
-            let offered = windows(&outcome, door);
+            let offered = windows(&outcome, packet_port);
             let shut = offered.iter().position(|(_, window)| *window == 0).expect("a closed window");
             let (opened, _) = offered[shut..].iter().find(|(_, window)| *window > 0).expect("it opens");
             if !how.contains("read-rate") {
@@ -107,9 +108,8 @@ fn what_is_not_read_closes_the_window() {
     }
 }
 
-/// TB-23: the same application reads a model's connection, and the kernel of this machine in real time. All keep the same
-/// bounds. Kernels differ in how soon a window opens again by what lies in front of it, so times differ by less than the
-/// buffer takes to be read.
+/// TB-23: one application reads a model's connection, and the kernel of this machine in real time. All keep one set of
+/// bounds. Kernels differ in the delay of window updates, so times differ by less than the time to read the buffer.
 #[test]
 fn a_reader_is_as_slow_by_either_clock() {
     let Some(kernels) = kernels() else { return };
@@ -140,7 +140,8 @@ fn a_reader_is_as_slow_by_either_clock() {
     }
 }
 
-/// TB-23: bulk data for some time, read slowly: it ends with its time, and what came until then is told.
+/// TB-23: bulk data of a given duration, read slowly: the flow ends at its time, and data received until then are
+/// reported.
 #[test]
 fn data_for_some_time_are_read_slowly_until_it_is_up() {
     let Some(kernels) = kernels() else { return };

@@ -1,4 +1,4 @@
-//! The claim: kernels in virtual time speak version 6 of IP as they speak version 4, with 20 B more of header, to each other and to
+//! The claim: kernels in virtual time use IPv6 as they use IPv4, with 20 B more of header, with each other and with
 //! models. Needs a kernel built for that; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
@@ -100,7 +100,7 @@ fn pages_come_over_version_6() {
     only_the_flow(&outcome);
 }
 
-/// What came in by version 6 is counted as such: as many packets and bytes as crossed the door towards each kernel.
+/// Arrivals by IPv6 are counted as such: as many packets and bytes as crossed the port towards each kernel.
 #[test]
 fn the_counters_of_version_6_are_told() {
     let Some(kernels) = kernels() else { return };

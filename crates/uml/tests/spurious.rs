@@ -1,11 +1,11 @@
-//! The claim: what kernels in virtual time count of a timeout, native kernels count: F-RTO, timestamps and SACK, each on
-//! and off, with a pause, with a pause and a loss, and with acknowledgements lost for a while. And what the analyser says
-//! of the packets is what the kernel that sent them says.
+//! The claim: kernels in virtual time and native kernels have equal counters of timeouts: F-RTO, timestamps and SACK,
+//! each on and off, with a pause, with a pause and a loss, and with ACKs lost for a while. The analyser's verdicts
+//! from the packets equal the sending kernel's counters.
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, Reason, join};
+use analyse::{Analyser, Flow, Limits, Need, Observation, Reason, RecoveryVerdict, join};
 use base::Span;
 use common::{Cell, Recorded, Situation, kernels, play, recorded};
 use netns::facts::FlowFacts;
@@ -13,7 +13,7 @@ use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
 use uml::{KernelOutcome, Kernels};
 
-/// What a kernel says of its timeouts, whichever segments they met.
+/// A kernel's counters of its timeouts, without the segments concerned.
 const VERDICTS: [&str; 4] = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes"];
 
 fn facts(outcome: &KernelOutcome) -> &FlowFacts {
@@ -50,7 +50,7 @@ fn kernels_in_virtual_time_count_what_native_ones_did() {
         if !same {
             wrong.push(format!("{}: {found:?} for {:?}", cell.name(situation), cell.runs));
         }
-        // What was resent and did not replace a loss was unneeded; the ledger between the doors saw each copy.
+        // A retransmission that replaced no loss was unneeded; the ledger between the ports saw each copy.
         let unneeded = outcome.ran.flows[0].get(Metric::UnneededRetransmissions).unwrap_or(f64::NAN);
         let lost = situation.set.iter().filter(|set| set.contains("packets=")).count();
         assert_eq!(unneeded, (found[0] - lost as u64) as f64, "{}", cell.name(situation));
@@ -102,15 +102,15 @@ fn the_kernel_of_this_machine_says_the_same() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the analyser makes of the sender's capture, and of both.
+/// The analyser's verdicts from the sender's capture, and from both.
 fn judged(outcome: &KernelOutcome) -> (Flow, Flow) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
-    let side = |door: u32| {
+    let side = |packet_port: u32| {
         let mut reader = capture::Reader::open(&file[..]).expect("a capture");
         let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
         while let Some(frame) = reader.next().expect("frames") {
-            if let Some(o) = Observation::of(&frame).filter(|o| o.interface == door) {
+            if let Some(o) = Observation::of(&frame).filter(|o| o.interface == packet_port) {
                 analyser.push(&o);
             }
         }
@@ -131,14 +131,14 @@ fn the_analyser_says_what_the_kernel_says() {
     every(&recorded(), &kernels, |situation, cell, outcome| {
         let (kernel, name) = (facts(outcome), cell.name(situation));
         let (alone, both) = judged(outcome);
-        let (way, with_both) = (&alone.ways[0], &both.ways[0]);
+        let (direction, with_both) = (&alone.directions[0], &both.directions[0]);
         let truths = outcome.ran.world.network.ledgers()[0].verdicts();
         let unneeded = truths.iter().filter(|truth| truth.unneeded).count() as u64;
-        let resent = way.retransmissions.len() as u64;
-        let timeouts = way.timeouts.len() as u64;
-        let probes = way.retransmissions.iter().filter(|r| r.reason == Reason::Probe).count() as u64;
+        let resent = direction.retransmissions.len() as u64;
+        let timeouts = direction.timeouts.len() as u64;
+        let probes = direction.retransmissions.iter().filter(|r| r.reason == Reason::Probe).count() as u64;
         let spurious = |w: &analyse::FlowDirection| {
-            w.timeouts.iter().filter(|t| t.kind == Kind::Spurious).count() as u64
+            w.timeouts.iter().filter(|t| t.kind == RecoveryVerdict::Spurious).count() as u64
         };
         let undone = kernel.counter("TCPLossUndo") + kernel.counter("TCPDSACKUndo");
         eprintln!(
@@ -147,10 +147,10 @@ fn the_analyser_says_what_the_kernel_says() {
             kernel.counter("TCPTimeouts"),
             kernel.counter("TCPLossProbes"),
             kernel.counter("TCPSpuriousRTOs"),
-            spurious(way),
+            spurious(direction),
             spurious(with_both),
-            way.count(Need::Unneeded),
-            way.count(Need::Unknown),
+            direction.count(Need::Unneeded),
+            direction.count(Need::Unknown),
             with_both.count(Need::Unneeded),
         );
         let mut check = |what: &str, said: u64, is: u64| {
@@ -163,11 +163,11 @@ fn the_analyser_says_what_the_kernel_says() {
         check("probes", probes, kernel.counter("TCPLossProbes"));
         check("unneeded, both captures", with_both.count(Need::Unneeded), unneeded);
         if kernel.counter("TCPSpuriousRTOs") > 0 || kernel.counter("TCPLossUndo") > 0 {
-            check("spurious", u64::from(spurious(way) > 0), 1);
+            check("spurious", u64::from(spurious(direction) > 0), 1);
             check("spurious, both captures", u64::from(spurious(with_both) > 0), 1);
         }
         // It never calls a retransmission unneeded that was not.
-        check("unneeded", u64::from(way.count(Need::Unneeded) > unneeded), 0);
+        check("unneeded", u64::from(direction.count(Need::Unneeded) > unneeded), 0);
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,5 +1,6 @@
-//! The claim: every workload that the grammar lets a kernel's connections carry runs between two kernels and with a model at either
-//! end, and is measured as between models. Needs a kernel built for that; without one each test reports this and is skipped.
+//! The claim: every workload that the grammar allows over a kernel's connections runs between two kernels and with a
+//! model at either end, and has the metrics of a run between models. Needs a kernel built for that; without one each
+//! test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +11,7 @@ use uml::KernelOutcome;
 
 const MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\" } }";
 const KERNEL: &str = "{ linux = { cc = \"cubic\" } }";
-/// The same with buffers that take as much of what is not read, and how long that takes to be read, s.
+/// The model with buffers that hold as much unread data, and the time to read these, s.
 const SMALL_MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\", receive-buffer = { start = \"32768 B\", most = \"32768 B\" } } }";
 const SMALL_KERNEL: &str =
     "{ linux = { sysctl = { tcp_rmem = \"4096 32768 32768\", tcp_moderate_rcvbuf = 0 } } }";
@@ -18,7 +19,7 @@ const BUFFERED: f64 = 32_768.0 * 8.0 / 160e3;
 /// There and back on the path, with a packet on the link each way, s.
 const TURN: f64 = 0.2 + 1552.0 * 8.0 / 1e6;
 
-/// Each workload with what its keys change.
+/// Each workload with its keys.
 const APPS: &[&str] = &[
     "{ bulk = { bytes = \"200 kB\" } }",
     "{ bulk = { lasts = \"5 s\" } }",
@@ -67,8 +68,8 @@ fn whoever_is_at_the_ends_every_workload_runs() {
             let counts = COUNTS.map(|metric| outcome.ran.flows[0].get(metric));
             let (took, takes) = (get(&outcome, Metric::CompletionTime), alone.get(Metric::CompletionTime));
             let takes = takes.unwrap_or(f64::NAN);
-            // A kernel's window opens late, if much was put together in its buffer: each time the reader may find less than his
-            // piece of a tenth of a second, and has to wait for what comes.
+            // A kernel's window opens late, if much was merged in its buffer: each time the reader may find less than
+            // its piece of a tenth of a second, and waits for more.
             let kernel_reads = outcome.facts[0].as_ref().and_then(|facts| facts.to.get("TCPToZeroWindowAdv"));
             let waits = kernel_reads.copied().unwrap_or(0) as f64 * (0.1 + TURN);
             let near = if slowly { BUFFERED + waits } else { 0.1 * takes };

@@ -1,42 +1,43 @@
 //! The time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
 
 use crate::frame::Frame;
-use analyse::association::{Association, TimeoutVerdict, Why};
+use analyse::association::{Association, ResendReason, TimeoutVerdict};
 use base::Time;
-use report::{Ack, FastRetransmit, Kind, Picture, Sent, Timeout, Truth};
+use report::{Ack, FastRetransmit, Picture, SegmentKind, Sent, Timeout, Truth};
 
 /// Draws the direction that carried more, on a clock that begins at `start`.
 pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture {
     let at = |t: Time| t.as_secs_f64() - start.as_secs_f64();
     let main = association.main();
-    let way = &association.ways[main];
+    let direction = &association.directions[main];
     let (from, to) = (association.ends[main], association.ends[1 - main]);
     let first = if at(association.first) < 0.05 * at(association.last) { 0.0 } else { at(association.first) };
     let (left, right) = (frame.from.unwrap_or(first), frame.until.unwrap_or(at(association.last)));
     let right = if right > left { right } else { left + 1e-3 };
     let within = |t: f64| t >= left && t <= right;
-    let duplicates = |tsn: u64| way.timeouts.iter().find(|timeout| timeout.tsn == tsn).map(|t| t.judged);
-    let sent = way.points.iter().map(|point| Sent {
+    let duplicates =
+        |tsn: u64| direction.timeouts.iter().find(|timeout| timeout.tsn == tsn).map(|t| t.judged);
+    let sent = direction.points.iter().map(|point| Sent {
         t: at(point.t),
         seq: point.tsn,
         end: point.tsn + 1,
         kind: match (point.again, duplicates(point.tsn)) {
-            (None, _) => Kind::New,
-            (Some(Why::Timeout), Some(TimeoutVerdict::Spurious)) => Kind::Unneeded,
-            (Some(Why::Fast), _) | (Some(Why::Timeout), Some(TimeoutVerdict::Genuine)) => {
-                Kind::Retransmission
+            (None, _) => SegmentKind::New,
+            (Some(ResendReason::Timeout), Some(TimeoutVerdict::Spurious)) => SegmentKind::Unneeded,
+            (Some(ResendReason::Fast), _) | (Some(ResendReason::Timeout), Some(TimeoutVerdict::Genuine)) => {
+                SegmentKind::Retransmission
             }
-            _ => Kind::Unknown,
+            _ => SegmentKind::Unknown,
         },
     });
-    let acks = way.acks.iter().map(|ack| Ack {
+    let acks = direction.acks.iter().map(|ack| Ack {
         t: at(ack.t),
         ack: ack.below,
         window_end: 0,
         sacks: ack.gaps.iter().map(|&(a, b)| [a, b]).collect(),
         duplicate: ack.duplicates,
     });
-    let timeouts = way.timeouts.iter().map(|timeout| Timeout {
+    let timeouts = direction.timeouts.iter().map(|timeout| Timeout {
         t: at(timeout.t),
         seq: timeout.tsn,
         truth: match timeout.judged {
@@ -48,15 +49,15 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
         detected: Some("unknown".to_owned()),
         detected_at: None,
     });
-    let fast = way.points.iter().filter(|point| point.again == Some(Why::Fast));
+    let fast = direction.points.iter().filter(|point| point.again == Some(ResendReason::Fast));
     let fast = fast.map(|point| FastRetransmit { t: at(point.t), seq: point.tsn, truth: Truth::Unknown });
     let mut picture = Picture {
         title: frame.title,
         subtitle: format!(
             "SCTP, {} chunks, {} sent again, {} timeouts",
-            way.chunks,
-            way.resent,
-            way.timeouts.len()
+            direction.chunks,
+            direction.resent,
+            direction.timeouts.len()
         ),
         flow: format!("{from} → {to}"),
         segment_bytes: 1,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Two clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clocks {
-    /// The receiver's clock is ahead by so much at the first packet matched, s.
+    /// Offset of the receiver's clock at the first packet matched, s; positive: ahead.
     pub ahead_s: f64,
     /// Error bound of the offset, s: the split of the minimum round trip over both directions is unknown.
     pub within_s: f64,
@@ -72,7 +72,7 @@ fn ahead(&(here, there): &(Time, Time)) -> f64 {
 /// Clock offset and drift; none if the two captures share too few packets.
 pub fn clocks(view: &View<'_>) -> Option<Clocks> {
     let (there, back_there) = view.there()?;
-    let (here, back_here) = (view.data(), &view.flow.ways[1 - view.way]);
+    let (here, back_here) = (view.data(), &view.flow.directions[1 - view.direction]);
     let shift = |a: u32, b: u32| i64::from(a.wrapping_sub(b) as i32);
     let forth = pairs(&here.sightings, &there.sightings, shift(there.origin, here.origin), 0);
     let back =
@@ -101,8 +101,8 @@ pub fn clocks(view: &View<'_>) -> Option<Clocks> {
     Some(clocks)
 }
 
-/// The offset's bounds from packets between two times: it lies below what the fastest one forth shows and above what
-/// the fastest one back does.
+/// Bounds of the offset from packets between two times: below the value of the fastest forward packet, above that of
+/// the fastest reverse packet.
 fn bounds(forth: &[(Time, Time)], back: &[(Time, Time)], from: Time, to: Time) -> Option<(f64, f64)> {
     let within = |p: &&(Time, Time)| p.0 >= from && p.0 <= to;
     let forth: Vec<f64> = forth.iter().filter(within).map(ahead).collect();

@@ -21,11 +21,11 @@ fn window(flow: &DatagramFlow, start: Time, frame: &Frame) -> (f64, f64) {
 }
 
 /// Bits a second in bins of equal width.
-fn rate(way: &DatagramDirection, start: Time, (from, until): (f64, f64)) -> Vec<[f64; 2]> {
+fn rate(direction: &DatagramDirection, start: Time, (from, until): (f64, f64)) -> Vec<[f64; 2]> {
     let width = ((until - from) / BINS as f64).max(LEAST_BIN);
     let bins = ((until - from) / width).ceil().max(1.0) as usize;
     let mut sums = vec![0.0; bins.min(BINS + 1)];
-    for (t, bytes) in &way.points {
+    for (t, bytes) in &direction.points {
         let place = (seconds(start, *t) - from) / width;
         if place >= 0.0 && (place as usize) < sums.len() {
             sums[place as usize] += f64::from(*bytes) * 8.0;
@@ -40,18 +40,18 @@ fn rate(way: &DatagramDirection, start: Time, (from, until): (f64, f64)) -> Vec<
 /// The rate of both directions, silences shaded. Datagrams have to be kept by the analyser.
 pub fn rates(flow: &DatagramFlow, start: Time, frame: Frame) -> Chart {
     let (from, until) = window(flow, start, &frame);
-    let ways = [0, 1].map(|i: usize| Series {
+    let directions = [0, 1].map(|i: usize| Series {
         // Short: a legend has room for two names.
         name: format!("to {}", flow.ends[1 - i]),
         ink: if i == flow.main() { Ink::Main } else { Ink::Other },
         style: Style::Stairs,
-        points: rate(&flow.ways[i], start, (from, until)),
+        points: rate(&flow.directions[i], start, (from, until)),
     });
     let silences = flow.silences.iter().map(|gap| {
         let from = seconds(start, gap.from);
         Interval { from, until: from + gap.lasts.as_secs_f64(), name: "silence".to_owned() }
     });
-    chart(frame, (from, until), "rate", "bit/s", ways.into(), silences.collect(), subtitle(flow))
+    chart(frame, (from, until), "rate", "bit/s", directions.into(), silences.collect(), subtitle(flow))
 }
 
 /// Round trips by the spin bit; none where it does not spin.
@@ -78,7 +78,7 @@ pub fn round_trips(flow: &DatagramFlow, start: Time, frame: Frame) -> Option<Cha
 /// Protocol, packets and bytes of both directions.
 fn subtitle(flow: &DatagramFlow) -> String {
     let protocol = if flow.quic.is_some() { "QUIC" } else { "UDP" };
-    let [a, b] = &flow.ways;
+    let [a, b] = &flow.directions;
     format!("{protocol}, {} datagrams of {} bytes, {} of {} back", a.packets, a.bytes, b.packets, b.bytes)
 }
 

@@ -4,7 +4,7 @@
 //! path, with its losses, its states, the frames it repeated, and the times in which it stood
 //! still with packets inside.
 
-use crate::layers::Wrong;
+use crate::layers::TableError;
 use report::{Layer, LayerEvent};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -101,12 +101,12 @@ impl Place {
 /// Reads a log; `shift` (s) is added to every time. Events of the transport are left out.
 ///
 /// # Errors
-/// [`Wrong`] for the first line that makes no sense. An incomplete last line is ignored: its writer was killed.
-pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
+/// [`TableError`] for the first line that makes no sense. An incomplete last line is ignored: its writer was killed.
+pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
     let mut places: Vec<(String, Place)> = Vec::new();
     let mut last = 0.0;
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |why: String| Wrong { line: at + 1, why };
+        let wrong = |why: String| TableError { line: at + 1, why };
         let value: Value = match serde_json::from_str(line) {
             Ok(value) => value,
             Err(_) if !text.ends_with('\n') && text.lines().count() == at + 1 => break,
@@ -137,7 +137,7 @@ pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
             event.until = event.until.map(|until| until + shift);
         }
         if place.events.len() > MOST {
-            return Err(Wrong { line: 1, why: format!("more than {MOST} events at `{name}`") });
+            return Err(TableError { line: 1, why: format!("more than {MOST} events at `{name}`") });
         }
         if !place.events.is_empty() {
             out.push(Layer { name, events: place.events });

@@ -1,7 +1,7 @@
 //! Frame of a picture: title, subtitle, stretch of time, timeouts and delay spikes of one direction.
 
 use crate::{View, clocks, stream};
-use analyse::Kind as Verdict;
+use analyse::RecoveryVerdict;
 use analyse::capture_point::Side;
 use analyse::flow::SpikeKind;
 use report::{Interval, Layer, Timeout, Truth};
@@ -62,32 +62,32 @@ pub fn spikes(view: &View<'_>) -> Vec<Interval> {
     view.data().spikes.iter().filter(|s| s.kind != SpikeKind::Timer).map(of).collect()
 }
 
-pub(crate) fn truth(kind: Verdict) -> Truth {
+pub(crate) fn truth(kind: RecoveryVerdict) -> Truth {
     match kind {
-        Verdict::Spurious => Truth::Spurious,
-        Verdict::Genuine => Truth::Genuine,
-        Verdict::Unknown => Truth::Unknown,
+        RecoveryVerdict::Spurious => Truth::Spurious,
+        RecoveryVerdict::Genuine => Truth::Genuine,
+        RecoveryVerdict::Unknown => Truth::Unknown,
     }
 }
 
 /// From whom to whom.
 pub fn ends(view: &View<'_>) -> (String, String) {
     let (client, server) = (view.flow.client.to_string(), view.flow.server.to_string());
-    if view.way == 0 { (client, server) } else { (server, client) }
+    if view.direction == 0 { (client, server) } else { (server, client) }
 }
 
 /// One line: the ends, how much, how long, where it was captured, how the clocks stand.
 pub fn subtitle(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> String {
-    let way = view.data();
+    let direction = view.data();
     let (from, to) = ends(view);
     let seconds = view.flow.last.since(view.flow.first).as_secs_f64();
-    let bytes = analyse::story::bytes(way.delivered_bytes);
-    let place = match (view.other.is_some(), way.place.side()) {
+    let bytes = analyse::story::bytes(direction.delivered_bytes);
+    let place = match (view.other.is_some(), direction.place.side()) {
         (true, _) => "captured at both ends",
         (false, Side::Sender) => "captured next to the sender",
         (false, Side::Receiver) => "captured next to the receiver",
         (false, Side::Middle) => "captured between the ends",
-        (false, Side::Unknown) => "where it was captured cannot be told",
+        (false, Side::Unknown) => "the capture point is unknown",
     };
     let mut out = format!("{from} → {to}: {bytes} in {seconds:.1} s, {place}");
     if let Some(clocks) = clocks {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Why a table cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct TableError {
     /// The line, from 1.
     pub line: usize,
     /// Error.
@@ -23,11 +23,11 @@ const MOST: usize = 100_000;
 /// Reads a table. Events without a layer of their own belong to `name`; `shift` (s) is added to every time.
 ///
 /// # Errors
-/// [`Wrong`] for the first line that makes no sense.
-pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, Wrong> {
+/// [`TableError`] for the first line that makes no sense.
+pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
     let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
-    let (at, head) = lines.next().ok_or(Wrong { line: 1, why: "the table is empty".to_owned() })?;
-    let wrong = |at: usize, why: String| Wrong { line: at + 1, why };
+    let (at, head) = lines.next().ok_or(TableError { line: 1, why: "the table is empty".to_owned() })?;
+    let wrong = |at: usize, why: String| TableError { line: at + 1, why };
     let head: Vec<String> = fields(head).into_iter().map(|f| f.trim().to_owned()).collect();
     if let Some(strange) = head.iter().find(|h| !COLUMNS.contains(&h.as_str())) {
         return Err(wrong(at, format!("there is no column `{strange}`: there are {}", COLUMNS.join(", "))));

@@ -2,7 +2,7 @@
 //!
 //! The analyser's facts and verdicts as the pictures that a simulator's run has: [`sequence`] is the time-sequence
 //! picture, [`lines`] are round trips, throughput, data outstanding and windows, [`clocks`] brings two captures onto
-//! one clock, [`layers`] reads what happened below the transport.
+//! one clock, [`layers`] reads events below the transport.
 //!
 //! All times of a picture are seconds from the capture's first packet, on the clock of the first capture.
 
@@ -27,7 +27,7 @@ pub struct View<'a> {
     /// The connection.
     pub flow: &'a Flow,
     /// Which direction: 0 from the client, 1 from the server.
-    pub way: usize,
+    pub direction: usize,
     /// The same connection in a capture of the other end.
     pub other: Option<&'a Flow>,
     /// Wall-clock time of t = 0.
@@ -37,12 +37,12 @@ pub struct View<'a> {
 impl View<'_> {
     /// The direction that carried more.
     pub fn busier(flow: &Flow) -> usize {
-        usize::from(flow.ways[1].data_bytes > flow.ways[0].data_bytes)
+        usize::from(flow.directions[1].data_bytes > flow.directions[0].data_bytes)
     }
 
     /// The direction shown.
     pub fn data(&self) -> &FlowDirection {
-        &self.flow.ways[self.way]
+        &self.flow.directions[self.direction]
     }
 
     /// Seconds from t = 0.
@@ -53,8 +53,8 @@ impl View<'_> {
     /// The same direction as the capture of the other end has it.
     pub(crate) fn there(&self) -> Option<(&FlowDirection, &FlowDirection)> {
         let other = self.other?;
-        let way = if other.client == self.flow.client { self.way } else { 1 - self.way };
-        Some((&other.ways[way], &other.ways[1 - way]))
+        let direction = if other.client == self.flow.client { self.direction } else { 1 - self.direction };
+        Some((&other.directions[direction], &other.directions[1 - direction]))
     }
 }
 

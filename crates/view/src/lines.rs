@@ -60,10 +60,10 @@ pub(crate) fn heading(what: &str) -> String {
 
 /// Caption of a line, one sentence.
 fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
-    let way = view.data();
+    let direction = view.data();
     let most = panel.series.first().map_or(0.0, |s| s.points.iter().map(|p| p[1]).fold(0.0, f64::max));
     match line {
-        Line::Rtt => match way.rtt {
+        Line::Rtt => match direction.rtt {
             None => "No round trip could be measured.".to_owned(),
             Some(r) => format!(
                 "{} round trips from the place of the capture to the receiver: {:.0} ms at least, {:.0} ms on average, {:.0} ms at most.",
@@ -73,7 +73,7 @@ fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
                 r.max_s * 1e3
             ),
         },
-        Line::Throughput => match (way.throughput_bps(), way.goodput_bps()) {
+        Line::Throughput => match (direction.throughput_bps(), direction.goodput_bps()) {
             (Some(sent), Some(good)) => format!(
                 "On average {:.0} kbit/s were sent and {:.0} kbit/s delivered.",
                 sent / 1e3,
@@ -97,12 +97,12 @@ fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
 /// One sample for each acknowledgement with news: from the last segment it covers, if nothing that it covers was sent
 /// again (Karn); else that segment may have waited behind a hole.
 pub fn rtt(view: &View<'_>) -> Panel {
-    let way = view.data();
+    let direction = view.data();
     let mut points = Vec::new();
     // Segments in the order of time; those in `open` are not acknowledged. `until`: sent again below this byte.
-    let mut sent = way.transmissions.iter().peekable();
+    let mut sent = direction.transmissions.iter().peekable();
     let mut open: std::collections::VecDeque<(u64, u64, base::Time, bool)> = Default::default();
-    for ack in way.acks.iter() {
+    for ack in direction.acks.iter() {
         while let Some(s) = sent.next_if(|s| s.t <= ack.t) {
             if s.again.is_some() {
                 for o in open.iter_mut().filter(|o| o.0 < s.end && s.seq < o.1) {
@@ -131,12 +131,12 @@ pub fn rtt(view: &View<'_>) -> Panel {
     Panel { unit: "seconds".to_owned(), series: vec![series] }
 }
 
-/// Bytes sent and not acknowledged, and what the receiver allows.
+/// Bytes outstanding, and the receiver's advertised window.
 pub fn outstanding(view: &View<'_>) -> Panel {
-    let way = view.data();
+    let direction = view.data();
     let mut points: Vec<[f64; 2]> = Vec::new();
-    let mut sent = way.transmissions.iter().peekable();
-    let mut acks = way.acks.iter().peekable();
+    let mut sent = direction.transmissions.iter().peekable();
+    let mut acks = direction.acks.iter().peekable();
     let (mut highest, mut acked) = (0, 0);
     loop {
         let t = match (sent.peek(), acks.peek()) {
@@ -156,7 +156,7 @@ pub fn outstanding(view: &View<'_>) -> Panel {
         };
         let Some(t) = t else { break };
         // Before the first ACK only bytes sent count: a capture may begin in the middle.
-        let low = if acked == 0 { way.transmissions.first().map_or(0, |s| s.seq) } else { acked };
+        let low = if acked == 0 { direction.transmissions.first().map_or(0, |s| s.seq) } else { acked };
         let now = highest.saturating_sub(low) as f64;
         if points.last().is_none_or(|p| p[1] != now) {
             points.push([view.at(t), now]);
@@ -164,7 +164,7 @@ pub fn outstanding(view: &View<'_>) -> Panel {
     }
     let own = Series { name: "outstanding".to_owned(), ink: Ink::Other, style: Style::Stairs, points };
     let mut series = vec![own];
-    if let Some(bytes) = way.buffer_bytes {
+    if let Some(bytes) = direction.buffer_bytes {
         let ends = [view.at(view.flow.first), view.at(view.flow.last)];
         series.push(Series {
             name: "at the first loss".to_owned(),
@@ -195,7 +195,7 @@ pub fn window(view: &View<'_>) -> Panel {
 
 /// Bits a second in intervals of a hundredth of the picture: sent, resent included, and acknowledged.
 pub fn throughput(view: &View<'_>, from: f64, until: f64) -> Panel {
-    let way = view.data();
+    let direction = view.data();
     let width = (until - from) / 100.0;
     let bin = |t: f64| ((t - from) / width).floor();
     let rates = |events: &mut dyn Iterator<Item = (f64, u64)>| {
@@ -213,9 +213,9 @@ pub fn throughput(view: &View<'_>, from: f64, until: f64) -> Panel {
         let point = |(i, n): (usize, &u64)| [from + i as f64 * width, *n as f64 * 8.0 / width];
         bytes.iter().enumerate().map(point).collect::<Vec<_>>()
     };
-    let sent = rates(&mut way.transmissions.iter().map(|s| (view.at(s.t), s.end - s.seq)));
+    let sent = rates(&mut direction.transmissions.iter().map(|s| (view.at(s.t), s.end - s.seq)));
     let mut acked: Option<u64> = None;
-    let delivered = rates(&mut way.acks.iter().map(|a| {
+    let delivered = rates(&mut direction.acks.iter().map(|a| {
         let before = acked.unwrap_or(a.ack).max(1);
         acked = Some(before.max(a.ack));
         (view.at(a.t), a.ack.saturating_sub(before))

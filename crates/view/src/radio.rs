@@ -12,9 +12,9 @@ use ::radio::wire::message::{self, AckNack, Message};
 use report::{Layer, LayerEvent};
 use std::collections::BTreeMap;
 
-/// A TBF in which nothing came for so long is over, s: T3192 is 1.5 s at most.
+/// Idle time after which a TBF counts as released, s: T3192 is 1.5 s at most.
 const OVER: f64 = 1.5;
-/// A direction without a data block for so long makes a pause, s: a report and its repeats take less.
+/// Minimum gap between data blocks that is drawn as a pause, s: a report and its repeats take less.
 const PAUSE: f64 = 0.5;
 /// Repeats closer than this belong to one run, s.
 const RUN: f64 = 0.2;
@@ -43,7 +43,7 @@ struct Run {
 
 /// One direction.
 #[derive(Default)]
-struct Way {
+struct LayerDirection {
     tbfs: BTreeMap<u8, Tbf>,
     run: Option<Run>,
     /// Time of the last data block.
@@ -55,7 +55,7 @@ struct Way {
 /// Blocks of a capture, one after the other.
 #[derive(Default)]
 pub struct Blocks {
-    ways: [Way; 2],
+    directions: [LayerDirection; 2],
     control: Vec<LayerEvent>,
     seen: u64,
 }
@@ -79,7 +79,7 @@ impl Tbf {
     }
 }
 
-impl Way {
+impl LayerDirection {
     fn data(&mut self, t: f64, tfi: u8, slot: u8, numbers: &[u32], space: u32) {
         if let Some(before) = self.data.replace(t).filter(|before| t - before >= PAUSE) {
             let pause = event(before, "no data block", format!("{:.2} s", t - before));
@@ -150,16 +150,16 @@ fn close(run: Option<Run>, events: &mut Vec<LayerEvent>) {
 }
 
 impl Blocks {
-    /// A datagram to the port of GSMTAP, captured at `t` (s). What is no RLC/MAC block does nothing.
+    /// A datagram to the GSMTAP port, captured at `t` (s). Contents other than RLC/MAC blocks are ignored.
     pub fn take(&mut self, t: f64, datagram: &[u8]) {
         let Some((Payload::Block { up, slot, .. }, octets)) = gsmtap::read(datagram) else { return };
-        let way = &mut self.ways[usize::from(up)];
+        let direction = &mut self.directions[usize::from(up)];
         if let Some(read) = block::read_gprs(up, octets) {
             self.seen += 1;
             let space = Numbering::GPRS.space;
-            way.data(t, read.header.tfi, slot, &[read.bsn], space);
+            direction.data(t, read.header.tfi, slot, &[read.bsn], space);
             if read.header.stalled {
-                way.events.push(event(t, "window stalled", format!("TFI {}", read.header.tfi)));
+                direction.events.push(event(t, "window stalled", format!("TFI {}", read.header.tfi)));
             }
         } else if octets.len() == message::OCTETS && octets.first().is_some_and(|o| o >> 6 != 0) {
             self.seen += 1;
@@ -167,7 +167,7 @@ impl Blocks {
         } else if let Some((header, units)) = block::read_egprs(up, octets) {
             self.seen += 1;
             let numbers: Vec<u32> = units.iter().map(|u| u.bsn).collect();
-            way.data(t, header.tfi, slot, &numbers, Numbering::egprs(64).space);
+            direction.data(t, header.tfi, slot, &numbers, Numbering::egprs(64).space);
         }
     }
 
@@ -216,11 +216,11 @@ impl Blocks {
     /// number.
     pub fn layers(mut self, drawn: bool) -> Vec<Layer> {
         let mut all = Vec::new();
-        for (way, name) in self.ways.iter_mut().zip(WAYS) {
-            way.finish();
-            all.push(Layer { name: format!("RLC {name}"), events: std::mem::take(&mut way.events) });
+        for (direction, name) in self.directions.iter_mut().zip(WAYS) {
+            direction.finish();
+            all.push(Layer { name: format!("RLC {name}"), events: std::mem::take(&mut direction.events) });
             if drawn {
-                let events = std::mem::take(&mut way.blocks);
+                let events = std::mem::take(&mut direction.blocks);
                 all.push(Layer { name: format!("RLC blocks {name}"), events });
             }
         }
@@ -234,7 +234,7 @@ impl Blocks {
 mod tests {
     use super::*;
     use ::radio::coding::Scheme;
-    use ::radio::rlc::receive::Part;
+    use ::radio::rlc::receive::BlockPart;
     use ::radio::wire::block::{Header, Piece, Unit};
     use proptest::prelude::*;
 
@@ -242,7 +242,7 @@ mod tests {
         let octets = [7; 20];
         let unit = Unit {
             bsn: bsn % 128,
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: Scheme::Cs1,
             attempt: 0,
             flag: false,

@@ -5,16 +5,16 @@ use crate::ranges::Ranges;
 use crate::{View, clocks, lines, stream};
 use analyse::Need;
 use analyse::flow::FlowDirection;
-use report::{Ack, FastRetransmit, Kind, Panel, Picture, Received, Sent};
+use report::{Ack, FastRetransmit, Panel, Picture, Received, SegmentKind, Sent};
 
 /// Bytes of data in a full segment: the longest seen, or the peer's MSS if that is less: then the network card splits
 /// segments captured as one packet (TSO), and merges arriving segments (GRO).
-fn segment(way: &FlowDirection) -> u32 {
+fn segment(direction: &FlowDirection) -> u32 {
     const TIMESTAMPS: u32 = 12;
-    let longest = way.options.longest.max(1);
-    match way.options.mss.map(u32::from) {
+    let longest = direction.options.longest.max(1);
+    match direction.options.mss.map(u32::from) {
         Some(mss) if longest > mss && mss > TIMESTAMPS => {
-            mss - if way.options.timestamps { TIMESTAMPS } else { 0 }
+            mss - if direction.options.timestamps { TIMESTAMPS } else { 0 }
         }
         _ => longest,
     }
@@ -22,7 +22,7 @@ fn segment(way: &FlowDirection) -> u32 {
 
 /// Draws it, with data outstanding and round trips below the sequence.
 pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
-    let way = view.data();
+    let direction = view.data();
     let (from, until) = window(view, &frame);
     let within = |t: f64| t >= from && t <= until;
     let clocks = clocks::clocks(view);
@@ -30,24 +30,24 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
         title: frame.title,
         subtitle: subtitle(view, clocks.as_ref()),
         flow: format!("{} → {}", ends(view).0, ends(view).1),
-        segment_bytes: segment(way),
+        segment_bytes: segment(direction),
         panels: panels(view),
         layers: frame.layers,
         from,
         until,
         ..Picture::default()
     };
-    for s in &way.transmissions {
-        let kind = match s.again.and_then(|at| way.retransmissions.get(at as usize)).map(|r| r.need) {
-            None if s.again.is_some() => Kind::Unknown, // more than the analyser keeps
-            None => Kind::New,
-            Some(Need::Needed) => Kind::Retransmission,
-            Some(Need::Unneeded) => Kind::Unneeded,
-            Some(Need::Unknown) => Kind::Unknown,
+    for s in &direction.transmissions {
+        let kind = match s.again.and_then(|at| direction.retransmissions.get(at as usize)).map(|r| r.need) {
+            None if s.again.is_some() => SegmentKind::Unknown, // more than the analyser keeps
+            None => SegmentKind::New,
+            Some(Need::Needed) => SegmentKind::Retransmission,
+            Some(Need::Unneeded) => SegmentKind::Unneeded,
+            Some(Need::Unknown) => SegmentKind::Unknown,
         };
         picture.sent.push(Sent { t: view.at(s.t), seq: stream(s.seq), end: stream(s.end), kind });
     }
-    for a in &way.acks {
+    for a in &direction.acks {
         let sacks = a.sack.iter().take(usize::from(a.sacks)).map(|&(l, r)| [stream(l), stream(r)]);
         picture.acks.push(Ack {
             t: view.at(a.t),
@@ -59,7 +59,7 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     }
     picture.received = arrivals(view, clocks.as_ref());
     picture.timeouts = timeouts(view);
-    picture.fast_retransmits = way
+    picture.fast_retransmits = direction
         .fast_retransmits
         .iter()
         .map(|f| FastRetransmit { t: view.at(f.t), seq: stream(f.seq), truth: truth(f.kind) })

@@ -1,7 +1,7 @@
-//! The claim: what is drawn of a capture is what the analyser says of it, mark by mark, whoever captured it; and on
-//! captures of a simulated repetition, what really happened.
+//! The claim: pictures of a capture show the analyser's verdicts, mark by mark, for any capture; and for captures of a
+//! simulated repetition, the truth.
 
-use analyse::{Analyser, Flow, Kind, Limits, Need, Observation, join};
+use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use base::Time;
 use report::{Picture, Truth};
 use std::fs::File;
@@ -32,22 +32,24 @@ fn read(bytes: impl std::io::Read) -> (Vec<(usize, Flow)>, Time) {
 
 /// Marks of a kind in the picture and in the analysis.
 fn counts_agree(picture: &Picture, view: &View<'_>, name: &str) {
-    let way = view.data();
+    let direction = view.data();
     let drawn = |kind| picture.sent.iter().filter(|e| e.kind == kind).count() as u64;
-    let told = |need| way.count(need);
-    assert_eq!(drawn(report::Kind::Retransmission), told(Need::Needed), "{name}");
-    assert_eq!(drawn(report::Kind::Unneeded), told(Need::Unneeded), "{name}");
-    assert_eq!(drawn(report::Kind::Unknown), told(Need::Unknown), "{name}");
-    assert_eq!(picture.sent.len(), way.transmissions.len(), "{name}");
-    assert_eq!(picture.acks.len(), way.acks.len(), "{name}");
+    let told = |need| direction.count(need);
+    assert_eq!(drawn(report::SegmentKind::Retransmission), told(Need::Needed), "{name}");
+    assert_eq!(drawn(report::SegmentKind::Unneeded), told(Need::Unneeded), "{name}");
+    assert_eq!(drawn(report::SegmentKind::Unknown), told(Need::Unknown), "{name}");
+    assert_eq!(picture.sent.len(), direction.transmissions.len(), "{name}");
+    assert_eq!(picture.acks.len(), direction.acks.len(), "{name}");
     let timeouts = |truth| picture.timeouts.iter().filter(|e| e.truth == truth).count() as u64;
-    for (truth, kind) in
-        [(Truth::Spurious, Kind::Spurious), (Truth::Genuine, Kind::Genuine), (Truth::Unknown, Kind::Unknown)]
-    {
-        assert_eq!(timeouts(truth), way.timeouts_of(kind), "{name}");
+    for (truth, kind) in [
+        (Truth::Spurious, RecoveryVerdict::Spurious),
+        (Truth::Genuine, RecoveryVerdict::Genuine),
+        (Truth::Unknown, RecoveryVerdict::Unknown),
+    ] {
+        assert_eq!(timeouts(truth), direction.timeouts_of(kind), "{name}");
     }
-    assert_eq!(picture.fast_retransmits.len(), way.fast_retransmits.len(), "{name}");
-    let of_path = way.spikes.iter().filter(|s| s.kind != analyse::flow::SpikeKind::Timer).count();
+    assert_eq!(picture.fast_retransmits.len(), direction.fast_retransmits.len(), "{name}");
+    let of_path = direction.spikes.iter().filter(|s| s.kind != analyse::flow::SpikeKind::Timer).count();
     assert_eq!(picture.spikes.len(), of_path, "{name}");
 }
 
@@ -65,8 +67,8 @@ fn what_others_captured_is_drawn_as_it_is_judged() {
         let name = path.display().to_string();
         let (flows, start) = read(File::open(&path).unwrap());
         for (_, flow) in &flows {
-            for way in 0..2 {
-                let view = View { flow, way, other: None, start };
+            for direction in 0..2 {
+                let view = View { flow, direction, other: None, start };
                 let all = picture(&view, Frame::default());
                 counts_agree(&all, &view, &name);
                 // A window shows no more than the whole, and nothing outside it.
@@ -99,8 +101,8 @@ fn scenario() -> Download {
     lossy.tcp(r#"profile = "linux-6.x""#).bytes("500 kB")
 }
 
-/// Both ends on one clock: whatever arrives does so after it was sent, by the link's delay at least; and what the
-/// picture calls unneeded is what the simulator knows to be (TA-01, TA-05).
+/// Both ends on one clock: every arrival is later than its transmission, by the link's delay at least; retransmissions
+/// drawn as unneeded are those of the simulator (TA-01, TA-05).
 #[test]
 fn both_ends_of_a_simulated_repetition_meet() {
     let model = testkit::model::<&str>(&scenario().text(), &[]);
@@ -111,7 +113,7 @@ fn both_ends_of_a_simulated_repetition_meet() {
     let (others, _) = read(&file(1)[..]);
     assert_eq!(join::join(&mut flows, &others), 1);
     let flow = &flows[0].1;
-    let view = View { flow, way: View::busier(flow), other: Some(&others[0].1), start };
+    let view = View { flow, direction: View::busier(flow), other: Some(&others[0].1), start };
     let drawn = picture(&view, Frame::default());
     let truth = lab::picture::picture(model, 0, 0);
     assert_eq!(drawn.received.len(), truth.received.len());
@@ -122,10 +124,11 @@ fn both_ends_of_a_simulated_repetition_meet() {
         assert!(r.t - sent > 0.149, "byte {} arrives {} s after it was sent", r.seq, r.t - sent);
     }
     let of = |p: &Picture, kind| p.sent.iter().filter(|s| s.kind == kind).count();
-    for kind in [report::Kind::New, report::Kind::Retransmission, report::Kind::Unneeded] {
+    for kind in [report::SegmentKind::New, report::SegmentKind::Retransmission, report::SegmentKind::Unneeded]
+    {
         assert_eq!(of(&drawn, kind), of(&truth, kind), "{kind:?}");
     }
-    assert_eq!(of(&drawn, report::Kind::Unknown), 0);
+    assert_eq!(of(&drawn, report::SegmentKind::Unknown), 0);
     // The gate of the scenario lies under the timeout that it caused.
     let layers =
         view::layers::read("time_s,event,until_s\n6,reselection,10\n90,later,\n", "radio", 0.0).unwrap();

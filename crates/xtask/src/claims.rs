@@ -26,7 +26,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
     let catalogue: toml::Table = tree.text(CATALOGUE)?.parse().map_err(|e| format!("{CATALOGUE}: {e}"))?;
     let tests = tests(tree)?;
     for id in tests.keys().filter(|id| !catalogue.contains_key(*id)) {
-        findings.errors.push(format!("{id} is tested and stands not in {CATALOGUE}"));
+        findings.errors.push(format!("{id} is tested and missing in {CATALOGUE}"));
     }
     let mut rows = String::new();
     let (mut equal, mut departs, mut silent) = (0, 0, 0);

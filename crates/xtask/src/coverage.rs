@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-/// What a heading is called in a link to it: punctuation goes, spaces become hyphens.
+/// Anchor of a heading in a link: without punctuation, hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-'].contains(c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")

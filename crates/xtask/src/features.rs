@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-/// What stands for a feature that cannot be reached.
+/// Value of `reach` for a feature that is not built.
 pub(crate) const NOT_YET: &str = "not yet";
 
-/// What an entry can say.
+/// Keys of an entry.
 const KEYS: &[&str] = &["name", "reach", "note", "partly"];
 
 /// One feature of the catalogue.

@@ -43,7 +43,7 @@ fn terms(glossary: &str) -> Vec<String> {
     out
 }
 
-/// What is wrong with the heading of a file, if anything.
+/// Defect of a file's heading, if any.
 fn fault(text: &str, terms: &[String]) -> Option<String> {
     let lines = text.lines().map_while(|l| l.strip_prefix("//!")).map(str::trim);
     let paragraph: Vec<&str> = lines.take_while(|l| !l.is_empty()).collect();

@@ -1,7 +1,7 @@
 //! Repository rules: unfinished marks, machine paths, dependency reasons.
 //!
-//! Nothing left half done, no path of somebody's own machine, a reason for every dependency. A long file is only a
-//! question.
+//! No unfinished work, no absolute path of a developer's machine, a reason for every dependency. A long file is only a
+//! warning.
 
 use crate::Findings;
 use crate::tree::Tree;

@@ -24,7 +24,7 @@ struct Suite {
     page: &'static str,
     /// Where the dialogues lie.
     dialogues: &'static str,
-    /// What the faults are put into, in the page's words, and the folder that its paths leave out.
+    /// Code under mutation, in the page's words, and the folder omitted from its paths.
     tested: [&'static str; 2],
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Mutant {
     with: String,
 }
 
-/// A fault in its place: the file, and what it reads with it.
+/// A mutation in its place: the file, and its text with the mutation.
 struct Fitted {
     path: String,
     text: String,

@@ -58,7 +58,7 @@ fn value(config: &Config, spec: &OptionSpec) -> Option<String> {
     })
 }
 
-/// What the profiles write for this option.
+/// Value of this option in each profile.
 fn written(key: &str) -> impl Iterator<Item = String> {
     let texts = Config::profiles().filter_map(Config::profile_text);
     texts.flat_map(str::lines).filter_map(move |line| {

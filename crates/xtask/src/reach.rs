@@ -40,7 +40,7 @@ pub(crate) fn check(features: &Features, findings: &mut Findings) {
     let reference = scenario::schema::reference();
     let known: BTreeSet<&str> = reference.split(|c: char| !is_key(c)).chain(VERBS.iter().copied()).collect();
     for feature in features.all.iter().filter(|f| f.reachable()) {
-        // What stands between backquotes is every second part.
+        // Every second part is between backquotes.
         for token in feature.reach.split('`').skip(1).step_by(2) {
             if let Some(message) = wrong(token, &known) {
                 findings.errors.push(format!("docs/features.toml: {}: {message}", feature.id));
@@ -53,7 +53,7 @@ fn is_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// What is wrong with `key`, `key = value` or `verb --flag`; values that stand alone are not looked at.
+/// Defect of `key`, `key = value` or `verb --flag`; values that stand alone are not checked.
 fn wrong(token: &str, known: &BTreeSet<&str>) -> Option<String> {
     if !token.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;

@@ -19,7 +19,7 @@ pub(crate) const FILE: &str = "docs/recorded-run.toml";
 /// Opens the part with the verdicts.
 const VERDICTS: &str = "# Verdicts of `williwaw reproduce` by claim.\n";
 
-/// What is known of the run that counts.
+/// Facts about the recorded run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Recorded {
     /// When it was, and of which commit; empty without a record.
@@ -134,7 +134,7 @@ fn places(tree: &Tree, file: &str, name: &str) -> Vec<String> {
     found.map(|(path, _)| format!("{}::{plain}", path.strip_prefix("crates/").unwrap_or(path))).collect()
 }
 
-/// What became of each claim.
+/// Result of each claim.
 fn verdicts(document: &serde_json::Value) -> BTreeMap<String, &'static str> {
     let list = |value: &serde_json::Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut all = BTreeMap::new();

@@ -157,7 +157,7 @@ pub(crate) struct Gap {
 /// Where they are listed.
 const GAPS: &str = "docs/rfc-gaps.toml";
 
-/// What is knowingly not done.
+/// Deliberate omissions.
 pub(crate) fn gaps(tree: &Tree, findings: &mut Findings) -> Vec<Gap> {
     let Ok(text) = tree.text(GAPS) else { return Vec::new() };
     let table: toml::Table = match text.parse() {

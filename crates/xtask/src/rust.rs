@@ -18,7 +18,7 @@ pub(crate) struct Test<'s> {
 pub(crate) fn tests(source: &str) -> Vec<Test<'_>> {
     let code = code_only(source);
     let mut tests = Vec::new();
-    // Where the comments and attributes that belong to the next item begin, and what they say.
+    // Start of the comments and attributes that belong to the next item, and their text.
     let mut above: Option<usize> = None;
     let (mut marked, mut ignored) = (false, false);
     let mut at = 0;

@@ -1,7 +1,7 @@
 //! Agreement of the SCTP model with the kernel's SCTP: one path, packet by packet, in virtual time.
 //!
 //! `cargo run -p xtask -- sctp record [WILLIWAW]` plays the cases with a kernel at both ends by that binary (`target/debug/williwaw`),
-//! and keeps what crossed the sender's door as texts. The page sets the model's packets beside them: in the same weather, with the
+//! and keeps what crossed the sender's packet port as texts. The page sets the model's packets beside them: in the same weather, with the
 //! first data at the same instant.
 
 use crate::say;
@@ -35,7 +35,7 @@ struct Cases {
     cases: Vec<Case>,
 }
 
-/// A packet at the sender's door.
+/// A packet at the sender's packet port.
 #[derive(Clone, PartialEq, Debug)]
 struct Line {
     /// Seconds from t = 0.
@@ -339,7 +339,7 @@ The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time: {cou
 model at both, in the same weather. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
 on over `crates/sctp/agreement/scenario.toml` is in `cases.toml` beside it, with the kernel's packets.
 
-Compared are the packets at the sender's door from the first data on, in both directions and in their order: chunks, transmission
+Compared are the packets at the sender's packet_port from the first data on, in both directions and in their order: chunks, transmission
 sequence numbers, gap and duplicate reports, I bits. Heartbeats and their answers are as many on both sides; their place is not
 compared, because each end draws their times (RFC 9260 section 8.3). The table has the largest difference in time up to the first packet that
 differs. Advertised windows are not compared: the kernel's application writes messages of 64 KiB, which fill its buffer until they

@@ -99,7 +99,7 @@ pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -
     Ok(failed.is_empty())
 }
 
-/// Runs one binary to its end: whether it passed, and what it printed.
+/// Runs one binary to its end: whether it passed, and its output.
 fn outcome(binary: &Binary, args: &[String]) -> (bool, Vec<u8>) {
     let mut command = if binary.real_time {
         Command::new(&binary.executable)

@@ -1,4 +1,4 @@
-//! The claim: every generated page says what the code says, and the house is as it should be. As a test it is compiled
+//! The claim: every generated page agrees with the code, and the rules of the house hold. As a test it is compiled
 //! with the rest; a command of its own would compile half of it once more.
 
 use std::process::Command;

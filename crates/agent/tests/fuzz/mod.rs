@@ -1,5 +1,5 @@
-//! What a fuzzer does to what comes from another host, and to the file that names them. The fuzzer's target and the replay
-//! of its corpus share this file.
+//! Fuzz targets of messages from another host and of the agents file. The fuzzer's target and the replay of its corpus
+//! share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
@@ -19,7 +19,7 @@ use transport::app::message_stream::{MessagePlan, MessageSchedule, UsefulLife};
 use transport::app::request::RequestClient;
 use transport::app::{arrival_log, in_band};
 
-/// The first byte says what the rest is.
+/// The first byte selects the target for the rest.
 pub(crate) fn agent(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
     match first & 7 {
@@ -79,7 +79,7 @@ pub(crate) fn agent(bytes: &[u8]) {
             }
             told(end);
         }
-        // What comes on a connection, in pieces: a byte that says what is known, and one with the length of each.
+        // Bytes on a connection, in pieces: one byte selects the known state, one more gives the length of each piece.
         5 => {
             let Some((known, rest)) = rest.split_first() else { return };
             let some = |bit: u8, value: u64| (known & bit != 0).then_some(value);
@@ -106,14 +106,14 @@ pub(crate) fn agent(bytes: &[u8]) {
     }
 }
 
-/// Lists go in pieces and come back as they were; and what two ends told is joined, whatever it is.
+/// Lists are split and reassembled unchanged; arbitrary reports of two ends are merged.
 fn told(mut end: EndResult) {
     let (whole, mut again) = (end.lists.clone(), Lists::default());
     end.lists.take_apart(|list, piece| again.add(list, &piece).expect("what was said can be read"));
     assert_eq!(again, whole);
     let times = |ns: &u64| Time::from_nanos(*ns);
-    let made: Vec<Time> = whole.said.iter().map(times).collect();
-    let came: Vec<_> = whole.came.iter().map(|(at, value)| (times(at), *value)).collect();
+    let made: Vec<Time> = whole.send_times.iter().map(times).collect();
+    let came: Vec<_> = whole.arrivals.iter().map(|(at, value)| (times(at), *value)).collect();
     let plan = MessagePlan {
         size: Dist::Uniform(1.0, 5000.0),
         every: Dist::Constant(1e6),
@@ -136,7 +136,7 @@ fn told(mut end: EndResult) {
     }
 }
 
-/// What was understood is said again in the same words.
+/// An accepted message is encoded to equal bytes.
 fn heard(message: &Message, bytes: &[u8]) {
     assert!(bytes.len() <= MOST);
     if let Message::RemoteResults(_, carried) = message {
@@ -162,10 +162,10 @@ fn heard(message: &Message, bytes: &[u8]) {
 /// A plan that was understood can be drawn from.
 fn work(EndWork { app, draws, .. }: &EndWork) {
     match app {
-        App::Ask(plan) => {
+        App::Requests(plan) => {
             drop(RequestClient::new((**plan).clone(), MessageLog::default(), &draws.name, draws.seed()))
         }
-        App::Tell(plan) => {
+        App::Messages(plan) => {
             let mut pace = MessageSchedule::new(plan, &draws.name, draws.seed());
             let _ = (pace.message(), pace.message());
         }

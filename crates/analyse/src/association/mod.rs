@@ -21,7 +21,7 @@ const MISSING: u32 = 3;
 
 /// Reason of a retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum ResendReason {
     /// Fast retransmit after enough miss indications.
     Fast,
     /// The retransmission timer expired: no other trigger was seen.
@@ -62,7 +62,7 @@ pub struct Point {
     /// TSN relative to the first one seen.
     pub tsn: u64,
     /// Reason, if it is a retransmission.
-    pub again: Option<Why>,
+    pub again: Option<ResendReason>,
 }
 
 /// A SACK.
@@ -173,7 +173,7 @@ pub struct Association {
     /// Time of the last packet.
     pub last: Time,
     /// Directions: from the first endpoint, and from the second.
-    pub ways: [AssociationDirection; 2],
+    pub directions: [AssociationDirection; 2],
     /// Interface of the capture.
     pub interface: u32,
 }
@@ -181,7 +181,7 @@ pub struct Association {
 impl Association {
     /// The direction that carried more data.
     pub fn main(&self) -> usize {
-        usize::from(self.ways[1].bytes > self.ways[0].bytes)
+        usize::from(self.directions[1].bytes > self.directions[0].bytes)
     }
 }
 
@@ -198,7 +198,7 @@ struct Outstanding {
 /// State of one direction.
 #[derive(Default)]
 struct DirectionTracker {
-    way: AssociationDirection,
+    direction: AssociationDirection,
     /// First TSN seen, on the wire.
     base: Option<u32>,
     /// One past the highest.
@@ -223,13 +223,13 @@ impl DirectionTracker {
 
     fn data(&mut self, t: Time, data: &sctp::RawData, begins: bool, keep: bool) {
         let tsn = self.offset(self.next, data.tsn);
-        self.way.chunks += 1;
-        self.way.bytes += u64::from(data.len);
+        self.direction.chunks += 1;
+        self.direction.bytes += u64::from(data.len);
         self.streams.insert(data.stream);
-        let first = self.way.span.map_or(t, |(first, _)| first);
-        self.way.span = Some((first, t));
+        let first = self.direction.span.map_or(t, |(first, _)| first);
+        self.direction.span = Some((first, t));
         let new = tsn >= self.next;
-        self.way.messages += u64::from(new && begins);
+        self.direction.messages += u64::from(new && begins);
         let again = (!new).then(|| self.why(t, tsn));
         self.next = self.next.max(tsn + 1);
         let known = self.outstanding.get(&tsn).copied();
@@ -238,55 +238,56 @@ impl DirectionTracker {
             let chunk = Outstanding { last: t, times, missing: 0, len: data.len, reported: false };
             self.outstanding.insert(tsn, chunk);
         }
-        self.way.resent += u64::from(!new);
+        self.direction.resent += u64::from(!new);
         self.busy = Some(t);
-        if keep && self.way.points.len() < MOST_POINTS {
-            self.way.points.push(Point { t, tsn, again });
+        if keep && self.direction.points.len() < MOST_POINTS {
+            self.direction.points.push(Point { t, tsn, again });
         }
     }
 
     /// Reason of a retransmission.
-    fn why(&mut self, t: Time, tsn: u64) -> Why {
+    fn why(&mut self, t: Time, tsn: u64) -> ResendReason {
         let lowest = self.outstanding.iter().find(|(_, chunk)| !chunk.reported).map(|(tsn, _)| *tsn);
         let chunk = self.outstanding.get(&tsn).copied();
         if chunk.is_some_and(|chunk| chunk.missing >= MISSING && chunk.times == 1) {
-            self.way.fast_retransmits += u64::from(tsn >= self.repairs_to || self.below >= self.repairs_to);
+            self.direction.fast_retransmits +=
+                u64::from(tsn >= self.repairs_to || self.below >= self.repairs_to);
             self.repairs_to = self.next;
-            return Why::Fast;
+            return ResendReason::Fast;
         }
         let repairing = self.below < self.repairs_to && tsn < self.repairs_to;
         // During recovery, only a second retransmission of the lowest chunk indicates another timeout.
         if repairing && (lowest != Some(tsn) || chunk.is_none_or(|chunk| chunk.times == 1)) {
-            return Why::Repair;
+            return ResendReason::Repair;
         }
         let waited = self.busy.map_or(Span::ZERO, |busy| t.since(busy));
-        self.way.timeouts.push(Timeout { t, tsn, waited, judged: TimeoutVerdict::Unknown });
+        self.direction.timeouts.push(Timeout { t, tsn, waited, judged: TimeoutVerdict::Unknown });
         self.repairs_to = self.next;
-        Why::Timeout
+        ResendReason::Timeout
     }
 
     fn sack(&mut self, t: Time, sack: &RawSack, keep: bool) {
-        self.way.sacks += 1;
-        self.way.gap_sacks += u64::from(!sack.gaps.is_empty());
-        self.way.gap_blocks += sack.gaps.len() as u64;
-        self.way.closed_windows += u64::from(sack.window == 0);
+        self.direction.sacks += 1;
+        self.direction.gap_sacks += u64::from(!sack.gaps.is_empty());
+        self.direction.gap_blocks += sack.gaps.len() as u64;
+        self.direction.closed_windows += u64::from(sack.window == 0);
         let below = self.offset(self.below, sack.cumulative) + 1;
         let gaps: Vec<(u64, u64)> =
             sack.gaps.iter().map(|&(a, b)| (self.offset(below, a), self.offset(below, b) + 1)).collect();
         let mut highest = None;
         let moved = below > self.below;
-        if let (true, Some((first, _))) = (moved, self.way.span) {
-            self.way.span = Some((first, t));
+        if let (true, Some((first, _))) = (moved, self.direction.span) {
+            self.direction.span = Some((first, t));
         }
         self.below = self.below.max(below);
         let kept = self.outstanding.split_off(&below);
         for (tsn, chunk) in std::mem::replace(&mut self.outstanding, kept) {
-            self.way.acknowledged_bytes += u64::from(chunk.len);
+            self.direction.acknowledged_bytes += u64::from(chunk.len);
             if !chunk.reported {
                 self.sample(t, &chunk);
                 highest = highest.max(Some(tsn));
             }
-            let timeouts = self.way.timeouts.iter_mut().rev();
+            let timeouts = self.direction.timeouts.iter_mut().rev();
             for timeout in
                 timeouts.take_while(|timeout| timeout.tsn >= tsn).filter(|timeout| timeout.tsn == tsn)
             {
@@ -316,18 +317,18 @@ impl DirectionTracker {
         }
         for tsn in &sack.duplicates {
             let tsn = self.offset(self.below, *tsn);
-            self.way.duplicates += 1;
-            self.way.unneeded += 1;
+            self.direction.duplicates += 1;
+            self.direction.unneeded += 1;
             // A chunk that timed out twice has two extra copies, each reported separately.
             let open =
                 |timeout: &&mut Timeout| timeout.tsn == tsn && timeout.judged != TimeoutVerdict::Spurious;
-            let of = self.way.timeouts.iter_mut().rev().find(open);
+            let of = self.direction.timeouts.iter_mut().rev().find(open);
             if let Some(timeout) = of {
                 timeout.judged = TimeoutVerdict::Spurious;
             }
         }
-        if keep && self.way.acks.len() < MOST_POINTS {
-            self.way.acks.push(Ack { t, below, gaps, duplicates: !sack.duplicates.is_empty() });
+        if keep && self.direction.acks.len() < MOST_POINTS {
+            self.direction.acks.push(Ack { t, below, gaps, duplicates: !sack.duplicates.is_empty() });
         }
     }
 
@@ -337,7 +338,7 @@ impl DirectionTracker {
             return;
         }
         let seconds = t.since(chunk.last).as_secs_f64();
-        let rtt = self.way.rtt.get_or_insert(Rtt { min_s: f64::INFINITY, ..Rtt::default() });
+        let rtt = self.direction.rtt.get_or_insert(Rtt { min_s: f64::INFINITY, ..Rtt::default() });
         rtt.samples += 1;
         rtt.min_s = rtt.min_s.min(seconds);
         rtt.max_s = rtt.max_s.max(seconds);
@@ -408,7 +409,7 @@ impl Associations {
         let Some(AssociationTracker { association, follows }) = self.all.get_mut(index) else { return };
         association.last = association.last.max(t);
         association.opened |= opening;
-        follows[side].way.packets += 1;
+        follows[side].direction.packets += 1;
         follows[side].destinations.insert(ip.destination);
         for chunk in &chunks {
             if let Some(data) = chunk.data() {
@@ -417,9 +418,9 @@ impl Associations {
                 follows[1 - side].sack(t, &sack, keep);
             }
             match chunk.kind {
-                kind::HEARTBEAT => follows[side].way.heartbeats += 1,
-                kind::HEARTBEAT_ACK => follows[1 - side].way.heartbeats_answered += 1,
-                kind::FORWARD_TSN => follows[side].way.forwards += 1,
+                kind::HEARTBEAT => follows[side].direction.heartbeats += 1,
+                kind::HEARTBEAT_ACK => follows[1 - side].direction.heartbeats_answered += 1,
+                kind::FORWARD_TSN => follows[side].direction.forwards += 1,
                 kind::ABORT => association.ended = Some("abort"),
                 kind::SHUTDOWN_COMPLETE if association.ended.is_none() => {
                     association.ended = Some("shutdown")
@@ -454,7 +455,7 @@ impl Associations {
                     ended: None,
                     first: t,
                     last: t,
-                    ways: Default::default(),
+                    directions: Default::default(),
                     interface,
                 };
                 self.all.push(AssociationTracker { association, follows: Default::default() });
@@ -473,17 +474,17 @@ impl Associations {
     pub fn finish(self) -> Vec<Association> {
         let mut all: Vec<Association> = Vec::new();
         for AssociationTracker { mut association, follows } in self.all {
-            association.ways = follows.map(|follow| {
+            association.directions = follows.map(|follow| {
                 let (streams, destinations) = (follow.streams.len() as u64, follow.destinations.len() as u64);
-                let mut way = AssociationDirection { streams, destinations, ..follow.way };
+                let mut direction = AssociationDirection { streams, destinations, ..follow.direction };
                 let number = |tsn: u64| tsn.saturating_sub(FIRST);
-                way.timeouts.iter_mut().for_each(|timeout| timeout.tsn = number(timeout.tsn));
-                way.points.iter_mut().for_each(|point| point.tsn = number(point.tsn));
-                for ack in &mut way.acks {
+                direction.timeouts.iter_mut().for_each(|timeout| timeout.tsn = number(timeout.tsn));
+                direction.points.iter_mut().for_each(|point| point.tsn = number(point.tsn));
+                for ack in &mut direction.acks {
                     ack.below = number(ack.below);
                     ack.gaps.iter_mut().for_each(|gap| *gap = (number(gap.0), number(gap.1)));
                 }
-                way
+                direction
             });
             let same = |other: &&mut Association| {
                 let turned = [other.ends[1], other.ends[0]];
@@ -496,8 +497,8 @@ impl Associations {
                 Some(other) => {
                     // Packets lost later on the path are missing there, and RTTs are longest at the sender.
                     let rank = |a: &Association| {
-                        let way = &a.ways[a.main()];
-                        (way.chunks, way.rtt.map_or(0, |rtt| (rtt.mean_s * 1e9) as u64))
+                        let direction = &a.directions[a.main()];
+                        (direction.chunks, direction.rtt.map_or(0, |rtt| (rtt.mean_s * 1e9) as u64))
                     };
                     if rank(&association) > rank(other) {
                         *other = association;

@@ -38,7 +38,7 @@ pub(crate) struct Connection {
     opening: [Option<Opening>; 2],
     /// Index of the client, if the SYN was captured.
     client: Option<usize>,
-    ways: [Direction; 2],
+    directions: [Direction; 2],
     twice: [CopyFilter; 2],
     first: Time,
     last: Time,
@@ -64,7 +64,7 @@ impl Connection {
             other: o.to(),
             opening: [None; 2],
             client: None,
-            ways: [Direction::new(keep), Direction::new(keep)],
+            directions: [Direction::new(keep), Direction::new(keep)],
             twice: [CopyFilter::default(), CopyFilter::default()],
             first: o.t,
             last: o.t,
@@ -98,7 +98,9 @@ impl Connection {
             }
             // The capture joined the old connection in the middle; a new one begins.
             None => {
-                self.ways[self.side(o.from())].begun || self.opening.iter().any(Option::is_some) || self.reset
+                self.directions[self.side(o.from())].begun
+                    || self.opening.iter().any(Option::is_some)
+                    || self.reset
             }
         }
     }
@@ -126,8 +128,8 @@ impl Connection {
         self.finished[side] |= head.has(flag::FIN);
         self.locate(side, o);
         let scale = self.scale(side);
-        self.ways[1 - side].on_answer(o, scale);
-        self.ways[side].on_sent(o);
+        self.directions[1 - side].on_answer(o, scale);
+        self.directions[side].on_sent(o);
     }
 
     /// Window scale that `side` uses; None if the handshake does not show it.
@@ -167,14 +169,14 @@ impl Connection {
             && (b.sack || !b.cut)
         {
             let sack = a.sack && b.sack;
-            self.ways
-                .iter_mut()
-                .for_each(|way| (way.judge.may_report, way.judge.without_sack) = (sack, !sack));
+            self.directions.iter_mut().for_each(|direction| {
+                (direction.judge.may_report, direction.judge.without_sack) = (sack, !sack)
+            });
         }
         let mss = self.opening.iter().flatten().filter_map(|opening| opening.mss).min();
-        self.ways.iter_mut().for_each(|way| way.mss = mss);
+        self.directions.iter_mut().for_each(|direction| direction.mss = mss);
         // The first data find the path empty.
-        self.ways.iter_mut().for_each(|way| way.rtt.empty_path = true);
+        self.directions.iter_mut().for_each(|direction| direction.rtt.empty_path = true);
         if !again {
             self.client.get_or_insert(if ack { 1 - side } else { side });
         }
@@ -213,8 +215,8 @@ impl Connection {
 
     /// Adds a sample of the RTT between capture point and `side`.
     fn near(&mut self, side: usize, span: Span) {
-        self.ways[side].place.sender(span);
-        self.ways[1 - side].place.receiver(span);
+        self.directions[side].place.sender(span);
+        self.directions[1 - side].place.receiver(span);
     }
 
     pub(crate) fn finish(self) -> Flow {
@@ -227,22 +229,22 @@ impl Connection {
             [Some(a), None] | [None, Some(a)] if !f(&a) && !a.cut => Some(false),
             _ => None,
         };
-        let [a, b] = self.ways;
+        let [a, b] = self.directions;
         let copied = self.twice.iter().find_map(CopyFilter::lag);
         let (a, b) = (a.finish(copied), b.finish(copied));
         let seen = [a.1, b.1];
-        let mut ways = [a.0, b.0];
-        for (side, way) in ways.iter_mut().enumerate() {
-            way.options.mss = opening[1 - side].and_then(|o| o.mss);
-            way.options.scale = opening[1 - side].and_then(|o| o.scale);
-            way.options.sack = both(|o| o.sack);
-            way.options.ecn = both(|o| o.ecn);
-            if way.data_packets > 0 {
-                way.profile = profile::check(way, seen[side]);
+        let mut directions = [a.0, b.0];
+        for (side, direction) in directions.iter_mut().enumerate() {
+            direction.options.mss = opening[1 - side].and_then(|o| o.mss);
+            direction.options.scale = opening[1 - side].and_then(|o| o.scale);
+            direction.options.sack = both(|o| o.sack);
+            direction.options.ecn = both(|o| o.ecn);
+            if direction.data_packets > 0 {
+                direction.profile = profile::check(direction, seen[side]);
             }
         }
         if client == 1 {
-            ways.swap(0, 1);
+            directions.swap(0, 1);
         }
         Flow {
             client: ends[client],
@@ -255,7 +257,7 @@ impl Connection {
             captured_twice: self.captured_twice,
             copies_apart: self.copies_apart,
             reset: self.reset,
-            ways,
+            directions,
         }
     }
 }

@@ -39,7 +39,7 @@ impl Direction {
             self.una = ack;
         }
         if ack.abs_diff(self.max.max(self.una)) > FAR || !syn && self.is_of_another(ack) {
-            self.way.strange += 1;
+            self.stats.strange += 1;
             return;
         }
         let before = self.una;
@@ -64,12 +64,12 @@ impl Direction {
             if digest.dsack.is_none() || digest.newly > 0 {
                 self.dupacks.sign(t, self.una, self.max);
             }
-            self.way.duplicate_acks += 1;
+            self.stats.duplicate_acks += 1;
             if self.phase == Phase::Open && self.dupacks.count <= 2 && self.max > self.una {
                 self.seen.limited.1 += 1;
             }
         }
-        self.way.dsacks += u64::from(digest.dsack.is_some());
+        self.stats.dsacks += u64::from(digest.dsack.is_some());
         self.judge.reports_duplicates |= digest.dsack.is_some();
         if digest.duplicate && head.blocks().is_empty() {
             self.judge.may_report = false;
@@ -134,7 +134,7 @@ impl Direction {
     /// An ACK of data never sent answers the SYN: the peer holds an older connection with this four-tuple and
     /// will be reset (RFC 9293 section 3.10.7.3).
     fn is_of_another(&self, ack: u64) -> bool {
-        self.control.syn.is_some() && !self.answered && self.way.data_packets == 0 && ack != self.max
+        self.control.syn.is_some() && !self.answered && self.stats.data_packets == 0 && ack != self.max
     }
 
     fn digest(&mut self, o: &Observation, ack: u64, before: u64) -> AckDigest {
@@ -239,7 +239,7 @@ impl Direction {
         self.max = self.max.max(ack.min(self.window.probed));
         if ack > self.max {
             // The acknowledged bytes are missing from the capture.
-            self.way.acknowledged_unseen += ack - self.max;
+            self.stats.acknowledged_unseen += ack - self.max;
             self.acks.unseen.add(self.max, ack);
             self.acks.ahead = Some(t);
             self.max = ack;
@@ -314,7 +314,7 @@ impl Direction {
         self.misses(t);
         self.was_not_lost();
         let since = self.acks.advanced.unwrap_or_default();
-        let recent = self.way.retransmissions.iter_mut().rev().take_while(|r| r.t >= since);
+        let recent = self.stats.retransmissions.iter_mut().rev().take_while(|r| r.t >= since);
         for r in recent.filter(|r| r.evidence == Evidence::Unseen) {
             (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing);
         }
@@ -346,12 +346,12 @@ impl Direction {
         if scale.is_some() || syn {
             let edge = ack + window;
             self.window.edge = Some(self.window.edge.map_or(edge, |e| e.max(edge)));
-            self.way.options.window = self.way.options.window.max(window);
-            self.way.options.window_known = true;
+            self.stats.options.window = self.stats.options.window.max(window);
+            self.stats.options.window_known = true;
         } else {
             // With an unknown window scale, only a field of 0 is meaningful.
             self.window.edge = None;
-            self.way.options.window_known = false;
+            self.stats.options.window_known = false;
         }
         if self.window.closed_at.is_some() && raw > 0 {
             self.window.opened = Some(t);
@@ -373,10 +373,17 @@ impl Direction {
         let span = t.since(since);
         let Some(usual) = self.rtt.smoothed() else { return };
         let long = self.rtt.timeout().unwrap_or(usual).max(usual + usual).max(usual + SHORTEST_SPIKE);
-        if span > long && self.room(self.way.spikes.len()) {
+        if span > long && self.room(self.stats.spikes.len()) {
             let seq = self.told(before);
             let spoken = self.last_word(since, before, t);
-            self.way.spikes.push(Spike { t: since, until: t, kind: SpikeKind::Unknown, seq, usual, spoken });
+            self.stats.spikes.push(Spike {
+                t: since,
+                until: t,
+                kind: SpikeKind::Unknown,
+                seq,
+                usual,
+                spoken,
+            });
         }
     }
 
@@ -424,6 +431,6 @@ impl Direction {
             point.sack[usize::from(point.sacks)] = (left, right);
             point.sacks += 1;
         }
-        self.way.acks.push(point);
+        self.stats.acks.push(point);
     }
 }

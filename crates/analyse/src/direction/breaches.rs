@@ -51,8 +51,8 @@ impl Direction {
 
     /// Records a breach at `t`, as far as the limits of memory allow; `amount` in the unit of its kind.
     pub(crate) fn fault(&mut self, t: Time, kind: FaultKind, amount: u64) {
-        if self.room(self.way.faults.len()) {
-            self.way.faults.push(Fault { t, kind, amount });
+        if self.room(self.stats.faults.len()) {
+            self.stats.faults.push(Fault { t, kind, amount });
         }
     }
 

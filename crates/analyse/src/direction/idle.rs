@@ -67,18 +67,18 @@ impl Direction {
         if span.is_zero() {
             return;
         }
-        self.way.time.moved(IdleCause::Lost, IdleCause::Unknown, span);
+        self.stats.time.moved(IdleCause::Lost, IdleCause::Unknown, span);
         let since = self.acks.advanced.unwrap_or_default();
-        let recent = self.way.idles.iter_mut().rev().take_while(|idle| idle.until > since);
+        let recent = self.stats.idles.iter_mut().rev().take_while(|idle| idle.until > since);
         recent.filter(|idle| idle.cause == IdleCause::Lost).for_each(|idle| idle.cause = IdleCause::Unknown);
     }
 
     fn tell_pause(&mut self, t: Time, until: Time, cause: IdleCause) {
         let span = until.since(t);
-        self.way.time.add(cause, span);
+        self.stats.time.add(cause, span);
         let usual = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        if span >= SHORTEST && span > usual + usual && self.room(self.way.idles.len()) {
-            self.way.idles.push(Idle { t, until, cause });
+        if span >= SHORTEST && span > usual + usual && self.room(self.stats.idles.len()) {
+            self.stats.idles.push(Idle { t, until, cause });
         }
     }
 }

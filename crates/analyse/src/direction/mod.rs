@@ -28,7 +28,7 @@ use crate::hypotheses::replay::{EpisodeRecorder, EpisodeStart};
 use crate::intake::capture_point::CapturePoint;
 use crate::intake::limits::Limits;
 use crate::intake::observation::Observation;
-use crate::verdict::{Judge, Need, Ruling, State};
+use crate::verdict::{FinalVerdict, Judge, Need, State};
 use base::wire::{flag, unwrap};
 use base::{Span, Time};
 
@@ -81,8 +81,8 @@ pub(crate) struct Direction {
     pub(crate) seen: ProfileFacts,
     pub(crate) first_flight_open: bool,
     pub(crate) place: CapturePoint,
-    pub(crate) way: FlowDirection,
-    pub(crate) rulings: Vec<Ruling>,
+    pub(crate) stats: FlowDirection,
+    pub(crate) rulings: Vec<FinalVerdict>,
     pub(crate) replay: EpisodeRecorder,
     pub(crate) baseline: Baseline,
     reacts: ReactionTime,
@@ -148,8 +148,8 @@ impl Direction {
     pub(crate) fn on_sent(&mut self, o: &Observation) {
         let (t, head) = (o.t, &o.head);
         let lost = self.lost_before(o);
-        self.way.packets += 1;
-        self.way.bytes += u64::from(o.size);
+        self.stats.packets += 1;
+        self.stats.bytes += u64::from(o.size);
         let (syn, fin) = (head.has(flag::SYN), head.has(flag::FIN));
         if self.keep.is_some_and(|k| k.arrivals) {
             self.sight(o, syn);
@@ -162,19 +162,19 @@ impl Direction {
             self.begin(seq, syn);
             self.first_flight_open = syn;
         }
-        if seq.abs_diff(self.max) > FAR && o.payload > 0 && !syn && self.way.data_packets == 0 {
+        if seq.abs_diff(self.max) > FAR && o.payload > 0 && !syn && self.stats.data_packets == 0 {
             // Several hosts answered the SYN, each with a sequence number of its own (RFC 9293 section 3.5
             // resets the others). The first data show which one the connection uses.
             (self.una, self.answered) = (seq, false);
             self.begin(seq, false);
         }
         if seq.abs_diff(self.max) > FAR {
-            self.way.strange += 1;
+            self.stats.strange += 1;
             return;
         }
         if syn {
             if self.control.syn.is_some() {
-                self.way.control_again += 1;
+                self.stats.control_again += 1;
             }
             self.control.syn = Some(t);
         }
@@ -187,13 +187,13 @@ impl Direction {
         }
         if fin {
             if o.payload == 0 && self.control.fin == Some(end) {
-                self.way.control_again += 1;
+                self.stats.control_again += 1;
             }
             self.control.fin = Some(end);
             if o.payload == 0 && end > self.max && !syn {
                 // The data before the FIN did not pass the capture point.
                 self.missing.add(self.max, end);
-                self.way.missing_bytes += end - self.max;
+                self.stats.missing_bytes += end - self.max;
             }
             if o.payload == 0 && end >= self.max {
                 let copy = Copy {
@@ -235,7 +235,7 @@ impl Direction {
         if !self.begun {
             self.begin(seq - u64::from(syn), syn);
         }
-        self.way.sightings.push(Sighting {
+        self.stats.sightings.push(Sighting {
             t: o.t,
             seq: self.told(seq),
             end: self.told(seq + u64::from(o.payload)),
@@ -250,24 +250,24 @@ impl Direction {
         let t = o.t;
         let behind = self.behind(t, seq, end);
         if o.payload <= 1 && self.window.closed_at.is_some_and(|at| at <= seq) {
-            self.way.window_probes += 1;
+            self.stats.window_probes += 1;
             self.window.probed = self.window.probed.max(end);
             return;
         }
         if o.payload <= 1 && seq + 1 == self.max && self.una >= self.max && !behind {
-            self.way.keep_alives += 1;
+            self.stats.keep_alives += 1;
             return;
         }
-        self.way.data_packets += 1;
-        self.way.data_bytes += u64::from(o.payload);
+        self.stats.data_packets += 1;
+        self.stats.data_bytes += u64::from(o.payload);
         let size = self.wire_segment(o);
-        self.way.data_segments += size.map_or(1, |size| u64::from(o.payload.div_ceil(size)));
-        self.way.options.longest = self.way.options.longest.max(size.unwrap_or(o.payload));
-        self.way.data_span = Some((self.way.data_span.map_or(t, |s| s.0), t));
+        self.stats.data_segments += size.map_or(1, |size| u64::from(o.payload.div_ceil(size)));
+        self.stats.options.longest = self.stats.options.longest.max(size.unwrap_or(o.payload));
+        self.stats.data_span = Some((self.stats.data_span.map_or(t, |s| s.0), t));
         self.judge.stamped |= o.head.timestamps.is_some();
         if seq <= self.base {
             // The first copy was sent before the capture began.
-            self.way.before_capture += 1;
+            self.stats.before_capture += 1;
             self.unsure();
             return;
         }
@@ -291,7 +291,7 @@ impl Direction {
             if seq > self.max {
                 let gap = (self.max, seq);
                 self.missing.add(gap.0, gap.1);
-                self.way.missing_bytes += gap.1 - gap.0;
+                self.stats.missing_bytes += gap.1 - gap.0;
             }
             self.note_age(&copy);
             self.paused(t, None, lost || seq > self.max);
@@ -308,7 +308,7 @@ impl Direction {
             self.seen.first_flight = Some(self.max.saturating_sub(self.base + 1));
         }
         self.window.full =
-            self.window.edge.is_some_and(|edge| edge < self.max + u64::from(self.way.options.longest));
+            self.window.edge.is_some_and(|edge| edge < self.max + u64::from(self.stats.options.longest));
         self.last_sent = Some(t);
     }
 
@@ -354,7 +354,7 @@ impl Direction {
         {
             return false;
         }
-        self.way.acknowledged_unseen -= upto - seq;
+        self.stats.acknowledged_unseen -= upto - seq;
         self.acks.unseen.take(seq, upto);
         true
     }
@@ -373,9 +373,9 @@ impl Direction {
             _ => scene.reason(),
         };
         self.paused(copy.t, Some(reason), false);
-        let at = self.way.retransmissions.len();
+        let at = self.stats.retransmissions.len();
         if self.room(at) {
-            self.way.retransmissions.push(Retransmission {
+            self.stats.retransmissions.push(Retransmission {
                 t: copy.t,
                 seq: self.told(copy.seq),
                 end: self.told(copy.end),
@@ -431,7 +431,7 @@ impl Direction {
         self.missing.take(copy.seq, copy.end);
         let recent = self.copies.firsts.len().saturating_sub(64);
         let after = self.copies.firsts.iter().skip(recent).find(|c| c.seq >= copy.end).copied();
-        // What was acknowledged is no longer in the send log.
+        // Acknowledged data are no longer in the send log.
         let after = after.or(self.newest.filter(|c| c.seq >= copy.end));
         let quick =
             self.rtt.least_of_all().map_or(Span::from_millis(3), |l| Span::from_nanos(l.as_nanos() / 2));
@@ -444,10 +444,10 @@ impl Direction {
         let overtaken = order.unwrap_or(too_soon || soon);
         if overtaken {
             self.paused(t, None, false);
-            self.way.out_of_order += 1;
+            self.stats.out_of_order += 1;
             return None;
         }
-        let at = self.way.retransmissions.len();
+        let at = self.stats.retransmissions.len();
         if order.is_none() && far {
             self.unordered.push(at);
         }
@@ -469,7 +469,7 @@ impl Direction {
         };
         self.paused(t, Some(reason), false);
         if self.room(at) {
-            self.way.retransmissions.push(Retransmission {
+            self.stats.retransmissions.push(Retransmission {
                 t,
                 seq: self.told(copy.seq),
                 end: self.told(copy.end),

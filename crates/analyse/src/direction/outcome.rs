@@ -20,7 +20,7 @@ impl Direction {
             Some(t) => is_near(r.t.since(t), lag),
             None => r.end <= r.acked,
         };
-        for r in self.way.retransmissions.iter_mut().filter(|r| apart(r)) {
+        for r in self.stats.retransmissions.iter_mut().filter(|r| apart(r)) {
             (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown);
             r.likelihood = None;
         }
@@ -28,11 +28,12 @@ impl Direction {
 
     /// On a path that reorders, a segment that fills a gap may be a late original.
     fn doubt_order(&mut self) {
-        if self.way.out_of_order == 0 {
+        if self.stats.out_of_order == 0 {
             return;
         }
         for at in self.unordered.drain(..) {
-            if let Some(r) = self.way.retransmissions.get_mut(at).filter(|r| r.evidence == Evidence::Unseen) {
+            if let Some(r) = self.stats.retransmissions.get_mut(at).filter(|r| r.evidence == Evidence::Unseen)
+            {
                 (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown);
                 r.likelihood = None;
             }
@@ -47,38 +48,39 @@ impl Direction {
         self.weigh();
         self.doubt_copies(copied);
         self.doubt_order();
-        let mut way = std::mem::take(&mut self.way);
+        let mut direction = std::mem::take(&mut self.stats);
         if !self.rtt.empty_path {
             // Data may have been in flight when the capture began. Without a likelihood from the HMM, a missing duplicate
             // report is then no evidence.
             let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
-            let all = way.retransmissions.iter_mut().filter(quiet);
+            let all = direction.retransmissions.iter_mut().filter(quiet);
             all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
         }
         if !self.answered {
             // The capture holds one direction only, so the ACKs are unknown.
-            let all = way.retransmissions.iter_mut().filter(|r| r.evidence != Evidence::Seen);
+            let all = direction.retransmissions.iter_mut().filter(|r| r.evidence != Evidence::Seen);
             all.for_each(|r| {
                 (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown)
             });
         }
-        way.rtt = self.rtt.summary();
-        way.place = self.place;
-        way.replies_lost = self.peer.numbers.lost();
-        way.bottleneck_bps = self.bottleneck().map(|(bytes, span)| bytes as f64 * 8.0 / span.as_secs_f64());
-        way.options.timestamps = self.judge.stamped;
+        direction.rtt = self.rtt.summary();
+        direction.place = self.place;
+        direction.replies_lost = self.peer.numbers.lost();
+        direction.bottleneck_bps =
+            self.bottleneck().map(|(bytes, span)| bytes as f64 * 8.0 / span.as_secs_f64());
+        direction.options.timestamps = self.judge.stamped;
         let covered = self.una.min(self.max);
         let control = |upto: u64| 1 + u64::from(self.control.fin.is_some_and(|fin| fin < upto));
         let sent = self.max.saturating_sub(self.base + control(self.max));
-        way.delivered_bytes = match self.answered {
+        direction.delivered_bytes = match self.answered {
             true => covered.saturating_sub(self.base + control(covered)),
-            false => sent.min(way.data_bytes),
+            false => sent.min(direction.data_bytes),
         };
-        outcome::timeouts(&mut way, self.peer.clock.tick());
-        way.fast_retransmits = outcome::fast(&way.retransmissions);
-        way.origin = self.base as u32;
-        outcome::again(&mut way);
-        outcome::first_flight(&mut way, self.seen);
-        (way, self.seen)
+        outcome::timeouts(&mut direction, self.peer.clock.tick());
+        direction.fast_retransmits = outcome::fast(&direction.retransmissions);
+        direction.origin = self.base as u32;
+        outcome::again(&mut direction);
+        outcome::first_flight(&mut direction, self.seen);
+        (direction, self.seen)
     }
 }

@@ -1,4 +1,4 @@
-//! PAWS at the receiver's side of a capture: bytes that came with a timestamp older than what the receiver had echoed.
+//! PAWS at a receiver: arriving bytes whose timestamp is older than the receiver's last echo (RFC 7323 section 5).
 //!
 //! RFC 7323 section 5.3 has it discard them, and they were answered as if they had not come. Whether it does is not in any
 //! packet, so such bytes count neither as arrived nor as lost until an ACK decides.
@@ -18,7 +18,7 @@ pub(super) struct PawsSuspects {
     at: Option<Time>,
 }
 
-/// What the receiver has shown.
+/// State of the receiver, from its answers.
 pub(super) struct ReceiverState<'a> {
     /// All below is acknowledged.
     pub(super) una: u64,

@@ -1,4 +1,4 @@
-//! Reconciliation of rule verdicts with the posterior of the event-course model.
+//! Reconciliation of rule verdicts with the posterior of the hidden Markov model of an episode.
 //!
 //! The order rules give a verdict when a retransmission is closed; the HMM gives a posterior when its episode
 //! ends. The more certain one is reported.
@@ -38,7 +38,7 @@ impl Direction {
     /// Stores the verdicts that are ready.
     pub(crate) fn settle(&mut self) {
         for ruling in self.rulings.drain(..) {
-            if let Some(r) = self.way.retransmissions.get_mut(ruling.result) {
+            if let Some(r) = self.stats.retransmissions.get_mut(ruling.result) {
                 if !watched(r.evidence, self.place.is_receiver()) {
                     (r.need, r.evidence) = (ruling.need, ruling.evidence);
                 }
@@ -88,7 +88,7 @@ impl Direction {
         let weighed = self.replay.finish(rates, foreign.map(|foreign| (foreign, stretches)));
         let tells = rates.sack || weighed.numbered && self.judge.stamped;
         for (result, odds) in weighed.odds {
-            let Some(r) = self.way.retransmissions.get_mut(result) else { continue };
+            let Some(r) = self.stats.retransmissions.get_mut(result) else { continue };
             if watched(r.evidence, self.place.is_receiver()) {
                 continue;
             }
@@ -138,7 +138,7 @@ impl Direction {
                 counted && by_number || by_stamp
             })
         };
-        let recent = self.way.retransmissions.iter_mut().rev().take(LATE);
+        let recent = self.stats.retransmissions.iter_mut().rev().take(LATE);
         let within = recent.filter(|r| r.evidence == Evidence::Unseen && seq <= r.seq && r.end <= end);
         for r in within.filter(|r| sent_after(r)) {
             (r.need, r.evidence) = (Need::Unneeded, Evidence::Seen);

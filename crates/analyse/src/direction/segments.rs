@@ -54,7 +54,7 @@ impl Direction {
         self.replay.sent(SentPacket { seq, end, t, stamp, result }, self.max);
         if self.keep.is_some_and(|k| k.points) {
             let point = Transmission { t, seq: self.told(seq), end: self.told(end), again, flight };
-            self.way.transmissions.push(point);
+            self.stats.transmissions.push(point);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Also minimum, spread, and the alternation of successive samples.
 
-use base::alternation::{Alternation, Zigzag};
+use base::alternation::{Alternation, AlternationDetector};
 use base::{Span, Time};
 
 /// RTT statistics between the capture point and the receiver.
@@ -23,7 +23,7 @@ pub(crate) struct Rtt {
     srtt: Option<f64>,
     rttvar: f64,
     last: Option<Span>,
-    zigzag: Zigzag,
+    zigzag: AlternationDetector,
 }
 
 /// Assumed largest ratio of the RTT with a standing queue to that of the empty path.

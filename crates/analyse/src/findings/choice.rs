@@ -54,17 +54,18 @@ pub struct Conditions {
 
 impl Conditions {
     /// Conditions of a direction.
-    pub fn of(way: &FlowDirection) -> Conditions {
-        let lossy = match (way.count(Need::Needed), way.count(Need::Unknown)) {
+    pub fn of(direction: &FlowDirection) -> Conditions {
+        let lossy = match (direction.count(Need::Needed), direction.count(Need::Unknown)) {
             (0, 0) => Some(false),
             (0, _) => None,
             _ => Some(true),
         };
-        let longest = Some(way.options.longest).filter(|longest| *longest > 0 && way.options.window_known);
+        let longest =
+            Some(direction.options.longest).filter(|longest| *longest > 0 && direction.options.window_known);
         Conditions {
             lossy,
-            rate_bps: way.bottleneck_bps.or_else(|| way.goodput_bps()),
-            window_segments: longest.map(|longest| way.options.window as f64 / f64::from(longest)),
+            rate_bps: direction.bottleneck_bps.or_else(|| direction.goodput_bps()),
+            window_segments: longest.map(|longest| direction.options.window as f64 / f64::from(longest)),
         }
     }
 

@@ -1,9 +1,9 @@
 //! PAWS discards seen in a receiver-side capture: data that came and were not taken in (RFC 7323 section 5).
 //!
 //! The receiver's state is replayed from arrivals and its ACKs: next byte expected, ranges held, TS.Recent. Each
-//! answer carries the first two of these in its acknowledgement and the third as its echo. Whether a receiver has PAWS is not
-//! in any packet: it is taken to have it once an answer is explained with it alone, and none without.
-//! Copies of what it had already are no discards here: they came too late to be of use, not too old.
+//! answer carries the first two of these in its acknowledgement and the third as its echo. No packet states whether a
+//! receiver has PAWS: it is assumed once an answer is explained only by it, and never before. Copies of data already
+//! received are not discards: they were late, not old.
 
 use super::flow::FlowDirection;
 use super::join::Sighting;

@@ -77,7 +77,7 @@ impl Episodes {
     }
     /// Segments lost per interruption, from the client and to it.
     pub fn lost(&self) -> [Option<Spread>; 2] {
-        [0, 1].map(|way| Spread::of(self.all.iter().map(|e| e.lost[way] as f64)))
+        [0, 1].map(|direction| Spread::of(self.all.iter().map(|e| e.lost[direction] as f64)))
     }
 }
 
@@ -103,7 +103,7 @@ pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
 pub fn silences(flow: &Flow, start: Time) -> Episodes {
     let path = |kind| matches!(kind, SpikeKind::Delay | SpikeKind::Outage);
     let mut spans: Vec<(f64, f64)> = flow
-        .ways
+        .directions
         .iter()
         .flat_map(|w| w.spikes.iter().filter(|s| path(s.kind)))
         .map(|s| (seconds(start, s.t), seconds(start, s.until)))
@@ -136,27 +136,27 @@ struct BothDirections([DirectionFindings; 2]);
 impl BothDirections {
     fn of(flow: &Flow, start: Time) -> BothDirections {
         BothDirections([0, 1].map(|i| {
-            let way = &flow.ways[i];
+            let direction = &flow.directions[i];
             let at = |t: Time| seconds(start, t);
-            let resent = way.retransmissions.iter();
+            let resent = direction.retransmissions.iter();
             let mut resent: Vec<(f64, u64, Need)> =
                 resent.filter_map(|r| Some((at(r.original?), r.seq, r.need))).collect();
             resent.sort_by(|a, b| a.0.total_cmp(&b.0));
             DirectionFindings {
-                silences: way.spikes.iter().map(|s| (at(s.t), at(s.until))).collect(),
-                timeouts: way.timeouts.iter().map(|x| at(x.t)).collect(),
+                silences: direction.spikes.iter().map(|s| (at(s.t), at(s.until))).collect(),
+                timeouts: direction.timeouts.iter().map(|x| at(x.t)).collect(),
                 resent,
-                trip: way.rtt.map_or(0.0, |r| r.mean_s),
+                trip: direction.rtt.map_or(0.0, |r| r.mean_s),
             }
         }))
     }
 
     fn episode(&self, t: f64, until: f64) -> Episode {
         let mut e = Episode { t, until, lost: [0; 2], unneeded: [0; 2], timeouts: 0, silence_s: None };
-        for (i, way) in self.0.iter().enumerate() {
+        for (i, direction) in self.0.iter().enumerate() {
             // Silences are disjoint and ascending.
-            let first = way.silences.partition_point(|s| s.1 < t);
-            let longest = way.silences[first..]
+            let first = direction.silences.partition_point(|s| s.1 < t);
+            let longest = direction.silences[first..]
                 .iter()
                 .take_while(|s| s.0 <= until)
                 .max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
@@ -164,13 +164,13 @@ impl BothDirections {
                 e.silence_s = Some(e.silence_s.map_or(to - from, |s| s.max(to - from)));
             }
             let end = longest.map_or(until, |s| s.1.max(until));
-            let upto = |x: f64| way.timeouts.partition_point(|at| *at <= x);
-            let before = way.timeouts.partition_point(|at| *at < t);
+            let upto = |x: f64| direction.timeouts.partition_point(|at| *at <= x);
+            let before = direction.timeouts.partition_point(|at| *at < t);
             e.timeouts += upto(end).saturating_sub(before) as u64;
             // Segments sent up to one RTT before may have been in flight.
-            let from = way.resent.partition_point(|r| r.0 < t - way.trip);
+            let from = direction.resent.partition_point(|r| r.0 < t - direction.trip);
             let (mut lost, mut unneeded) = (BTreeSet::new(), BTreeSet::new());
-            for (_, seq, need) in way.resent[from..].iter().take_while(|r| r.0 <= until) {
+            for (_, seq, need) in direction.resent[from..].iter().take_while(|r| r.0 <= until) {
                 match need {
                     Need::Needed => _ = lost.insert(*seq),
                     Need::Unneeded => _ = unneeded.insert(*seq),

@@ -18,7 +18,7 @@ use base::{Span, Time};
 
 base::named! {
     /// Verdict on a timeout or a fast retransmit.
-    pub enum Kind {
+    pub enum RecoveryVerdict {
         /// The retransmission was not needed.
         Spurious = "spurious",
         /// The retransmission was needed.
@@ -28,12 +28,12 @@ base::named! {
     }
 }
 
-impl From<Need> for Kind {
-    fn from(need: Need) -> Kind {
+impl From<Need> for RecoveryVerdict {
+    fn from(need: Need) -> RecoveryVerdict {
         match need {
-            Need::Needed => Kind::Genuine,
-            Need::Unneeded => Kind::Spurious,
-            Need::Unknown => Kind::Unknown,
+            Need::Needed => RecoveryVerdict::Genuine,
+            Need::Unneeded => RecoveryVerdict::Spurious,
+            Need::Unknown => RecoveryVerdict::Unknown,
         }
     }
 }
@@ -62,7 +62,7 @@ pub struct Flow {
     /// The connection was reset.
     pub reset: bool,
     /// Directions: client to server, and server to client.
-    pub ways: [FlowDirection; 2],
+    pub directions: [FlowDirection; 2],
 }
 
 /// Report of one direction: its data, and the ACKs of the other direction.
@@ -154,7 +154,7 @@ impl FlowDirection {
     }
 
     /// Number of timeouts with this verdict.
-    pub fn timeouts_of(&self, kind: Kind) -> u64 {
+    pub fn timeouts_of(&self, kind: RecoveryVerdict) -> u64 {
         self.timeouts.iter().filter(|t| t.kind == kind).count() as u64
     }
 
@@ -237,7 +237,7 @@ pub struct Timeout {
     /// The oldest byte outstanding.
     pub seq: u64,
     /// The verdict.
-    pub kind: Kind,
+    pub kind: RecoveryVerdict,
     /// Evidence of the verdict.
     pub evidence: Evidence,
     /// Cause of a spurious timeout, if known.
@@ -256,7 +256,7 @@ pub struct FastRetransmit {
     /// First byte.
     pub seq: u64,
     /// The verdict.
-    pub kind: Kind,
+    pub kind: RecoveryVerdict,
     /// Evidence of the verdict.
     pub evidence: Evidence,
     /// Duplicate ACKs before it.
@@ -271,7 +271,7 @@ pub struct GoBackN {
     /// Time of the last segment.
     pub until: Time,
     /// Verdict on the timeout.
-    pub kind: Kind,
+    pub kind: RecoveryVerdict,
     /// Number of segments, including the one of the timeout.
     pub segments: u64,
     /// Number of unneeded ones.

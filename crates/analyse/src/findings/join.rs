@@ -4,7 +4,7 @@
 //! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
 
 use super::discarded::discarded;
-use super::flow::{Flow, FlowDirection, Kind, Retransmission};
+use super::flow::{Flow, FlowDirection, RecoveryVerdict, Retransmission};
 use crate::facts::copies::Evidence;
 use crate::facts::ranges;
 use crate::verdict::Need;
@@ -19,9 +19,9 @@ pub struct Sighting {
     pub t: Time,
     /// First byte, and one past the last; equal for a bare acknowledgement.
     pub seq: u64,
-    /// See there.
+    /// One past the last byte.
     pub end: u64,
-    /// What it acknowledges, as on the wire.
+    /// Acknowledgement number, as on the wire.
     pub ack: u32,
     /// Its IP identification; `None` if that is no evidence.
     pub id: Option<u16>,
@@ -65,14 +65,14 @@ pub fn join(flows: &mut [(usize, Flow)], others: &[(usize, Flow)]) -> usize {
 fn shares(a: &Flow, b: &Flow) -> bool {
     let swapped = a.client != b.client;
     (0..2).any(|i| {
-        let (x, y) = (&a.ways[i], &b.ways[if swapped { 1 - i } else { i }]);
+        let (x, y) = (&a.directions[i], &b.directions[if swapped { 1 - i } else { i }]);
         let known: std::collections::BTreeSet<u32> = y.sightings.iter().map(|s| wire(y, s.seq)).collect();
         x.sightings.iter().any(|s| known.contains(&wire(x, s.seq)))
     })
 }
 
-fn wire(way: &FlowDirection, seq: u64) -> u32 {
-    way.origin.wrapping_add(seq as u32)
+fn wire(direction: &FlowDirection, seq: u64) -> u32 {
+    direction.origin.wrapping_add(seq as u32)
 }
 
 /// Joins one connection with its other side.
@@ -80,20 +80,20 @@ fn pair(flow: &mut Flow, other: &Flow) {
     let swapped = flow.client != other.client;
     for i in 0..2 {
         let j = if swapped { 1 - i } else { i };
-        let (there, back) = (&other.ways[j], &other.ways[1 - j]);
+        let (there, back) = (&other.directions[j], &other.directions[1 - j]);
         // Each direction is judged where its data come from.
-        if flow.ways[i].sightings.is_empty() || flow.ways[i].data_packets == 0 {
+        if flow.directions[i].sightings.is_empty() || flow.directions[i].data_packets == 0 {
             continue;
         }
-        let arrivals = self::arrivals(&flow.ways[i], there, &discarded(there, back));
-        let answers = self::arrivals(&flow.ways[1 - i], back, &[]);
-        let offset = offset(&flow.ways[i], &arrivals, &flow.ways[1 - i], &answers);
-        flow.ways[i].clock_offset = offset;
+        let arrivals = self::arrivals(&flow.directions[i], there, &discarded(there, back));
+        let answers = self::arrivals(&flow.directions[1 - i], back, &[]);
+        let offset = offset(&flow.directions[i], &arrivals, &flow.directions[1 - i], &answers);
+        flow.directions[i].clock_offset = offset;
         judge(flow, i, &arrivals, &answers, offset);
     }
 }
 
-/// What one capture's packet became in the other.
+/// Mapping of one capture's packet to the other capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arrival {
     /// Seen there at this time.
@@ -132,7 +132,7 @@ fn arrivals(here: &FlowDirection, there: &FlowDirection, old: &[bool]) -> Vec<Ar
             let mark = (s.seq, s.end, s.id, s.stamp);
             let alike = sent_alike.get(&mark).copied().unwrap_or(1);
             match seen.get_mut(&mark) {
-                // Several that look alike: if each arrived, each did; else nobody knows which.
+                // Several packets look alike: if as many arrived, each did; otherwise the fate of each is unknown.
                 Some(times) if alike > 1 && s.id.is_none() && times.len() < alike => Arrival::Unsure,
                 Some(times) => times.pop().unwrap_or(Arrival::Not),
                 None => pieces.whole(s).map_or(Arrival::Not, Arrival::At),
@@ -181,8 +181,9 @@ fn offset(
     acks: &FlowDirection,
     answers: &[Arrival],
 ) -> Option<Offset> {
-    let least = |way: &FlowDirection, seen: &[Arrival]| {
-        way.sightings
+    let least = |direction: &FlowDirection, seen: &[Arrival]| {
+        direction
+            .sightings
             .iter()
             .zip(seen)
             .filter_map(|(s, a)| match a {
@@ -201,12 +202,12 @@ fn offset(
 }
 
 fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], offset: Option<Offset>) {
-    let (data, acks) = (flow.ways[i].sightings.clone(), flow.ways[1 - i].sightings.clone());
-    let way = &mut flow.ways[i];
+    let (data, acks) = (flow.directions[i].sightings.clone(), flow.directions[1 - i].sightings.clone());
+    let direction = &mut flow.directions[i];
     // Where each byte was sent: by first byte, in order of time.
     let mut by_seq: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let longest = data.iter().map(|s| s.end - s.seq).max().unwrap_or(0);
-    let mut again = way.retransmissions.iter_mut().peekable();
+    let mut again = direction.retransmissions.iter_mut().peekable();
     for (n, s) in data.iter().enumerate() {
         if s.end == s.seq {
             continue;
@@ -236,16 +237,16 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
             same.push(n);
         }
     }
-    let origin = way.origin;
-    let verdicts: Vec<Retransmission> = way.retransmissions.clone();
+    let origin = direction.origin;
+    let verdicts: Vec<Retransmission> = direction.retransmissions.clone();
     let of = |t: Time, seq: u64| {
         let from = verdicts.partition_point(|r| r.t < t);
         verdicts[from..].iter().take_while(|r| r.t == t).find(|r| r.seq == seq)
     };
     let sent = Sent { data: &data, by_seq: &by_seq, longest };
-    for timeout in &mut way.timeouts {
+    for timeout in &mut direction.timeouts {
         let Some(r) = of(timeout.t, timeout.seq) else { continue };
-        (timeout.kind, timeout.evidence) = (Kind::from(r.need), r.evidence);
+        (timeout.kind, timeout.evidence) = (RecoveryVerdict::from(r.need), r.evidence);
         timeout.cause = None;
         if r.need == Need::Unneeded
             && let Some(offset) = offset
@@ -253,12 +254,12 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
             timeout.cause = cause(r, origin, &sent, arrivals, &acks, answers, offset);
         }
     }
-    for fast in &mut way.fast_retransmits {
+    for fast in &mut direction.fast_retransmits {
         if let Some(r) = of(fast.t, fast.seq) {
-            (fast.kind, fast.evidence) = (Kind::from(r.need), r.evidence);
+            (fast.kind, fast.evidence) = (RecoveryVerdict::from(r.need), r.evidence);
         }
     }
-    super::outcome::again(way);
+    super::outcome::again(direction);
 }
 
 /// Copies of one segment that are looked at: senders give up after fewer.

@@ -6,7 +6,7 @@
 //! events are. So each match carries its `chance`: the share of start times in the connection's life at which
 //! an interval of the trouble's length would overlap an event of the same name for at least as long.
 
-use super::flow::{Flow, Kind, SpikeKind};
+use super::flow::{Flow, RecoveryVerdict, SpikeKind};
 use base::{Span, Time};
 
 /// An event of a lower layer. Times are seconds from the first packet of the capture.
@@ -24,7 +24,7 @@ pub struct Event {
 
 base::named! {
     /// Kind of transport problem.
-    pub enum TroubleKind {
+    pub enum DisturbanceKind {
         /// Retransmission timeout; it lasts as long as the timer ran.
         Timeout = "timeout",
         /// Delay spike: the awaited data arrived late.
@@ -54,13 +54,13 @@ base::named! {
 
 /// A timeout or silence, with the lower-layer events that overlap it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trouble {
-    /// Direction of the data, an index of [`Flow::ways`].
-    pub way: usize,
+pub struct Disturbance {
+    /// Direction of the data, an index of [`Flow::directions`].
+    pub direction: usize,
     /// Kind of trouble.
-    pub kind: TroubleKind,
+    pub kind: DisturbanceKind,
     /// The verdict on a timeout.
-    pub verdict: Option<Kind>,
+    pub verdict: Option<RecoveryVerdict>,
     /// Start, s.
     pub t: f64,
     /// End, s.
@@ -105,27 +105,27 @@ pub struct Correlation {
 }
 
 /// Troubles of a connection, ascending in time, each with the overlapping events.
-pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Trouble> {
+pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Disturbance> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
-    let mut out: Vec<Trouble> = Vec::new();
-    for (way, w) in flow.ways.iter().enumerate() {
+    let mut out: Vec<Disturbance> = Vec::new();
+    for (direction, w) in flow.directions.iter().enumerate() {
         let timeouts = w.timeouts.iter().map(|x| {
             let t = seconds(start, x.t);
             let waited = if x.waited == Span::FOREVER { 0.0 } else { x.waited.as_secs_f64() };
-            (TroubleKind::Timeout, Some(x.kind), t - waited, t)
+            (DisturbanceKind::Timeout, Some(x.kind), t - waited, t)
         });
         let spikes = w.spikes.iter().map(|x| {
             let kind = match x.kind {
-                SpikeKind::Delay => TroubleKind::Delay,
-                SpikeKind::Outage => TroubleKind::Outage,
-                SpikeKind::Timer => TroubleKind::Timer,
-                SpikeKind::Unknown => TroubleKind::Silence,
+                SpikeKind::Delay => DisturbanceKind::Delay,
+                SpikeKind::Outage => DisturbanceKind::Outage,
+                SpikeKind::Timer => DisturbanceKind::Timer,
+                SpikeKind::Unknown => DisturbanceKind::Silence,
             };
             (kind, None, seconds(start, x.t), seconds(start, x.until))
         });
         out.extend(timeouts.chain(spikes).map(|(kind, verdict, t, until)| {
             let under = under((t, until), life, events);
-            Trouble { way, kind, verdict, t, until, under }
+            Disturbance { direction, kind, verdict, t, until, under }
         }));
     }
     out.sort_by(|a, b| a.t.total_cmp(&b.t));
@@ -188,7 +188,7 @@ fn chance_of<'a>(
 }
 
 /// Correlation with the troubles for each event name, the least likely coincidences first.
-pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]) -> Vec<Correlation> {
+pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Disturbance]) -> Vec<Correlation> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut kinds: Vec<&Event> = Vec::new();
     for e in events.iter().filter(|e| touches(e, life.0, life.1)) {
@@ -202,7 +202,7 @@ pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Trouble]
     out
 }
 
-fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Trouble]) -> Correlation {
+fn of_kind(kind: &Event, life: (f64, f64), events: &[Event], troubles: &[Disturbance]) -> Correlation {
     let own = |e: &&Event| alike(e, kind) && touches(e, life.0, life.1);
     let harmless = |e: &&Event| own(e) && !troubles.iter().any(|x| touches(e, x.t, x.until));
     let chances: Vec<f64> = troubles

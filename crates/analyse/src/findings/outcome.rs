@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, FaultKind};
 use super::flow::{
-    Burst, FastRetransmit, FlowDirection, GoBackN, Kind, Retransmission, Spike, SpikeKind, Timeout,
+    Burst, FastRetransmit, FlowDirection, GoBackN, RecoveryVerdict, Retransmission, Spike, SpikeKind, Timeout,
 };
 use super::profile::ProfileFacts;
 use crate::facts::copies::Evidence;
@@ -12,14 +12,14 @@ use base::truth::SpuriousCause;
 use base::{Span, Time};
 
 /// Derives the classification from the present verdicts.
-pub(crate) fn again(way: &mut FlowDirection) {
-    way.go_back_n = go_back_n(way);
-    let (retransmissions, timeouts) = (&way.retransmissions, &way.timeouts);
-    for spike in &mut way.spikes {
+pub(crate) fn again(direction: &mut FlowDirection) {
+    direction.go_back_n = go_back_n(direction);
+    let (retransmissions, timeouts) = (&direction.retransmissions, &direction.timeouts);
+    for spike in &mut direction.spikes {
         spike.kind = spike_kind(spike, retransmissions, timeouts);
     }
-    way.bursts = bursts(&way.retransmissions);
-    way.buffer_bytes = way
+    direction.bursts = bursts(&direction.retransmissions);
+    direction.buffer_bytes = direction
         .retransmissions
         .iter()
         .filter(|r| r.need == Need::Needed && r.original.is_some() && r.flight > 0)
@@ -29,18 +29,18 @@ pub(crate) fn again(way: &mut FlowDirection) {
 
 /// Checks the first flight against RFC 6928 section 2: ten segments, and at most 14600 bytes unless two
 /// segments are longer.
-pub(crate) fn first_flight(way: &mut FlowDirection, seen: ProfileFacts) {
-    let segment = u64::from(way.options.longest);
+pub(crate) fn first_flight(direction: &mut FlowDirection, seen: ProfileFacts) {
+    let segment = u64::from(direction.options.longest);
     let most = (10 * segment).min((2 * segment).max(14_600));
-    if let (Some(flight), Some((t, _))) = (seen.first_flight, way.data_span)
+    if let (Some(flight), Some((t, _))) = (seen.first_flight, direction.data_span)
         && flight > most
     {
-        way.faults.insert(0, Fault { t, kind: FaultKind::InitialWindow, amount: flight });
+        direction.faults.insert(0, Fault { t, kind: FaultKind::InitialWindow, amount: flight });
     }
 }
 
-pub(crate) fn timeouts(way: &mut FlowDirection, tick: Option<Span>) {
-    way.timeouts = way
+pub(crate) fn timeouts(direction: &mut FlowDirection, tick: Option<Span>) {
+    direction.timeouts = direction
         .retransmissions
         .iter()
         .filter(|r| r.reason == Reason::Timeout)
@@ -49,7 +49,7 @@ pub(crate) fn timeouts(way: &mut FlowDirection, tick: Option<Span>) {
             seq: r.seq,
             kind: r.need.into(),
             evidence: r.evidence,
-            cause: (r.need == Need::Unneeded).then(|| cause(r, way, tick)).flatten(),
+            cause: (r.need == Need::Unneeded).then(|| cause(r, direction, tick)).flatten(),
             waited: r.waited,
             until: r.answered,
         })
@@ -58,7 +58,7 @@ pub(crate) fn timeouts(way: &mut FlowDirection, tick: Option<Span>) {
 
 /// Cause of a spurious timeout: the ACK left before the timeout, or an ACK was lost and the retransmission
 /// triggered another one, or the data were late.
-fn cause(r: &Retransmission, way: &FlowDirection, tick: Option<Span>) -> Option<SpuriousCause> {
+fn cause(r: &Retransmission, direction: &FlowDirection, tick: Option<Span>) -> Option<SpuriousCause> {
     let (answered, left) = (r.answered?, r.answer_left);
     if r.evidence == Evidence::Jump {
         return Some(SpuriousCause::AckLost);
@@ -69,7 +69,7 @@ fn cause(r: &Retransmission, way: &FlowDirection, tick: Option<Span>) -> Option<
     if left + slack < r.t {
         return Some(SpuriousCause::AckDelayed);
     }
-    let least = Span::from_secs_f64(way.rtt.map_or(0.0, |r| r.min_s));
+    let least = Span::from_secs_f64(direction.rtt.map_or(0.0, |r| r.min_s));
     let own = answered.since(r.t) + slack >= least;
     let told =
         matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate) && answered.since(r.t) <= least + least;
@@ -89,17 +89,17 @@ pub(crate) fn fast(all: &[Retransmission]) -> Vec<FastRetransmit> {
         .map(|r| FastRetransmit {
             t: r.t,
             seq: r.seq,
-            kind: Kind::from(r.need),
+            kind: RecoveryVerdict::from(r.need),
             evidence: r.evidence,
             duplicates: r.duplicates,
         })
         .collect()
 }
 
-fn go_back_n(way: &FlowDirection) -> Vec<GoBackN> {
+fn go_back_n(direction: &FlowDirection) -> Vec<GoBackN> {
     let mut out: Vec<GoBackN> = Vec::new();
     let mut open: Option<GoBackN> = None;
-    for r in &way.retransmissions {
+    for r in &direction.retransmissions {
         match (r.reason, &mut open) {
             (Reason::Timeout, _) => {
                 out.extend(open.take().filter(|g| g.segments > 1));

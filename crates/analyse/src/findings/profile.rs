@@ -64,11 +64,11 @@ pub(crate) struct ProfileFacts {
 }
 
 /// Checks one direction.
-pub(crate) fn check(way: &FlowDirection, seen: ProfileFacts) -> Vec<Advice> {
-    let Options { mss, longest, sack, timestamps, ecn, window, window_known, .. } = way.options;
+pub(crate) fn check(direction: &FlowDirection, seen: ProfileFacts) -> Vec<Advice> {
+    let Options { mss, longest, sack, timestamps, ecn, window, window_known, .. } = direction.options;
     let mut out = Vec::new();
     let mut say = |point, followed, text: String| out.push(Advice { point, followed, text });
-    let product = bandwidth_delay(way);
+    let product = bandwidth_delay(direction);
     let offered =
         if window_known { format!("{window} bytes offered at most") } else { "no scale seen".into() };
     match product {
@@ -145,7 +145,7 @@ pub(crate) fn check(way: &FlowDirection, seen: ProfileFacts) -> Vec<Advice> {
 }
 
 /// Bandwidth-delay product, bytes: bottleneck rate times minimum RTT.
-pub(crate) fn bandwidth_delay(way: &FlowDirection) -> Option<u64> {
-    let rate = way.bottleneck_bps?;
-    way.rtt.map(|r| (rate * r.min_s / 8.0) as u64)
+pub(crate) fn bandwidth_delay(direction: &FlowDirection) -> Option<u64> {
+    let rate = direction.bottleneck_bps?;
+    direction.rtt.map(|r| (rate * r.min_s / 8.0) as u64)
 }

@@ -1,5 +1,5 @@
-//! Likelihood search over event courses that explain the observed ACKs (a hidden Markov model over packet and ACK
-//! fates).
+//! Likelihood search of the hidden Markov model of an episode: sequences of packet and ACK fates ("event courses")
+//! that explain the observed ACKs.
 //!
 //! Packets arrive in the order they were sent or are lost. The receiver model of `receiver_model.rs` answers each
 //! arrival; each ACK is lost or is the next one observed. The search follows all courses that explain every observed

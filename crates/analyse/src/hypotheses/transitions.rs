@@ -1,4 +1,4 @@
-//! State transitions of the event-course model: arrival, reordering or loss of a packet, and loss of its ACK.
+//! State transitions of the hidden Markov model of an episode: arrival, reordering or loss of a packet, and loss of its ACK.
 //!
 //! A packet arrives in order, is overtaken and arrives later, or is lost. The receiver model of `receiver_model.rs`
 //! answers an arrival; the ACK is lost, or is the next one observed.

@@ -161,13 +161,14 @@ impl CopyFilter {
         { last }.any(|(_, last)| self.packets - last.place <= ROUND)
     }
 
-    /// The distance at which what this sender sent was captured again, where identifications tell that it nearly always was.
+    /// Distance at which a sender's packets are captured twice, if their identifications show this for nearly all of
+    /// them.
     pub(crate) fn lag(&self) -> Option<Span> {
         let most = |lag: &Lag, of: u32| (lag.more >= 4 && lag.more * 4 >= of * 3).then_some(lag.span);
         most(&self.lag, self.lag.told).or_else(|| most(&self.alike, self.bare_data / 2))
     }
 
-    /// A copy came so much later. Those of an instant tell no distance.
+    /// Delay of a copy after the original. Copies of the same instant give no distance.
     fn vote(&mut self, span: Span) {
         if span > INSTANT {
             self.lag.see(span);

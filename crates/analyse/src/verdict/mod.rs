@@ -36,7 +36,7 @@ base::named! {
 
 /// A final verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ruling {
+pub(crate) struct FinalVerdict {
     pub(crate) result: usize,
     pub(crate) need: Need,
     pub(crate) evidence: Evidence,
@@ -106,7 +106,7 @@ impl Judge {
         result: usize,
         acked: u64,
         state: &State<'_>,
-    ) -> Option<Ruling> {
+    ) -> Option<FinalVerdict> {
         let settled = if copy.end <= acked {
             Some((Need::Unneeded, Evidence::Acked))
         } else if state.sacked.holds(copy.seq.max(acked), copy.end) {
@@ -208,7 +208,7 @@ impl Judge {
         copies: &mut Copies,
         d: &AckDigest,
         state: &State<'_>,
-        out: &mut Vec<Ruling>,
+        out: &mut Vec<FinalVerdict>,
     ) {
         let before = self.front;
         // Latest copy that can have triggered the ACK.

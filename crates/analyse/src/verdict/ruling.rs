@@ -1,6 +1,6 @@
 //! Final verdict on a retransmission, from the fates of all copies of its bytes.
 
-use super::{Judge, Need, Open, Ruling, State, is_too_late, set};
+use super::{FinalVerdict, Judge, Need, Open, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
 use crate::facts::ranges;
 use crate::facts::rtt::Rtt;
@@ -9,11 +9,11 @@ use base::Time;
 
 impl Judge {
     /// The verdict with the evidence so far.
-    pub(super) fn rule(&self, copies: &mut Copies, open: &Open, state: &State<'_>) -> Ruling {
+    pub(super) fn rule(&self, copies: &mut Copies, open: &Open, state: &State<'_>) -> FinalVerdict {
         self.ruling(copies, open, state.clock, state.rtt)
     }
 
-    fn ruling(&self, copies: &mut Copies, open: &Open, clock: &TimestampClock, rtt: &Rtt) -> Ruling {
+    fn ruling(&self, copies: &mut Copies, open: &Open, clock: &TimestampClock, rtt: &Rtt) -> FinalVerdict {
         let (need, evidence) = open
             .settled
             .or_else(|| by_fates(copies, open))
@@ -22,7 +22,7 @@ impl Judge {
             .unwrap_or((Need::Unknown, Evidence::Nothing));
         let covered = open.covered.map(|c| c.0);
         let left = covered.zip(open.answer).and_then(|(t, stamp)| clock.left(t, stamp));
-        Ruling { result: open.result, need, evidence, covered, left }
+        FinalVerdict { result: open.result, need, evidence, covered, left }
     }
 
     /// Whether the capture missed frames since the first copy of these bytes, and the verdict needs the whole sequence.
@@ -73,7 +73,7 @@ impl Judge {
         copies: &mut Copies,
         clock: &TimestampClock,
         rtt: &Rtt,
-        out: &mut Vec<Ruling>,
+        out: &mut Vec<FinalVerdict>,
     ) {
         self.over = true;
         for open in self.open.take() {

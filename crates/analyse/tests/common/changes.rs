@@ -9,7 +9,7 @@ pub type Changed = (usize, Observation);
 /// A change of a capture; the number makes its choices.
 pub type Change = fn(&[Observation], u64) -> Vec<Changed>;
 
-/// What a headline blames.
+/// Cause named in a headline.
 pub fn headline(what: &str) -> &'static str {
     const WORDS: [(&str, &str); 14] = [
         ("the timer expired though nothing", "spurious"),
@@ -22,7 +22,7 @@ pub fn headline(what: &str) -> &'static str {
         ("receiver's window was full", "receiver"),
         ("the application had nothing", "application"),
         ("were lost before they came", "lost"),
-        ("cannot be told", "unknown"),
+        ("no known cause", "unknown"),
         ("is not seen at this place", "unknown"),
         ("data waited their turn", "path"),
         ("No connection", "none"),
@@ -170,7 +170,7 @@ fn swapped(all: &[Observation], number: u64, n: u64, far: usize) -> Vec<Changed>
     out
 }
 
-/// Each time moved by up to so much; the file in order of time again.
+/// Shifts each time by a random amount up to the bound; the file is sorted by time again.
 fn jittered(all: &[Observation], number: u64, most: Span) -> Vec<Changed> {
     let mut c = Choice(number);
     let mut out = each(all, |o| o.t += Span::from_nanos(c.next() % most.as_nanos().max(1)));

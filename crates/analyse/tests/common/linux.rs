@@ -42,7 +42,7 @@ const MORE: &str = "flow.download.app.bulk.bytes=\"400 kB\"";
 const SCATTERED: &str = "hop.radio.loss.noise.packets=\"12, 31, 32, 60, 90, 91, 92, 120, 150, 181\"";
 const OUTAGE: &str = "hop.radio.gate.pause.spikes=[[\"1 s\", \"400 ms\"]]";
 
-/// Shorter and faster paths: what a host next to the path or a router on it sees, 6 to 50 ms from end to end.
+/// Shorter and faster paths: a capture at a host or router near the path, 6 to 50 ms from end to end.
 pub const SHORT_PATHS: [(&str, &[&str]); 12] = [
     ("6 ms, scattered losses", &[FAST, MORE, SCATTERED, "hop.radio.delay=\"6 ms\""]),
     ("10 ms, scattered losses, no SACK", &[FAST, MORE, SCATTERED, NO_SACK, "hop.radio.delay=\"10 ms\""]),
@@ -131,8 +131,8 @@ pub fn play(name: &str, set: &[&str]) -> Result<Played, String> {
     })
 }
 
-/// Plays all of these at once, each in namespaces of its own; nothing where rights are missing. A machine that is too busy
-/// proves nothing: what it could not play is left out.
+/// Runs all transfers at once, each in namespaces of its own; none without the rights. Transfers that a busy machine
+/// could not run are left out.
 pub fn play_all<'a>(kinds: &[(&'a str, &[&str])]) -> Vec<(&'a str, Played)> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");

@@ -4,7 +4,7 @@
 use super::observed::{self, observed};
 use super::scenarios::Case;
 use analyse::flow::Retransmission;
-use analyse::{Analyser, Flow, Kind, Limits, Need, Reason, join};
+use analyse::{Analyser, Flow, Limits, Need, Reason, RecoveryVerdict, join};
 use base::event::Category;
 use base::trace::Tracer;
 use base::truth::{self, Cause};
@@ -34,7 +34,7 @@ pub struct Tally {
     pub mistaken: u64,
     /// Other retransmissions taken for timeouts.
     pub false_timeouts: u64,
-    /// Spurious timeouts called so of which a cause is told, and how many of those are right.
+    /// Spurious timeouts with a reported cause, and the number of right causes.
     pub causes: u64,
     pub causes_right: u64,
 }
@@ -84,12 +84,12 @@ pub struct Odd {
     pub verdict: Option<Retransmission>,
 }
 
-/// What came of one scenario.
+/// Result of one scenario.
 pub struct Meeting {
     /// With the sender's capture alone, and with both.
     pub alone: Tally,
     pub both: Tally,
-    /// What does not meet, alone and with both.
+    /// Wrong verdicts, with the sender's capture alone and with both.
     pub odd: [Vec<Odd>; 2],
     /// Findings of the sender's capture alone.
     pub plain: Flow,
@@ -109,7 +109,7 @@ pub fn captured(case: &Case, at_receiver: bool) -> Flow {
     analyser.finish().remove(0)
 }
 
-/// What a capture elsewhere says beside the truth: next to the receiver, or with the first packets missing.
+/// Verdicts from another capture beside the truth: next to the receiver, or with the first packets missing.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     /// Retransmissions that were seen; of those, with a verdict and with a reason.
@@ -128,7 +128,7 @@ pub struct Truths {
     pub truths: Vec<truth::Retransmission>,
     pub here: Vec<analyse::Observation>,
     pub there: Vec<analyse::Observation>,
-    /// Who sends the data, and its first sequence number.
+    /// Sender of the data, and its first sequence number.
     pub sender: std::net::IpAddr,
     pub first: u32,
 }
@@ -151,7 +151,7 @@ pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
     elsewhere_with(case, at_receiver, &|place, _| place >= cut)
 }
 
-/// The same of a capture that holds only some packets: by place, and how many there are.
+/// Verdicts on a capture with some packets left out: by index, and the number of packets.
 pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usize) -> bool) -> Elsewhere {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -167,9 +167,9 @@ pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usiz
     let mut out = Elsewhere::default();
     let data = |o: &&analyse::Observation| o.payload > 0 && o.head.source == observed::PORTS[0];
     for flow in analyser.finish() {
-        let Some(way) = flow.ways.iter().find(|w| w.data_bytes > 0) else { continue };
-        for r in &way.retransmissions {
-            let wire = way.origin.wrapping_add(r.seq as u32);
+        let Some(direction) = flow.directions.iter().find(|w| w.data_bytes > 0) else { continue };
+        for r in &direction.retransmissions {
+            let wire = direction.origin.wrapping_add(r.seq as u32);
             let packet = seen.iter().filter(data).find(|o| o.t == r.t && o.head.seq == wire);
             let sent =
                 packet.and_then(|p| here.iter().filter(data).find(|o| (o.id, o.head.seq) == (p.id, wire)));
@@ -239,7 +239,7 @@ pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
 
 /// Reported likelihoods, with the truth.
 fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, bool)> {
-    let told = &flow.ways[0].retransmissions;
+    let told = &flow.directions[0].retransmissions;
     let of = |t: &truth::Retransmission| {
         let from = told.partition_point(|v| v.t < t.t);
         let same = told[from..].iter().take_while(|v| v.t == t.t).find(|v| v.seq == t.seq)?;
@@ -248,7 +248,8 @@ fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, boo
     truths.iter().filter_map(of).collect()
 }
 
-/// What the sender's capture of a scenario shows, or the receiver's, a line a packet; retransmissions with their truth.
+/// Packets in the sender's capture of a scenario, or in the receiver's, one per line; retransmissions with their
+/// truth.
 pub fn packets(case: &Case, there: bool) -> String {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -286,9 +287,9 @@ pub fn read(text: &str) -> Model {
 
 /// Truths and verdicts of the data's direction.
 fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
-    let way = &flow.ways[0];
+    let direction = &flow.directions[0];
     let (mut tally, mut odd) = (Tally::default(), Vec::new());
-    let mut verdicts = way.retransmissions.iter().peekable();
+    let mut verdicts = direction.retransmissions.iter().peekable();
     for truth in truths.iter().filter(|t| t.cause != Cause::WindowProbe) {
         tally.truths += 1;
         while verdicts.next_if(|v| (v.t, v.seq) < (truth.t, truth.seq) && v.t < truth.t).is_some() {
@@ -316,11 +317,11 @@ fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
         }
         match (is_timeout, v.reason == Reason::Timeout) {
             (true, true) => {
-                let told = way.timeouts.iter().find(|t| t.t == v.t && t.seq == v.seq);
-                let kind = told.map_or(Kind::Unknown, |t| t.kind);
+                let told = direction.timeouts.iter().find(|t| t.t == v.t && t.seq == v.seq);
+                let kind = told.map_or(RecoveryVerdict::Unknown, |t| t.kind);
                 match (truth.unneeded, kind) {
-                    (_, Kind::Unknown) => tally.untold += 1,
-                    (true, Kind::Spurious) | (false, Kind::Genuine) => tally.right += 1,
+                    (_, RecoveryVerdict::Unknown) => tally.untold += 1,
+                    (true, RecoveryVerdict::Spurious) | (false, RecoveryVerdict::Genuine) => tally.right += 1,
                     _ => tally.wrong += 1,
                 }
                 if let (Some(is), Some(said)) = (truth.spurious, told.and_then(|t| t.cause)) {

@@ -1,4 +1,4 @@
-//! Random scenarios, what their sender's capture shows, and the simulator's truth beside the analyser's verdicts.
+//! Random scenarios, their captures, and the simulator's truth beside the analyser's verdicts.
 
 #![allow(dead_code, unreachable_pub, reason = "tests and the example use parts of it")]
 

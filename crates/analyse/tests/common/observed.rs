@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 pub const FIRST: [u32; 2] = [u32::MAX - 20_000, u32::MAX - 3];
 /// The ports of sender and receiver.
 pub const PORTS: [u16; 2] = [40_000, 80];
-/// What the clocks for timestamps say at t = 0.
+/// Timestamp clocks at t = 0.
 const CLOCK: [u32; 2] = [u32::MAX - 5_000, 77_000];
 
 /// The packets of one flow that the host `at` sent or took in, as a capture next to it shows them.
@@ -22,7 +22,7 @@ pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<O
     let mut segments: BTreeMap<u64, (Segment, u16)> = BTreeMap::new();
     let largest = sightings.iter().filter_map(|s| s.sent).map(|s| s.window).max().unwrap_or(0);
     let shift = (0..14).find(|s| largest >> s <= 0xffff).unwrap_or(14);
-    // The option offers what a segment holds without options (RFC 6691).
+    // The MSS option offers the payload of a segment without options (RFC 6691).
     let sent = || sightings.iter().filter(|s| s.packet.flow == FlowId(flow)).filter_map(|s| s.sent);
     let options = if sent().any(|s| s.timestamps.is_some()) { 12 } else { 0 };
     let mss = sent().map(|s| s.len).max().unwrap_or(0).max(64) + options;

@@ -10,11 +10,11 @@ pub struct Case {
     pub number: u64,
     /// Its text.
     pub text: String,
-    /// What the sender's capture has to go by.
+    /// Evidence available in the sender's capture.
     pub options: &'static str,
-    /// What is lost of the data.
+    /// Losses of data.
     pub loss: &'static str,
-    /// What is lost of the acknowledgements.
+    /// Losses of acknowledgements.
     pub ack_loss: &'static str,
     /// Which way the spikes act.
     pub spike: &'static str,

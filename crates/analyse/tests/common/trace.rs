@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
-use analyse::{Analyser, Flow, Kind, Limits, Observation};
+use analyse::{Analyser, Flow, Limits, Observation, RecoveryVerdict};
 use base::wire::{TcpHead, flag};
 use base::{Span, Time};
 use std::net::{IpAddr, Ipv4Addr};
@@ -143,7 +143,7 @@ impl Trace {
         self.spoken += SEGMENT;
     }
 
-    /// The same, and nobody sees it.
+    /// A retransmission that the capture misses.
     pub fn speaks_unheard(&mut self) {
         self.unheard(1);
         self.spoken += SEGMENT;
@@ -171,7 +171,7 @@ impl Trace {
     }
 }
 
-/// What is said of each timeout of the sender.
-pub fn kinds(flow: &Flow) -> Vec<Kind> {
-    flow.ways[0].timeouts.iter().map(|t| t.kind).collect()
+/// Verdict on each timeout of the sender.
+pub fn kinds(flow: &Flow) -> Vec<RecoveryVerdict> {
+    flow.directions[0].timeouts.iter().map(|t| t.kind).collect()
 }

@@ -1,5 +1,5 @@
-//! What is fuzzed, and replayed by `cargo test`: whatever was observed, in whatever order, the analyser ends, keeps
-//! within its bounds and contradicts itself nowhere.
+//! Fuzz target, replayed by `cargo test`: for any observations in any order the analyser ends, keeps its bounds and
+//! does not contradict itself.
 #![allow(unreachable_pub, reason = "the fuzz target uses it from outside")]
 
 use analyse::{Analyser, Flow, Limits, Need, Observation, join, story};
@@ -100,13 +100,23 @@ pub fn observations(input: &[u8]) {
     let flows = analyser.finish();
     assert_eq!(flows.iter().map(|f| f.packets + f.captured_twice).sum::<u64>(), pushed);
     for flow in &flows {
-        for way in &flow.ways {
-            assert!(way.retransmissions.len() <= 64 && way.faults.len() <= 64 && way.idles.len() <= 64);
-            assert!(way.data_packets <= way.packets && way.data_packets <= way.data_segments);
-            let judged = [Need::Needed, Need::Unneeded, Need::Unknown].map(|n| way.count(n));
-            assert_eq!(judged.iter().sum::<u64>(), way.retransmissions.len() as u64);
-            assert!(way.retransmissions.iter().all(|r| r.seq < r.end));
-            assert!(way.timeouts.len() + way.fast_retransmits.len() <= way.retransmissions.len());
+        for direction in &flow.directions {
+            assert!(
+                direction.retransmissions.len() <= 64
+                    && direction.faults.len() <= 64
+                    && direction.idles.len() <= 64
+            );
+            assert!(
+                direction.data_packets <= direction.packets
+                    && direction.data_packets <= direction.data_segments
+            );
+            let judged = [Need::Needed, Need::Unneeded, Need::Unknown].map(|n| direction.count(n));
+            assert_eq!(judged.iter().sum::<u64>(), direction.retransmissions.len() as u64);
+            assert!(direction.retransmissions.iter().all(|r| r.seq < r.end));
+            assert!(
+                direction.timeouts.len() + direction.fast_retransmits.len()
+                    <= direction.retransmissions.len()
+            );
         }
     }
     let _ = story::tell(&flows.iter().collect::<Vec<&Flow>>());

@@ -20,7 +20,8 @@ impl AtpEnd {
 
     /// Gives up units whose lifetime is over, and those that cannot arrive within it.
     pub(super) fn give_up_what_expired(&mut self, io: &mut Io<'_, Atp>) {
-        // What is left needs its bytes over the rate and half a round trip: latency and bandwidth (paper III.A).
+        // The rest of the unit needs its bytes over the rate and half a round trip: latency and bandwidth (paper
+        // III.A).
         let feasibility = self.config.feasibility;
         // The least round trip: the smoothed one stays inflated by a queue or a pause that is over.
         let least = if self.least_rtt == Span::FOREVER { self.rto.srtt() } else { self.least_rtt };

@@ -78,7 +78,7 @@ pub fn put(frame: &[u8], line: &mut Vec<u8>) {
 
 crate::named! {
     /// Defect of an invalid frame.
-    pub enum Wrong {
+    pub enum FrameError {
         /// Wrong frame check sequence.
         Check = "a wrong check sequence",
         /// Longer than the largest frame.
@@ -92,11 +92,11 @@ crate::named! {
 
 /// Result of deframing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found<'a> {
+pub enum Deframed<'a> {
     /// Good frame, with its check sequence.
     Frame(&'a [u8]),
     /// Invalid frame.
-    Wrong(Wrong),
+    Wrong(FrameError),
     /// Bytes before the first flag: dialogue of modems and login scripts, in pieces as received.
     Talk(&'a [u8]),
 }
@@ -115,13 +115,13 @@ pub struct Deframer {
 
 impl Deframer {
     /// Processes the next bytes of the line; `found` is called for each result.
-    pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(Found<'_>)) {
+    pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(Deframed<'_>)) {
         let mut rest = bytes;
         if !self.framed {
             let talk = rest.iter().position(|b| *b == FLAG);
             let (before, behind) = rest.split_at(talk.unwrap_or(rest.len()));
             if !before.is_empty() {
-                found(Found::Talk(before));
+                found(Deframed::Talk(before));
             }
             self.framed = talk.is_some();
             rest = behind;
@@ -142,17 +142,17 @@ impl Deframer {
         }
     }
 
-    fn end(&mut self, found: &mut impl FnMut(Found<'_>)) {
+    fn end(&mut self, found: &mut impl FnMut(Deframed<'_>)) {
         let (aborted, long) = (std::mem::take(&mut self.escaped), std::mem::take(&mut self.long));
         if aborted {
-            found(Found::Wrong(Wrong::Aborted));
+            found(Deframed::Wrong(FrameError::Aborted));
         } else if long {
-            found(Found::Wrong(Wrong::Long));
+            found(Deframed::Wrong(FrameError::Long));
         } else if self.frame.len() >= LEAST {
             let good = is_good(&self.frame);
-            found(if good { Found::Frame(&self.frame) } else { Found::Wrong(Wrong::Check) });
+            found(if good { Deframed::Frame(&self.frame) } else { Deframed::Wrong(FrameError::Check) });
         } else if !self.frame.is_empty() {
-            found(Found::Wrong(Wrong::Short));
+            found(Deframed::Wrong(FrameError::Short));
         }
         self.frame.clear();
     }
@@ -164,14 +164,14 @@ mod tests {
     use proptest::prelude::*;
 
     /// Frames, errors and joined talk of a line.
-    fn all(pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
+    fn all(pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<FrameError>, Vec<u8>) {
         let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
         let mut deframer = Deframer::default();
         for piece in pieces {
             deframer.take(piece, |found| match found {
-                Found::Frame(frame) => frames.push(frame.to_vec()),
-                Found::Wrong(why) => wrong.push(why),
-                Found::Talk(bytes) => talk.extend(bytes),
+                Deframed::Frame(frame) => frames.push(frame.to_vec()),
+                Deframed::Wrong(why) => wrong.push(why),
+                Deframed::Talk(bytes) => talk.extend(bytes),
             });
         }
         (frames, wrong, talk)
@@ -220,7 +220,7 @@ mod tests {
         put(&framed(b"good"), &mut line);
         let (frames, wrong, talk) = all(&[&line]);
         assert_eq!(frames, [framed(b"good")]);
-        assert_eq!(wrong, [Wrong::Check, Wrong::Short, Wrong::Aborted, Wrong::Long]);
+        assert_eq!(wrong, [FrameError::Check, FrameError::Short, FrameError::Aborted, FrameError::Long]);
         assert_eq!(talk, b"ATDT123\r\nCONNECT\r\n");
     }
 
@@ -262,7 +262,7 @@ mod tests {
             frame[bit / 8] ^= 1 << (bit % 8);
             let mut line = Vec::new();
             put(&frame, &mut line);
-            prop_assert_eq!(all(&[&line]).1, [Wrong::Check]);
+            prop_assert_eq!(all(&[&line]).1, [FrameError::Check]);
             mend(&mut frame);
             prop_assert!(is_good(&frame));
         }

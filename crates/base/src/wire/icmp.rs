@@ -147,7 +147,7 @@ pub fn plateau(size: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::segment::{self, End, Outside};
+    use super::super::segment::{self, End, IpFields};
     use super::*;
     use crate::tcp::Segment;
     use proptest::prelude::*;
@@ -164,7 +164,7 @@ mod tests {
             &end(1),
             &end(2),
             &data,
-            Outside { ttl: 64, ..Outside::default() },
+            IpFields { ttl: 64, ..IpFields::default() },
             usize::MAX,
         );
         bytes

@@ -53,7 +53,7 @@ impl End {
 
 /// IP header fields other than the addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Outside {
+pub struct IpFields {
     /// Identification.
     pub id: u16,
     /// ECN codepoint (RFC 3168 section 5).
@@ -71,7 +71,7 @@ const OPTIONS: usize = 40;
 
 /// Writes the packet into `out`, which is cleared first: its headers, and the rest up to `keep` bytes.
 /// Returns the size of the whole packet.
-pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Outside, keep: usize) -> u32 {
+pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: IpFields, keep: usize) -> u32 {
     let tcp = if from.address.is_ipv4() { 20 } else { 40 };
     out.clear();
     out.resize(tcp + 20, 0);
@@ -96,7 +96,7 @@ pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Ou
 /// Writes an IPv4 packet around a transport header and its payload into `out`, which is cleared first. Fills
 /// in the checksum of UDP (RFC 768) and DCCP (RFC 4340 section 9), which covers the addresses; both have it
 /// at offset 6.
-pub fn around(out: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, inside: &[u8], ip: Outside) {
+pub fn around(out: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, inside: &[u8], ip: IpFields) {
     let inside = inside.get(..usize::from(u16::MAX) - 20).unwrap_or(inside);
     out.clear();
     out.resize(20, 0);
@@ -143,7 +143,7 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
     out[14..16].copy_from_slice(&window.to_be_bytes());
 }
 
-fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], protocol: u8, ip: Outside, size: u32) {
+fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], protocol: u8, ip: IpFields, size: u32) {
     out[0] = 0x45;
     out[1] = ip.class << 2 | ip.ecn & 3;
     out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
@@ -157,7 +157,7 @@ fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], protocol: u8, 
     out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
-fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: Outside, size: u32) {
+fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: IpFields, size: u32) {
     let traffic = ip.class << 2 | ip.ecn & 3;
     out[0] = 0x60 | traffic >> 4;
     out[1] = traffic << 4;

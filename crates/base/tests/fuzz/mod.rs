@@ -1,11 +1,11 @@
-//! The bodies of the fuzz targets of this crate: what a serial line and an interface bring.
+//! Fuzz targets of this crate: input from a serial line and from an interface.
 
 use base::wire::frame::{Framing, is_between_neighbours};
-use base::wire::hdlc::{self, Deframer, Found, Wrong};
+use base::wire::hdlc::{self, Deframer, Found, FrameError};
 use base::wire::{self, offload};
 
-/// Frames, what is none, and talk, joined.
-fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Wrong>, Vec<u8>) {
+/// Frames, invalid frames and plain text, joined.
+fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<FrameError>, Vec<u8>) {
     let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
     let mut deframer = Deframer::default();
     for piece in pieces {
@@ -18,8 +18,8 @@ fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Wrong>, Ve
     (frames, wrong, talk)
 }
 
-/// A serial line: the first byte is the length of its pieces, the rest is what stands on it. In pieces it says what it
-/// says whole; a frame is good, of a size that frames have, and found again once it is put on a line.
+/// A serial line: the first byte is the length of its pieces, the rest is the input. Pieces and whole input give equal
+/// results; an accepted frame has a valid size and is found again after encoding.
 pub(crate) fn line(bytes: &[u8]) {
     let Some((piece, line)) = bytes.split_first() else { return };
     let whole = found([line.to_vec()].into_iter());
@@ -34,8 +34,8 @@ pub(crate) fn line(bytes: &[u8]) {
     assert_eq!(found([again].into_iter()), (whole.0, Vec::new(), Vec::new()));
 }
 
-/// A frame of an interface, behind what its kernel says of it: where the sum begins, where it stands, how large its pieces
-/// are. No panic; what it is cut into are packets, no larger than they were to be, with all of the payload.
+/// A frame of an interface behind its kernel header: start and place of the checksum, size of segments. No panic; the
+/// segments are packets within the size limit, with all of the payload.
 pub(crate) fn large(bytes: &[u8]) {
     let Some((&[start, field, piece], frame)) = bytes.split_first_chunk() else { return };
     let mut copy = frame.to_vec();
@@ -45,7 +45,7 @@ pub(crate) fn large(bytes: &[u8]) {
     let piece = usize::from(piece) * 4;
     let Some(pieces) = offload::cut(frame, at, piece) else { return };
     let Ok(before) = wire::IpHead::read(&frame[at..], (frame.len() - at) as u32) else { return };
-    // What stands before the payload, told by a piece that is full.
+    // Headers before the payload, from a full segment.
     let size = before.size as usize;
     let heads = if pieces.len() > 1 { pieces[0].len() - at - piece } else { 0 };
     let mut payload = 0;

@@ -1,5 +1,5 @@
-//! What is fuzzed, and replayed by `cargo test`: whatever the bytes are, reading ends, invents nothing, and says the
-//! same however the bytes come in.
+//! Fuzz target, replayed by `cargo test`: for any bytes, reading ends, invents no packet, and does not depend on how
+//! the bytes are split.
 #![allow(dead_code, reason = "each fuzz target uses one of them")]
 
 use base::wire::{TcpHead, read};
@@ -78,7 +78,7 @@ pub(crate) fn pcapng(bytes: &[u8]) {
     file(&with, size);
 }
 
-/// A frame of any link type. The first two bytes are the type, the third is added to what was on the wire.
+/// A frame of any link type. The first two bytes are the type, the third is added to the length on the wire.
 pub(crate) fn frame(bytes: &[u8]) {
     let Some((&[low, high, more], bytes)) = bytes.split_first_chunk::<3>() else { return };
     let link = Link(u16::from_le_bytes([low, high & 1]));
@@ -89,7 +89,7 @@ pub(crate) fn frame(bytes: &[u8]) {
     if !packet.cut {
         assert_eq!(packet.payload.len(), packet.payload_len as usize);
     }
-    // What a door reads, which takes whole packets only, is the same.
+    // The reader of a port, which takes only whole packets, agrees.
     if let Ok(digest) = read(&bytes[packet.network..])
         && let Some(tcp) = digest.tcp
         && let Some(here) = packet.tcp()
@@ -110,7 +110,7 @@ pub(crate) fn tcp_options(bytes: &[u8]) {
         assert_eq!(length, 20 + 4 * told);
         assert_eq!(head.cut, segment.len() < length);
         assert!(head.sacks <= 4 && head.blocks().len() == usize::from(head.sacks));
-        // What stands behind the header changes nothing.
+        // Bytes after the header have no influence.
         segment.truncate(length);
         let alone = TcpHead::read(&segment).map(|(head, _)| head);
         assert_eq!(alone, Some(head));

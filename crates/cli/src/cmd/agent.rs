@@ -2,7 +2,7 @@
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::input::{agents_file, nesting, shell_link};
 use crate::player::agent_player;
 use agent::serve::Agent;
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     make_token: Option<PathBuf>,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &args.make_token {
         Token::make(file).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::usage(
@@ -48,14 +48,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
             ),
             _ => Failure::write(file, &error),
         })?;
-        talk.note(&format!("made a token in {}; copy the file to all hosts of the run", file.display()));
+        console.note(&format!("made a token in {}; copy the file to all hosts of the run", file.display()));
         return Ok(ExitStatus::Good);
     }
     let token = agents_file::token(args.token_file.as_deref().unwrap_or(std::path::Path::new("")))?;
     if let Some(lost) = netns::user::gain_rights()? {
-        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+        console.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
-    let stop = interrupt::watch_saying(talk, "stopping; once more to stop at once");
+    let stop = interrupt::watch_saying(console, "stopping; once more to stop at once");
     let around = Surroundings {
         variables: nesting::nested().variables(false),
         resolver: shell_link::resolver(None),
@@ -72,10 +72,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         )
     })?;
     let at = agent.address().unwrap_or(args.listen);
-    talk.note(&format!("listening at {at}, TCP and UDP"));
+    console.note(&format!("listening at {at}, TCP and UDP"));
     if at.ip().is_loopback() {
-        talk.note("only this host can connect; --listen ADDRESS lets others in");
+        console.note("only this host can connect; --listen ADDRESS lets others in");
     }
-    agent.serve(stop, &|event| talk.note(event));
+    agent.serve(stop, &|event| console.note(event));
     Ok(ExitStatus::Interrupted)
 }

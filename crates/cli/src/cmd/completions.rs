@@ -1,8 +1,8 @@
-//! `williwaw completions`: what a shell needs to complete a command line.
+//! `williwaw completions`: completion scripts for a shell, with presets, metrics and experiments as values.
 
 use crate::cmd::cli::Cli;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
@@ -18,8 +18,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Words that a shell may offer as values. They are only for completion: the verbs themselves say more about a wrong
-/// one than a list.
+/// Values offered by a shell. The verbs themselves explain a wrong value better than a list.
 struct Words {
     presets: Vec<&'static str>,
     metrics: Vec<&'static str>,
@@ -48,8 +47,8 @@ impl Words {
     }
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
     let all = Cli::command();
     // Hidden verbs are internal.
@@ -61,6 +60,6 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         .args(all.get_arguments().cloned())
         .subcommands(shown);
     clap_complete::generate(args.shell, &mut shown, "williwaw", &mut text);
-    talk.data(&String::from_utf8_lossy(&text))?;
+    console.data(&String::from_utf8_lossy(&text))?;
     Ok(ExitStatus::Good)
 }

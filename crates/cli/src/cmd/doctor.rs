@@ -1,8 +1,8 @@
-//! `williwaw doctor`: what this machine offers for emulation, each item with its remedy where it is missing.
+//! `williwaw doctor`: capabilities of this machine for emulation, each missing one with its remedy.
 
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,14 @@ struct Check {
     /// Emulation needs it.
     needed: bool,
     there: bool,
-    /// What was found.
+    /// Result of a check.
     found: String,
     /// How to mend it; empty where nothing is wrong.
     mend: &'static str,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let checks = [
         system(),
         kernel(),
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if args.json {
         let one = |c: &Check| json!({ "what": c.what, "needed": c.needed, "there": c.there, "found": c.found, "mend": c.mend });
         let all: Vec<_> = checks.iter().map(one).collect();
-        talk.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": all }))?;
+        console.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": all }))?;
     } else {
         let line = |c: &Check| {
             let state = match (c.there, c.needed) {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
             let mend = if c.there || c.mend.is_empty() { String::new() } else { format!("\n  {}", c.mend) };
             format!("{:<12}{state:<9}{}{mend}\n", c.what, c.found)
         };
-        talk.data(&checks.iter().map(line).collect::<String>())?;
+        console.data(&checks.iter().map(line).collect::<String>())?;
     }
     if good {
         return Ok(ExitStatus::Good);
@@ -99,8 +99,8 @@ fn kernel() -> Check {
         what: "kernel",
         needed: true,
         there: version >= (4, 9),
-        found: if release.is_empty() { "not told".to_owned() } else { release },
-        mend: "a kernel of version 4.9 or later tells what is needed in TCP_INFO",
+        found: if release.is_empty() { "unknown".to_owned() } else { release },
+        mend: "a kernel of version 4.9 or later has the needed fields in TCP_INFO",
     }
 }
 
@@ -191,7 +191,7 @@ fn clock() -> Check {
         what: "clock",
         needed: false,
         there,
-        found: if source.is_empty() { "clock source not told".to_owned() } else { source },
+        found: if source.is_empty() { "clock source unknown".to_owned() } else { source },
         mend: "a slow clock source makes every look at the time cost microseconds: boot with clocksource=tsc",
     }
 }

@@ -3,8 +3,8 @@
 use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};
 use crate::console::clock::Stopwatch;
-use crate::console::exit::{ExitStatus, Failure, Why};
-use crate::console::talk::Talk;
+use crate::console::exit::{CliError, ExitStatus, Failure};
+use crate::console::streams::Console;
 use crate::console::{interrupt, lateness};
 use crate::input::agents_file::Listed;
 use crate::input::{agents_file, nesting};
@@ -19,7 +19,7 @@ use crate::player::rep_report::{RepArtefacts, RepReport};
 use crate::player::summary;
 use crate::player::task::{Readiness, Task};
 use agent::control::AgentControl;
-use base::{Span, units};
+use base::Span;
 use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::live::Live;
 use emulate::remote::hosts::RemoteHosts;
@@ -79,16 +79,8 @@ pub(crate) struct Args {
     /// Write the events of every repetition into the folder, one line of JSON each
     #[arg(long, conflicts_with = "no_out")]
     events: bool,
-    /// Limit of the 99th percentile of lateness
-    #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
-    lateness: Span,
-    /// Busy-wait for this time before a packet is due, if there is real-time priority [default: calibrated at
-    /// the start]
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    spin: Option<Span>,
-    /// Run without real-time priority
-    #[arg(long)]
-    no_realtime: bool,
+    #[command(flatten)]
+    clock: crate::console::args::RealTime,
     /// Write a pcapng capture of the first repetition at every node and both sides of every link, and one file
     /// per node
     #[arg(long, value_name = "FILE")]
@@ -107,13 +99,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn span(text: &str) -> Result<Span, String> {
-    Ok(units::parse_span(text)?)
-}
-
 impl Args {
     /// Plan as of a run in virtual time.
-    fn plan(&self, talk: &Talk) -> Result<Plan, Failure> {
+    fn plan(&self, console: &Console) -> Result<Plan, Failure> {
         let args = run::Args {
             file: self.file.clone(),
             draws: self.draws,
@@ -135,23 +123,23 @@ impl Args {
             linux: None,
             look: None,
             patience: base::Span::ZERO,
-            // Doors keep their packets themselves.
+            // Packet ports keep their packets themselves.
             pcap: None,
             snap: 96,
             xplot: None,
             events: None,
             series: None,
         };
-        Plan::of(args, talk)
+        Plan::of(args, console)
     }
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     for path in args.svg.iter().chain(&args.pcap) {
         crate::output::atomic_write::possible(path)?;
     }
-    let plan = args.plan(talk)?;
+    let plan = args.plan(console)?;
     let watch = Stopwatch::start();
     let mut sweep = Sweep::whole(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     refuse(&sweep, args.jobs)?;
@@ -162,16 +150,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if sweep.cells.held().iter().any(|cell| agents_file::needed_here(&cell.model, listed.as_ref()))
         && let Some(lost) = netns::user::gain_rights()?
     {
-        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+        console.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
-    let (player, site) = args.player(&plan, listed.as_ref(), talk)?;
+    let (player, site) = args.player(&plan, listed.as_ref(), console)?;
     let mut kept = RunStore::open(&plan)?;
     let store = kept.as_ref().map(|kept| Store {
         folder: kept.folder.path().to_owned(),
         captures: args.captures,
         events: args.events,
     });
-    let stop = interrupt::watch(talk);
+    let stop = interrupt::watch(console);
     let rows = match &mut kept {
         Some(kept) => kept.folder.start(&sweep.header)?,
         None => Vec::new(),
@@ -185,10 +173,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         store: store.as_ref(),
         jobs: usize::from(args.jobs),
         stop,
-        talk,
+        console,
     };
     let (played, mut rows, complete) = going.play(rows, kept.as_mut())?;
-    args.write_first(&played, &sweep, talk)?;
+    args.write_first(&played, &sweep, console)?;
     let told = &played.told;
     let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
     repetitions.extend(told.iter().map(|told| told.document.clone()));
@@ -196,7 +184,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let mut emulation = json!({
         "kernel": site.kernel,
         "calibration": site.calibration,
-        "lateness_limit_s": args.lateness.as_secs_f64(),
+        "lateness_limit_s": args.clock.lateness.as_secs_f64(),
         "faithful": faithful,
     });
     if let Some(path) = listed.as_ref().and_then(|listed| listed.path.as_ref()) {
@@ -227,16 +215,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         stage: None,
         drawn: played.picture(),
     };
-    let mut end = if args.json || !rows.is_empty() { found.show(talk)? } else { ExitStatus::Interrupted };
+    let mut end = if args.json || !rows.is_empty() { found.show(console)? } else { ExitStatus::Interrupted };
     if complete && plan.report {
-        found.report(talk)?;
+        found.report(console)?;
     }
     if !args.json {
-        told.iter().for_each(|told| talk.note(&told.said));
+        told.iter().for_each(|told| console.note(&told.said));
     }
-    found.close(talk, &watch)?;
+    found.close(console, &watch)?;
     for told in told {
-        end = told.judge(end, talk);
+        end = told.judge(end, console);
     }
     Ok(end)
 }
@@ -314,17 +302,17 @@ enum RepPlayer {
 struct PendingReps<'a> {
     sweep: &'a Sweep,
     player: RepPlayer,
-    /// Of the first one a picture is wanted; or more of what it brings than the folder gets.
+    /// The first repetition needs a picture, or more output than the run folder keeps.
     picture: bool,
     keep_first: bool,
     store: Option<&'a Store>,
     /// Repetitions in parallel.
     jobs: usize,
     stop: &'a AtomicBool,
-    talk: &'a Talk,
+    console: &'a Console,
 }
 
-/// Those that have been, in order, and what the first one brought.
+/// Finished repetitions in order, and the output of the first one.
 #[derive(Default)]
 struct FinishedReps {
     told: Vec<RepReport>,
@@ -337,28 +325,28 @@ impl Args {
         &self,
         plan: &Plan,
         listed: Option<&Listed>,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<(RepPlayer, Readiness), Failure> {
         let capture = self.pcap.is_some() || self.captures;
         if let Some(listed) = listed.filter(|listed| listed.path.is_some()) {
             let mut task = Task::of(&plan.input, plan.repetitions, plan.given_seed);
-            task.lateness_ns = self.lateness.as_nanos();
-            task.realtime = !self.no_realtime;
-            task.spin_ns = self.spin.map(Span::as_nanos);
+            task.lateness_ns = self.clock.lateness.as_nanos();
+            task.realtime = !self.clock.no_realtime;
+            task.spin_ns = self.clock.spin.map(Span::as_nanos);
             (task.events, task.capture, task.picture) = (self.events, capture, self.draws_first());
             let (ordering, begun) = RemotePlayer::begin(listed, &task.bytes(&plan.input.files))?;
-            begun.said.iter().for_each(|words| talk.note(words));
+            begun.said.iter().for_each(|words| console.note(words));
             return Ok((RepPlayer::Remote(ordering), begun));
         }
-        let control = listed.map(|listed| listed.connect(talk)).transpose()?;
-        let calibration = Calibration::of_this_machine(!self.no_realtime, self.spin);
-        talk.note(&summary::calibrated(&calibration, "this machine"));
+        let control = listed.map(|listed| listed.connect(console)).transpose()?;
+        let calibration = Calibration::of_this_machine(!self.clock.no_realtime, self.clock.spin);
+        console.note(&summary::calibrated(&calibration, "this machine"));
         let options = Options {
             trace: self.draws_first() || self.events,
             capture,
-            realtime: calibration.way().realtime,
-            spin: calibration.way().spin,
-            lateness_limit: self.lateness,
+            realtime: calibration.method().realtime,
+            spin: calibration.method().spin,
+            lateness_limit: self.clock.lateness,
         };
         let begun = Readiness {
             kernel: local_player::kernel_version(),
@@ -374,11 +362,11 @@ impl Args {
     }
 
     /// Writes the requested outputs of the first repetition.
-    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, talk: &Talk) -> Result<(), Failure> {
+    fn write_first(&self, played: &FinishedReps, sweep: &Sweep, console: &Console) -> Result<(), Failure> {
         let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
             crate::output::atomic_write::whole(path, bytes)?;
-            talk.note(&format!("wrote {}", path.display()));
+            console.note(&format!("wrote {}", path.display()));
             Ok::<_, Failure>(())
         };
         if let Some(path) = &self.svg {
@@ -423,7 +411,7 @@ impl PendingReps<'_> {
         let sink = Mutex::new((FinishedReps::default(), rows, kept, None::<Failure>));
         let ended = AtomicUsize::new(0);
         let screen = lateness::Screen { lives: &lives, done: &ended, total: todo.len() };
-        lateness::shown(self.talk, &screen, || {
+        lateness::shown(self.console, &screen, || {
             std::thread::scope(|scope| {
                 for live in &lives {
                     scope.spawn(|| {
@@ -438,8 +426,8 @@ impl PendingReps<'_> {
                             let (played, rows, kept, fault) = &mut *sink;
                             match outcome.and_then(|one| self.keep(one, rows, kept.as_deref_mut())) {
                                 Ok(one) => played.take(one, self.keep_first),
-                                // Stopped while other hosts were still getting ready. What goes wrong otherwise is
-                                // said, also when it was told to stop.
+                                // Stopped while other hosts were getting ready. Other errors are reported, also after
+                                // a stop request.
                                 Err(failure) if failure.end == ExitStatus::Interrupted => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
@@ -522,7 +510,7 @@ impl FinishedReps {
         Some((*cell as usize, picture))
     }
 
-    /// Takes in one more; what it brought too, if it is the first of those that are kept and that is wanted.
+    /// Adds a finished repetition; its output too, if it is the first of those kept and a picture is requested.
     fn take(&mut self, one: Option<(RepReport, RepArtefacts)>, keep_first: bool) {
         let Some((told, brought)) = one else { return };
         let key = told.key();
@@ -544,7 +532,7 @@ impl From<Error> for Failure {
         if let Error::Stopped = error {
             return Failure {
                 end: ExitStatus::Interrupted,
-                why: Why::Sentence(error.to_string(), String::new()),
+                why: CliError::Sentence(error.to_string(), String::new()),
             };
         }
         if let Error::LinkProcess(why) = error {
@@ -557,7 +545,7 @@ impl From<Error> for Failure {
             }
             Error::Wire { mend, .. } => mend,
             Error::Agent { .. } => {
-                "`williwaw agent` has to run there; what it says on its own host tells more"
+                "`williwaw agent` has to run there; its messages on its own host tell more"
             }
             Error::Kernel(netns::Error::Helper(_)) => {
                 "install passt (it has pasta) or slirp4netns, or do without --uplink"

@@ -1,9 +1,9 @@
 //! `williwaw import`: what other tools call a link, as a scenario.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use base::units::parse_bytes;
-use scenario::import::{Classes, ImportFormat, Imported, Mistake, access_log, import};
+use scenario::import::{Classes, ImportError, ImportFormat, Imported, access_log, import};
 use serde_json::json;
 use std::io::Read as _;
 
@@ -35,8 +35,8 @@ pub(crate) struct Args {
     words: Vec<String>,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let (name, text) = read(&args.words)?;
     let Some(kind) = ImportFormat::of(&text) else {
         return Err(Failure::usage(
@@ -50,11 +50,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         ImportFormat::AccessLog => access_log(&text, classes),
         kind => import(kind, &text),
     };
-    let imported =
-        imported.map_err(|Mistake { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
+    let imported = imported
+        .map_err(|ImportError { message, help }| Failure::usage(format!("{name}: {message}"), help))?;
     if args.json {
         let Imported { scenario, exactly, roughly, left_out } = imported;
-        talk.document(&json!({
+        console.document(&json!({
             "schema": "williwaw-import/1",
             "kind": match kind { ImportFormat::Netem => "netem", ImportFormat::Mahimahi => "mahimahi", ImportFormat::Recording => "recording", ImportFormat::AccessLog => "access-log" },
             "scenario": scenario,
@@ -64,9 +64,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         }))?;
         return Ok(ExitStatus::Good);
     }
-    talk.data(&imported.scenario)?;
+    console.data(&imported.scenario)?;
     let count = |n: usize, what: &str| format!("{n} {what}");
-    talk.note(&format!(
+    console.note(&format!(
         "{}, {}, {}",
         count(imported.exactly.len(), "translated exactly"),
         count(imported.roughly.len(), "roughly"),

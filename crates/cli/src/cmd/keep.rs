@@ -1,7 +1,7 @@
 //! `williwaw keep`: supervisor process of one command, started by williwaw itself.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 
 /// Look after a command of an emulation; started by williwaw itself
 #[derive(Debug, clap::Args)]
@@ -13,15 +13,15 @@ pub(crate) struct Args {
     network: i32,
 }
 
-/// Does it.
+/// Runs the verb.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(args: Args, _talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, _talk: &Console) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Command(netns::keeper::keep(args.control, args.network) as u8))
 }
 
 /// Does it not.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(args: Args, _talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, _talk: &Console) -> Result<ExitStatus, Failure> {
     let _ = (args.control, args.network);
     Err(netns::Error::System.into())
 }

@@ -8,7 +8,7 @@ use report::Layer;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use view::layers::Wrong;
+use view::layers::TableError;
 use view::radio::{self, Blocks};
 
 /// Times beyond this (s) count from 1970: it is in the year 2001, and no capture lasts so long.
@@ -79,6 +79,6 @@ fn table(path: &Path, text: &str, start: f64) -> Result<Vec<Layer>, Failure> {
     if first.is_finite() && first > SINCE_1970 { read(-start) } else { Ok(layers) }
 }
 
-fn refused(path: &Path, wrong: &Wrong, mend: &str) -> Failure {
+fn refused(path: &Path, wrong: &TableError, mend: &str) -> Failure {
     Failure::usage(format!("`{}`, line {}: {}", path.display(), wrong.line, wrong.why), mend)
 }

@@ -3,7 +3,7 @@
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::player::kernels;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -72,20 +72,20 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     match args.what {
         What::Build { source, name, jobs, if_changed } => {
             let cache = kernels::cache()?;
             if if_changed && kernel::is_current(&cache, &name) {
-                talk.note("the kernel is there, and was built with the options of this version");
-                talk.data(&format!("{}\n", kernel::place(&cache, &name).display()))?;
+                console.note("the kernel is there, and was built with the options of this version");
+                console.data(&format!("{}\n", kernel::place(&cache, &name).display()))?;
                 return Ok(ExitStatus::Good);
             }
-            build(source, name, jobs, talk)
+            build(source, name, jobs, console)
         }
-        What::List { json } => list(json, talk),
-        What::Doctor { linux, json } => doctor(linux.as_deref(), json, talk),
+        What::List { json } => list(json, console),
+        What::Doctor { linux, json } => doctor(linux.as_deref(), json, console),
     }
 }
 
@@ -93,7 +93,7 @@ fn build(
     source: Option<PathBuf>,
     name: String,
     jobs: Option<u16>,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let source = match source {
@@ -103,15 +103,15 @@ fn build(
     let jobs = jobs.map_or_else(environment::cores, usize::from);
     let watch = Stopwatch::start();
     let build = Build { source, name, jobs };
-    let place = kernel::build(&build, &cache, &|step| talk.note(step))?;
+    let place = kernel::build(&build, &cache, &|step| console.note(step))?;
     kernel::guest_programs(&cache)?;
     let release = kernel::probe(&place)?;
-    talk.note(&format!("built Linux {release} in {:.0} s", watch.seconds()));
-    talk.data(&format!("{}\n", place.display()))?;
+    console.note(&format!("built Linux {release} in {:.0} s", watch.seconds()));
+    console.data(&format!("{}\n", place.display()))?;
     Ok(ExitStatus::Good)
 }
 
-fn list(as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn list(as_json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let folders = std::fs::read_dir(cache.join("kernels")).into_iter().flatten().flatten();
     let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -124,28 +124,28 @@ fn list(as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
                 let current = kernel::is_current(&cache, &name);
                 all.push((name, release, place, current));
             }
-            Err(error) => talk.note(&format!("{name}: {error}")),
+            Err(error) => console.note(&format!("{name}: {error}")),
         }
     }
     if all.is_empty() {
-        talk.note("no kernel was built yet: williwaw linux build");
+        console.note("no kernel was built yet: williwaw linux build");
     }
     if as_json {
         let one = |(name, release, path, current): &(String, String, PathBuf, bool)| json!({ "name": name, "release": release, "path": path.display().to_string(), "current": current });
         let kernels: Vec<Value> = all.iter().map(one).collect();
-        talk.document(&json!({ "schema": "williwaw-kernels/1", "kernels": kernels }))?;
+        console.document(&json!({ "schema": "williwaw-kernels/1", "kernels": kernels }))?;
     } else {
         let line = |(name, release, path, current): &(String, String, PathBuf, bool)| {
             let other = if *current { "" } else { "\tbuilt with other options" };
             format!("{name}\tLinux {release}\t{}{other}\n", path.display())
         };
-        talk.data(&all.iter().map(line).collect::<String>())?;
+        console.data(&all.iter().map(line).collect::<String>())?;
     }
     Ok(ExitStatus::Good)
 }
 
 /// Requirements, with those present. The first one missing for running a kernel is the failure.
-fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn doctor(linux: Option<&str>, as_json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let mut found: Vec<(&str, bool, String)> = Vec::new();
     let missing = kernel::missing();
@@ -180,10 +180,10 @@ fn doctor(linux: Option<&str>, as_json: bool, talk: &Talk) -> Result<ExitStatus,
             |(what, there, how): &(&str, bool, String)| json!({ "what": what, "there": there, "how": how });
         let checks: Vec<Value> = found.iter().map(one).collect();
         let good = matches!(boots, Some(Ok(_)));
-        talk.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": checks }))?;
+        console.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": checks }))?;
     } else {
         let line = |(what, _, how): &(&str, bool, String)| format!("{what:<16}{how}\n");
-        talk.data(&found.iter().map(line).collect::<String>())?;
+        console.data(&found.iter().map(line).collect::<String>())?;
     }
     match boots {
         Some(Err(failure)) => Err(failure),

@@ -2,7 +2,7 @@
 
 use crate::cmd::cli::Cli;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::atomic_write;
 use clap::{Arg, Command, CommandFactory as _};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let all = Cli::command();
     // Arguments that go with every verb stand on its page too.
     let common: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
                 }
             },
         };
-        talk.data(&String::from_utf8_lossy(&page))?;
+        console.data(&String::from_utf8_lossy(&page))?;
         return Ok(ExitStatus::Good);
     };
     std::fs::create_dir_all(&folder).map_err(|error| Failure::write(&folder, &error))?;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     for verb in &verbs {
         write(&folder, &format!("williwaw-{}", verb.get_name()), page(titled(verb))?)?;
     }
-    talk.note(&format!("{} pages in {}", verbs.len() + 1, folder.display()));
+    console.note(&format!("{} pages in {}", verbs.len() + 1, folder.display()));
     Ok(ExitStatus::Good)
 }
 

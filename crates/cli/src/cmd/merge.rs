@@ -8,13 +8,13 @@ use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
-use crate::player::captures::Wanted;
-use lab::part::{Shard, ShardPart};
+use crate::player::captures::RequestedOutputs;
+use lab::shard::{Shard, ShardPart};
 use lab::sweep::Sweep;
 use lab::system::tables::{self, Tables};
 use results::source::Source;
@@ -59,8 +59,8 @@ struct Folder {
     shard: Shard,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let watch = Stopwatch::start();
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
     choice.check(Metric::NAMES)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         output: if args.json { Output::Json } else { Output::Table(args.table) },
         csv: None,
         report: false,
-        wanted: Wanted::default(),
+        wanted: RequestedOutputs::default(),
         choice,
         input,
     };
@@ -125,9 +125,9 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         stage: None,
         drawn: None,
     };
-    let end = found.show(talk)?;
+    let end = found.show(console)?;
     let seconds = watch.seconds();
-    talk.note(&format!("{} shards merged in {seconds:.2} s; results in {}", shards.len(), path.display()));
+    console.note(&format!("{} shards merged in {seconds:.2} s; results in {}", shards.len(), path.display()));
     Ok(end)
 }
 

@@ -29,7 +29,7 @@ pub(crate) mod trigger;
 pub(crate) mod wire;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use clap::Subcommand;
 
 /// The list of verbs: what to call each, in the order of the help, and the module that does it.
@@ -43,8 +43,7 @@ macro_rules! verbs {
         }
 
         impl Verb {
-            /// What its end means when it failed by itself: a shell passes on the codes of its command, and has one
-            /// of its own.
+            /// Meaning of its exit code: `shell` passes on the codes of its command and has one code of its own.
             pub(crate) fn own_fault(&self) -> fn(ExitStatus) -> ExitStatus {
                 match self {
                     Verb::Shell(_) => |_| ExitStatus::Command(shell::OWN_FAULT),
@@ -53,9 +52,9 @@ macro_rules! verbs {
             }
 
             /// Does it.
-            pub(crate) fn run(self, talk: &Talk) -> Result<ExitStatus, Failure> {
+            pub(crate) fn run(self, console: &Console) -> Result<ExitStatus, Failure> {
                 match self {
-                    $(Verb::$Verb(args) => $module::run(args, talk)),*
+                    $(Verb::$Verb(args) => $module::run(args, console)),*
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! `williwaw new`: a commented scenario to start from.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::atomic_write;
 use scenario::starter::STARTER;
 use std::io::{ErrorKind, Write as _};
@@ -25,10 +25,10 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if args.file.as_os_str() == "-" {
-        talk.data(STARTER)?;
+        console.data(STARTER)?;
         return Ok(ExitStatus::Good);
     }
     let name = args.file.display();
@@ -51,8 +51,8 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     // The scenario is whole without it.
     let schema = format!("{:#}\n", scenario::schema::json_schema());
     if let Err(failure) = atomic_write::whole(&args.file.with_file_name(SCHEMA), schema) {
-        talk.note(&format!("editors will not complete it: {failure}"));
+        console.note(&format!("editors will not complete it: {failure}"));
     }
-    talk.note(&format!("wrote {name}; run it with: williwaw run {name}"));
+    console.note(&format!("wrote {name}; run it with: williwaw run {name}"));
     Ok(ExitStatus::Good)
 }

@@ -1,7 +1,7 @@
 //! `williwaw presets`: what can be named in a scenario instead of being spelled out.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::terminal::folded;
 use scenario::preset;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let senders: Vec<&'static str> = Config::profiles().collect();
     let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);
     if let Some(name) = args.name.as_deref().filter(|name| !known(name)) {
@@ -45,18 +45,18 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
             .iter()
             .map(|name| json!({ "name": name, "about": preset::about(name), "hop": preset::text(name) }))
             .collect();
-        talk.document(&json!({ "schema": "williwaw-presets/1", "tcp": profiles, "links": links }))?;
+        console.document(&json!({ "schema": "williwaw-presets/1", "tcp": profiles, "links": links }))?;
     } else if args.name.is_some() {
-        talk.data(&links.iter().filter_map(|name| preset::text(name)).collect::<String>())?;
-        talk.data(&senders.iter().map(|name| text(name)).collect::<String>())?;
+        console.data(&links.iter().filter_map(|name| preset::text(name)).collect::<String>())?;
+        console.data(&senders.iter().map(|name| text(name)).collect::<String>())?;
     } else {
         let links: Vec<_> = links.iter().map(|name| (*name, preset::about(name))).collect();
         let senders: Vec<_> = senders.iter().map(|name| (*name, about(name))).collect();
-        talk.data("Links: preset = \"NAME\" in a [[hop]]\n")?;
-        talk.data(&folded(&list(&links), talk.width))?;
-        talk.data("\nSenders: transport = { tcp = { profile = \"NAME\" } }\n")?;
-        talk.data(&folded(&list(&senders), talk.width))?;
-        talk.note("`williwaw presets NAME` shows what it says, and where the numbers come from");
+        console.data("Links: preset = \"NAME\" in a [[hop]]\n")?;
+        console.data(&folded(&list(&links), console.width))?;
+        console.data("\nSenders: transport = { tcp = { profile = \"NAME\" } }\n")?;
+        console.data(&folded(&list(&senders), console.width))?;
+        console.note("`williwaw presets NAME` shows what it says, and where the numbers come from");
     }
     Ok(ExitStatus::Good)
 }

@@ -2,7 +2,7 @@
 //! was needed.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use capture::losses::{Fate, Retransmission, retransmissions};
 use capture::print::Printer;
 use capture::{Reader, Unpacked};
@@ -35,8 +35,8 @@ pub(crate) struct Args {
 
 type Source = Reader<'static>;
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let name = args.capture.display().to_string();
     let refused = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read the capture `{name}`: {error}"), "give a pcap or pcapng file")
@@ -51,14 +51,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if args.losses {
         let all = retransmissions(&mut reader).map_err(|error| refused(&error))?;
         match args.json {
-            true => talk.document(&document(&name, &all))?,
-            false => talk.data(&text(&all))?,
+            true => console.document(&document(&name, &all))?,
+            false => console.data(&text(&all))?,
         }
     } else {
         packets(&mut reader).map_err(|error| refused(&error))?;
     }
     for notice in reader.notices().kept() {
-        talk.note(&format!("note: {}", notice.what));
+        console.note(&format!("note: {}", notice.what));
     }
     Ok(ExitStatus::Good)
 }

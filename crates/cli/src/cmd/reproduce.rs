@@ -2,7 +2,7 @@
 
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::console::{environment, interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::TextTable;
@@ -75,19 +75,19 @@ pub(crate) struct Args {
 
 /// Default number of repetitions with kernels.
 const TODAY: u32 = 20;
-/// A kernel that is silent for so long is given up.
+/// Time without output after which a kernel is stopped.
 const PATIENCE: base::Span = base::Span::from_secs(30);
 
 impl Args {
     /// Comparison with current kernels; without kernels, a note and only the study's senders.
-    fn stage(&self, talk: &Talk) -> Result<Option<KernelPlayer>, Failure> {
+    fn stage(&self, console: &Console) -> Result<Option<KernelPlayer>, Failure> {
         if self.today.is_none() && self.linux.is_none() {
             return Ok(None);
         }
         let wish = KernelOptions { linux: self.linux.clone(), look: None, patience: PATIENCE };
         // A kernel named by the user is required.
         if wish.linux.is_none() && !kernels::there_is_one()? {
-            talk.note(
+            console.note(
                 "no column for Linux today: there is no kernel for virtual time; `williwaw linux build` makes one",
             );
             return Ok(None);
@@ -104,21 +104,21 @@ enum Ended {
     Unheard(Failure),
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let known = list().map_err(failure)?;
     if args.list {
-        return show_list(&known, args.json, talk);
+        return show_list(&known, args.json, console);
     }
     let ids = chosen(&args.ids, &known)?;
     if args.claims {
-        return show_claims(&args.ids, args.json, talk);
+        return show_claims(&args.ids, args.json, console);
     }
     if args.scenario {
         let [id] = ids.as_slice() else {
             return Err(Failure::usage("--scenario prints one scenario", "name one experiment"));
         };
-        talk.data(scenario_text(id).unwrap_or_default())?;
+        console.data(scenario_text(id).unwrap_or_default())?;
         return Ok(ExitStatus::Good);
     }
     if let Some(path) = &args.html {
@@ -131,13 +131,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         seeds: args.seeds,
         reading_repetitions: args.readings.unwrap_or(0),
         pictures: !args.no_html && (!args.json || args.html.is_some()),
-        today: args.today.unwrap_or(TODAY),
+        kernels: args.today.unwrap_or(TODAY),
     };
-    let stage = args.stage(talk)?;
-    let stop = interrupt::watch(talk);
+    let stage = args.stage(console)?;
+    let stop = interrupt::watch(console);
     let jobs = args.threads.wished();
     let parts = weights(&ids, &settings).map_err(failure)?;
-    let outcome = progress::of_parts(talk, |board| {
+    let outcome = progress::of_parts(console, |board| {
         let progress = |p: Progress| board.within(p.done, p.total);
         let player = stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer);
         let control = SweepControl { progress: &progress, stop, jobs, shuffle_ties: None, player };
@@ -147,7 +147,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
             let done = laboratory.reproduce(id).map_err(Ended::Without)?;
             // Each is printed when it is ready: all together take minutes.
             if !args.json {
-                board.above(|| show(&done, talk)).map_err(Ended::Unheard)?;
+                board.above(|| show(&done, console)).map_err(Ended::Unheard)?;
             }
             Ok(done)
         });
@@ -156,7 +156,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let all = match outcome {
         Ok(all) => all,
         Err(Ended::Without(ReproduceError::Stopped)) => {
-            talk.note("stopped");
+            console.note("stopped");
             return Ok(ExitStatus::Interrupted);
         }
         Err(Ended::Without(error)) => return Err(failure(error)),
@@ -164,9 +164,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     };
     let totals = Totals::of(&all);
     if args.json {
-        talk.document(&json::document(&all, args.seed, VERSION))?;
+        console.document(&json::document(&all, args.seed, VERSION))?;
     } else {
-        talk.data(&crate::output::terminal::folded(&format!("{}\n", page::short(&totals)), talk.width))?;
+        console
+            .data(&crate::output::terminal::folded(&format!("{}\n", page::short(&totals)), console.width))?;
     }
     let path = match (args.html, args.no_html, args.json) {
         (Some(path), _, _) => Some(path),
@@ -183,10 +184,10 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         provenance.extend(stage.as_ref().map(|stage| ("Linux today".to_owned(), stage.release())));
         let html = page::page(&all, provenance).html();
         crate::output::atomic_write::whole(&path, html)?;
-        talk.note(&format!("pictures and tables: {}", path.display()));
+        console.note(&format!("pictures and tables: {}", path.display()));
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
-    talk.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
+    console.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
     Ok(if totals.good() { ExitStatus::Good } else { ExitStatus::Failed })
 }
 
@@ -230,21 +231,21 @@ fn chosen(asked: &[String], known: &[(String, String)]) -> Result<Vec<String>, F
     Ok(if asked.is_empty() { known.iter().map(|(id, _)| id.clone()).collect() } else { ids })
 }
 
-fn show_list(known: &[(String, String)], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn show_list(known: &[(String, String)], json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     if json {
         let all: Vec<_> = known.iter().map(|(id, title)| value!({ "id": id, "title": title })).collect();
-        talk.document(&value!({ "schema": "williwaw-experiments/1", "experiments": all }))?;
+        console.document(&value!({ "schema": "williwaw-experiments/1", "experiments": all }))?;
         return Ok(ExitStatus::Good);
     }
     let wide = known.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
     for (id, title) in known {
-        talk.data(&crate::output::terminal::folded(&format!("{id:wide$}  {title}\n"), talk.width))?;
+        console.data(&crate::output::terminal::folded(&format!("{id:wide$}  {title}\n"), console.width))?;
     }
     Ok(ExitStatus::Good)
 }
 
-/// The claims of the experiments or groups asked for; all of them without any.
-fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Claims of the selected experiments or groups; all claims without a selection.
+fn show_claims(asked: &[String], json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     let all = catalogue::claims().map_err(failure)?;
     let wanted = |experiment: &str| {
         let words = asked.iter().map(|word| word.trim_end_matches('/'));
@@ -262,12 +263,12 @@ fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, 
                 })
             })
             .collect();
-        talk.document(&value!({ "schema": "williwaw-claims/1", "claims": lines }))?;
+        console.document(&value!({ "schema": "williwaw-claims/1", "claims": lines }))?;
         return Ok(ExitStatus::Good);
     }
     for claim in &all {
         let here = claim.test.as_ref().map_or_else(String::new, |test| format!("  here:   {}\n", test.test));
-        talk.data(&format!(
+        console.data(&format!(
             "{} {} {}\n  stated: {}\n{here}",
             claim.id,
             claim.stated.experiment,
@@ -277,7 +278,7 @@ fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, 
     }
     let tested = all.iter().filter(|claim| claim.test.is_some()).count();
     let equal = all.iter().filter(|claim| claim.statement() == "equal").count();
-    talk.data(&format!(
+    console.data(&format!(
         "{} claims, {tested} tested here, {equal} by a test equal to the catalogue's\n",
         all.len()
     ))?;
@@ -285,17 +286,17 @@ fn show_claims(asked: &[String], json: bool, talk: &Talk) -> Result<ExitStatus, 
 }
 
 /// One experiment as text.
-fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
+fn show(r: &Reproduced, console: &Console) -> Result<(), Failure> {
     let e = &r.experiment;
-    talk.data(&format!("{}: {}\n", e.id, e.title))?;
+    console.data(&format!("{}: {}\n", e.id, e.title))?;
     if !r.values.is_empty() {
-        talk.data(&terminal::text(&values(r), talk.width, talk.colour))?;
+        console.data(&terminal::text(&values(r), console.width, console.colour))?;
     }
-    if let Some(today) = &r.today {
+    if let Some(today) = &r.kernels {
         let (heads, rows) = page::beside(r, today);
         let labels = heads.iter().position(|head| head.starts_with("time")).unwrap_or(0);
         let board = TextTable { heads, labels, rows, notes: vec![page::about(today)] };
-        talk.data(&terminal::text(&board, talk.width, talk.colour))?;
+        console.data(&terminal::text(&board, console.width, console.colour))?;
     }
     for claim in &r.claims {
         let word = match (claim.holds, claim.former) {
@@ -303,27 +304,27 @@ fn show(r: &Reproduced, talk: &Talk) -> Result<(), Failure> {
             (false, true) => "FAILS (held by the former judgement)",
             (false, false) => "FAILS",
         };
-        talk.data(&format!("  {} {word}: {} [{}]\n", claim.id, claim.text, claim.detail))?;
+        console.data(&format!("  {} {word}: {} [{}]\n", claim.id, claim.text, claim.detail))?;
         if let Some(why) = &claim.why {
-            talk.data(&format!("    known: {why}\n"))?;
+            console.data(&format!("    known: {why}\n"))?;
         }
     }
     for claim in &r.untested {
-        talk.data(&format!("  {} not tested: {} [{}]\n", claim.id, claim.text, claim.why))?;
+        console.data(&format!("  {} not tested: {} [{}]\n", claim.id, claim.text, claim.why))?;
     }
     if !r.readings.is_empty() {
-        talk.data("  readings of what the paper leaves open; values inside, claims:\n")?;
+        console.data("  readings of what the paper leaves open; values inside, claims:\n")?;
         for reading in &r.readings {
             let of = reading.measured.len();
             let chosen = if reading.chosen { " (chosen)" } else { "" };
-            talk.data(&format!("    {:2} of {of}  {}{chosen}\n", reading.within, reading.name))?;
+            console.data(&format!("    {:2} of {of}  {}{chosen}\n", reading.within, reading.name))?;
             for (id, holds, detail) in &reading.claims {
                 let word = if *holds { "holds" } else { "fails" };
-                talk.data(&format!("             {id} {word} [{detail}]\n"))?;
+                console.data(&format!("             {id} {word} [{detail}]\n"))?;
             }
         }
     }
-    talk.data("\n")
+    console.data("\n")
 }
 
 fn values(r: &Reproduced) -> TextTable {
@@ -335,7 +336,7 @@ fn values(r: &Reproduced) -> TextTable {
     let unit = if units.len() == 1 { units[0] } else { "" };
     let with_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
     heads.extend([with_unit("published"), with_unit("measured"), "95 % interval".into()]);
-    if r.today.is_some() {
+    if r.kernels.is_some() {
         heads.push(with_unit(page::TODAY));
     }
     heads.push("verdict".into());
@@ -347,7 +348,7 @@ fn values(r: &Reproduced) -> TextTable {
             let mut row: Vec<String> = v.key.split('/').map(str::to_owned).collect();
             let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$}..{high:.d$}"));
             row.extend([v.published.to_string(), format!("{:.d$}", v.measured), interval]);
-            if r.today.is_some() {
+            if r.kernels.is_some() {
                 row.push(page::linux(v, d));
             }
             let verdict = match (v.within, &v.why) {

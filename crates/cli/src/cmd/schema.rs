@@ -1,7 +1,7 @@
 //! `williwaw schema`: what editors need to complete and check scenario files.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 
 /// Print the JSON Schema of scenario files, for editors
 #[derive(Debug, clap::Args)]
@@ -14,12 +14,12 @@ pub(crate) struct Args {
     reference: bool,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if args.reference {
-        talk.data(&scenario::schema::reference())?;
+        console.data(&scenario::schema::reference())?;
     } else {
-        talk.document(&scenario::schema::json_schema())?;
+        console.document(&scenario::schema::json_schema())?;
     }
     Ok(ExitStatus::Good)
 }

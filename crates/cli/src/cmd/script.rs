@@ -1,8 +1,8 @@
 //! `williwaw script`: scripted-peer dialogues against the model senders and receivers.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
-use script::{Look, Reading, Script, Verdict, ladder};
+use crate::console::streams::Console;
+use script::{DialogueVerdict, LadderOptions, Reading, Script, ladder};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -46,8 +46,8 @@ struct Unreadable {
     named: String,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
     let (cases, wrong) = read(&files(&args.files)?);
     let mut said: Vec<Value> = Vec::new();
@@ -55,28 +55,28 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     for Case { file, id, script } in &cases {
         let verdict = script.play(reading);
         match &verdict {
-            Verdict::Pass { .. } => pass += 1,
-            Verdict::Fail(_) => fail += 1,
-            Verdict::Unsupported(_) => unsupported += 1,
+            DialogueVerdict::Pass { .. } => pass += 1,
+            DialogueVerdict::Fail(_) => fail += 1,
+            DialogueVerdict::Unsupported(_) => unsupported += 1,
         }
         if args.json {
             said.push(document(file, id, &verdict));
         } else {
-            let width = talk.width.unwrap_or(80);
-            let look = Look { width, lines: args.lines, colour: talk.colour };
-            talk.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
+            let width = console.width.unwrap_or(80);
+            let look = LadderOptions { width, lines: args.lines, colour: console.colour };
+            console.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
         }
     }
     for Unreadable { file, why, .. } in &wrong {
         let why = format!("cannot be read: {}", why.trim_start());
-        said.push(document(file, &stem(file), &Verdict::Unsupported(why)));
+        said.push(document(file, &stem(file), &DialogueVerdict::Unsupported(why)));
     }
     let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported + wrong.len() });
     if args.json {
-        talk.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
+        console.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
     } else {
         let rest = if wrong.is_empty() { String::new() } else { format!(", {} unreadable", wrong.len()) };
-        talk.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
+        console.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
     }
     if !wrong.is_empty() {
         let named: Vec<&str> = wrong.iter().map(|unreadable| unreadable.named.as_str()).collect();
@@ -123,7 +123,7 @@ fn text_of(file: &Path) -> Result<String, Unreadable> {
     Err(Unreadable { file: file.to_owned(), named: why.clone(), why })
 }
 
-fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {
+fn document(file: &Path, id: &str, verdict: &DialogueVerdict) -> Value {
     let mut out = json!({
         "id": id,
         "file": file.display().to_string(),
@@ -132,10 +132,10 @@ fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {
         "why": null,
     });
     match verdict {
-        Verdict::Pass { unasked } => out["unasked"] = json!(unasked),
-        Verdict::Unsupported(word) => out["why"] = json!(word),
-        Verdict::Fail(f) => {
-            let look = Look { width: 80, lines: usize::MAX, colour: false };
+        DialogueVerdict::Pass { unasked } => out["unasked"] = json!(unasked),
+        DialogueVerdict::Unsupported(word) => out["why"] = json!(word),
+        DialogueVerdict::Fail(f) => {
+            let look = LadderOptions { width: 80, lines: usize::MAX, colour: false };
             out["t"] = json!(f.t);
             out["why"] = json!(format!("{}: expected {}, saw {}", f.why, f.expected, f.seen));
             out["line"] = json!(f.line);
@@ -148,17 +148,17 @@ fn document(file: &Path, id: &str, verdict: &Verdict) -> Value {
 }
 
 /// A line for what passed, a picture for what failed.
-fn told(file: &Path, id: &str, verdict: &Verdict, skipped: &[String], look: Look) -> String {
+fn told(file: &Path, id: &str, verdict: &DialogueVerdict, skipped: &[String], look: LadderOptions) -> String {
     let paint = |code: &str, word: &str| {
         if look.colour { format!("\x1b[{code}m{word:11}\x1b[0m") } else { format!("{word:11}") }
     };
     match verdict {
-        Verdict::Pass { .. } if skipped.is_empty() => format!("{} {id}\n", paint("32", "pass")),
-        Verdict::Pass { .. } => {
+        DialogueVerdict::Pass { .. } if skipped.is_empty() => format!("{} {id}\n", paint("32", "pass")),
+        DialogueVerdict::Pass { .. } => {
             format!("{} {id} (no such value, not looked at: {})\n", paint("32", "pass"), skipped.join(", "))
         }
-        Verdict::Unsupported(word) => format!("{} {id}: {word}\n", paint("33", "unsupported")),
-        Verdict::Fail(f) => format!(
+        DialogueVerdict::Unsupported(word) => format!("{} {id}: {word}\n", paint("33", "unsupported")),
+        DialogueVerdict::Fail(f) => format!(
             "{} {id} at {:.4} s: {}\n  script    {}:{}\n  expected  {}\n  seen      {}\n{}",
             paint("1;31", "fail"),
             f.t,

@@ -1,7 +1,7 @@
 //! `williwaw serve`: starts the control tool, a local web page, and builds it first where that was not done yet.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,13 +28,13 @@ pub(crate) struct Args {
 /// The program beside this one.
 const PROGRAM: &str = "williwaw-serve";
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let here = std::env::current_exe()
         .map_err(|error| Failure::machine(format!("cannot find this program's folder: {error}"), ""))?;
     let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
     if !is_current(&program, &here) {
-        build(&here, talk)?;
+        build(&here, console)?;
     }
     let mut command = Command::new(&program);
     command.arg("--williwaw").arg(&here).arg("--dir").arg(&args.dir);
@@ -70,7 +70,7 @@ fn checkout(here: &Path) -> Option<(PathBuf, String)> {
 }
 
 /// Builds the control tool: it is not part of `make`, whose time a web server and a database would lengthen.
-fn build(here: &Path, talk: &Talk) -> Result<(), Failure> {
+fn build(here: &Path, console: &Console) -> Result<(), Failure> {
     let Some((root, profile)) = checkout(here) else {
         return Err(Failure::machine(
             format!("the control tool is not installed: there is no `{PROGRAM}` beside this program"),
@@ -80,7 +80,7 @@ fn build(here: &Path, talk: &Talk) -> Result<(), Failure> {
             ),
         ));
     };
-    talk.note("building the control tool; this happens once and takes a minute or two");
+    console.note("building the control tool; this happens once and takes a minute or two");
     let status = Command::new("cargo")
         .args(["build", "--quiet", "--locked", "-p", PROGRAM, "--profile", &profile])
         .current_dir(&root)

@@ -1,7 +1,7 @@
 //! `williwaw shell`: a shell, or one command, behind the link.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::input::nesting;
 use crate::input::shell_link::{self, ShellLink};
 use emulate::{Options, Surroundings};
@@ -66,17 +66,17 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
-    talk.warnings(link.scenario.warnings());
+    console.warnings(link.scenario.warnings());
     let mut model: Model = link.scenario.first().clone();
     if let Some(seed) = args.seed {
         model.run.seed = seed;
     }
     let lost = netns::user::gain_rights()?;
     if let Some(lost) = lost {
-        talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+        console.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
     let nested = nesting::nested();
     let names = nested.with(&link.name)?;
@@ -97,22 +97,22 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     let (mut code, mut server_failed) = (OWN_FAULT, false);
     for facts in &outcome.commands {
         for lack in &facts.ended.lacks {
-            talk.complaint("warning", &format!("{}: {lack}", facts.name));
+            console.complaint("warning", &format!("{}: {lack}", facts.name));
         }
         let Some(status) = &facts.ended.status else { continue };
         if facts.name == shell_link::COMMAND {
             code = u8::try_from(status.code).unwrap_or(OWN_FAULT);
             if let Some(fault) = &status.fault {
-                talk.complaint("error", fault);
+                console.complaint("error", fault);
             }
         } else if status.code != 0 {
             let why = status.fault.clone().unwrap_or_else(|| format!("ended with status {}", status.code));
-            talk.complaint("error", &format!("{}: {why}", facts.name));
+            console.complaint("error", &format!("{}: {why}", facts.name));
             server_failed = true;
         }
     }
     if let Some(why) = outcome.unfaithful(&options) {
-        talk.complaint("unfaithful", &why);
+        console.complaint("unfaithful", &why);
     }
     Ok(ExitStatus::Command(if code == 0 && server_failed { OWN_FAULT } else { code }))
 }

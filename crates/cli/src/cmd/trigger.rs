@@ -1,7 +1,7 @@
 //! `williwaw trigger`: change a running emulation by a name that its scenario gives.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use emulate::driver::trigger_socket::{self, Answer, Running};
 use serde_json::json;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 /// Lists the triggers of running emulations, or calls one.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let refused =
         |error: std::io::Error| Failure::machine(format!("cannot reach a running emulation: {error}"), "");
     let found = || -> Result<Vec<_>, Failure> {
@@ -46,13 +46,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     };
     let all = found()?;
     let Some(name) = &args.name else {
-        list(&all, args.json, talk)?;
+        list(&all, args.json, console)?;
         let mut all = all;
         while args.watch && !all.is_empty() {
             #[allow(clippy::disallowed_methods, reason = "a list for a person, once a second")]
             std::thread::sleep(EACH);
             all = found()?;
-            list(&all, args.json, talk)?;
+            list(&all, args.json, console)?;
         }
         return Ok(ExitStatus::Good);
     };
@@ -86,14 +86,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         ));
     };
     if args.json {
-        talk.document(&json!({ "schema": "williwaw-trigger/1", "run": one.name, "process": one.process, "name": name, "t": at }))?;
+        console.document(&json!({ "schema": "williwaw-trigger/1", "run": one.name, "process": one.process, "name": name, "t": at }))?;
     } else {
-        talk.note(&format!("{name} at {at:.6} s of {}", one.name));
+        console.note(&format!("{name} at {at:.6} s of {}", one.name));
     }
     Ok(ExitStatus::Good)
 }
 
-fn list(all: &[Running], json: bool, talk: &Talk) -> Result<(), Failure> {
+fn list(all: &[Running], json: bool, console: &Console) -> Result<(), Failure> {
     let answers = all.iter().map(|one| (one, trigger_socket::call(one, "").ok()));
     if json {
         let run = |(one, answer): (&Running, Option<Answer>)| {
@@ -101,10 +101,10 @@ fn list(all: &[Running], json: bool, talk: &Talk) -> Result<(), Failure> {
             json!({ "run": one.name, "process": one.process, "names": names, "cells": cells, "flows": flows })
         };
         let runs: Vec<_> = answers.map(run).collect();
-        return talk.document(&json!({ "schema": "williwaw-trigger/1", "running": runs }));
+        return console.document(&json!({ "schema": "williwaw-trigger/1", "running": runs }));
     }
     if all.is_empty() {
-        talk.note("no emulation is running here");
+        console.note("no emulation is running here");
     }
     let lines = |(one, answer): (&Running, Option<Answer>)| {
         let (names, cells, flows) = answer.map(|a| (a.names, a.cells, a.flows)).unwrap_or_default();
@@ -112,5 +112,5 @@ fn list(all: &[Running], json: bool, talk: &Talk) -> Result<(), Failure> {
         let shown: String = flows.chain(cells.iter().map(|cell| format!("  {cell}\n"))).collect();
         format!("{} ({}): {}\n{shown}", one.name, one.process, names.join(", "))
     };
-    talk.data(&answers.map(lines).collect::<String>())
+    console.data(&answers.map(lines).collect::<String>())
 }

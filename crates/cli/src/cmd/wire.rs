@@ -1,13 +1,14 @@
 //! `williwaw wire`: the link between two interfaces of this host, or between two serial lines.
 
+use crate::console::args::span;
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;
 use crate::console::lateness::{self, Screen};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::input::nesting;
 use crate::input::shell_link::{self, ShellLink};
 use crate::player::summary;
-use base::{Span, units};
+use base::Span;
 use emulate::accuracy::calibrate::Calibration;
 use emulate::wire::WireFacts;
 use emulate::{EmulationOutcome, Options, Surroundings};
@@ -60,16 +61,8 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     changes: crate::console::args::Changes,
-    /// Limit of the 99th percentile of lateness
-    #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
-    lateness: Span,
-    /// Busy-wait for this time before a packet is due, if there is real-time priority [default: calibrated at
-    /// the start]
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    spin: Option<Span>,
-    /// Run without real-time priority
-    #[arg(long)]
-    no_realtime: bool,
+    #[command(flatten)]
+    clock: crate::console::args::RealTime,
     /// Write a pcapng capture of the frames at both ends and both sides of every link; it stays in memory until
     /// the end
     #[arg(long, value_name = "FILE")]
@@ -79,17 +72,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn span(text: &str) -> Result<Span, String> {
-    Ok(units::parse_span(text)?)
-}
-
-/// Longer than anybody waits.
+/// Exceeds any useful run time.
 const EVER: Span = Span::from_secs(100 * 365 * 86_400);
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let link = link(&args)?;
-    talk.warnings(link.scenario.warnings());
+    console.warnings(link.scenario.warnings());
     let mut model = link.scenario.first().clone();
     if model.nodes.iter().all(|node| node.wire.is_none()) {
         return Err(Failure::usage(
@@ -107,18 +96,18 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if let Some(seed) = args.seed {
         model.run.seed = seed;
     }
-    let stop = interrupt::watch_saying(talk, "closing the wire; once more to end at once");
-    let calibration = Calibration::of_this_machine(!args.no_realtime, args.spin);
-    talk.note(&summary::calibrated(&calibration, "this machine"));
+    let stop = interrupt::watch_saying(console, "closing the wire; once more to end at once");
+    let calibration = Calibration::of_this_machine(!args.clock.no_realtime, args.clock.spin);
+    console.note(&summary::calibrated(&calibration, "this machine"));
     let options = Options {
         trace: false,
         capture: args.pcap.is_some(),
-        realtime: calibration.way().realtime,
-        spin: calibration.way().spin,
-        lateness_limit: args.lateness,
+        realtime: calibration.method().realtime,
+        spin: calibration.method().spin,
+        lateness_limit: args.clock.lateness,
     };
     let lives = [Arc::default()];
-    let (said, json) = (talk.clone(), args.json);
+    let (said, json) = (console.clone(), args.json);
     let around = Surroundings {
         called: Some(link.name.clone()),
         live: Some(Arc::clone(&lives[0])),
@@ -126,7 +115,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         ..nesting::common()
     };
     let screen = Screen { lives: &lives, done: &AtomicUsize::new(0), total: 0 };
-    let outcome = lateness::shown(talk, &screen, || emulate::play(&model, 0, &options, &around, stop))?;
+    let outcome = lateness::shown(console, &screen, || emulate::play(&model, 0, &options, &around, stop))?;
     if let (Some(path), Some(crossed)) = (&args.pcap, &outcome.capture) {
         let file = std::fs::File::create(path);
         let capture = crossed.at_all_taps(&model, &outcome.ran.world);
@@ -134,17 +123,17 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         let write = |file| capture.write(std::io::BufWriter::new(file), None, 0, summary::APPLICATION);
         file.and_then(write).map_err(|error| Failure::write(path, &error))?;
         nesting::give_back(path);
-        talk.note(&format!("wrote {frames} frames to {}", path.display()));
+        console.note(&format!("wrote {frames} frames to {}", path.display()));
     }
     let unfaithful = outcome.unfaithful(&options);
     if json {
-        talk.data(&format!("{}\n", closed(&outcome, unfaithful.as_deref())))?;
+        console.data(&format!("{}\n", closed(&outcome, unfaithful.as_deref())))?;
     } else {
-        tell(&outcome, talk);
+        tell(&outcome, console);
     }
     for end in &outcome.wires {
         if let Some(refusal) = &end.refusal {
-            talk.complaint("warning", refusal);
+            console.complaint("warning", refusal);
         }
         if end.uncut > 0 {
             let text = format!(
@@ -152,12 +141,12 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
                  ethtool -K {} gro off lro off",
                 end.name, end.uncut, end.name
             );
-            talk.complaint("warning", &text);
+            console.complaint("warning", &text);
         }
     }
     Ok(match unfaithful {
         Some(why) => {
-            talk.complaint("unfaithful", &why);
+            console.complaint("unfaithful", &why);
             ExitStatus::Unfaithful
         }
         None => ExitStatus::Good,
@@ -241,7 +230,7 @@ fn wire(end: &str, speed: Option<u32>) -> String {
 }
 
 /// Both ends are open: prints them.
-fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
+fn open(ends: &[WireFacts], json: bool, console: &Console) {
     let mut text = String::new();
     if json {
         let ends: Vec<Value> = ends.iter().map(|end| json!({ "node": end.node, "end": end.name })).collect();
@@ -250,7 +239,7 @@ fn open(ends: &[WireFacts], json: bool, talk: &Talk) {
         ends.iter().for_each(|end| text.push_str(&format!("{} {}\n", end.node, end.name)));
     }
     // A closed stdout is no error.
-    let _ = talk.data(&text);
+    let _ = console.data(&text);
 }
 
 fn seconds(outcome: &EmulationOutcome) -> f64 {
@@ -269,7 +258,7 @@ fn closed(outcome: &EmulationOutcome, unfaithful: Option<&str>) -> Value {
             "frames_out": end.counters.received,
             "bytes_out": end.counters.bytes_received,
             "beside": end.beside,
-            "talk_bytes": end.talk,
+            "talk_bytes": end.unframed_bytes,
             "uncut": end.uncut,
             "wrong": wrong,
         })
@@ -285,7 +274,7 @@ fn closed(outcome: &EmulationOutcome, unfaithful: Option<&str>) -> Value {
     })
 }
 
-fn tell(outcome: &EmulationOutcome, talk: &Talk) {
+fn tell(outcome: &EmulationOutcome, console: &Console) {
     let dropped = outcome.ran.world.network.counters().dropped;
     let mut text = format!("{:.1} s; {dropped} packets lost on the link", seconds(outcome));
     for end in &outcome.wires {
@@ -302,13 +291,13 @@ fn tell(outcome: &EmulationOutcome, talk: &Talk) {
         if end.beside > 0 {
             text.push_str(&format!("; {} others passed at once", end.beside));
         }
-        if end.talk > 0 {
-            text.push_str(&format!("; {} B before the first frame passed at once", end.talk));
+        if end.unframed_bytes > 0 {
+            text.push_str(&format!("; {} B before the first frame passed at once", end.unframed_bytes));
         }
         for (why, n) in &end.wrong {
             text.push_str(&format!("; {n} no frames ({why})"));
         }
     }
     text.push_str(&summary::lateness(&outcome.timing));
-    talk.note(&text);
+    console.note(&text);
 }

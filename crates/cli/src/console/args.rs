@@ -1,5 +1,6 @@
 //! Command-line options of every verb: colours, quiet.
 
+use base::{Span, units};
 use clap::{Args, ValueEnum};
 
 /// Options of every verb.
@@ -57,4 +58,24 @@ pub(crate) struct Changes {
     /// Change one value, by its path in the scenario (`flow.download.transport.tcp.recovery=sack`)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+}
+
+/// Timing of a run in real time.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct RealTime {
+    /// Limit of the 99th percentile of lateness
+    #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = span)]
+    pub(crate) lateness: Span,
+    /// Busy-wait for this time before a packet is due, if there is real-time priority [default: calibrated at
+    /// the start]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) spin: Option<Span>,
+    /// Run without real-time priority
+    #[arg(long)]
+    pub(crate) no_realtime: bool,
+}
+
+/// Parser of a duration with its unit.
+pub(crate) fn span(text: &str) -> Result<Span, String> {
+    Ok(units::parse_span(text)?)
 }

@@ -11,12 +11,12 @@ fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| (20..=1000).contains(columns))
 }
 
-/// Columns for what goes to stdout; none where nothing limits it, as in a pipe.
+/// Columns of stdout; none if it is not a terminal.
 pub(crate) fn width_of_stdout() -> Option<usize> {
     columns().or_else(|| terminal_size::terminal_size_of(std::io::stdout()).map(|(w, _)| usize::from(w.0)))
 }
 
-/// Columns for what goes to stderr.
+/// Columns of stderr.
 pub(crate) fn width_of_stderr() -> usize {
     let terminal = || terminal_size::terminal_size_of(std::io::stderr()).map(|(w, _)| usize::from(w.0));
     columns().or_else(terminal).unwrap_or(100)

@@ -42,16 +42,16 @@ impl ExitStatus {
     }
 }
 
-/// Why a verb could not do what it was asked.
+/// Reason of a failed verb.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) end: ExitStatus,
-    pub(crate) why: Why,
+    pub(crate) why: CliError,
 }
 
 /// Error message and remedy.
 #[derive(Debug)]
-pub(crate) enum Why {
+pub(crate) enum CliError {
     /// A sentence, and how to mend it (may be empty).
     Sentence(String, String),
     /// Mistakes in a scenario, each with its place.
@@ -62,11 +62,11 @@ pub(crate) enum Why {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.why {
-            Why::Sentence(message, mend) if self.end == ExitStatus::Usage && !mend.is_empty() => {
+            CliError::Sentence(message, mend) if self.end == ExitStatus::Usage && !mend.is_empty() => {
                 write!(f, "{message} ({mend})")
             }
-            Why::Sentence(message, _) => f.write_str(message),
-            Why::Scenario(diagnostics) => f.write_str(&diagnostics.render(Style::default())),
+            CliError::Sentence(message, _) => f.write_str(message),
+            CliError::Scenario(diagnostics) => f.write_str(&diagnostics.render(Style::default())),
         }
     }
 }
@@ -74,12 +74,12 @@ impl std::fmt::Display for Failure {
 impl Failure {
     /// The user asked for something that cannot be.
     pub(crate) fn usage(message: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure { end: ExitStatus::Usage, why: Why::Sentence(message.into(), mend.into()) }
+        Failure { end: ExitStatus::Usage, why: CliError::Sentence(message.into(), mend.into()) }
     }
 
     /// The machine refused.
     pub(crate) fn machine(message: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure { end: ExitStatus::Machine, why: Why::Sentence(message.into(), mend.into()) }
+        Failure { end: ExitStatus::Machine, why: CliError::Sentence(message.into(), mend.into()) }
     }
 
     /// A flow or a command with a real kernel, for a verb that has none.
@@ -121,7 +121,7 @@ impl Failure {
 
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
-        Failure { end: ExitStatus::Usage, why: Why::Scenario(Box::new(diagnostics)) }
+        Failure { end: ExitStatus::Usage, why: CliError::Scenario(Box::new(diagnostics)) }
     }
 }
 

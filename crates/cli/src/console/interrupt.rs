@@ -4,25 +4,25 @@
 //! process at once.
 
 use super::exit::ExitStatus;
-use super::talk::Talk;
+use super::streams::Console;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Takes over Ctrl-C (and the wish to terminate); gives what it sets.
-pub(crate) fn watch(talk: &Talk) -> &'static AtomicBool {
-    watch_saying(talk, "stopping; finished repetitions are kept; once more to stop at once")
+/// Handles SIGINT and SIGTERM; returns the flag that they set.
+pub(crate) fn watch(console: &Console) -> &'static AtomicBool {
+    watch_saying(console, "stopping; finished repetitions are kept; once more to stop at once")
 }
 
 /// The same, with other words at the first one.
-pub(crate) fn watch_saying(talk: &Talk, words: &'static str) -> &'static AtomicBool {
-    let talk = talk.clone();
+pub(crate) fn watch_saying(console: &Console, words: &'static str) -> &'static AtomicBool {
+    let console = console.clone();
     // Without a handler Ctrl-C just kills, and the journal still holds finished work.
     let _ = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(ExitStatus::Interrupted.code()));
         }
-        talk.note(words);
+        console.note(words);
     });
     &STOP
 }

@@ -2,7 +2,7 @@
 //!
 //! A line on the terminal with the lateness of the repetitions in hand.
 
-use super::talk::Talk;
+use super::streams::Console;
 use base::Span;
 use emulate::accuracy::live::Live;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,8 +25,8 @@ pub(crate) struct Screen<'a> {
 }
 
 /// Does `work` while the line is shown.
-pub(crate) fn shown<R>(talk: &Talk, screen: &Screen<'_>, work: impl FnOnce() -> R) -> R {
-    if !talk.shows_progress() {
+pub(crate) fn shown<R>(console: &Console, screen: &Screen<'_>, work: impl FnOnce() -> R) -> R {
+    if !console.shows_progress() {
         return work();
     }
     std::thread::scope(|scope| {

@@ -7,4 +7,4 @@ pub(crate) mod exit;
 pub(crate) mod interrupt;
 pub(crate) mod lateness;
 pub(crate) mod progress;
-pub(crate) mod talk;
+pub(crate) mod streams;

@@ -1,6 +1,6 @@
 //! Progress line on the terminal, once a run has lasted a second.
 
-use super::talk::Talk;
+use super::streams::Console;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs `work`, which reports its progress (done, total) by a callback.
-pub(crate) fn shown<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
-    bar(talk, "{bar:30} {pos} of {len} repetitions, {eta} left", work)
+pub(crate) fn shown<R>(console: &Console, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+    bar(console, "{bar:30} {pos} of {len} repetitions, {eta} left", work)
 }
 
 /// Progress of reading a file, in bytes.
-pub(crate) fn of_bytes<R>(talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
-    bar(talk, "{bar:30} {bytes} of {total_bytes}, {eta} left", work)
+pub(crate) fn of_bytes<R>(console: &Console, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+    bar(console, "{bar:30} {bytes} of {total_bytes}, {eta} left", work)
 }
 
 /// Parts of the whole are counted in this many steps.
@@ -53,7 +53,7 @@ impl ProgressParts<'_> {
         (self.tell)((STEPS * share) as u64, STEPS as u64);
     }
 
-    /// Writes what a part has brought, above the line.
+    /// Writes a part's output above the progress line.
     pub(crate) fn above<R>(&self, write: impl FnOnce() -> R) -> R {
         let bar = self.bar.lock().ok().and_then(|bar| bar.clone());
         match bar {
@@ -65,15 +65,17 @@ impl ProgressParts<'_> {
 
 /// Runs `work`, which goes through parts with names and takes long: without a terminal, a line now and then reports how far
 /// it is.
-pub(crate) fn of_parts<R>(talk: &Talk, work: impl FnOnce(&ProgressParts<'_>) -> R) -> R {
+pub(crate) fn of_parts<R>(console: &Console, work: impl FnOnce(&ProgressParts<'_>) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
     let line = ProgressLine { template: "{bar:30} {msg}, {eta} left", name: &name, bar: &bar, seldom: true };
-    line.shown(talk, |tell| work(&ProgressParts { tell, name: &name, bar: &bar, at: Mutex::new((0.0, 0.0)) }))
+    line.shown(console, |tell| {
+        work(&ProgressParts { tell, name: &name, bar: &bar, at: Mutex::new((0.0, 0.0)) })
+    })
 }
 
-fn bar<R>(talk: &Talk, template: &str, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+fn bar<R>(console: &Console, template: &str, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
-    ProgressLine { template, name: &name, bar: &bar, seldom: false }.shown(talk, work)
+    ProgressLine { template, name: &name, bar: &bar, seldom: false }.shown(console, work)
 }
 
 /// A line of progress.
@@ -88,14 +90,14 @@ struct ProgressLine<'a> {
 
 impl ProgressLine<'_> {
     /// Runs `work`, which reports its progress (done, total) by a callback.
-    fn shown<R>(&self, talk: &Talk, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
+    fn shown<R>(&self, console: &Console, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
         let tell = |d: u64, t: u64| {
             done.fetch_max(d, Ordering::Relaxed);
             total.store(t, Ordering::Relaxed);
         };
-        let drawn = talk.shows_progress();
-        let said = self.seldom && talk.takes_notes();
+        let drawn = console.shows_progress();
+        let said = self.seldom && console.takes_notes();
         if !drawn && !said {
             return work(&tell);
         }
@@ -107,7 +109,7 @@ impl ProgressLine<'_> {
                 if drawn {
                     self.draw(&wait, &done, &total);
                 } else {
-                    self.say(talk, &wait, &done, &total);
+                    self.say(console, &wait, &done, &total);
                 }
             });
             let result = work(&tell);
@@ -142,11 +144,11 @@ impl ProgressLine<'_> {
     }
 
     /// Prints the progress now and then, until `wait` ends.
-    fn say(&self, talk: &Talk, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
+    fn say(&self, console: &Console, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
         while wait.recv_timeout(SELDOM) == Err(RecvTimeoutError::Timeout) {
             let share = done.load(Ordering::Relaxed) as f64 / total.load(Ordering::Relaxed).max(1) as f64;
             let name = self.name.lock().map(|name| name.clone()).unwrap_or_default();
-            talk.note(&format!("{:.0} % done: {name}", 100.0 * share));
+            console.note(&format!("{:.0} % done: {name}", 100.0 * share));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The file of `--agents`, the tokens it names, and the lines to the agents.
 
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use agent::control::AgentControl;
 use agent::list::{self, Host};
 use agent::token::Token;
@@ -28,7 +28,7 @@ pub(crate) fn token(file: &Path) -> Result<Token, Failure> {
     Token::parse(&text).map_err(|why| Failure::usage(format!("`{name}`: {why}"), mend))
 }
 
-/// Other hosts, before anybody has spoken to them.
+/// Other hosts before connections are opened.
 pub(crate) struct Listed {
     /// Those that lend machines.
     pub(crate) hosts: Vec<(Host, Token)>,
@@ -65,10 +65,10 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
 
 impl Listed {
     /// Connects to all worker hosts. Starts threads, so it comes after all work that needs a single thread.
-    pub(crate) fn connect(&self, talk: &Talk) -> Result<Arc<AgentControl>, Failure> {
+    pub(crate) fn connect(&self, console: &Console) -> Result<Arc<AgentControl>, Failure> {
         let control = AgentControl::connect(&self.hosts, self.clock_limit)?;
         for agent in control.agents() {
-            talk.note(&clock_of(&agent, "this host"));
+            console.note(&clock_of(&agent, "this host"));
         }
         Ok(Arc::new(control))
     }

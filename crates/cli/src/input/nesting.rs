@@ -5,7 +5,7 @@
 use crate::console::environment;
 use crate::console::exit::Failure;
 use emulate::Surroundings;
-use lab::machines::LEVELS;
+use lab::node_addresses::LEVELS;
 use std::ffi::OsString;
 
 /// The variable that holds the names of the links around, outermost first.

@@ -1,6 +1,6 @@
 //! Link of `shell` and `wire`: a scenario from a file or from arguments.
 //!
-//! A scenario: from a file, or made of a few words; with what each verb puts at its ends.
+//! A scenario from a file or from a link expression, with the nodes that each verb adds at its ends.
 
 use super::files;
 use super::nesting::Names;
@@ -24,8 +24,8 @@ pub(crate) struct ShellLink {
     pub(crate) far: String,
 }
 
-/// What is put at the two ends of a link: told the text before, and the names of the mobile and of the fixed end, it gives
-/// what follows the text.
+/// Generator of the nodes at both ends of a link: takes the scenario text and the names of the mobile and the fixed
+/// end, and returns the text to append.
 pub(crate) type EndTables<'a> = &'a dyn Fn(&str, &str, &str) -> String;
 
 /// The path of the scenario in a file, with something of ours at its ends. It needs no flow.
@@ -63,7 +63,7 @@ impl Outages<'_> {
     /// None.
     pub(crate) const NONE: Outages<'static> = Outages { outages: &[], handovers: &[] };
 
-    /// Tables of a hop: an outage holds packets, a handover drops what comes to the closed link.
+    /// Tables of a hop: an outage holds packets, a handover drops packets that arrive at the closed link.
     fn tables(&self) -> Result<String, Failure> {
         let mut out = String::new();
         let kinds = [("outage", self.outages, "hold"), ("handover", self.handovers, "drop")];
@@ -166,7 +166,7 @@ pub(crate) fn of_spec(
                 all.push(format!("hop.link.loss.loss.probability={share}"));
                 text.push_str("[[hop.loss]]\nname = \"loss\"\nprobability = 0.0\n");
             }
-            // A queue of so much is the usual one.
+            // Default queue limit for this rate.
             "queue" if value != "unlimited" && !value.starts_with('{') => {
                 all.push(format!("hop.link.queue.drop-tail.limit=\"{value}\""))
             }

@@ -4,7 +4,7 @@
 
 use super::record::Record;
 use crate::console::exit::Failure;
-use lab::part::Shard;
+use lab::shard::Shard;
 use results::folder::RunFolder;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

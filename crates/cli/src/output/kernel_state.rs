@@ -4,7 +4,7 @@
 //! verdict that shows in a window that comes back.
 
 use netns::facts::{FlowFacts, TcpInfo};
-use report::{Kind, Picture, Timeout, TimerSample, Truth, WindowSample};
+use report::{Picture, SegmentKind, Timeout, TimerSample, Truth, WindowSample};
 
 /// The kernel's state of congestion control after a timeout.
 const LOSS: u8 = 4;
@@ -32,9 +32,10 @@ fn expired(before: &TcpInfo, after: &TcpInfo) -> bool {
 
 /// The timer expired between two looks: at the first segment that was sent again then.
 fn timeout(picture: &mut Picture, facts: &FlowFacts, since: f64, until: f64, before: &TcpInfo) {
-    let resent = picture.sent.iter().rev().find(|x| x.kind != Kind::New && x.t > since && x.t <= until);
+    let resent =
+        picture.sent.iter().rev().find(|x| x.kind != SegmentKind::New && x.t > since && x.t <= until);
     let Some(resent) = resent else { return };
-    let truth = if resent.kind == Kind::Unneeded { Truth::Spurious } else { Truth::Genuine };
+    let truth = if resent.kind == SegmentKind::Unneeded { Truth::Spurious } else { Truth::Genuine };
     let later = facts.history.iter().filter(|(t, _)| *t > resent.t);
     let over = later.clone().find(|(_, i)| i.ca_state != LOSS);
     // The window is as it was: the kernel took its reduction back.
@@ -55,14 +56,18 @@ mod tests {
     use report::Sent;
 
     /// A timeout at 5 s that resends a segment, and the kernel state before and after.
-    fn story(kind: Kind, after: TcpInfo) -> Vec<Timeout> {
+    fn story(kind: SegmentKind, after: TcpInfo) -> Vec<Timeout> {
         let quiet = TcpInfo { snd_mss: 100, snd_cwnd: 10, snd_ssthresh: 8, ..TcpInfo::default() };
         let lost = TcpInfo { snd_cwnd: 1, snd_ssthresh: 7, ca_state: LOSS, backoff: 1, ..quiet };
         let history = vec![(1.0, quiet), (5.01, lost), (8.0, after)];
         let facts = FlowFacts { info: quiet, history, ..FlowFacts::default() };
         let sent = |t, seq, kind| Sent { t, seq, end: seq + 100, kind };
         let mut picture = Picture {
-            sent: vec![sent(0.5, 0, Kind::New), sent(0.9, 100, Kind::Unneeded), sent(5.0, 200, kind)],
+            sent: vec![
+                sent(0.5, 0, SegmentKind::New),
+                sent(0.9, 100, SegmentKind::Unneeded),
+                sent(5.0, 200, kind),
+            ],
             ..Picture::default()
         };
         annotate(&mut picture, &facts);
@@ -76,7 +81,7 @@ mod tests {
     #[test]
     fn a_window_that_comes_back_is_a_verdict() {
         let back = TcpInfo { snd_mss: 100, snd_cwnd: 11, snd_ssthresh: 8, ..TcpInfo::default() };
-        let timeouts = story(Kind::Unneeded, back);
+        let timeouts = story(SegmentKind::Unneeded, back);
         assert_eq!(timeouts.len(), 1);
         assert_eq!((timeouts[0].t, timeouts[0].seq, timeouts[0].truth), (5.0, 200, Truth::Spurious));
         assert_eq!((timeouts[0].detected.as_deref(), timeouts[0].detected_at), (Some("linux"), Some(8.0)));
@@ -85,7 +90,7 @@ mod tests {
     #[test]
     fn one_that_stays_small_is_none() {
         let small = TcpInfo { snd_mss: 100, snd_cwnd: 7, snd_ssthresh: 7, ..TcpInfo::default() };
-        let timeouts = story(Kind::Retransmission, small);
+        let timeouts = story(SegmentKind::Retransmission, small);
         assert_eq!(timeouts[0].truth, Truth::Genuine);
         assert_eq!(timeouts[0].detected.as_deref(), Some("genuine"));
     }

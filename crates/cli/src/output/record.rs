@@ -7,7 +7,7 @@ use crate::console::clock;
 use crate::console::environment;
 use crate::console::exit::Failure;
 use crate::input::files::{self, Input, Inputs};
-use lab::part::Shard;
+use lab::shard::Shard;
 use results::folder::{self, RunFolder};
 use scenario::Scenario;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 
 use super::table::{self, TextTable};
 use super::terminal;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use clap::ValueEnum;
 
 /// Output format of a table.
@@ -20,9 +20,9 @@ pub(crate) enum Style {
 
 impl Style {
     /// The board in this style.
-    pub(crate) fn text(self, board: &TextTable, talk: &Talk) -> String {
+    pub(crate) fn text(self, board: &TextTable, console: &Console) -> String {
         match self {
-            Style::Text => terminal::text(board, talk.width, talk.colour),
+            Style::Text => terminal::text(board, console.width, console.colour),
             Style::Markdown => markdown(board),
             Style::Latex => latex(board),
         }

@@ -40,8 +40,8 @@ impl PathPreparer for AgentPlayer {
         let options = Options {
             trace: task.events || task.picture,
             capture: task.capture,
-            realtime: calibration.way().realtime,
-            spin: calibration.way().spin,
+            realtime: calibration.method().realtime,
+            spin: calibration.method().spin,
             lateness_limit: Span::from_nanos(task.lateness_ns),
         };
         let clocks = elsewhere.iter().flat_map(|control| control.agents());

@@ -1,10 +1,10 @@
 //! Selection and file names of per-repetition captures.
 
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::player::kernels::KernelPlayer;
-use capture::{PcapngWriter, Reader, Shot, Tap};
+use capture::{OutgoingFrame, PcapngWriter, Reader, Tap};
 use lab::capture::{Streamed, stream};
 use lab::sweep::Sweep;
 use scenario::Model;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Requested outputs beside the results.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct RequestedOutputs {
     /// Captures of these repetitions.
     pub(crate) pcap: Option<Repetitions>,
     /// Bytes of each packet that are kept; 0: all.
@@ -67,7 +67,7 @@ impl Repetitions {
     }
 }
 
-impl Wanted {
+impl RequestedOutputs {
     /// True if nothing is.
     pub(crate) fn is_empty(&self) -> bool {
         self.all().iter().all(|(_, asked)| asked.is_none())
@@ -104,7 +104,7 @@ impl Wanted {
         repetitions: u32,
         stage: Option<&KernelPlayer>,
         folder: &Path,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<(), Failure> {
         let asked = |which: &Option<Repetitions>, rep| which.as_ref().is_some_and(|which| which.has(rep));
         let (mut captures, mut plots) = (0, 0);
@@ -152,12 +152,12 @@ impl Wanted {
         }
         let tell = |n: usize, what: &str| {
             if n > 0 {
-                talk.note(&format!("{n} {what}{} in {}", if n == 1 { "" } else { "s" }, folder.display()));
+                console.note(&format!("{n} {what}{} in {}", if n == 1 { "" } else { "s" }, folder.display()));
             }
         };
         tell(captures, "capture");
         tell(plots, "xplot file");
-        super::detail::write(self, sweep, repetitions, folder, talk)
+        super::detail::write(self, sweep, repetitions, folder, console)
     }
 
     /// Writes the captures of a repetition; their number.
@@ -211,7 +211,8 @@ pub(crate) fn nodes(capture: &[u8], model: &Model) -> Vec<(String, Vec<u8>)> {
         }
         if let Some(Some((_, writer))) = files.get_mut(at) {
             // Writing to memory does not fail.
-            let _ = writer.write(&Shot { time_ns, tap: 0, wire_len, bytes: &bytes, comment: &comment });
+            let _ =
+                writer.write(&OutgoingFrame { time_ns, tap: 0, wire_len, bytes: &bytes, comment: &comment });
         }
     }
     files.into_iter().flatten().filter_map(|(name, writer)| Some((name, writer.finish().ok()?))).collect()
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn repetitions_that_do_not_exist_are_refused() {
-        let wanted = Wanted { pcap: Some(Repetitions::Some(vec![(0, 4)])), ..Wanted::default() };
+        let wanted =
+            RequestedOutputs { pcap: Some(Repetitions::Some(vec![(0, 4)])), ..RequestedOutputs::default() };
         assert!(wanted.check(5).is_ok() && wanted.check(4).is_err());
     }
 }

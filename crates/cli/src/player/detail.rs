@@ -1,8 +1,8 @@
 //! Files of repetitions in detail: `events.parquet` and `series.parquet` on request.
 
-use super::captures::{Repetitions, Wanted};
+use super::captures::{Repetitions, RequestedOutputs};
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use lab::detail;
 use lab::sweep::Sweep;
 use results::parquet::long::{self, Head, Kind, Push};
@@ -11,11 +11,11 @@ use std::path::Path;
 
 /// Writes the requested details beside the results.
 pub(crate) fn write(
-    wanted: &Wanted,
+    wanted: &RequestedOutputs,
     sweep: &Sweep,
     repetitions: u32,
     folder: &Path,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(), Failure> {
     let table = |name: &str, asked: &Option<Repetitions>, columns: &[(&str, Kind)], of: Of| {
         let Some(asked) = asked else { return Ok(()) };
@@ -29,7 +29,7 @@ pub(crate) fn write(
             }
             Ok(())
         })?;
-        talk.note(&format!("{rows} rows in {}", path.display()));
+        console.note(&format!("{rows} rows in {}", path.display()));
         Ok::<(), Failure>(())
     };
     table("events", &wanted.events, &detail::event_columns(), detail::events)?;

@@ -1,18 +1,18 @@
 //! Kernels in virtual time: selection, repetitions and counters.
 //!
-//! One that the user names, else the one that was built; every repetition in which kernels take part is played here,
-//! and what they counted is kept beside its measures.
+//! The user names a kernel, or the built one is used. Every repetition with kernels is run here, and the kernels'
+//! counters are kept beside its measures.
 
 use super::numbers;
 use super::summary::{command, command_complaints, facts_document, values};
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::labels;
 use base::{Span, units};
 use lab::measure::FlowMeasures;
-use lab::sweep::{Counters, Played, Refused, RepetitionPlayer, Sweep};
+use lab::sweep::{Counters, Refused, RepetitionPlayer, RepetitionResults, Sweep};
 use netns::facts::FlowFacts;
 use netns::job::CommandFacts;
 use report::Picture;
@@ -109,7 +109,7 @@ pub(crate) struct KernelPlayer {
 }
 
 impl KernelPlayer {
-    /// Sets up what the sweep needs; none, if no kernel takes part in it.
+    /// Prepares kernels for the sweep; none, if no flow uses one.
     pub(crate) fn of(sweep: &Sweep, wish: &KernelOptions) -> Result<Option<KernelPlayer>, Failure> {
         if sweep.cells.held().iter().all(|cell| lab::sweep::guest(&cell.model).is_none()) {
             return Ok(None);
@@ -123,7 +123,7 @@ impl KernelPlayer {
         KernelPlayer::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
     }
 
-    /// Sets up what these models need.
+    /// Prepares kernels for these models.
     pub(crate) fn for_models<'a>(
         models: impl Iterator<Item = &'a Model>,
         wish: &KernelOptions,
@@ -218,19 +218,19 @@ impl KernelPlayer {
     }
 
     /// Prints the faults of commands, and returns the verb's end.
-    pub(crate) fn judge(&self, end: ExitStatus, talk: &Talk) -> ExitStatus {
+    pub(crate) fn judge(&self, end: ExitStatus, console: &Console) -> ExitStatus {
         let mut end = end;
         for ((cell, repetition), said) in self.facts() {
             let which = format!("repetition {repetition} of cell {cell}");
             for facts in &said.commands {
                 let (complaints, failed) = command_complaints(facts, &which);
-                complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+                complaints.iter().for_each(|(head, text)| console.complaint(head, text));
                 if failed && end == ExitStatus::Good {
                     end = ExitStatus::Failed;
                 }
             }
             let (complaints, failed) = said.own_faults;
-            complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+            complaints.iter().for_each(|(head, text)| console.complaint(head, text));
             if failed && end == ExitStatus::Good {
                 end = ExitStatus::Failed;
             }
@@ -257,7 +257,7 @@ impl KernelPlayer {
         Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
     }
 
-    /// Plays a repetition again and writes what crossed the doors.
+    /// Plays a repetition again and writes what crossed the packet ports.
     pub(crate) fn capture(&self, model: &Model, repetition: u64, path: &Path) -> Result<(), Failure> {
         let options = Options { capture: true, ..self.options };
         let capture = self.again(model, repetition, options)?.capture.unwrap_or_default();
@@ -266,7 +266,7 @@ impl KernelPlayer {
         written.map_err(|error| Failure::write(path, &error))
     }
 
-    /// Plays a repetition again and draws each flow, with what its kernel thought.
+    /// Runs a repetition again and draws each flow, with its kernel's state.
     pub(crate) fn pictures(&self, model: &Model, repetition: u64) -> Result<Vec<(String, Picture)>, Failure> {
         Ok(self.drawn(model, repetition)?)
     }
@@ -287,7 +287,7 @@ impl KernelPlayer {
     }
 
     /// Kernel counters, a line for each cell and flow: means over the repetitions of this run.
-    pub(crate) fn tell(&self, sweep: &Sweep, talk: &Talk) {
+    pub(crate) fn tell(&self, sweep: &Sweep, console: &Console) {
         let facts = self.facts();
         if facts.is_empty() {
             return;
@@ -338,7 +338,7 @@ impl KernelPlayer {
                 }
             }
         }
-        talk.note(&text);
+        console.note(&text);
     }
 
     /// All of it, a repetition after the other.
@@ -385,7 +385,7 @@ transport = "linux"
 app = { bulk = { bytes = "100 kB" } }
 "#;
 
-/// Runs a kernel twice: what it is, how long that takes, and whether both runs were the same.
+/// Runs a kernel twice: its version, the duration, and whether both runs were equal.
 pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
     let release = kernel::probe(kernel)?;
     let cache = cache()?;
@@ -422,7 +422,7 @@ impl RepetitionPlayer for KernelPlayer {
         model: &Model,
         repetition: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<Played>, Refused> {
+    ) -> Result<Option<RepetitionResults>, Refused> {
         let outcome = uml::once(model, repetition, &self.kernels, &self.options, stop).map_err(refused)?;
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -434,7 +434,7 @@ impl RepetitionPlayer for KernelPlayer {
         })?;
         let done = outcome.ran.world.network.triggers().done();
         let triggers = done.map(|(at, name)| (at.as_secs_f64(), name.to_owned())).collect();
-        let mut played = Played::of(model, outcome.ran);
+        let mut played = RepetitionResults::of(model, outcome.ran);
         let waited = outcome.commands.iter().filter(|command| !command.facts.serves);
         played.measures.extend(waited.map(|command| FlowMeasures { values: values(&command.facts) }));
         let (commands, mut outputs): (Vec<CommandFacts>, Vec<Vec<u8>>) = outcome

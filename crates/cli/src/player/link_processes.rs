@@ -4,7 +4,7 @@ use crate::console::exit::Failure;
 use base::rng::Seed;
 use emulate::link_process;
 use lab::once::run_attached;
-use lab::sweep::{self, Played, Refused, RepetitionPlayer, Sweep};
+use lab::sweep::{self, Refused, RepetitionPlayer, RepetitionResults, Sweep};
 use scenario::Model;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ impl RepetitionPlayer for LinkProcesses {
         model: &Model,
         repetition: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<Played>, Refused> {
+    ) -> Result<Option<RepetitionResults>, Refused> {
         let refused = |message| Refused { message, mend: MEND.to_owned(), asked: true };
         let (sender, faults) = link_process::faults();
         let first = RefCell::new(None);
@@ -66,7 +66,7 @@ impl RepetitionPlayer for LinkProcesses {
         goes_on();
         match first.into_inner() {
             Some(why) => Err(refused(why)),
-            None => Ok(ran.map(|outcome| Played::of(model, outcome))),
+            None => Ok(ran.map(|outcome| RepetitionResults::of(model, outcome))),
         }
     }
 }

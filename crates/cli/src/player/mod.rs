@@ -1,4 +1,4 @@
-//! Players of repetitions: in this process, at an agent, on real kernels; and what each reports.
+//! Players of repetitions: in this process, at an agent, or on real kernels; and their reports.
 
 pub(crate) mod agent_player;
 pub(crate) mod artefacts;

@@ -5,7 +5,7 @@
 
 use super::rep_report::RepReport;
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::table::{ALL, TableChoice};
 use lab::sweep::Sweep;
 use netns::job::CommandFacts;
@@ -46,8 +46,8 @@ pub(crate) fn any(model: &Model) -> bool {
 /// Numbers reported by a command, or the reason of their absence.
 pub(crate) type NumbersResult = Result<Numbers, String>;
 
-/// Reads what the commands of a repetition reported: none for a command that reports nothing, and for one that failed
-/// or did not end and wrote none. `output` gives standard output by the number of the command.
+/// Reads the numbers reported by the commands of a repetition: none for a command that reports nothing, failed or did
+/// not end. `output` gives standard output by the number of the command.
 pub(crate) fn gather(
     model: &Model,
     facts: &[CommandFacts],
@@ -220,13 +220,13 @@ pub(crate) fn check<'a>(
 }
 
 /// Prints the requested metrics that no command reported.
-pub(crate) fn missing(choice: &TableChoice, header: &Header, talk: &Talk) {
+pub(crate) fn missing(choice: &TableChoice, header: &Header, console: &Console) {
     for name in choice.metrics.iter().flatten() {
         if name != ALL && header.column(name).is_none() {
             let own = header.columns.iter().map(|column| column.name.as_str());
             let own: Vec<&str> = own.filter(|name| !Metric::NAMES.contains(name)).collect();
             let there = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
-            talk.complaint("no number", &format!("no command reported `{name}`; reported: {there}"));
+            console.complaint("no number", &format!("no command reported `{name}`; reported: {there}"));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Words that go from one host to another, and the bytes of the files that come with them.
 
 use crate::console::exit::ExitStatus;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use results::Row;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,8 +56,8 @@ impl RepReport {
     }
 
     /// Prints the faults, and returns the verb's end.
-    pub(crate) fn judge(&self, end: ExitStatus, talk: &Talk) -> ExitStatus {
-        self.complaints.iter().for_each(|(head, text)| talk.complaint(head, text));
+    pub(crate) fn judge(&self, end: ExitStatus, console: &Console) -> ExitStatus {
+        self.complaints.iter().for_each(|(head, text)| console.complaint(head, text));
         match end {
             _ if !self.faithful => ExitStatus::Unfaithful,
             ExitStatus::Good if self.failed => ExitStatus::Failed,

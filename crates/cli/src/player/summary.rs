@@ -101,7 +101,7 @@ impl PlayedRep {
                 continue; // a model's numbers are in the table, and a program has its own
             }
             // If both ends send, both have statistics.
-            let asks = matches!(flow.app, App::Ask(_));
+            let asks = matches!(flow.app, App::Requests(_));
             let other = |name: &str| facts.to.get(name).copied().filter(|_| asks).unwrap_or(0);
             let told =
                 ["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossProbes", "TCPFastRetrans"];
@@ -229,7 +229,7 @@ fn us(span: Span) -> f64 {
 
 /// One line about how exact a machine is.
 pub(crate) fn calibrated(c: &Calibration, machine: &str) -> String {
-    let (way, late) = (c.way(), c.late());
+    let (way, late) = (c.method(), c.late());
     let how = match (way.realtime, way.spin.is_zero()) {
         (false, _) => "asleep".to_owned(),
         (true, true) => "asleep, with real-time priority".to_owned(),
@@ -245,7 +245,7 @@ pub(crate) fn calibrated(c: &Calibration, machine: &str) -> String {
 }
 
 pub(crate) fn calibration(c: &Calibration) -> Value {
-    let trial = |(i, trial): (usize, &emulate::accuracy::calibrate::Trial)| json!({ "realtime": trial.way.realtime, "spin_s": trial.way.spin.as_secs_f64(), "late": histogram(&trial.late), "chosen": i == c.best });
+    let trial = |(i, trial): (usize, &emulate::accuracy::calibrate::LatenessTrial)| json!({ "realtime": trial.method.realtime, "spin_s": trial.method.spin.as_secs_f64(), "late": histogram(&trial.late), "chosen": i == c.best });
     json!({ "quiet": c.quiet(), "trials": c.trials.iter().enumerate().map(trial).collect::<Vec<_>>() })
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of the binary share: a folder of their own with a scenario in it.
+//! Shared helpers of the binary's tests: a temporary folder with a scenario in it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use assert_cmd::Command;

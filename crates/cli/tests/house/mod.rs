@@ -1,4 +1,4 @@
-//! Hosts for tests: network namespaces with a bridge between them, agents at work in them, and what is left of a run.
+//! Hosts for tests: network namespaces with a bridge between them, agents in them, and a check for remains of a run.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 use std::io::{BufRead as _, BufReader};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
 pub(crate) const NAMES: [&str; 3] = ["b", "c", "d"];
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// What is left of a run is looked for so long: silence is noticed after four seconds.
+/// Timeout of the check for remains: silence is noticed after four seconds.
 pub(crate) const UNTIL_CLEAN: Duration = Duration::from_secs(15);
 
 /// Holder of a network namespace (and the first one also a user namespace) until it is dropped.
@@ -49,7 +49,7 @@ impl Drop for Host {
     }
 }
 
-/// An agent at work, and what it said.
+/// A running agent and its output.
 pub(crate) struct Agent {
     pub(crate) process: Child,
     pub(crate) said: Arc<Mutex<String>>,
@@ -85,7 +85,7 @@ impl Agent {
     }
 }
 
-/// The same of any process.
+/// Output of any process.
 pub(crate) fn holds(process: u32) -> Vec<String> {
     let of = format!("/proc/{process}");
     let mut all = Vec::new();

@@ -14,7 +14,7 @@ pub(super) struct Features {
     ndp: bool,
     ratio: u16,
     window: u64,
-    /// The peer's sequence window: how far our numbers may run ahead of what it has seen.
+    /// The peer's sequence window: how far our numbers may run ahead of the highest one that it received.
     pub(super) peer_window: u64,
     /// Confirmations to put on the next packet.
     replies: Vec<Opt>,

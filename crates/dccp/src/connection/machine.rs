@@ -169,7 +169,7 @@ impl Connection {
         let own = self.config.sequence_window.max(32);
         let (ack_low, ack_high) = ((self.gss + 1).saturating_sub(own).max(self.iss), self.gss);
         let seq_fits = match packet.kind {
-            // Strict: nothing older than what arrived.
+            // Strict: no packet older than the newest one received.
             Kind::CloseReq | Kind::Close | Kind::Reset => {
                 self.gsr < packet.seq && packet.seq <= high || packet.kind == Kind::Reset
             }

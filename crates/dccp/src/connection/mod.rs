@@ -190,7 +190,7 @@ fn sending(config: &Config, ccid: Ccid) -> Sending {
     match ccid {
         Ccid::Tcplike => Sending::Tcplike(Box::default()),
         Ccid::Tfrc => {
-            // RFC 4342 section 5.3: the packet size of the equation counts what the application sends and the header.
+            // RFC 4342 section 5.3: the packet size of the equation counts the application's data and the header.
             let size = config.payload + DATA_HEADER;
             let tfrc =
                 SenderConfig { size, initial_window: config.initial_window, ..SenderConfig::default() };

@@ -19,7 +19,7 @@ pub fn throughput(size: f64, rtt: f64, p: f64) -> f64 {
     throughput_with(size, rtt, RTO_IN_RTT, p)
 }
 
-/// The same for a retransmission timeout of `rto` round trips.
+/// Throughput for a retransmission timeout of `rto` round trips.
 pub fn throughput_with(size: f64, rtt: f64, rto: f64, p: f64) -> f64 {
     size / (rtt * rounds(p.clamp(f64::MIN_POSITIVE, 1.0), rto))
 }

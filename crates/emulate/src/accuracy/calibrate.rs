@@ -19,9 +19,9 @@ pub struct WaitMethod {
 
 /// Lateness of one way.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub struct LatenessTrial {
     /// The way.
-    pub way: WaitMethod,
+    pub method: WaitMethod,
     /// Lateness of its wake-ups.
     pub late: Histogram,
 }
@@ -30,7 +30,7 @@ pub struct Trial {
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// Trials.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<LatenessTrial>,
     /// Index of the best trial.
     pub best: usize,
 }
@@ -57,14 +57,14 @@ impl Calibration {
                 ways.push(WaitMethod { realtime: true, spin: SPIN });
             }
         }
-        let tried = |way| {
-            let trial = std::thread::spawn(move || tried(way)).join();
+        let tried = |method| {
+            let trial = std::thread::spawn(move || tried(method)).join();
             trial.ok().flatten()
         };
-        let mut trials: Vec<Trial> = ways.into_iter().filter_map(tried).collect();
+        let mut trials: Vec<LatenessTrial> = ways.into_iter().filter_map(tried).collect();
         if trials.is_empty() {
-            trials.push(Trial {
-                way: WaitMethod { realtime: false, spin: Span::ZERO },
+            trials.push(LatenessTrial {
+                method: WaitMethod { realtime: false, spin: Span::ZERO },
                 late: Histogram::default(),
             });
         }
@@ -73,8 +73,8 @@ impl Calibration {
     }
 
     /// The best way.
-    pub fn way(&self) -> WaitMethod {
-        self.trials[self.best].way
+    pub fn method(&self) -> WaitMethod {
+        self.trials[self.best].method
     }
 
     /// Lateness of the best way.
@@ -90,7 +90,7 @@ impl Calibration {
 
 /// Index of the trial with the least 99th percentile, if it is a third below that of a cheaper way. A
 /// requested way is kept.
-fn best(trials: &[Trial], asked: bool) -> usize {
+fn best(trials: &[LatenessTrial], asked: bool) -> usize {
     if asked {
         return trials.len() - 1;
     }
@@ -99,9 +99,9 @@ fn best(trials: &[Trial], asked: bool) -> usize {
 }
 
 /// Tries one way in the calling thread; None if it is not available.
-fn tried(way: WaitMethod) -> Option<Trial> {
+fn tried(method: WaitMethod) -> Option<LatenessTrial> {
     sys::punctual();
-    if way.realtime {
+    if method.realtime {
         sys::real_time(sys::DRIVER).ok()?;
     }
     let timer = sys::timer().ok()?;
@@ -109,7 +109,7 @@ fn tried(way: WaitMethod) -> Option<Trial> {
     let mut late = Histogram::default();
     let mut due = sys::monotonic() + EVERY;
     for i in 0..WAKES {
-        sys::set_timer(&timer, due.saturating_sub(way.spin.as_nanos())).ok()?;
+        sys::set_timer(&timer, due.saturating_sub(method.spin.as_nanos())).ok()?;
         waiting.wait().ok()?;
         let mut now = sys::monotonic();
         while now < due {
@@ -118,19 +118,19 @@ fn tried(way: WaitMethod) -> Option<Trial> {
         late.add(Span::from_nanos(now - due));
         due = due.max(now) + EVERY + (i * WOBBLE) % EVERY / 4;
     }
-    Some(Trial { way, late })
+    Some(LatenessTrial { method, late })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn trial(realtime: bool, spin: Span, us: u64) -> Trial {
+    fn trial(realtime: bool, spin: Span, us: u64) -> LatenessTrial {
         let mut late = Histogram::default();
         for _ in 0..100 {
             late.add(Span::from_nanos(1000 * us));
         }
-        Trial { way: WaitMethod { realtime, spin }, late }
+        LatenessTrial { method: WaitMethod { realtime, spin }, late }
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub struct Timing {
     /// Time from the due time of a packet to the return of the call that wrote it.
     pub egress: Histogram,
     /// Upper bound of the time that a packet waited to be read while the driver was awake: since the last
-    /// read of its door. Waiting while the driver slept is not included; `egress` measures wake-ups.
+    /// read of its packet port. Waiting while the driver slept is not included; `egress` measures wake-ups.
     pub ingress: Histogram,
     /// Packets refused by the kernel.
     pub refused: u64,

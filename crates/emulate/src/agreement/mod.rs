@@ -141,7 +141,7 @@ fn text_of(value: &toml::Value) -> String {
 /// Parses the cases.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The text is invalid: the reason.
 pub fn cases(text: &str) -> Result<Vec<Case>, AgreementError> {
     let root: toml::Table = text.parse()?;
     let empty = toml::Table::new();
@@ -188,7 +188,7 @@ pub fn cases(text: &str) -> Result<Vec<Case>, AgreementError> {
 /// Scenario of a case with these overrides.
 ///
 /// # Errors
-/// What is wrong with it: an option that this build does not have, say.
+/// Invalid case, for example an option unknown to this build.
 pub fn model(set: &[String]) -> Result<Model, AgreementError> {
     let read = scenario::read_with("agreement/scenario.toml", SCENARIO.as_bytes(), &NoFiles, set);
     read.map(|s| s.first().clone()).map_err(|d| AgreementError::Scenario(d.render(Style::default())))
@@ -254,7 +254,7 @@ fn deed(
     }
 }
 
-/// Events at the sender: the trace of its host or door, and `TCP_INFO` samples.
+/// Events at the sender: the trace of its host or packet port, and `TCP_INFO` samples.
 pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<SenderEvent> {
     let mut out = Vec::new();
     let mut high = 0;
@@ -424,7 +424,7 @@ const FACTS: &str = include_str!("../../agreement/facts.toml");
 /// Parses the recorded results of this build.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The text is invalid: the reason.
 pub fn facts() -> Result<RecordedResults, AgreementError> {
     RecordedResults::read(FACTS)
 }
@@ -433,7 +433,7 @@ impl RecordedResults {
     /// Parses the output of [`RecordedResults::write`].
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text is invalid: the reason.
     pub fn read(text: &str) -> Result<RecordedResults, AgreementError> {
         let root: toml::Table = text.parse()?;
         let mut facts = RecordedResults {
@@ -549,7 +549,7 @@ pub fn table(cases: &[Case], facts: &RecordedResults) -> String {
 /// Page with the complete comparison.
 ///
 /// # Errors
-/// What is wrong with the cases or the facts.
+/// Invalid cases or facts.
 pub fn page() -> Result<String, AgreementError> {
     let cases = cases(CASES)?;
     let mut table = table(&cases, &facts()?);

@@ -14,7 +14,7 @@ pub mod trigger_socket;
 
 use self::cpu_budget::CpuBudget;
 use self::self_check::ModelPort;
-use self::trigger_socket::Ear;
+use self::trigger_socket::TriggerListener;
 use crate::accuracy::lateness::Timing;
 use crate::accuracy::live::Live;
 use base::{Span, Time};
@@ -28,18 +28,18 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
-/// A door and the device behind it.
+/// A packet port and the device behind it.
 #[derive(Debug)]
 pub struct Gateway {
-    /// Element of the door.
-    pub door: ElementId,
+    /// Element of the packet port.
+    pub packet_port: ElementId,
     /// Non-blocking device.
     pub device: Device,
-    /// Kind of door.
+    /// Kind of packet port.
     pub kind: PortOwner,
 }
 
-/// Owner of a door.
+/// Owner of a packet port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortOwner {
     /// Flow end: a [`host::FlowPort`].
@@ -53,7 +53,7 @@ pub enum PortOwner {
 }
 
 impl Gateway {
-    /// Calls `act` with the door.
+    /// Calls `act` with the packet port.
     fn with<R>(
         &self,
         network: &mut Network,
@@ -61,54 +61,62 @@ impl Gateway {
         act: impl FnOnce(&mut dyn PacketPort, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         match self.kind {
-            PortOwner::Flow => network.enter(at, self.door, |door: &mut FlowPort, cx| act(door, cx)),
-            PortOwner::ModelPort => network.enter(at, self.door, |door: &mut ModelPort, cx| act(door, cx)),
-            PortOwner::Wire => network.enter(at, self.door, |door: &mut FramePort, cx| act(door, cx)),
-            PortOwner::Machine => network.enter(at, self.door, |door: &mut NodePort, cx| act(door, cx)),
+            PortOwner::Flow => {
+                network.enter(at, self.packet_port, |packet_port: &mut FlowPort, cx| act(packet_port, cx))
+            }
+            PortOwner::ModelPort => {
+                network.enter(at, self.packet_port, |packet_port: &mut ModelPort, cx| act(packet_port, cx))
+            }
+            PortOwner::Wire => {
+                network.enter(at, self.packet_port, |packet_port: &mut FramePort, cx| act(packet_port, cx))
+            }
+            PortOwner::Machine => {
+                network.enter(at, self.packet_port, |packet_port: &mut NodePort, cx| act(packet_port, cx))
+            }
         }
     }
 
     /// Sets the time of day at t = 0. Deadlines in headers count from midnight.
     fn set_time_of_day(&self, network: &mut Network, day: Span) {
-        fn of<T: PacketPort + Element>(network: &mut Network, door: ElementId, day: Span) {
-            if let Some(door) = network.element_mut::<T>(door) {
-                door.set_time_of_day(day);
+        fn of<T: PacketPort + Element>(network: &mut Network, packet_port: ElementId, day: Span) {
+            if let Some(packet_port) = network.element_mut::<T>(packet_port) {
+                packet_port.set_time_of_day(day);
             }
         }
         match self.kind {
-            PortOwner::Flow => of::<FlowPort>(network, self.door, day),
-            PortOwner::ModelPort => of::<ModelPort>(network, self.door, day),
-            PortOwner::Wire => of::<FramePort>(network, self.door, day),
-            PortOwner::Machine => of::<NodePort>(network, self.door, day),
+            PortOwner::Flow => of::<FlowPort>(network, self.packet_port, day),
+            PortOwner::ModelPort => of::<ModelPort>(network, self.packet_port, day),
+            PortOwner::Wire => of::<FramePort>(network, self.packet_port, day),
+            PortOwner::Machine => of::<NodePort>(network, self.packet_port, day),
         }
     }
 }
 
-/// Real-time driver: a network, its doors and a clock.
+/// Real-time driver: a network, its packet ports and a clock.
 pub struct Driver {
     /// The network, started.
     pub network: Network,
     /// Timing accuracy so far.
     pub timing: Timing,
-    /// Capture, if packets are recorded; its doors are those of the gateways, then those of `wired`.
+    /// Capture, if packets are recorded; its packet ports are those of the gateways, then those of `wired`.
     pub capture: Option<Capture>,
     /// Models opposite real stacks whose packets are captured.
     wired: Vec<ElementId>,
     /// Counters updated during the run.
     pub live: Option<Arc<Live>>,
-    ear: Option<Ear>,
+    ear: Option<TriggerListener>,
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
     waiting: PollSet,
     /// `waiting` has just been polled, so its readiness is valid.
-    told: bool,
+    notified: bool,
     /// Time of the last read of each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
     /// CPU budget.
     cpu_budget: CpuBudget,
-    /// Packets absorbed by the network when the doors were last emptied.
+    /// Packets absorbed by the network when the packet ports were last emptied.
     absorbed: u64,
 }
 
@@ -134,7 +142,7 @@ impl Driver {
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
         Ok(Driver {
             waiting: PollSet::new(fds),
-            told: false,
+            notified: false,
             network,
             timing: Timing::default(),
             capture: None,
@@ -157,7 +165,7 @@ impl Driver {
     }
 
     /// Connects the trigger socket.
-    pub fn hear(&mut self, ear: Ear) {
+    pub fn hear(&mut self, ear: TriggerListener) {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
         self.waiting = PollSet::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
         self.ear = Some(ear);
@@ -244,9 +252,9 @@ impl Driver {
     /// Reads waiting packets; true if there may be more.
     fn read_all(&mut self) -> io::Result<bool> {
         let mut more = false;
-        let told = std::mem::take(&mut self.told);
+        let notified = std::mem::take(&mut self.notified);
         for i in 0..self.gateways.len() {
-            if told && !self.waiting.ready(i) {
+            if notified && !self.waiting.ready(i) {
                 continue;
             }
             let mut n = 0;
@@ -263,7 +271,8 @@ impl Driver {
                 self.timing.ingress.add(stamp.since(self.looked[i]));
                 let bytes = self.buffer.get(..length).unwrap_or_default();
                 let after = self.network.records().len();
-                let taken = gateway.with(&mut self.network, stamp, |door, cx| door.inject(cx, bytes));
+                let taken =
+                    gateway.with(&mut self.network, stamp, |packet_port, cx| packet_port.inject(cx, bytes));
                 match (taken, &mut self.capture) {
                     (Some(Ok(number)), Some(capture)) => {
                         capture.add(i, PacketMeta { t: stamp, number, after, late: None }, bytes);
@@ -297,7 +306,7 @@ impl Driver {
         }
     }
 
-    /// Writes the packets that have reached the doors.
+    /// Writes the packets that have reached the packet ports.
     fn write_out(&mut self) {
         let absorbed = self.network.counters().absorbed;
         if std::mem::replace(&mut self.absorbed, absorbed) == absorbed {
@@ -306,7 +315,8 @@ impl Driver {
         for (i, gateway) in self.gateways.iter_mut().enumerate() {
             loop {
                 let now = self.network.now();
-                let next = gateway.with(&mut self.network, now, |door, _| door.next_departure());
+                let next =
+                    gateway.with(&mut self.network, now, |packet_port, _| packet_port.next_departure());
                 let Some(Some(leaving)) = next else { break };
                 if gateway.device.write(&leaving.bytes).is_err() {
                     self.timing.refused += 1;
@@ -319,12 +329,12 @@ impl Driver {
                     let note = PacketMeta { t: written, number: Some(leaving.id), after, late: Some(late) };
                     capture.add(i, note, &leaving.bytes);
                 }
-                gateway.with(&mut self.network, now, |door, _| door.recycle(leaving.bytes));
+                gateway.with(&mut self.network, now, |packet_port, _| packet_port.recycle(leaving.bytes));
             }
         }
     }
 
-    /// Sleeps until a packet arrives or may be due at a door; internal events are processed then. The timer
+    /// Sleeps until a packet arrives or may be due at a packet port; internal events are processed then. The timer
     /// is absolute, so time spent before the call does not delay it.
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
@@ -339,7 +349,7 @@ impl Driver {
             self.waiting.also_to_write(i, gateway.device.wants_to_write());
         }
         self.waiting.wait()?;
-        self.told = true;
+        self.notified = true;
         let woken = self.clock.now();
         self.looked.fill(woken);
         Ok(())

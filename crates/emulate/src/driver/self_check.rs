@@ -15,7 +15,7 @@ use base::tcp::Segment;
 use base::trace::Tracer;
 use base::wire::Malformed;
 use base::{Span, Time};
-use host::{Departure, Host, HostConfig, PacketPort};
+use host::{Host, HostConfig, PacketPort, PortQueues};
 use netns::clock::Clock;
 use netns::device::Device;
 use netns::namespace::Namespace;
@@ -25,7 +25,7 @@ use scenario::Model;
 use scenario::build::build;
 use scenario::metric::Metric;
 use scenario::model::{Linux, Transport};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ pub struct BothClocks {
 }
 
 impl BothClocks {
-    /// Bound of the difference, s: sum of all lateness measured at the doors and at both ends. Real time may
+    /// Bound of the difference, s: sum of all lateness measured at the packet ports and at both ends. Real time may
     /// also be earlier by up to this bound, if lateness changes the order of events.
     pub fn explained(&self) -> f64 {
         let all = [&self.path, &self.ends[0], &self.ends[1]];
@@ -57,10 +57,10 @@ impl BothClocks {
 /// Segments in transit outside of the network, by number, with their packet headers.
 type InTransit = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
 
-/// Door of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
+/// Packet port of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
 pub struct ModelPort {
-    letters: InTransit,
-    leaving: VecDeque<Departure>,
+    in_transit: InTransit,
+    queues: PortQueues,
 }
 
 /// Position of the segment number behind an IPv4 header.
@@ -74,27 +74,27 @@ impl PacketPort for ModelPort {
     fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
         let number = bytes.get(NUMBER).and_then(|b| b.try_into().ok()).map(u64::from_be_bytes);
         let number = number.filter(|_| bytes[9] == PROTOCOL).ok_or(Malformed::Short)?;
-        let found = self.letters.lock().ok().and_then(|mut letters| letters.1.remove(&number));
+        let found = self.in_transit.lock().ok().and_then(|mut in_transit| in_transit.1.remove(&number));
         let (segment, head) = found.ok_or(Malformed::Header)?;
         let (body, id) = cx.emit(&segment, head.size);
         cx.forward(Port(0), Packet { id, body, ecn: bytes[1] & 3, ..head });
         Ok(Some(id))
     }
-    fn next_departure(&mut self) -> Option<Departure> {
-        self.leaving.pop_front()
+    fn queues(&mut self) -> &mut PortQueues {
+        &mut self.queues
     }
-    fn recycle(&mut self, _buffer: Vec<u8>) {}
 }
 
 impl Element for ModelPort {
     /// Queues a segment of the host for departure.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        let (Some(segment), Ok(mut letters)) = (cx.absorb::<Segment>(&packet), self.letters.lock()) else {
+        let (Some(segment), Ok(mut in_transit)) = (cx.absorb::<Segment>(&packet), self.in_transit.lock())
+        else {
             return;
         };
-        letters.0 += 1;
-        let number = letters.0;
-        letters.1.insert(number, (segment, packet));
+        in_transit.0 += 1;
+        let number = in_transit.0;
+        in_transit.1.insert(number, (segment, packet));
         let mut bytes = vec![0; (packet.size as usize).max(NUMBER.end)];
         let length = (bytes.len() as u16).to_be_bytes();
         bytes[..4].copy_from_slice(&[0x45, packet.ecn, length[0], length[1]]);
@@ -102,7 +102,7 @@ impl Element for ModelPort {
         bytes[12..16].copy_from_slice(&UNASSIGNED[0].octets());
         bytes[16..20].copy_from_slice(&UNASSIGNED[1].octets());
         bytes[NUMBER].copy_from_slice(&number.to_be_bytes());
-        self.leaving.push_back(Departure { due: cx.now(), id: packet.id, bytes });
+        self.queues.leave(cx.now(), packet.id, bytes);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {
@@ -143,10 +143,10 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     let ends = world.flows[0];
     let spaces = [Namespace::new()?, Namespace::new()?];
     let mut gateways = Vec::new();
-    for (space, door) in spaces.iter().zip([ends.from, ends.to]) {
-        gateways.push(Gateway { door, device: space.device(OWN, MTU)?, kind: PortOwner::Flow });
+    for (space, packet_port) in spaces.iter().zip([ends.from, ends.to]) {
+        gateways.push(Gateway { packet_port, device: space.device(OWN, MTU)?, kind: PortOwner::Flow });
     }
-    let letters = InTransit::default();
+    let in_transit = InTransit::default();
     let clock = Clock::starting_in(LEAD);
     let refused = || Error::of("setting up a timer");
     let mut path = Driver::new(world.network, gateways, clock, options.spin).map_err(refused())?;
@@ -158,7 +158,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
         let app: Box<dyn App> =
             if role == Role::Active { Box::new(Bulk::new(bytes, lasts)) } else { Box::new(Sink::new(bytes)) };
         let host = network.add(Host::new(head, shared.clone(), app));
-        let plug = network.add(ModelPort { letters: letters.clone(), leaving: VecDeque::new() });
+        let plug = network.add(ModelPort { in_transit: in_transit.clone(), queues: PortQueues::default() });
         network.wire(host, Port(0), plug, Port(0));
         network.wire(plug, Port(0), host, Port(0));
         network.start(None);
@@ -167,7 +167,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
                 .map_err(netns::Error::right("opening a socket for packets"))
         };
         let device = Device::tun(space.inside(frames)?);
-        let gateway = Gateway { door: plug, device, kind: PortOwner::ModelPort };
+        let gateway = Gateway { packet_port: plug, device, kind: PortOwner::ModelPort };
         let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
         hosts.push((host, driver));
     }

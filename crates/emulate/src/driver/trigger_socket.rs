@@ -54,7 +54,7 @@ pub(crate) struct Call {
 
 /// Receiving side of the requests, in the driver.
 #[derive(Debug)]
-pub struct Ear {
+pub struct TriggerListener {
     calls: Receiver<Call>,
     bell: OwnedFd,
     mobiles: Mobiles,
@@ -74,7 +74,7 @@ impl TriggerSocket {
     ///
     /// # Errors
     /// An error of the kernel.
-    pub fn new(name: &str) -> Result<(TriggerSocket, Ear), Error> {
+    pub fn new(name: &str) -> Result<(TriggerSocket, TriggerListener), Error> {
         let (calls, receiver) = channel();
         let bell = sys::bell().map_err(Error::of("making a bell"))?;
         let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
@@ -95,7 +95,12 @@ impl TriggerSocket {
         }
         Ok((
             line,
-            Ear { calls: receiver, bell: ear, mobiles: Mobiles::default(), managers: Managers::default() },
+            TriggerListener {
+                calls: receiver,
+                bell: ear,
+                mobiles: Mobiles::default(),
+                managers: Managers::default(),
+            },
         ))
     }
 
@@ -150,7 +155,7 @@ impl TriggerSocket {
     }
 }
 
-impl Ear {
+impl TriggerListener {
     /// Reports the serving cells of these mobiles, and the flows of these managers, in each answer.
     pub(crate) fn tell_of(&mut self, mobiles: Mobiles, managers: Managers) {
         (self.mobiles, self.managers) = (mobiles, managers);

@@ -29,7 +29,7 @@ const UNASKED: u32 = 16;
 /// after it is lost.
 ///
 /// # Errors
-/// What is wrong with the first that cannot be started.
+/// The first program that cannot be started, with the reason.
 pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<String>) -> Result<(), String> {
     for process in &model.processes {
         let line = ProcessPipe::start(&process.name, &process.command, seed, faults.clone())?;
@@ -82,11 +82,11 @@ impl ProcessPipe {
         let refused = |why: std::io::Error| format!("the program of hop `{name}` cannot be started: {why}");
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // A group of its own: Ctrl-C at the terminal ends the run, which then ends the program and what it started.
+        // Own process group: Ctrl-C at the terminal ends the run, which then ends the program and its children.
         #[cfg(target_os = "linux")]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut child = shell.spawn().map_err(refused)?;
-        // One answer may wait: what nobody asked for stops its writer and not us.
+        // The channel holds one response: an unrequested one blocks its writer, not the run.
         let (sender, answers) = sync_channel(1);
         let (questions, stdout) = (child.stdin.take(), child.stdout.take());
         let mut line = ProcessPipe { name: name.to_owned(), child, questions, answers, faults };

@@ -7,12 +7,12 @@ use std::io::{BufRead, BufReader, Read};
 /// The longest answer, bytes with its end of line.
 pub const LONGEST: u64 = 128;
 
-/// What a program wrote next.
+/// Next line of a program's output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Response {
     /// A line, without its end; bytes that are no UTF-8 are replaced.
     Line(String),
-    /// A line of more than [`LONGEST`] bytes; what follows is not read.
+    /// A line of more than [`LONGEST`] bytes; the rest is not read.
     TooLong,
     /// Its output ended in the middle of this line.
     Cut(String),
@@ -54,7 +54,7 @@ impl<R: Read> Iterator for Responses<R> {
 /// Reads an answer: `NUMBER at NANOSECONDS` or `NUMBER lost`.
 ///
 /// # Errors
-/// What is wrong with it, and how to write it.
+/// The error of an invalid response, and the correct form.
 pub fn answer(line: &str, packet: &PacketArrival) -> Result<PacketFate, String> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let (number, fate) = match words[..] {

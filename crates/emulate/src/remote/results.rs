@@ -31,7 +31,8 @@ pub struct EndResult {
     /// Messages sent.
     pub sent: u64,
     /// Bytes of completely received messages.
-    pub whole: u64,
+    #[serde(rename = "whole")]
+    pub message_bytes: u64,
     /// First error.
     pub fault: Option<String>,
     /// Last `TCP_INFO`.
@@ -55,9 +56,9 @@ pub struct Lists {
     /// Page load times, ns.
     pub pages: Vec<u64>,
     /// Send times of messages, ns.
-    pub said: Vec<u64>,
+    pub send_times: Vec<u64>,
     /// Recorded arrivals: time in ns, and bytes or message number.
-    pub came: Vec<(u64, u64)>,
+    pub arrivals: Vec<(u64, u64)>,
 }
 
 base::named! {
@@ -104,8 +105,8 @@ impl Lists {
         pieces(List::Lasts, &mut self.lasts, LOOKS, &mut say);
         pieces(List::Responses, &mut self.responses, OTHERS, &mut say);
         pieces(List::Pages, &mut self.pages, OTHERS, &mut say);
-        pieces(List::Said, &mut self.said, OTHERS, &mut say);
-        pieces(List::Came, &mut self.came, OTHERS, &mut say);
+        pieces(List::Said, &mut self.send_times, OTHERS, &mut say);
+        pieces(List::Came, &mut self.arrivals, OTHERS, &mut say);
     }
 
     /// Appends a piece.
@@ -118,8 +119,8 @@ impl Lists {
             List::Lasts => more(&mut self.lasts, bytes),
             List::Responses => more(&mut self.responses, bytes),
             List::Pages => more(&mut self.pages, bytes),
-            List::Said => more(&mut self.said, bytes),
-            List::Came => more(&mut self.came, bytes),
+            List::Said => more(&mut self.send_times, bytes),
+            List::Came => more(&mut self.arrivals, bytes),
         }
     }
 }
@@ -127,8 +128,8 @@ impl Lists {
 impl EndResult {
     /// Result from a report.
     pub(crate) fn of((flow, opens): (usize, bool), report: Report, counters: BTreeMap<String, u64>) -> Self {
-        let Report { told, watch, lasts, written, fault, said, came, .. } = report;
-        let ExternalReport { finished, received, connections, stats } = told;
+        let Report { external, watch, lasts, written, fault, send_times, arrivals, .. } = report;
+        let ExternalReport { finished, received, connections, stats } = external;
         let ns = |spans: &[Span]| spans.iter().map(|span| span.as_nanos()).collect();
         EndResult {
             flow,
@@ -139,7 +140,7 @@ impl EndResult {
             connections,
             aborted: stats.aborted,
             sent: stats.sent,
-            whole: stats.bytes,
+            message_bytes: stats.bytes,
             fault,
             info: watch.info,
             counters,
@@ -148,33 +149,34 @@ impl EndResult {
                 lasts,
                 responses: ns(&stats.responses),
                 pages: ns(&stats.pages),
-                said: said.iter().map(|at| at.as_nanos()).collect(),
-                came: came.iter().map(|(at, value)| (at.as_nanos(), *value)).collect(),
+                send_times: send_times.iter().map(|at| at.as_nanos()).collect(),
+                arrivals: arrivals.iter().map(|(at, value)| (at.as_nanos(), *value)).collect(),
             },
         }
     }
 
     /// Report as of a local end; the lists are moved out.
     pub(crate) fn report(&mut self) -> Report {
-        let Lists { history, lasts, responses, pages, said, came } = std::mem::take(&mut self.lists);
+        let Lists { history, lasts, responses, pages, send_times, arrivals } =
+            std::mem::take(&mut self.lists);
         let spans = |ns: Vec<u64>| ns.into_iter().map(Span::from_nanos).collect();
         let mut stats = AppStats::default();
         (stats.responses, stats.pages) = (spans(responses), spans(pages));
-        (stats.aborted, stats.sent, stats.bytes) = (self.aborted, self.sent, self.whole);
-        let told = ExternalReport {
+        (stats.aborted, stats.sent, stats.bytes) = (self.aborted, self.sent, self.message_bytes);
+        let external = ExternalReport {
             finished: self.finished_ns.map(Time::from_nanos),
             received: self.bytes,
             connections: self.connections,
             stats,
         };
         Report {
-            told,
+            external,
             watch: TcpInfoLog { info: self.info, history },
             lasts,
             written: self.written,
             fault: self.fault.take(),
-            said: said.into_iter().map(Time::from_nanos).collect(),
-            came: came.into_iter().map(|(at, value)| (Time::from_nanos(at), value)).collect(),
+            send_times: send_times.into_iter().map(Time::from_nanos).collect(),
+            arrivals: arrivals.into_iter().map(|(at, value)| (Time::from_nanos(at), value)).collect(),
             ..Report::default()
         }
     }
@@ -191,35 +193,35 @@ mod tests {
         let mut stats = AppStats::default();
         stats.responses = (0..40_000).map(Span::from_nanos).collect();
         (stats.pages, stats.aborted, stats.sent, stats.bytes) = (vec![Span::from_secs(1)], 2, 3, 4);
-        let told = ExternalReport { finished: Some(at(9)), received: 5, connections: 6, stats };
+        let external = ExternalReport { finished: Some(at(9)), received: 5, connections: 6, stats };
         let info = TcpInfo { rtt: 7, ..TcpInfo::default() };
         let report = || Report {
-            told: told.clone(),
+            external: external.clone(),
             watch: TcpInfoLog { info, history: vec![(0.5, info); 2500] },
             lasts: vec![info; 3],
             written: 8,
             fault: Some("no".into()),
-            said: vec![at(2)],
-            came: vec![(at(3), 1); 20_000],
+            send_times: vec![at(2)],
+            arrivals: vec![(at(3), 1); 20_000],
             ..Report::default()
         };
         let mut end = EndResult::of((1, true), report(), BTreeMap::new());
-        let whole = end.lists.clone();
+        let sent = end.lists.clone();
         let (mut lists, mut count) = (Lists::default(), 0);
         end.lists.take_apart(|list, bytes| {
             count += 1;
             assert!(bytes.len() < 1 << 20, "{list}: {} B", bytes.len());
             lists.add(list, &bytes).unwrap();
         });
-        assert_eq!((&lists, &end.lists, count), (&whole, &Lists::default(), 3 + 1 + 3 + 1 + 1 + 2));
+        assert_eq!((&lists, &end.lists, count), (&sent, &Lists::default(), 3 + 1 + 3 + 1 + 1 + 2));
         end.lists = lists;
         let (expected, there) = (report(), end.report());
         assert_eq!(
-            (there.told.finished, there.told.received),
-            (expected.told.finished, expected.told.received)
+            (there.external.finished, there.external.received),
+            (expected.external.finished, expected.external.received)
         );
-        assert_eq!(there.told.stats.responses, expected.told.stats.responses);
-        assert_eq!((there.said, there.came), (expected.said, expected.came));
+        assert_eq!(there.external.stats.responses, expected.external.stats.responses);
+        assert_eq!((there.send_times, there.arrivals), (expected.send_times, expected.arrivals));
         assert_eq!((there.watch.history, there.lasts), (expected.watch.history, expected.lasts));
     }
 }

@@ -10,11 +10,11 @@ use crate::sockets::spec::EndWork;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
-use lab::machines::start_of;
-use lab::machines::{addresses, hosts};
+use lab::node_addresses::start_of;
+use lab::node_addresses::{addresses, hosts};
 use netns::clock::Clock;
 use netns::device::Device;
-use netns::job::Ended;
+use netns::job::CommandExit;
 use netns::output::{self, Outputs};
 use scenario::Model;
 use scenario::build::Ends;
@@ -144,7 +144,7 @@ impl<'a> RemoteSession<'a> {
     /// Collects results; command output goes to `outputs`, or stays in `written`.
     pub(crate) fn finish(
         &mut self,
-        (ends, written): (&mut [Ended], &mut [[Vec<u8>; 2]]),
+        (ends, written): (&mut [CommandExit], &mut [[Vec<u8>; 2]]),
         timing: &mut Timing,
         outputs: &Outputs,
         model: &Model,
@@ -153,23 +153,24 @@ impl<'a> RemoteSession<'a> {
         let (mut returned, between) = by.finish()?;
         timing.overrun += returned.overrun;
         timing.between = Some(between);
-        for told in &mut returned.commands {
-            let (Some(ended), Some(command)) = (ends.get_mut(told.command), model.commands.get(told.command))
+        for result in &mut returned.commands {
+            let (Some(ended), Some(command)) =
+                (ends.get_mut(result.command), model.commands.get(result.command))
             else {
                 continue;
             };
-            *ended = Ended {
-                started: told.started_ns.map(Time::from_nanos),
-                ended: told.ended_ns.map(Time::from_nanos),
-                status: told.status.clone(),
-                lacks: told.lacks.clone(),
+            *ended = CommandExit {
+                started: result.started_ns.map(Time::from_nanos),
+                ended: result.ended_ns.map(Time::from_nanos),
+                status: result.status.clone(),
+                lacks: result.lacks.clone(),
             };
             match outputs {
                 Outputs::Nowhere => {}
-                Outputs::Folder(folder) => output::write(folder, &command.name, &told.outputs)?,
+                Outputs::Folder(folder) => output::write(folder, &command.name, &result.outputs)?,
                 Outputs::Memory => {
-                    if let Some(written) = written.get_mut(told.command) {
-                        *written = std::mem::take(&mut told.outputs);
+                    if let Some(written) = written.get_mut(result.command) {
+                        *written = std::mem::take(&mut result.outputs);
                     }
                 }
             }

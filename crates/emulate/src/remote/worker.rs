@@ -12,7 +12,7 @@ use crate::{Error, Surroundings};
 use base::Time;
 use netns::clock::Clock;
 use netns::device::Device;
-use netns::job::{self, Ended, Job};
+use netns::job::{self, CommandExit, Job};
 use netns::keeper::{Keeper, Plan};
 use netns::mounts::MountView;
 use netns::namespace::Namespace;
@@ -47,7 +47,7 @@ struct End {
 struct PreparedCommand {
     outputs: Memory,
     keeper: Option<Keeper>,
-    ended: Ended,
+    ended: CommandExit,
 }
 
 impl Worker {
@@ -80,11 +80,12 @@ impl Worker {
             ends.push(End { space, part });
         }
         for i in 0..made.orders.commands.len() {
-            let ready = PreparedCommand { outputs: Memory::new()?, keeper: None, ended: Ended::default() };
+            let ready =
+                PreparedCommand { outputs: Memory::new()?, keeper: None, ended: CommandExit::default() };
             made.commands.push(ready);
             let order = &made.orders.commands[i];
             if order.serves && order.start_ns == 0 {
-                let mut ended = Ended { started: Some(Time::ZERO), ..Ended::default() };
+                let mut ended = CommandExit { started: Some(Time::ZERO), ..CommandExit::default() };
                 let keeper = made.job(i, around)?.begin(around.program()?, &mut ended, &given_up)?;
                 made.commands[i].keeper = Some(keeper);
                 made.commands[i].ended = ended;
@@ -107,9 +108,9 @@ impl Worker {
     ) -> Result<RemoteResults, Error> {
         let Worker { mut made, mut ends } = self;
         let limit = Time::from_nanos(made.orders.limit_ns);
-        let servers: Vec<Option<(Keeper, Ended)>> =
+        let servers: Vec<Option<(Keeper, CommandExit)>> =
             made.commands.iter_mut().map(|ready| Some((ready.keeper.take()?, ready.ended.clone()))).collect();
-        let (told, ended) = std::thread::scope(|scope| {
+        let (reports, ended) = std::thread::scope(|scope| {
             let this = &made;
             let ends: Vec<_> = this
                 .orders
@@ -147,25 +148,25 @@ impl Worker {
             while !over.load(Ordering::Relaxed) {
                 sys::wait_for(-1, false, 20);
             }
-            let told: Vec<Report> =
+            let reports: Vec<Report> =
                 ends.into_iter().map(|end| end.join().unwrap_or_else(|_| failed())).collect();
-            let ended: Vec<Result<Ended, Error>> = commands
+            let ended: Vec<Result<CommandExit, Error>> = commands
                 .into_iter()
                 .map(|one| one.join().unwrap_or(Err(netns::Error::System.into())))
                 .collect();
-            (told, ended)
+            (reports, ended)
         });
         let mut returned = RemoteResults::default();
-        for ((order, end), told) in made.orders.ends.iter().zip(&ends).zip(told) {
+        for ((order, end), report) in made.orders.ends.iter().zip(&ends).zip(reports) {
             returned.overrun += end.space.overrun()?;
             let at = (order.flow, order.opens);
-            returned.ends.push(EndResult::of(at, told, end.space.counters()?));
+            returned.ends.push(EndResult::of(at, report, end.space.counters()?));
         }
         for (_, space) in &made.machines {
             returned.overrun += space.overrun()?;
         }
         for ((order, ready), ended) in made.orders.commands.iter().zip(&mut made.commands).zip(ended) {
-            returned.commands.push(told_of(order, ready, ended?)?);
+            returned.commands.push(command_result(order, ready, ended?)?);
         }
         Ok(returned)
     }
@@ -215,8 +216,12 @@ impl EndOrder {
 }
 
 /// Result of a command with its output.
-fn told_of(order: &CommandOrder, ready: &mut PreparedCommand, ended: Ended) -> Result<CommandResult, Error> {
-    let mut told = CommandResult {
+fn command_result(
+    order: &CommandOrder,
+    ready: &mut PreparedCommand,
+    ended: CommandExit,
+) -> Result<CommandResult, Error> {
+    let mut result = CommandResult {
         command: order.command,
         started_ns: ended.started.map(Time::as_nanos),
         ended_ns: ended.ended.map(Time::as_nanos),
@@ -224,8 +229,8 @@ fn told_of(order: &CommandOrder, ready: &mut PreparedCommand, ended: Ended) -> R
         lacks: ended.lacks,
         outputs: Default::default(),
     };
-    told.outputs = ready.outputs.read(&mut told.lacks)?;
-    Ok(told)
+    result.outputs = ready.outputs.read(&mut result.lacks)?;
+    Ok(result)
 }
 
 /// Applies the kernel settings of a machine or flow end. A remote order may only change network settings.

@@ -5,9 +5,9 @@ use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::Time;
 use base::rng::Seed;
-use lab::machines::start_of;
+use lab::node_addresses::start_of;
 use netns::clock::Clock;
-use netns::job::{self, CommandFacts, Ended, Job};
+use netns::job::{self, CommandExit, CommandFacts, Job};
 use netns::keeper::{Keeper, Plan, Streams};
 use netns::mounts::MountView;
 use netns::output::{self, Memory, Outputs};
@@ -23,13 +23,13 @@ pub(super) struct Commands<'a> {
     /// Servers that run before t = 0.
     servers: Vec<(usize, Keeper)>,
     /// Execution record of each command.
-    pub(super) ended: Vec<Ended>,
+    pub(super) ended: Vec<CommandExit>,
     /// Output kept in memory.
     memories: Vec<Option<Memory>>,
 }
 
 /// Threads that wait for commands, by position of the command.
-pub(super) type Workers<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Result<Ended, Error>>)>;
+pub(super) type Workers<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Result<CommandExit, Error>>)>;
 
 impl<'a> Commands<'a> {
     /// Prepares the commands of this host.
@@ -49,7 +49,7 @@ impl<'a> Commands<'a> {
             jobs.push(job);
             memories.push(memory);
         }
-        let ended = vec![Ended::default(); jobs.len()];
+        let ended = vec![CommandExit::default(); jobs.len()];
         Ok(Commands { jobs, servers: Vec::new(), ended, memories })
     }
 
@@ -128,7 +128,7 @@ impl<'a> Commands<'a> {
 
     /// Results of the commands.
     pub(super) fn facts(self, model: &Model) -> Vec<CommandFacts> {
-        let facts = |(command, ended): (&Command, Ended)| CommandFacts {
+        let facts = |(command, ended): (&Command, CommandExit)| CommandFacts {
             name: command.name.clone(),
             serves: command.serves,
             ended,

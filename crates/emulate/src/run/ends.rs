@@ -91,7 +91,7 @@ impl RealFlow {
         let kernels = flow.transport.kernels();
         let Some(any) = flow.transport.linux() else { return Ok(None) };
         let mixed = kernels.contains(&None);
-        let mut place = |role: Role, door| {
+        let mut place = |role: Role, packet_port| {
             let opens = role == Role::Active;
             let Some(linux) = kernels[usize::from(!opens)] else { return Ok(EndPlace::Model) };
             let (place, device) = match ordered.end((index, opens)) {
@@ -99,7 +99,7 @@ impl RealFlow {
                 None => here(linux, address(opens, linux.ip, mixed))
                     .map(|(space, device)| (EndPlace::Space(space), device))?,
             };
-            gateways.push(Gateway { door, device, kind: PortOwner::Flow });
+            gateways.push(Gateway { packet_port, device, kind: PortOwner::Flow });
             Ok::<_, Error>(place)
         };
         let places = [place(Role::Active, ends.from)?, place(Role::Passive, ends.to)?];
@@ -114,7 +114,7 @@ impl RealFlow {
             };
             if linux.program.is_some() {
                 let node = if opens { flow.from } else { flow.to };
-                let at = program::At {
+                let at = program::ProgramAddress {
                     node: &site.model.nodes[node].name,
                     addresses: [opens, !opens].map(|opens| address(opens, linux.ip, mixed)),
                     port: PORT,
@@ -186,17 +186,19 @@ impl RealFlow {
         if !self.is_apart() || self.plan.app.bulk().is_some() {
             return;
         }
-        to.told.finished = from.told.finished;
-        let App::Tell(plan) = &self.plan.app else { return };
+        to.external.finished = from.external.finished;
+        let App::Messages(plan) = &self.plan.app else { return };
         let schedule = MessageSchedule::new(plan, &self.plan.name, self.seed);
-        let (said, came) =
-            (arrival_log::sent_messages(schedule, self.payload, &from.said), std::mem::take(&mut to.came));
+        let (sent, arrivals) = (
+            arrival_log::sent_messages(schedule, self.payload, &from.send_times),
+            std::mem::take(&mut to.arrivals),
+        );
         if self.trails() {
-            let (stats, last) = arrival_log::replay_datagrams(&said, &came, plan.useful);
-            to.told.finished = to.told.finished.map(|at| at.max(last));
-            (to.told.received, to.told.stats) = (stats.bytes, stats);
+            let (stats, last) = arrival_log::replay_datagrams(&sent, &arrivals, plan.useful);
+            to.external.finished = to.external.finished.map(|at| at.max(last));
+            (to.external.received, to.external.stats) = (stats.bytes, stats);
         } else {
-            to.told.stats = arrival_log::replay_stream(&said, &came, plan.useful);
+            to.external.stats = arrival_log::replay_stream(&sent, &arrivals, plan.useful);
         }
     }
 
@@ -206,7 +208,7 @@ impl RealFlow {
         // Workloads of models are polled in the network; the model also determines when a program is done.
         let [writes, reads] =
             self.players.each_ref().map(|player| matches!(player, EndKind::Sockets(..) | EndKind::Away));
-        (!writes || from.told.finished.is_some()) && (!reads || timed || to.told.finished.is_some())
+        (!writes || from.external.finished.is_some()) && (!reads || timed || to.external.finished.is_some())
     }
 
     /// Packets dropped by its devices.
@@ -224,7 +226,7 @@ impl RealFlow {
         let faults = [("from", from), ("to", to)];
         let faults = faults
             .iter()
-            .filter_map(|(end, told)| Some(format!("{end}: {}", told.fault.as_ref()?)))
+            .filter_map(|(end, report)| Some(format!("{end}: {}", report.fault.as_ref()?)))
             .collect();
         let Report { watch, lasts, .. } = if to.written > from.written { to } else { from };
         let counters = |player: &EndKind, opens| match player {
@@ -242,7 +244,7 @@ impl RealFlow {
             to: counters(&self.players[1], false)?,
             faults,
         };
-        if self.awaited() > 0 && facts.info.state == 0 && to.told.received == 0 && !self.trails() {
+        if self.awaited() > 0 && facts.info.state == 0 && to.external.received == 0 && !self.trails() {
             facts.faults.push("the connection was never established".into());
         }
         Ok(facts)

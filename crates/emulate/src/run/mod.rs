@@ -192,7 +192,7 @@ impl run::Clock for RealTime<'_> {
             Outside::prepare(run, self)?;
         let models =
             wired.iter().map(|&id| CapturedPort { name: run.name_of(id), element: id, framing: None });
-        let doors = gateways.iter().map(|gateway| spot(run, &wires, gateway)).chain(models).collect();
+        let packet_ports = gateways.iter().map(|gateway| spot(run, &wires, gateway)).chain(models).collect();
         let (model, around) = (run.model, self.around);
         let mut commands = Commands::prepare(model, run.seed, &stage, around, &ordered)?;
         let mut driver =
@@ -211,7 +211,7 @@ impl run::Clock for RealTime<'_> {
         }
         let clock = Clock::starting_in(if ordered.any() { LEAD_BETWEEN_HOSTS } else { LEAD });
         ordered.start(clock)?;
-        self.begin(&mut driver, clock, (doors, wired));
+        self.begin(&mut driver, clock, (packet_ports, wired));
         let shown = (Mobiles::of(model, &run.world), Managers::of(model, &run.world));
         let trigger_socket = self.triggers(&mut driver, &stage, shown)?;
         let threads = Threads {
@@ -228,7 +228,7 @@ impl run::Clock for RealTime<'_> {
         let modelled = models.filter(|(flow, _)| flow.transport.kernels().contains(&None));
         let models = modelled.map(|(_, ends)| *ends);
         let pending = Pending::new(models.collect());
-        let (complete, told) = threads.run(model, &mut driver, &mut reals, &mut commands, pending)?;
+        let (complete, reports) = threads.run(model, &mut driver, &mut reals, &mut commands, pending)?;
         let mut written = commands.written()?;
         let collected = (&mut commands.ended[..], &mut written[..]);
         ordered.finish(collected, &mut driver.timing, &around.outputs, model)?;
@@ -239,7 +239,7 @@ impl run::Clock for RealTime<'_> {
             capture.end(&network);
         }
         run.world.network = network;
-        let (facts, settled) = settle(run, &reals, told, &mut ordered)?;
+        let (facts, settled) = settle(run, &reals, reports, &mut ordered)?;
         for real in &reals {
             timing.overrun += real.overrun()?;
         }
@@ -253,11 +253,16 @@ impl run::Clock for RealTime<'_> {
 
 impl RealTime<'_> {
     /// Prepares the driver for t = 0.
-    fn begin(&self, driver: &mut Driver, clock: Clock, (doors, wired): (Vec<CapturedPort>, Vec<ElementId>)) {
+    fn begin(
+        &self,
+        driver: &mut Driver,
+        clock: Clock,
+        (packet_ports, wired): (Vec<CapturedPort>, Vec<ElementId>),
+    ) {
         driver.begin(clock);
         if self.options.capture {
             driver.keep_packets_of(wired);
-            let capture = Capture::new(doors);
+            let capture = Capture::new(packet_ports);
             capture.begin(&mut driver.network);
             driver.capture = Some(capture);
         }
@@ -284,30 +289,32 @@ impl RealTime<'_> {
 
 /// Position of a gateway in captures.
 fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> CapturedPort {
-    let framing = wires.framing(run.model, gateway.door);
-    CapturedPort { name: run.name_of(gateway.door), element: gateway.door, framing }
+    let framing = wires.framing(run.model, gateway.packet_port);
+    CapturedPort { name: run.name_of(gateway.packet_port), element: gateway.packet_port, framing }
 }
 
 /// Hands the reports of kernel flow ends to their ports: the facts of each flow, and whether all workloads were done.
 fn settle(
     run: &mut Run<'_>,
     reals: &[RealFlow],
-    told: Vec<[Option<Report>; 2]>,
+    reports: Vec<[Option<Report>; 2]>,
     ordered: &mut RemoteSession<'_>,
 ) -> Result<(Vec<Option<FlowFacts>>, bool), Error> {
     let mut facts: Vec<Option<FlowFacts>> = vec![None; run.model.flows.len()];
     let mut complete = true;
     let network = &mut run.world.network;
-    for (real, [from, to]) in reals.iter().zip(told) {
-        let mut told = [(from, true), (to, false)]
-            .map(|(told, opens)| told.unwrap_or_else(|| ordered.take_report((real.flow, opens))));
-        real.settle(&mut told);
-        complete &= real.complete(&told);
-        for (door, report) in [(real.ends.from, &told[0]), (real.ends.to, &told[1])] {
+    for (real, [from, to]) in reals.iter().zip(reports) {
+        let mut reports = [(from, true), (to, false)]
+            .map(|(report, opens)| report.unwrap_or_else(|| ordered.take_report((real.flow, opens))));
+        real.settle(&mut reports);
+        complete &= real.complete(&reports);
+        for (packet_port, report) in [(real.ends.from, &reports[0]), (real.ends.to, &reports[1])] {
             let at: Time = network.now();
-            network.enter(at, door, |door: &mut FlowPort, _| door.set_external_report(report.told.clone()));
+            network.enter(at, packet_port, |packet_port: &mut FlowPort, _| {
+                packet_port.set_external_report(report.external.clone())
+            });
         }
-        facts[real.flow] = Some(real.facts(&told, ordered)?);
+        facts[real.flow] = Some(real.facts(&reports, ordered)?);
     }
     Ok((facts, complete))
 }

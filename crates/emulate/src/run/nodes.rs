@@ -8,7 +8,7 @@ use crate::remote::session::RemoteSession;
 use crate::{Error, Surroundings};
 use base::packet::NodeId;
 use host::NodePort as Gate;
-use lab::machines::{addresses, hosts};
+use lab::node_addresses::{addresses, hosts};
 use netns::device::Device;
 use netns::namespace::Namespace;
 use path::{ElementId, Network};
@@ -33,20 +33,20 @@ pub(crate) struct CommandNodes {
 }
 
 impl CommandNodes {
-    /// Creates the machines of a model with these doors.
+    /// Creates the machines of a model with these packet ports.
     ///
     /// # Errors
     /// [`Error::Rights`]; an error of the kernel.
     pub(crate) fn new(
         model: &Model,
-        doors: &[ElementId],
+        packet_ports: &[ElementId],
         network: &mut Network,
         around: &Surroundings,
         ordered: &mut RemoteSession<'_>,
         gateways: &mut Vec<Gateway>,
     ) -> Result<CommandNodes, Error> {
         let mut stage = CommandNodes { machines: Vec::new(), hosts: hosts(model, around.level) };
-        for (&node, &door) in model.stations.iter().zip(doors) {
+        for (&node, &packet_port) in model.stations.iter().zip(packet_ports) {
             if model.nodes[node].wire.is_some() {
                 continue; // the machine is on another host
             }
@@ -59,9 +59,9 @@ impl CommandNodes {
                     device
                 }
             };
-            gateways.push(Gateway { door, device, kind: PortOwner::Machine });
+            gateways.push(Gateway { packet_port, device, kind: PortOwner::Machine });
             let now = network.now();
-            network.enter(now, door, |gate: &mut Gate, _| {
+            network.enter(now, packet_port, |gate: &mut Gate, _| {
                 for &other in &model.stations {
                     let (four, six) = addresses(other, around.level);
                     gate.set_addresses(NodeId(other as u16), [Some(four.into()), Some(six.into())]);

@@ -54,7 +54,7 @@ impl Threads<'_> {
         let users = self.around.users();
         let trails = reals.iter().any(RealFlow::trails);
         let mut complete = false;
-        let (driven, told, ended, attended) = std::thread::scope(|scope| {
+        let (driven, reports, ended, attended) = std::thread::scope(|scope| {
             let (over, working, done, users) = (&over, &working, &done, &users);
             let with = (self.clock, self.realtime);
             let workers: Vec<_> = reals.iter_mut().map(|real| real.start(scope, with, over, done)).collect();
@@ -78,19 +78,19 @@ impl Threads<'_> {
             });
             // No further privileges are needed, except by commands still to be started.
             let driven = driving.join();
-            let told: Reports = workers
+            let reports: Reports = workers
                 .into_iter()
                 .map(|both| both.map(|worker| worker.map(|worker| worker.join().unwrap_or_default())))
                 .collect();
             let ended: Vec<_> = commanded.into_iter().map(|(i, worker)| (i, worker.join())).collect();
-            (driven, told, ended, attended.join())
+            (driven, reports, ended, attended.join())
         });
         joined(driven).map_err(Error::of("driving the network"))?;
         for (i, result) in ended {
             commands.ended[i] = joined(result)?;
         }
         joined(attended)?;
-        Ok((complete, told))
+        Ok((complete, reports))
     }
 
     /// Whether the limit ends the run. A command in front of the user has none.

@@ -87,14 +87,14 @@ pub(crate) fn receive(
 ) -> BulkResult {
     // The socket exists; no privileges are needed from here on.
     let _ = sys::drop_rights();
-    let mut told = BulkResult::default();
+    let mut bulk_result = BulkResult::default();
     let mut done = Some(done);
-    let result = read_all(listener, job, clock, stop, &mut told, &mut done);
+    let result = read_all(listener, job, clock, stop, &mut bulk_result, &mut done);
     if let Some(done) = done {
         done();
     }
-    told.fault = result.err().map(|e| format!("reading: {e}"));
-    told
+    bulk_result.fault = result.err().map(|e| format!("reading: {e}"));
+    bulk_result
 }
 
 fn read_all(
@@ -102,7 +102,7 @@ fn read_all(
     job: BulkPlan,
     clock: Clock,
     stop: &AtomicBool,
-    told: &mut BulkResult,
+    bulk_result: &mut BulkResult,
     done: &mut Option<impl FnOnce()>,
 ) -> io::Result<()> {
     if (job.bytes.is_none() || job.lasts.is_some())
@@ -123,10 +123,10 @@ fn read_all(
     };
     sys::abort_on_close(stream.as_raw_fd())?;
     stream.set_nonblocking(true)?;
-    told.stream = Some(stream.try_clone()?);
+    bulk_result.stream = Some(stream.try_clone()?);
     if let Some(slowly) = job.reads {
         let all_is_there = || done.take().into_iter().for_each(|done| done());
-        return reader::read(&stream, (job, slowly), clock, over, told, all_is_there);
+        return reader::read(&stream, (job, slowly), clock, over, bulk_result, all_is_there);
     }
     let mut stream = stream;
     let mut buffer = vec![0; CHUNK];
@@ -135,13 +135,13 @@ fn read_all(
             Ok(0) => return Ok(()),
             Ok(n) => {
                 let now = clock.now();
-                told.bytes += n as u64;
-                let all = job.bytes.is_some_and(|all| told.bytes >= all);
+                bulk_result.bytes += n as u64;
+                let all = job.bytes.is_some_and(|all| bulk_result.bytes >= all);
                 if job.lasts.is_some() {
-                    told.finished = Some(now); // whatever came last ended it
+                    bulk_result.finished = Some(now); // whatever came last ended it
                 }
                 if all {
-                    told.finished.get_or_insert(now);
+                    bulk_result.finished.get_or_insert(now);
                     if let Some(done) = done.take() {
                         done();
                     }
@@ -173,10 +173,10 @@ pub(crate) fn send(
     stop: &AtomicBool,
 ) -> BulkResult {
     let _ = sys::drop_rights();
-    let mut told = BulkResult::default();
-    let result = write_all(stream, to, job, clock, stop, &mut told);
-    told.fault = result.err().map(|e| format!("writing: {e}"));
-    told
+    let mut bulk_result = BulkResult::default();
+    let result = write_all(stream, to, job, clock, stop, &mut bulk_result);
+    bulk_result.fault = result.err().map(|e| format!("writing: {e}"));
+    bulk_result
 }
 
 fn write_all(
@@ -185,7 +185,7 @@ fn write_all(
     job: BulkPlan,
     clock: Clock,
     stop: &AtomicBool,
-    told: &mut BulkResult,
+    bulk_result: &mut BulkResult,
 ) -> io::Result<()> {
     sys::abort_on_close(stream.as_raw_fd())?;
     #[allow(clippy::disallowed_methods, reason = "this is real time: the workload waits for its start")]
@@ -217,10 +217,12 @@ fn write_all(
         }
         if now >= looked + Span::from_millis(LOOK as u64) || left == 0 {
             looked = now;
-            look(stream, now, told)?;
+            look(stream, now, bulk_result)?;
         }
-        if now >= end || (left == 0 && told.watch.info.unacked == 0 && told.watch.info.notsent_bytes == 0) {
-            told.finished = Some(now);
+        if now >= end
+            || (left == 0 && bulk_result.watch.info.unacked == 0 && bulk_result.watch.info.notsent_bytes == 0)
+        {
+            bulk_result.finished = Some(now);
             return Ok(());
         }
         if left == 0 {
@@ -235,7 +237,7 @@ fn write_all(
         match stream.write(zeros.get(..left.min(CHUNK as u64) as usize).unwrap_or_default()) {
             Ok(n) => {
                 left -= n as u64;
-                told.bytes += n as u64;
+                bulk_result.bytes += n as u64;
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 let left = clock.until(end).as_nanos().div_ceil(1_000_000);
@@ -248,7 +250,7 @@ fn write_all(
     }
 }
 
-fn look(stream: &TcpStream, now: Time, told: &mut BulkResult) -> io::Result<()> {
-    told.watch.note(now, sys::tcp_info(stream.as_raw_fd())?);
+fn look(stream: &TcpStream, now: Time, bulk_result: &mut BulkResult) -> io::Result<()> {
+    bulk_result.watch.note(now, sys::tcp_info(stream.as_raw_fd())?);
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use super::bulk::{self, BulkPlan};
 use super::messages::{self, MessageReceiver};
-use super::multi::{self, End, Meaning, Times};
+use super::multi::{self, BoundarySource, End, Times};
 use super::tcp_info_log::TcpInfoLog;
 use crate::Error;
 use crate::sockets::spec::EndWork;
@@ -50,33 +50,34 @@ enum Kind {
 /// Result of an end.
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(crate) told: ExternalReport,
+    pub(crate) external: ExternalReport,
     pub(crate) watch: TcpInfoLog,
     /// Last `TCP_INFO` of each connection.
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) written: u64,
     pub(crate) fault: Option<String>,
     /// Send times of scheduled messages, if the receiver is on another host.
-    pub(crate) said: Vec<Time>,
+    pub(crate) send_times: Vec<Time>,
     /// Recorded arrivals.
-    pub(crate) came: Vec<Arrival>,
+    pub(crate) arrivals: Vec<Arrival>,
     /// Kept open until the network is idle: a reset must not overtake an ACK.
     pub(crate) _stream: Option<TcpStream>,
 }
 
 impl From<bulk::BulkResult> for Report {
-    fn from(told: bulk::BulkResult) -> Report {
-        let bulk::BulkResult { finished, bytes, watch, fault, stream: _stream } = told;
-        let told = ExternalReport { finished, received: bytes, connections: 1, ..ExternalReport::default() };
-        Report { told, lasts: vec![watch.info], watch, fault, _stream, ..Report::default() }
+    fn from(result: bulk::BulkResult) -> Report {
+        let bulk::BulkResult { finished, bytes, watch, fault, stream: _stream } = result;
+        let external =
+            ExternalReport { finished, received: bytes, connections: 1, ..ExternalReport::default() };
+        Report { external, lasts: vec![watch.info], watch, fault, _stream, ..Report::default() }
     }
 }
 
 impl From<multi::MultiResult> for Report {
-    fn from(told: multi::MultiResult) -> Report {
-        let multi::MultiResult { finished, read, written, lines, watch, lasts, stats, fault } = told;
-        let told = ExternalReport { finished, received: read, connections: lines, stats };
-        Report { told, watch, lasts, written, fault, ..Report::default() }
+    fn from(result: multi::MultiResult) -> Report {
+        let multi::MultiResult { finished, read, written, lines, watch, lasts, stats, fault } = result;
+        let external = ExternalReport { finished, received: read, connections: lines, stats };
+        Report { external, watch, lasts, written, fault, ..Report::default() }
     }
 }
 
@@ -134,7 +135,7 @@ impl Part {
                     Kind::Reads(bulk::listen(space, ip)?, job)
                 }
             }
-            (App::Ask(plan), _, _) => {
+            (App::Requests(plan), _, _) => {
                 if apart {
                     log = MessageLog::in_band(FixedParameters::of(plan));
                 }
@@ -145,16 +146,16 @@ impl Part {
                     Kind::Waits(listen()?, Box::new(RequestServer::new(log.clone())))
                 }
             }
-            (App::Tell(plan), true, None) => {
+            (App::Messages(plan), true, None) => {
                 let schedule = MessageSchedule::new(plan, &draws.name, draws.seed());
                 Kind::Opens(Box::new(StreamSource::new(schedule, log.clone())))
             }
-            (App::Tell(plan), true, Some(payload)) => {
+            (App::Messages(plan), true, Some(payload)) => {
                 let schedule = MessageSchedule::new(plan, &draws.name, draws.seed());
                 let source = DatagramSource::new(payload, start, schedule, log.clone());
                 Kind::Speaks(datagrams(space, ip, 0)?, Box::new(source))
             }
-            (App::Tell(plan), false, None) => {
+            (App::Messages(plan), false, None) => {
                 let workload: Box<dyn Workload> = if apart {
                     Box::new(ArrivalRecorder::new(notes.clone()))
                 } else {
@@ -162,7 +163,7 @@ impl Part {
                 };
                 Kind::Waits(listen()?, workload)
             }
-            (App::Tell(plan), false, Some(_)) => {
+            (App::Messages(plan), false, Some(_)) => {
                 let ear = if apart {
                     MessageReceiver::Notes(notes.clone())
                 } else {
@@ -188,9 +189,9 @@ impl Part {
         match kind {
             Kind::Reads(listener, job) => bulk::receive(listener, *job, clock, over, done).into(),
             Kind::Writes(stream, job) => {
-                let told = bulk::send(stream, to.ip(), *job, clock, over);
+                let result = bulk::send(stream, to.ip(), *job, clock, over);
                 done();
-                told.into()
+                result.into()
             }
             Kind::Opens(workload) => {
                 if let Err(error) = space.enter() {
@@ -200,32 +201,33 @@ impl Part {
                 // Some congestion controls need privileges, and sockets are created during the run.
                 times.settle_in(cc.is_some());
                 let end = End::Opens { to: *to, cc: cc.as_deref() };
-                let meaning = if log.known().is_some() { Meaning::InBand(log) } else { Meaning::Beside };
-                let told = multi::play((end, meaning), &mut **workload, times, done);
-                let said = if *apart && log.known().is_none() { all(log) } else { Vec::new() };
-                Report { said, ..told.into() }
+                let meaning =
+                    if log.known().is_some() { BoundarySource::InBand(log) } else { BoundarySource::Beside };
+                let result = multi::play((end, meaning), &mut **workload, times, done);
+                let send_times = if *apart && log.known().is_none() { all(log) } else { Vec::new() };
+                Report { send_times, ..result.into() }
             }
             Kind::Waits(listener, workload) => {
                 times.settle_in(false);
                 let meaning = match (*apart, log.known().is_some()) {
-                    (false, _) => Meaning::Beside,
-                    (true, true) => Meaning::InBand(log),
-                    (true, false) => Meaning::Noted,
+                    (false, _) => BoundarySource::Beside,
+                    (true, true) => BoundarySource::InBand(log),
+                    (true, false) => BoundarySource::Noted,
                 };
-                let told = multi::play((End::Waits(listener), meaning), &mut **workload, times, done);
-                Report { came: notes.take(), ..told.into() }
+                let result = multi::play((End::Waits(listener), meaning), &mut **workload, times, done);
+                Report { arrivals: notes.take(), ..result.into() }
             }
             Kind::Speaks(socket, source) => {
                 times.settle_in(false);
                 let trailing = if *apart { TRAILING } else { Span::ZERO };
-                let told = messages::speak(socket, *to, source, trailing, times, done);
-                let said = if *apart { all(log) } else { Vec::new() };
-                Report { said, ..told.into() }
+                let result = messages::speak(socket, *to, source, trailing, times, done);
+                let send_times = if *apart { all(log) } else { Vec::new() };
+                Report { send_times, ..result.into() }
             }
             Kind::SameHost(socket, ear) => {
                 times.settle_in(false);
-                let told = messages::hear(socket, ear, times, done);
-                Report { came: notes.take(), ..told.into() }
+                let result = messages::hear(socket, ear, times, done);
+                Report { arrivals: notes.take(), ..result.into() }
             }
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn speak(
     done: impl FnOnce(),
 ) -> MultiResult {
     let Times { clock, limit, over, .. } = times;
-    let mut told = MultiResult::default();
+    let mut multi_result = MultiResult::default();
     let mut buffer = vec![0; BUFFER];
     while !over.load(Ordering::Relaxed) && source.finished().is_none() {
         let now = clock.now();
@@ -59,9 +59,9 @@ pub(crate) fn speak(
                 let size = (datagram.bytes as usize).clamp(NUMBER, BUFFER);
                 buffer[..NUMBER].copy_from_slice(&datagram.ordinal.to_be_bytes());
                 match socket.send_to(buffer.get(..size).unwrap_or_default(), to) {
-                    Ok(_) => told.written += u64::from(datagram.bytes),
+                    Ok(_) => multi_result.written += u64::from(datagram.bytes),
                     Err(e) => {
-                        told.fault.get_or_insert_with(|| format!("sending a datagram: {e}"));
+                        multi_result.fault.get_or_insert_with(|| format!("sending a datagram: {e}"));
                     }
                 }
             });
@@ -73,10 +73,10 @@ pub(crate) fn speak(
     while clock.now() < until && !over.load(Ordering::Relaxed) {
         let _ = sys::poll(std::iter::empty(), clock.until(until).min(LOOK));
     }
-    told.finished = source.finished();
-    told.stats = source.stats().clone();
+    multi_result.finished = source.finished();
+    multi_result.stats = source.stats().clone();
     done();
-    told
+    multi_result
 }
 
 /// Receives datagrams. The sender determines the end; datagrams in flight then are still received until the
@@ -88,7 +88,7 @@ pub(crate) fn hear(
     done: impl FnOnce(),
 ) -> MultiResult {
     let Times { clock, limit, over, .. } = times;
-    let mut told = MultiResult::default();
+    let mut multi_result = MultiResult::default();
     let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
     loop {
         // Read `over` before the socket, so that datagrams delivered by then are still read.
@@ -106,7 +106,7 @@ pub(crate) fn hear(
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
-                    told.fault.get_or_insert_with(|| format!("receiving a datagram: {e}"));
+                    multi_result.fault.get_or_insert_with(|| format!("receiving a datagram: {e}"));
                     break;
                 }
             }
@@ -126,8 +126,8 @@ pub(crate) fn hear(
         done();
     }
     if let MessageReceiver::SameHost(sink) = ear {
-        told.finished = sink.finished().map(|at| at.max(sink.last()));
-        (told.read, told.stats) = (sink.stats().bytes, sink.stats().clone());
+        multi_result.finished = sink.finished().map(|at| at.max(sink.last()));
+        (multi_result.read, multi_result.stats) = (sink.stats().bytes, sink.stats().clone());
     }
-    told
+    multi_result
 }

@@ -30,7 +30,7 @@ pub(crate) enum End<'a> {
 }
 
 /// Source of message boundaries.
-pub(crate) enum Meaning<'a> {
+pub(crate) enum BoundarySource<'a> {
     /// Both ends share them in memory.
     Beside,
     /// Requests carry them in band: the active end writes them, the passive end reads them.
@@ -201,7 +201,7 @@ impl Line {
                             .reader
                             .get_or_insert_with(|| in_band::Reader::new(log.known().unwrap_or_default()));
                         let read = reader.read(bytes, |letter| log.append(number, letter));
-                        read.map_err(|_| io::Error::other("what came is no request"))?;
+                        read.map_err(|_| io::Error::other("the received bytes are no request"))?;
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -251,7 +251,7 @@ impl Socket for Line {
 /// Sockets of an end.
 struct Sockets<'a> {
     end: End<'a>,
-    meaning: Meaning<'a>,
+    meaning: BoundarySource<'a>,
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
@@ -310,7 +310,7 @@ impl Sockets<'_> {
     /// Writes waiting bytes; returns the connections with errors.
     fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
         let waits = matches!(self.end, End::Waits(_));
-        let log = if let Meaning::InBand(log) = self.meaning { Some(log) } else { None };
+        let log = if let BoundarySource::InBand(log) = self.meaning { Some(log) } else { None };
         let push = |(number, line): (&usize, &mut Line)| {
             log.filter(|_| !waits).into_iter().for_each(|log| line.say(*number, log));
             // The passive end closes a connection after the active one.
@@ -357,7 +357,7 @@ impl Connections for Sockets<'_> {
 
 /// Runs one end until `times.over`. Calls `done` once the workload is done or its time is up.
 pub(crate) fn play(
-    (end, meaning): (End<'_>, Meaning<'_>),
+    (end, meaning): (End<'_>, BoundarySource<'_>),
     workload: &mut dyn Workload,
     times: Times<'_>,
     done: impl FnOnce(),
@@ -367,14 +367,14 @@ pub(crate) fn play(
     let (lines, fault) = (BTreeMap::new(), None);
     let (read, written, lasts) = (0, 0, BTreeMap::new());
     let mut sockets = Sockets { end, meaning, lines, opened: 0, fault, read, written, lasts };
-    let mut told = MultiResult::default();
+    let mut multi_result = MultiResult::default();
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let (mut looked, mut last) = (Time::ZERO, false);
     while !last {
         // Read `over` before the sockets, so that data delivered by then are still read, if message
         // boundaries need them.
         last = over.load(Ordering::Relaxed);
-        if last && !matches!(sockets.meaning, Meaning::Noted) {
+        if last && !matches!(sockets.meaning, BoundarySource::Noted) {
             break;
         }
         let now = clock.now();
@@ -387,15 +387,15 @@ pub(crate) fn play(
         }
         let failed = sockets.push(&zeros);
         lost(&mut sockets, workload, now, failed);
-        told.finished = workload.finished();
-        if (told.finished.is_some() || now >= limit)
+        multi_result.finished = workload.finished();
+        if (multi_result.finished.is_some() || now >= limit)
             && let Some(done) = done.take()
         {
             done();
         }
         if now >= looked + LOOK {
             looked = now;
-            look(&mut sockets, workload, now, &mut told.watch);
+            look(&mut sockets, workload, now, &mut multi_result.watch);
         }
         // After the limit, events are ignored, so nothing is polled.
         let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
@@ -418,10 +418,11 @@ pub(crate) fn play(
     for number in sockets.lines.keys().copied().collect::<Vec<_>>() {
         sockets.remove(number);
     }
-    (told.read, told.written, told.lines) = (sockets.read, sockets.written, sockets.opened as u64);
-    told.lasts = sockets.lasts.into_values().collect();
-    (told.stats, told.fault) = (workload.stats().clone(), sockets.fault);
-    told
+    (multi_result.read, multi_result.written, multi_result.lines) =
+        (sockets.read, sockets.written, sockets.opened as u64);
+    multi_result.lasts = sockets.lasts.into_values().collect();
+    (multi_result.stats, multi_result.fault) = (workload.stats().clone(), sockets.fault);
+    multi_result
 }
 
 /// Handles events of a connection.
@@ -434,7 +435,7 @@ fn attend(
     buffer: &mut [u8],
 ) {
     let log = match sockets.meaning {
-        Meaning::InBand(log) if matches!(sockets.end, End::Waits(_)) => Some((number, log)),
+        BoundarySource::InBand(log) if matches!(sockets.end, End::Waits(_)) => Some((number, log)),
         _ => None,
     };
     let Some(line) = sockets.lines.get_mut(&number).filter(|_| ready.read || ready.write) else { return };

@@ -7,7 +7,7 @@ use super::endpoint::Report;
 use crate::{Error, Surroundings};
 use base::Time;
 use netns::clock::Clock;
-use netns::job::{self, Ended, Job};
+use netns::job::{self, CommandExit, Job};
 use netns::keeper::{Keeper, Plan, Streams};
 use netns::mounts::MountView;
 use netns::namespace::Namespace;
@@ -27,11 +27,11 @@ pub(crate) struct Program {
     /// Start time of an active program; none: it is passive and listens before t = 0.
     start: Option<Time>,
     serving: Option<Keeper>,
-    ended: Ended,
+    ended: CommandExit,
 }
 
 /// Addresses and port of a program.
-pub(crate) struct At<'a> {
+pub(crate) struct ProgramAddress<'a> {
     /// Name of its node.
     pub(crate) node: &'a str,
     /// Addresses of the program and of the model.
@@ -47,7 +47,7 @@ impl Program {
     pub(crate) fn new(
         space: Namespace,
         (flow, linux): (&Flow, &Linux),
-        at: &At<'_>,
+        at: &ProgramAddress<'_>,
         around: &Surroundings,
     ) -> Result<Program, Error> {
         let mut variables = around.variables.clone();
@@ -78,7 +78,7 @@ impl Program {
             Outputs::Memory | Outputs::Nowhere => Streams::Nowhere,
         };
         let keeper = around.program()?.to_owned();
-        let (start, ended) = (at.start, Ended::default());
+        let (start, ended) = (at.start, CommandExit::default());
         Ok(Program { space, keeper, plan, streams: Some(streams), start, serving: None, ended })
     }
 

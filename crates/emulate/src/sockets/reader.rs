@@ -77,7 +77,7 @@ pub(crate) fn read(
     (job, slowly): (BulkPlan, ReadLimit),
     clock: Clock,
     over: impl Fn() -> bool,
-    told: &mut BulkResult,
+    bulk_result: &mut BulkResult,
     mut done: impl FnMut(),
 ) -> io::Result<()> {
     let reading = Reading::new(slowly.bytes_per_second, Span::from_nanos(slowly.pause_ns));
@@ -87,7 +87,7 @@ pub(crate) fn read(
     sink.started(clock.now(), &mut inflow);
     while !over() && inflow.ended.is_none() {
         let now = clock.now();
-        let before = told.bytes;
+        let before = bulk_result.bytes;
         if sink.next_timeout() <= now {
             sink.timeout(now, &mut inflow);
         }
@@ -95,11 +95,11 @@ pub(crate) fn read(
             inflow.read(u64::MAX);
         }
         inflow.look();
-        told.bytes = inflow.received;
-        if told.bytes > before {
+        bulk_result.bytes = inflow.received;
+        if bulk_result.bytes > before {
             sink.progressed(now, &mut inflow);
-            told.finished = sink.finished();
-            if job.bytes.is_some_and(|all| told.bytes >= all) {
+            bulk_result.finished = sink.finished();
+            if job.bytes.is_some_and(|all| bulk_result.bytes >= all) {
                 done();
             }
         }

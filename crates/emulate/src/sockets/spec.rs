@@ -130,11 +130,11 @@ mod tests {
                 stream: None,
             };
             let draws = Draws { name: "voice".into(), seed, repetition };
-            let work = EndWork { app: App::Tell(Box::new(plan)), reads: None, draws, payload: Some(1472) };
+            let work = EndWork { app: App::Messages(Box::new(plan)), reads: None, draws, payload: Some(1472) };
             let said = serde_json::to_vec(&work).unwrap();
             let heard: EndWork = serde_json::from_slice(&said).unwrap();
             prop_assert_eq!(&heard, &work);
-            let (App::Tell(plan), draws) = (heard.app, heard.draws) else { panic!("another pattern") };
+            let (App::Messages(plan), draws) = (heard.app, heard.draws) else { panic!("another pattern") };
             let stream = || draws.seed().stream(&draws.name, "size");
             let (mut here, mut there) = (Sampler::new(dist, stream()), Sampler::new(plan.size, stream()));
             for _ in 0..8 {
@@ -155,7 +155,7 @@ mod tests {
         };
         let good = r#""largest":9,"connections":1,"keep":"page""#;
         let heard = plan(r#"{"gamma":[0.5,2.0]}"#, good);
-        assert!(matches!(&heard, Ok(work) if matches!(work.app, App::Ask(_))), "{heard:?}");
+        assert!(matches!(&heard, Ok(work) if matches!(work.app, App::Requests(_))), "{heard:?}");
         for request in [
             r#"{"gamma":[-1e18,1.0]}"#,
             r#"{"uniform":[2.0,1.0]}"#,

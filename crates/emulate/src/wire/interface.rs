@@ -160,8 +160,8 @@ impl Tunnel for Interface {
                 place.copy_from_slice(&frame);
                 return Ok(frame.len());
             }
-            let came = match packet::receive(self.socket.as_raw_fd(), into) {
-                Ok(came) => came,
+            let received = match packet::receive(self.socket.as_raw_fd(), into) {
+                Ok(received) => received,
                 // The kernel cannot describe the offload type of this frame.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                     Tally::count(&self.tally.uncut, 1);
@@ -175,8 +175,8 @@ impl Tunnel for Interface {
                 }
             };
             // Frames addressed to this host are not forwarded.
-            if !came.ours
-                && let Some(length) = self.finish(into, came.length, came.unfinished)
+            if !received.ours
+                && let Some(length) = self.finish(into, received.length, received.unfinished)
             {
                 return Ok(length);
             }

@@ -9,7 +9,7 @@ mod serial_line;
 use crate::Error;
 use crate::driver::{Gateway, PortOwner};
 use base::wire::frame::Framing;
-use base::wire::hdlc::Wrong;
+use base::wire::hdlc::FrameError;
 use host::{FramePort as End, FramePortCounters};
 use netns::device::{Device, Tunnel};
 use path::{ElementId, Network};
@@ -30,9 +30,9 @@ pub(crate) struct Tally {
     /// Large frames of an interface that could not be segmented.
     uncut: AtomicU64,
     /// Bytes of a line before its first frame, which were passed to the other line directly.
-    talk: AtomicU64,
+    unframed_bytes: AtomicU64,
     /// Invalid data between flags of a line, by reason.
-    wrong: [AtomicU64; Wrong::ALL.len()],
+    wrong: [AtomicU64; FrameError::ALL.len()],
     /// Reason why the last undelivered frame was refused.
     refusal: Mutex<Option<String>>,
 }
@@ -41,7 +41,7 @@ impl Tally {
     fn count(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Ordering::Relaxed);
     }
-    fn wrong(&self, why: Wrong) {
+    fn wrong(&self, why: FrameError) {
         if let Some(counter) = self.wrong.get(why as usize) {
             Tally::count(counter, 1);
         }
@@ -69,9 +69,9 @@ pub struct WireFacts {
     /// Large frames dropped because they could not be segmented.
     pub uncut: u64,
     /// Bytes outside of frames, passed directly.
-    pub talk: u64,
+    pub unframed_bytes: u64,
     /// Invalid frames on a line, by reason.
-    pub wrong: Vec<(Wrong, u64)>,
+    pub wrong: Vec<(FrameError, u64)>,
     /// Reason why the last undelivered frame was refused.
     pub refusal: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct WireFacts {
 struct OpenEnd {
     node: usize,
     name: String,
-    door: ElementId,
+    packet_port: ElementId,
     tally: Arc<Tally>,
 }
 
@@ -95,24 +95,26 @@ impl Ends {
     /// [`Error::Wire`], with a remedy.
     pub(crate) fn open(
         model: &Model,
-        doors: &[ElementId],
+        packet_ports: &[ElementId],
         gateways: &mut Vec<Gateway>,
     ) -> Result<Ends, Error> {
-        let pairs = model.stations.iter().zip(doors);
+        let pairs = model.stations.iter().zip(packet_ports);
         let wires: Vec<(usize, ElementId, &WireEnd)> = pairs
-            .filter_map(|(&node, &door)| Some((node, door, model.nodes.get(node)?.wire.as_ref()?)))
+            .filter_map(|(&node, &packet_port)| {
+                Some((node, packet_port, model.nodes.get(node)?.wire.as_ref()?))
+            })
             .collect();
-        let [(a, one_door, one), (b, other_door, other)] = wires[..] else { return Ok(Ends::default()) };
+        let [(a, one_port, one), (b, other_port, other)] = wires[..] else { return Ok(Ends::default()) };
         let tallies: [Arc<Tally>; 2] = Default::default();
         let opened = match (one, other) {
             (WireEnd::Interface(one), WireEnd::Interface(other)) => interface::both([one, other], &tallies)?,
             _ => serial_line::both([one, other], &tallies)?,
         };
         let mut ends = Vec::new();
-        let places = [(a, one_door), (b, other_door)];
-        for (((node, door), (name, device)), tally) in places.into_iter().zip(opened).zip(tallies) {
-            gateways.push(Gateway { door, device: Device::tunnel(device), kind: PortOwner::Wire });
-            ends.push(OpenEnd { node, name, door, tally });
+        let places = [(a, one_port), (b, other_port)];
+        for (((node, packet_port), (name, device)), tally) in places.into_iter().zip(opened).zip(tallies) {
+            gateways.push(Gateway { packet_port, device: Device::tunnel(device), kind: PortOwner::Wire });
+            ends.push(OpenEnd { node, name, packet_port, tally });
         }
         Ok(Ends(ends))
     }
@@ -122,9 +124,9 @@ impl Ends {
         !self.0.is_empty()
     }
 
-    /// Framing at a door; None for bare packets.
-    pub(crate) fn framing(&self, model: &Model, door: ElementId) -> Option<Framing> {
-        let end = self.0.iter().find(|end| end.door == door)?;
+    /// Framing at a packet port; None for bare packets.
+    pub(crate) fn framing(&self, model: &Model, packet_port: ElementId) -> Option<Framing> {
+        let end = self.0.iter().find(|end| end.packet_port == packet_port)?;
         Some(model.nodes.get(end.node)?.wire.as_ref()?.framing())
     }
 
@@ -132,14 +134,14 @@ impl Ends {
     pub(crate) fn facts(&self, model: &Model, network: &Network) -> Vec<WireFacts> {
         let one = |end: &OpenEnd| {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-            let wrong = Wrong::ALL.iter().zip(&end.tally.wrong).map(|(why, n)| (*why, read(n)));
+            let wrong = FrameError::ALL.iter().zip(&end.tally.wrong).map(|(why, n)| (*why, read(n)));
             WireFacts {
                 node: model.nodes[end.node].name.clone(),
                 name: end.name.clone(),
-                counters: network.element::<End>(end.door).map(End::counters).unwrap_or_default(),
+                counters: network.element::<End>(end.packet_port).map(End::counters).unwrap_or_default(),
                 beside: read(&end.tally.beside),
                 uncut: read(&end.tally.uncut),
-                talk: read(&end.tally.talk),
+                unframed_bytes: read(&end.tally.unframed_bytes),
                 wrong: wrong.filter(|(_, n)| *n > 0).collect(),
                 refusal: end.tally.refusal.lock().ok().and_then(|refusal| refusal.clone()),
             }

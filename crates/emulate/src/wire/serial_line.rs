@@ -5,7 +5,7 @@
 
 use super::{NamedTunnel, Tally};
 use crate::Error;
-use base::wire::hdlc::{self, Deframer, Found};
+use base::wire::hdlc::{self, Deframed, Deframer};
 use netns::device::Tunnel;
 use netns::sys::serial::{self, Setting};
 use scenario::model::WireEnd;
@@ -52,7 +52,11 @@ impl Out {
         }
         self.spare = bytes;
         self.push()?;
-        if fits { Ok(()) } else { Err(io::Error::new(io::ErrorKind::WouldBlock, "nobody reads it")) }
+        if fits {
+            Ok(())
+        } else {
+            Err(io::Error::new(io::ErrorKind::WouldBlock, "no reader at the other end"))
+        }
     }
 }
 
@@ -95,7 +99,7 @@ fn open(wire: &WireEnd) -> Result<UnpairedEnd, Error> {
                 "the users of its group may (often `dialout`): usermod -aG dialout NAME, or start it as root"
                     .into()
             }
-            io::ErrorKind::ResourceBusy => "somebody else uses it: end that first".into(),
+            io::ErrorKind::ResourceBusy => "another program uses it: end that first".into(),
             io::ErrorKind::InvalidInput if speed.is_some() => {
                 let all: Vec<String> = serial::speeds().map(|speed| speed.to_string()).collect();
                 format!("speeds are {}", all.join(", "))
@@ -169,10 +173,10 @@ impl Tunnel for SerialEnd {
             };
             let (frames, tally, other) = (&mut self.frames, &self.tally, &self.other);
             self.deframer.take(&self.buffer[..n], |found| match found {
-                Found::Frame(frame) => frames.push_back(frame.to_vec()),
-                Found::Wrong(why) => tally.wrong(why),
-                Found::Talk(bytes) => {
-                    Tally::count(&tally.talk, bytes.len() as u64);
+                Deframed::Frame(frame) => frames.push_back(frame.to_vec()),
+                Deframed::Wrong(why) => tally.wrong(why),
+                Deframed::Talk(bytes) => {
+                    Tally::count(&tally.unframed_bytes, bytes.len() as u64);
                     let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Err(error) = other.add(|line| line.extend(bytes)) {
                         tally.refused("the other line", bytes.len(), error);

@@ -18,8 +18,8 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// What a program wrote: the first byte is the length of its pieces, the second the packet that it was asked about. The same
-/// lines come of it however it comes, none too long; a fate is later than the question and reads as it is written.
+/// Output of a program: the first byte is the length of its pieces, the second the packet of the request. Lines do not
+/// depend on the pieces, none is too long; a fate is later than the request and is encoded to equal text.
 pub(crate) fn link_process(bytes: &[u8]) {
     let Some((&[most, number], output)) = bytes.split_first_chunk() else { return };
     let whole: Vec<Response> = Responses::of(output).collect();

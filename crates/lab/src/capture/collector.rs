@@ -1,9 +1,9 @@
-//! Join of door crossings, host sightings and path events by packet number.
+//! Join of packet port crossings, host sightings and path events by packet number.
 
 use super::numbers::Numbers;
-use super::{Body, Capture, Crossing, Glimpse, Sent, TTL, inner, mark};
+use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
 use ::capture::Tap;
-use ::capture::segment::{self, End, Outside};
+use ::capture::segment::{self, End, IpFields};
 use base::Time;
 use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
@@ -97,7 +97,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         for link in &model.links {
             if let Some(element) = world.names.iter().position(|name| *name == link.name) {
                 link_taps.insert(element as u32, taps.len() as u32);
-                taps.push(tap(format!("{} in", link.name), "what comes to this link".into()));
+                taps.push(tap(format!("{} in", link.name), "packets arriving at this link".into()));
                 taps.push(tap(format!("{} out", link.name), "what leaves this link".into()));
             }
         }
@@ -142,8 +142,8 @@ impl<'m, 'a> Collector<'m, 'a> {
 
     /// A packet of a real stack enters or leaves. An ingress must be processed before all events of its
     /// packet.
-    pub(super) fn cross(&mut self, crossing: &Crossing<'a>) {
-        let Crossing { door, t, after, packet: number, bytes, late } = *crossing;
+    pub(super) fn cross(&mut self, crossing: &PortCrossing<'a>) {
+        let PortCrossing { packet_port, t, after, packet: number, bytes, late } = *crossing;
         let framing = self.framing;
         let known = number.and_then(|number| self.by_id.get(number));
         let packet = known.unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             sent.late = late;
             sent.corrupt = matches!(sent.body, Body::Bytes(came) if is_corrupt(came, bytes, framing));
         }
-        let Some(&tap) = self.host_taps.get(&door.0) else { return };
+        let Some(&tap) = self.host_taps.get(&packet_port.0) else { return };
         let (order, ecn) = (2 * after, sent.ecn);
         self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
@@ -254,7 +254,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let [from, to] = ends.map(|node| address(node, head.interface));
         let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)))
             || head.flags.has(base::Flags::DIVISIBLE);
-        let outside = Outside { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
+        let outside = IpFields { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
         let mut bytes = Vec::new();
         if matches!(f.transport.at(Role::Active), Transport::Udp(_)) {
             let datagram = datagram(flow, [from, to].map(IpAddr::V4), &encoded.bytes);
@@ -306,7 +306,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         if let Event::DataSent { cause, .. } = record.event {
             let first = self.first;
             match packet.and_then(|packet| self.packets.get_mut((packet - first) as usize)) {
-                // A packet of a real stack, whose door follows the connection and records `DataSent`.
+                // A packet of a real stack, whose packet port follows the connection and records `DataSent`.
                 Some(sent) => {
                     let ledger = self.windows.ledgers.get(&source).filter(|_| cause == Cause::Resent);
                     sent.verdict = ledger.and_then(|&ledger| self.verdicts.get_mut(ledger)?.next());

@@ -1,11 +1,11 @@
-//! Packet capture at the doors to real stacks, joined with the path's events after the run.
+//! Packet capture at the packet ports to real stacks, joined with the path's events after the run.
 //!
 //! Packets in both directions are kept in memory during the run. Afterwards they are joined with the path's
-//! events, so that every tap has its packets ([`super`]), or written as one interface per door. Times count
+//! events, so that every tap has its packets ([`super`]), or written as one interface per packet port. Times count
 //! from t = 0 of the run.
 
-use super::{Crossing, Recorded};
-use ::capture::{PcapngWriter, Shot, Tap};
+use super::{PortCrossing, Recorded};
+use ::capture::{OutgoingFrame, PcapngWriter, Tap};
 use base::event::Category;
 use base::wire::frame::Framing;
 use base::wire::hdlc;
@@ -15,21 +15,21 @@ use scenario::Model;
 use scenario::build::World;
 use std::io::{self, Write};
 
-/// A door whose packets are captured.
+/// A packet port whose packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedPort {
-    /// Name of the door.
+    /// Name of the packet port.
     pub name: String,
     /// The element.
     pub element: ElementId,
-    /// Framing of the door; `None` for bare IP packets.
+    /// Framing of the packet port; `None` for bare IP packets.
     pub framing: Option<Framing>,
 }
 
 /// Metadata of a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketMeta {
-    /// When it crossed the door.
+    /// When it crossed the packet port.
     pub t: Time,
     /// Packet number in the network; `None` for a packet that did not enter it.
     pub number: Option<u64>,
@@ -39,11 +39,11 @@ pub struct PacketMeta {
     pub late: Option<Span>,
 }
 
-/// Packets with the door and the instant at which they crossed it.
+/// Packets with the packet port and the instant at which they crossed it.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Capture {
-    doors: Vec<CapturedPort>,
-    /// Door, metadata, and offset of the packet in `bytes`.
+    packet_ports: Vec<CapturedPort>,
+    /// Packet port, metadata, and offset of the packet in `bytes`.
     packets: Vec<(u32, PacketMeta, usize)>,
     bytes: Vec<u8>,
     /// Number of events and sightings at the end of the run.
@@ -59,29 +59,29 @@ const EVENTS: usize = 1 << 17;
 pub const RECORDED: [Category; 3] = [Category::Path, Category::Transport, Category::Packets];
 
 impl Capture {
-    /// An empty capture of these doors.
-    pub fn new(doors: Vec<CapturedPort>) -> Capture {
+    /// An empty capture of these packet ports.
+    pub fn new(packet_ports: Vec<CapturedPort>) -> Capture {
         let (packets, bytes) = (Vec::with_capacity(ROOM / 512), Vec::with_capacity(ROOM));
-        Capture { doors, packets, bytes, ended: None }
+        Capture { packet_ports, packets, bytes, ended: None }
     }
     /// Reserves memory for the events of the network.
     pub fn begin(&self, network: &mut Network) {
         network.tracer().reserve(EVENTS);
     }
-    /// Adds a packet that crossed a door.
-    pub fn add(&mut self, door: usize, note: PacketMeta, packet: &[u8]) {
-        self.packets.push((door as u32, note, self.bytes.len()));
+    /// Adds a packet that crossed a packet port.
+    pub fn add(&mut self, packet_port: usize, note: PacketMeta, packet: &[u8]) {
+        self.packets.push((packet_port as u32, note, self.bytes.len()));
         // Readers of captures expect no FCS (link type PPP).
-        let framing = self.doors.get(door).and_then(|spot| spot.framing);
+        let framing = self.packet_ports.get(packet_port).and_then(|spot| spot.framing);
         let check = if framing == Some(Framing::Ppp) { hdlc::CHECK } else { 0 };
         let packet = packet.get(..packet.len().saturating_sub(check)).unwrap_or_default();
         self.bytes.extend_from_slice(packet);
     }
-    /// Packets in order of capture: door index, time, bytes.
+    /// Packets in order of capture: packet port index, time, bytes.
     pub fn packets(&self) -> impl Iterator<Item = (usize, Time, &[u8])> {
         (0..self.packets.len()).map(|i| {
-            let (door, note, from) = self.packets[i];
-            (door as usize, note.t, self.bytes_of(i, from))
+            let (packet_port, note, from) = self.packets[i];
+            (packet_port as usize, note.t, self.bytes_of(i, from))
         })
     }
     fn bytes_of(&self, i: usize, from: usize) -> &[u8] {
@@ -95,10 +95,10 @@ impl Capture {
 
     /// Capture at every tap of the path, from the crossings and the events of `world` ([`RECORDED`]).
     pub fn at_all_taps(&self, model: &Model, world: &World) -> super::Capture<'_> {
-        let crossing = |(i, (door, note, from)): (usize, &(u32, PacketMeta, usize))| {
+        let crossing = |(i, (packet_port, note, from)): (usize, &(u32, PacketMeta, usize))| {
             let PacketMeta { t, number: packet, after, late } = *note;
-            let door = self.doors.get(*door as usize)?.element;
-            Some(Crossing { door, t, after, packet, bytes: self.bytes_of(i, *from), late })
+            let packet_port = self.packet_ports.get(*packet_port as usize)?.element;
+            Some(PortCrossing { packet_port, t, after, packet, bytes: self.bytes_of(i, *from), late })
         };
         let crossings: Vec<_> = self.packets.iter().enumerate().filter_map(crossing).collect();
         let (records, sightings) = (world.network.records(), world.network.sightings());
@@ -107,7 +107,7 @@ impl Capture {
             records: records.get(..events).unwrap_or(records),
             sightings: sightings.get(..seen).unwrap_or(sightings),
             crossings: &crossings,
-            framing: self.doors.iter().find_map(|spot| spot.framing),
+            framing: self.packet_ports.iter().find_map(|spot| spot.framing),
         };
         super::Capture::of(model, world, recorded)
     }
@@ -120,22 +120,22 @@ impl Capture {
         self.packets.is_empty()
     }
 
-    /// Writes the door crossings as pcapng (draft-ietf-opsawg-pcapng).
+    /// Writes the packet port crossings as pcapng (draft-ietf-opsawg-pcapng).
     ///
     /// # Errors
     /// Errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let tap = |spot: &CapturedPort| Tap { link: super::link(spot.framing), ..Tap::ip(&spot.name) };
-        let taps = self.doors.iter().map(tap).collect();
+        let taps = self.packet_ports.iter().map(tap).collect();
         let mut writer = PcapngWriter::new(out, taps, concat!("williwaw ", env!("CARGO_PKG_VERSION")))?;
-        // Doors are polled in turn, so that packets of several doors are not in time order.
+        // Packet ports are polled in turn, so that packets of several packet ports are not in time order.
         let mut order: Vec<usize> = (0..self.packets.len()).collect();
         order.sort_by_key(|&i| self.packets[i].1.t);
         for i in order {
             let (tap, note, from) = self.packets[i];
             let bytes = self.bytes_of(i, from);
             let (time_ns, wire_len) = (note.t.as_nanos(), bytes.len() as u32);
-            writer.write(&Shot { time_ns, tap, wire_len, bytes, comment: "" })?;
+            writer.write(&OutgoingFrame { time_ns, tap, wire_len, bytes, comment: "" })?;
         }
         writer.finish().map(|_| ())
     }

@@ -19,7 +19,7 @@ use ::radio::wire::gsmtap::{self, Payload};
 use ::radio::wire::{gb, llc, message};
 use base::Time;
 use base::wire::checksum::Sum;
-use base::wire::segment::{self, Outside};
+use base::wire::segment::{self, IpFields};
 use base::wire::{TCP, UDP};
 use scenario::Model;
 use scenario::build::World;
@@ -322,7 +322,7 @@ impl CellWriter<'_> {
             to,
             UDP,
             &inside,
-            Outside { id: *id, ecn: 0, class: 0, ttl: TTL, divisible: false },
+            IpFields { id: *id, ecn: 0, class: 0, ttl: TTL, divisible: false },
         );
         out
     }

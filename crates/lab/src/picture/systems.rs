@@ -2,9 +2,9 @@
 
 use crate::once::{Options, RunOutcome, run_once};
 use base::{Span, Time};
-use cells::observe::{Observe, Watched};
+use cells::observe::{Observe, RadioEvent};
 use cells::system::Cells;
-use report::{Change, Ink, Layer, LayerEvent, Map, MobileState, Moment, Panel, Picture, Series, Style};
+use report::{CellChange, Ink, Layer, LayerEvent, Map, MobileState, Moment, Panel, Picture, Series, Style};
 use scenario::model::Model;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -66,14 +66,14 @@ fn below(element: &Cells, mobile: usize, end: f64) -> (Vec<Layer>, Vec<Panel>) {
     let mut losses = vec![[0.0_f64; 2]; end.max(0.0) as usize + 1];
     let changes = &element.meter().mobiles[mobile].changes;
     let first = element.records().events.iter().find_map(|(_, event)| match event {
-        Watched::Leaves { from, .. } => Some(*from),
+        RadioEvent::Leaves { from, .. } => Some(*from),
         _ => None,
     });
     band(&mut cell, 0.0, format!("cell {}", first.unwrap_or(element.mobile(mobile).0)));
     for (t, event) in &element.records().events {
         let t = t.as_secs_f64();
         match *event {
-            Watched::Block { way: 0, scheme: s, ci_db, arrived } => {
+            RadioEvent::Block { way: 0, scheme: s, ci_db, arrived } => {
                 ci.push([t, f64::from(ci_db)]);
                 let number = f64::from(s.number());
                 if scheme.last().is_none_or(|last| last[1] != number) {
@@ -83,24 +83,24 @@ fn below(element: &Cells, mobile: usize, end: f64) -> (Vec<Layer>, Vec<Panel>) {
                     *loss = [loss[0] + 1.0, loss[1] + f64::from(u8::from(!arrived))];
                 }
             }
-            Watched::Block { .. } => {}
-            Watched::TbfBegins { way, first } => band(&mut tbfs[way], t, format!("slots from {first}")),
-            Watched::TbfEnds { way } => close(&mut tbfs[way], t),
-            Watched::Leaves { from, to } => {
+            RadioEvent::Block { .. } => {}
+            RadioEvent::TbfBegins { way, first } => band(&mut tbfs[way], t, format!("slots from {first}")),
+            RadioEvent::TbfEnds { way } => close(&mut tbfs[way], t),
+            RadioEvent::Leaves { from, to } => {
                 close(&mut cell, t);
                 band(&mut cell, t, format!("reselection {from} to {to}"));
             }
-            Watched::Arrived { cell: new } => {
+            RadioEvent::Arrived { cell: new } => {
                 close(&mut cell, t);
                 band(&mut cell, t, format!("cell {new}"));
             }
-            Watched::Dropped { octets } => drops.push(LayerEvent {
+            RadioEvent::Dropped { octets } => drops.push(LayerEvent {
                 t,
                 event: "SGSN buffer full".to_owned(),
                 detail: format!("{octets} octets"),
                 ..LayerEvent::default()
             }),
-            Watched::Queue { octets } => queue.push([t, f64::from(octets)]),
+            RadioEvent::Queue { octets } => queue.push([t, f64::from(octets)]),
         }
     }
     close(&mut cell, end);
@@ -162,12 +162,12 @@ fn draw(element: &Cells, name: &str, limit: Time) -> Map {
         };
         Moment { t: t.as_secs_f64(), mobiles: fixes.iter().step_by(stride).map(mobile).collect() }
     });
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<CellChange> = Vec::new();
     for (m, counts) in element.meter().mobiles.iter().enumerate().step_by(stride) {
         for (t, _) in counts.changes.iter().filter(|c| c.0 <= limit) {
             let next = trails.partition_point(|(at, _)| at < t).min(trails.len().saturating_sub(1));
             let Some(fix) = trails.get(next).map(|(_, fixes)| fixes[m]) else { continue };
-            changes.push(Change { t: t.as_secs_f64(), at: point(fix.place.u, fix.place.v) });
+            changes.push(CellChange { t: t.as_secs_f64(), at: point(fix.place.u, fix.place.v) });
         }
     }
     changes.sort_by(|a, b| a.t.total_cmp(&b.t));

@@ -55,7 +55,7 @@ pub(super) fn take(
 ) -> Option<()> {
     let ends = outcome.world.flows[flow];
     let of = &model.flows[flow];
-    let replies = matches!(of.app, App::Ask(_));
+    let replies = matches!(of.app, App::Requests(_));
     let (route, sender, reader) =
         if replies { (&of.way_back, ends.to, ends.from) } else { (&of.route, ends.from, ends.to) };
     let rate = |link: &usize| model.links[*link].rate.mean_bps().unwrap_or(f64::INFINITY);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A claim as the catalogue states it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stated {
+pub struct CatalogueClaim {
     /// Experiment that tests it.
     pub experiment: String,
     /// `hard`, `statistical` or `inferred`.
@@ -24,7 +24,7 @@ pub struct Listed {
     /// `C001`.
     pub id: String,
     /// Statement of the catalogue.
-    pub stated: Stated,
+    pub stated: CatalogueClaim,
     /// Test that this program runs.
     pub test: Option<Claim>,
 }
@@ -44,7 +44,7 @@ impl Listed {
 /// All claims of the catalogue, in its order.
 pub fn claims() -> Result<Vec<Listed>, ReproduceError> {
     let text = include_str!("../../../../experiments/catalogue.toml");
-    let stated: BTreeMap<String, Stated> =
+    let stated: BTreeMap<String, CatalogueClaim> =
         toml::from_str(text).map_err(|e| ReproduceError::Data(format!("catalogue.toml: {e}")))?;
     let mut tests: BTreeMap<String, Claim> = BTreeMap::new();
     for group in GROUPS {

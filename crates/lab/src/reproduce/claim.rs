@@ -354,7 +354,7 @@ pub fn value(
     let mut parser = Parser { tokens: &tokens, at: 0, cells, bound, only: None };
     let value = parser.sum()?;
     if parser.at < tokens.len() {
-        return Err(format!("`{expression}` goes on where it should end"));
+        return Err(format!("`{expression}` continues where it should end"));
     }
     Ok(value.each.unwrap_or_else(|| vec![Some(value.mean)]))
 }

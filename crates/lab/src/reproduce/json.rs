@@ -1,6 +1,6 @@
 //! JSON document of `reproduce --json`.
 
-use super::today::{COUNTERS, KernelComparison, METRICS};
+use super::kernel_comparison::{COUNTERS, KernelComparison, METRICS};
 use super::{Reproduced, Totals};
 use results::stats::Summary;
 use serde_json::{Value, json};
@@ -75,18 +75,18 @@ fn experiment(r: &Reproduced) -> Value {
         "untested": untested,
         "readings": readings,
         "figures": r.figures,
-        "linux_today": r.today.as_ref().map(today),
+        "linux_today": r.kernels.as_ref().map(kernels),
         "share_within": r.share.map(|s| json!({
             "seeds": s.seeds, "repetitions": s.repetitions, "within": s.within, "of": s.of,
         })),
     })
 }
 
-fn today(today: &KernelComparison) -> Value {
+fn kernels(kernels: &KernelComparison) -> Value {
     let metrics = |all: &[Option<Summary>]| -> serde_json::Map<String, Value> {
         METRICS.iter().zip(all).map(|(metric, summary)| (metric.name().to_owned(), json!(summary))).collect()
     };
-    let rows: Vec<Value> = today
+    let rows: Vec<Value> = kernels
         .rows
         .iter()
         .map(|row| {
@@ -98,5 +98,5 @@ fn today(today: &KernelComparison) -> Value {
             })
         })
         .collect();
-    json!({ "release": today.release, "repetitions": today.repetitions, "rows": rows })
+    json!({ "release": kernels.release, "repetitions": kernels.repetitions, "rows": rows })
 }

@@ -5,7 +5,8 @@ use super::grid::{Grid, Measured, cases};
 use super::single_pictures::{pictures, scenes};
 use super::value::{beside, values};
 use super::{
-    ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, figure, find, today, verdict,
+    ClaimResult, ReadingResult, ReproduceError, Reproduced, Settings, Share, figure, find, kernel_comparison,
+    verdict,
 };
 use crate::sweep::{Prepared, Sweep, SweepControl, SweepError};
 use report::Picture;
@@ -20,7 +21,7 @@ pub struct Laboratory<'a> {
     pub(super) control: &'a SweepControl<'a>,
     measured: BTreeMap<String, Rc<Measured>>,
     runs: Vec<Run>,
-    pub(super) played: Vec<today::Played>,
+    pub(super) played: Vec<kernel_comparison::RepetitionResults>,
     version: &'a str,
 }
 
@@ -52,10 +53,10 @@ impl<'a> Laboratory<'a> {
         let grid = self.grid(group, &experiment, &[], self.settings.seed, repetitions)?;
         let mut values = values(&experiment, &claims, &grid)?;
         let grid_today = self.grid_today(&experiment, &grid)?;
-        if let Some(today) = &grid_today {
-            beside(&mut values, &experiment, &claims, today)?;
+        if let Some(kernels) = &grid_today {
+            beside(&mut values, &experiment, &claims, kernels)?;
         }
-        let today = grid_today.as_ref().map(|today| self.today(&grid, today)).transpose()?;
+        let kernels = grid_today.as_ref().map(|kernels| self.kernels(&grid, kernels)).transpose()?;
         let (claim_results, untested) = verdict::claims(&experiment, &claims, &grid)?;
         let readings = self.readings(group, &experiment, &claims)?;
         let share = self.share(group, &experiment, &claims)?;
@@ -65,8 +66,8 @@ impl<'a> Laboratory<'a> {
         } else {
             Vec::new()
         };
-        if let Some(today) = grid_today.as_ref().filter(|_| self.settings.pictures) {
-            pictures.extend(self.pictures_today(&experiment, today, &claim_results)?);
+        if let Some(kernels) = grid_today.as_ref().filter(|_| self.settings.pictures) {
+            pictures.extend(self.pictures_today(&experiment, kernels, &claim_results)?);
         }
         let runs = grid.total();
         Ok(Reproduced {
@@ -79,7 +80,7 @@ impl<'a> Laboratory<'a> {
             figures,
             pictures,
             runs,
-            today,
+            kernels,
         })
     }
 
@@ -98,7 +99,7 @@ impl<'a> Laboratory<'a> {
                 continue;
             }
             drawn.push((model, repetition, flow));
-            let picture = today::picture(self.control, model, repetition, flow)?;
+            let picture = kernel_comparison::picture(self.control, model, repetition, flow)?;
             all.extend(picture.map(|picture| ("Linux of today on the same path".to_owned(), picture)));
         }
         Ok(all)

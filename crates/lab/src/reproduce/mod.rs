@@ -14,10 +14,10 @@ mod figure;
 mod grid;
 mod groups;
 pub mod json;
+pub mod kernel_comparison;
 mod laboratory;
 pub mod page;
 mod single_pictures;
-pub mod today;
 mod value;
 mod verdict;
 
@@ -159,7 +159,7 @@ pub struct Reproduced {
     /// Number of its runs, shared ones included.
     pub runs: u64,
     /// Comparison with current Linux kernels, if requested and possible.
-    pub today: Option<today::KernelComparison>,
+    pub kernels: Option<kernel_comparison::KernelComparison>,
 }
 
 /// Why an experiment could not be run.
@@ -202,12 +202,12 @@ pub struct Settings {
     /// Draw pictures.
     pub pictures: bool,
     /// Upper bound of repetitions with current kernels; 0 for none.
-    pub today: u32,
+    pub kernels: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 1, repetitions: None, seeds: 0, reading_repetitions: 0, pictures: true, today: 0 }
+        Settings { seed: 1, repetitions: None, seeds: 0, reading_repetitions: 0, pictures: true, kernels: 0 }
     }
 }
 

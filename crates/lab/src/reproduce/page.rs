@@ -1,8 +1,8 @@
 //! HTML page of reproduced experiments: published and measured values, verdicts, claims, pictures.
 
-use super::today::{COUNTERS, KernelComparison};
+use super::kernel_comparison::{COUNTERS, KernelComparison};
 use super::{Reproduced, Totals, Value};
-use report::{Bar, BarGroup, Bars, Cell, Item, Page, Section, State, Strip, Table};
+use report::{Bar, BarGroup, Bars, Cell, CellVerdict, ComparisonStrip, Item, Page, Section, Table};
 use results::stats::Summary;
 
 /// Page of these experiments. `provenance` holds the label and text pairs of its head.
@@ -53,10 +53,10 @@ fn section(r: &Reproduced) -> Section {
     if !r.values.is_empty() && !e.bars {
         items.push(values(r).into());
     }
-    if let Some(today) = &r.today {
-        let (columns, rows) = beside(r, today);
+    if let Some(kernels) = &r.kernels {
+        let (columns, rows) = beside(r, kernels);
         let rows = rows.into_iter().map(|row| row.into_iter().map(Cell::plain).collect()).collect();
-        items.push(Table { title: BESIDE.to_owned(), columns, rows, notes: vec![about(today)] }.into());
+        items.push(Table { title: BESIDE.to_owned(), columns, rows, notes: vec![about(kernels)] }.into());
     }
     if !r.claims.is_empty() {
         items.push(claims(r).into());
@@ -87,22 +87,22 @@ pub fn linux(v: &Value, decimals: usize) -> String {
 }
 
 /// Description of the table of all cells.
-pub fn about(today: &KernelComparison) -> String {
-    let of = match today.repetitions {
+pub fn about(kernels: &KernelComparison) -> String {
+    let of = match kernels.repetitions {
         1 => "one repetition of each".to_owned(),
         n => format!("means of the first {n} repetitions of each"),
     };
     format!(
         "Linux {} with its own defaults and CUBIC, in virtual time, on the same paths with the same data; {of}. Cells that \
          differ in the study's senders alone share one kernel's run. TCPTimeouts counts a SYN that is sent again.",
-        today.release
+        kernels.release
     )
 }
 
 /// Table of all cells with the study's sender and with kernels: heads and rows.
-pub fn beside(r: &Reproduced, today: &KernelComparison) -> (Vec<String>, Vec<Vec<String>>) {
+pub fn beside(r: &Reproduced, kernels: &KernelComparison) -> (Vec<String>, Vec<Vec<String>>) {
     let mut columns = r.experiment.cell_heads();
-    let flows = today.rows.iter().any(|row| row.flow.is_some());
+    let flows = kernels.rows.iter().any(|row| row.flow.is_some());
     if flows {
         columns.push("flow".to_owned());
     }
@@ -111,7 +111,7 @@ pub fn beside(r: &Reproduced, today: &KernelComparison) -> (Vec<String>, Vec<Vec
         columns.extend([name.to_owned(), "Linux".to_owned()]);
     }
     columns.extend(COUNTERS.map(str::to_owned));
-    let rows = today.rows.iter().map(|row| {
+    let rows = kernels.rows.iter().map(|row| {
         let mut cells = row.labels.clone();
         if flows {
             cells.push(row.flow.clone().unwrap_or_default());
@@ -141,7 +141,7 @@ fn values(r: &Reproduced) -> Table {
     for name in ["published", "measured", "95 % interval"] {
         columns.push(name.to_owned());
     }
-    if r.today.is_some() {
+    if r.kernels.is_some() {
         columns.push(TODAY.to_owned());
     }
     for name in ["off by", "may be off by", "verdict"] {
@@ -154,16 +154,22 @@ fn values(r: &Reproduced) -> Table {
             let mut row: Vec<Cell> = v.key.split('/').map(Cell::plain).collect();
             let interval = v.ci95.map_or_else(String::new, |[low, high]| format!("{low:.d$} – {high:.d$}"));
             let [low, high] = v.ci95.unwrap_or([v.measured; 2]);
-            let strip = Strip { published: v.published, band: v.tolerance, measured: v.measured, low, high };
+            let strip = ComparisonStrip {
+                published: v.published,
+                band: v.tolerance,
+                measured: v.measured,
+                low,
+                high,
+            };
             row.push(Cell::plain(format!("{}", v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.measured)));
             row.push(Cell::plain(interval));
-            if r.today.is_some() {
+            if r.kernels.is_some() {
                 row.push(Cell::plain(linux(v, d)));
             }
             row.push(Cell::plain(format!("{:+.d$}", v.measured - v.published)));
             row.push(Cell::plain(format!("{:.d$}", v.tolerance)));
-            let state = if v.within { State::Inside } else { State::Outside };
+            let state = if v.within { CellVerdict::Inside } else { CellVerdict::Outside };
             row.push(Cell::judged(remark(v), state).with_strip(strip));
             row
         })
@@ -191,7 +197,7 @@ fn claims(r: &Reproduced) -> Table {
         .claims
         .iter()
         .map(|c| {
-            let state = if c.holds { State::Holds } else { State::Fails };
+            let state = if c.holds { CellVerdict::Holds } else { CellVerdict::Fails };
             vec![
                 Cell::plain(c.id.clone()),
                 Cell::plain(c.text.clone()),

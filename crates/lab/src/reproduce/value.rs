@@ -12,12 +12,12 @@ pub(super) fn beside(
     values: &mut [Value],
     experiment: &Experiment,
     claims: &Claims,
-    today: &Grid,
+    kernels: &Grid,
 ) -> Result<(), ReproduceError> {
     let mut plain = experiment.clone();
     plain.table = plain.table.filter(|table| table.value.is_none());
     plain.column.retain(|table| table.value.is_none());
-    for linux in self::values(&plain, claims, today)? {
+    for linux in self::values(&plain, claims, kernels)? {
         if let Some(value) = values.iter_mut().find(|value| value.key == linux.key) {
             value.linux = Some((linux.measured, linux.ci95));
         }

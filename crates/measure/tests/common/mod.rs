@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Remembers what it is given.
+/// Log of inputs.
 #[derive(Default)]
 pub(crate) struct Memory(pub(crate) Mutex<Vec<Entry>>);
 

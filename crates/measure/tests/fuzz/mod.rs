@@ -1,5 +1,4 @@
-//! What a fuzzer does to both ends of a measurement. The fuzzer's target and the replay of its corpus share this
-//! file.
+//! Fuzz targets of both ends of a measurement. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
@@ -43,7 +42,7 @@ fn server(mut serving: ServerProtocol, said: &[u8], cut: usize) {
     for piece in said.chunks(cut) {
         let refused = serving.on_bytes(now, piece).is_err();
         let _ = (serving.take_begun(), serving.is_welcome(), serving.is_working());
-        // What goes out is bounded by the time: a timed job ends.
+        // Output is bounded by the time: a timed job ends.
         for _ in 0..64 {
             now += Span::from_millis(20);
             match serving.next_out(now) {

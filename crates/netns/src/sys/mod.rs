@@ -191,7 +191,7 @@ pub fn ring(bell: &OwnedFd) -> io::Result<()> {
 /// Clears the event descriptor.
 pub fn hush(bell: &OwnedFd) {
     let mut rung = 0u64;
-    // SAFETY: the kernel writes the eight bytes of one number. It refuses where nobody has rung.
+    // SAFETY: the kernel writes the eight bytes of one number. It fails if no event was signalled.
     unsafe { libc::read(bell.as_raw_fd(), (&raw mut rung).cast(), 8) };
 }
 

@@ -95,7 +95,8 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
     message.msg_iovlen = parts.len() as _;
     message.msg_control = beside.0.as_mut_ptr().cast();
     message.msg_controllen = beside.0.len() as _;
-    // SAFETY: the kernel writes into what the message names, no more than fits; all of it outlives the call.
+    // SAFETY: the kernel writes into the buffers named by the message, never beyond their lengths; all of them outlive
+    // the call.
     let n = unsafe { libc::recvmsg(fd, &raw mut message, 0) };
     check(n.min(0) as libc::c_int)?;
     let length = (n as usize).saturating_sub(HEAD);
@@ -111,14 +112,14 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
         let mut record = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(found) = record.as_ref() {
             if found.cmsg_level == libc::SOL_PACKET && found.cmsg_type == libc::PACKET_AUXDATA {
-                let said: libc::tpacket_auxdata = std::ptr::read_unaligned(libc::CMSG_DATA(record).cast());
-                if said.tp_status & libc::TP_STATUS_VLAN_VALID != 0 {
-                    let kind = if said.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
-                        said.tp_vlan_tpid
+                let aux: libc::tpacket_auxdata = std::ptr::read_unaligned(libc::CMSG_DATA(record).cast());
+                if aux.tp_status & libc::TP_STATUS_VLAN_VALID != 0 {
+                    let kind = if aux.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
+                        aux.tp_vlan_tpid
                     } else {
                         libc::ETH_P_8021Q as u16
                     };
-                    unfinished.tag = Some((kind, said.tp_vlan_tci));
+                    unfinished.tag = Some((kind, aux.tp_vlan_tci));
                 }
             }
             record = libc::CMSG_NXTHDR(&raw const message, record);

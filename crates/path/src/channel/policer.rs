@@ -1,4 +1,5 @@
-//! Token-bucket policer (RFC 2697 with one rate and one burst): drops what a class sends beyond its rate (catalogue QM-11).
+//! Token-bucket policer (RFC 2697 with one rate and one burst): drops packets of a class above its rate (catalogue
+//! QM-11).
 //!
 //! The state is the time at which the bucket is full again, in whole nanoseconds, so that no tokens are lost
 //! to rounding.

@@ -8,7 +8,7 @@
 
 mod policy;
 
-pub use policy::{Check, Expired, Margin, Order, Overflow, Policy, Rest, Units};
+pub use policy::{Check, Expired, Margin, Order, Overflow, Policy, RemainingPath, Units};
 
 use crate::capacity::Capacity;
 use crate::element::{Cx, Element, Port, Signal};
@@ -211,20 +211,7 @@ impl DeadlineLink {
         if self.closed_by_hand {
             return Ok(Time::NEVER);
         }
-        let mut start = now;
-        loop {
-            let before = start;
-            for LinkGate { gate, stores } in &mut self.gates {
-                let open = gate.open_from(now, start);
-                if open > start && !*stores {
-                    return Err(start);
-                }
-                start = open;
-            }
-            if start == before {
-                return Ok(start);
-            }
-        }
+        LinkGate::pass(&mut self.gates, now, now)
     }
 
     /// End of holding a packet while the radio rate is low; `now` if it is not.

@@ -64,7 +64,7 @@ base::named! {
 
 /// Time from this router to a destination: propagation and transmission on the remaining path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rest {
+pub struct RemainingPath {
     /// Propagation of all links ahead, this one included.
     pub delay: Span,
     /// Transmission time on all of them, nanoseconds per byte.
@@ -77,7 +77,7 @@ pub enum Margin {
     /// A fixed estimate of the one-way latency (the paper's FixTtl).
     Fixed(Span),
     /// Minimum time for the remaining hops (catalogue AT-22), by [`Packet::ledger`].
-    Path(Vec<Rest>),
+    Path(Vec<RemainingPath>),
 }
 
 impl Margin {

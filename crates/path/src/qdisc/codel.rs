@@ -4,7 +4,7 @@
 //! continues at ever shorter intervals until the sojourn time falls below the target.
 
 use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
 
 static TABLE: TableShape = table(
@@ -12,8 +12,8 @@ static TABLE: TableShape = table(
     "CoDel (RFC 8289): drops at the head, sooner and sooner, while the wait stays above a target for longer than an \
      interval.",
     &[
-        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
-        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        field("target", Shape::One(ValueKind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(ValueKind::Span), Need::Default("\"100 ms\""), "A long round trip."),
         ECN,
         LIMIT,
     ],

@@ -5,7 +5,7 @@
 
 use super::{Discard, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, room};
 use crate::deadline::{Check, Expired, Order, Overflow, Units};
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Rate, Span};
 
 static TABLE: TableShape = table(
@@ -16,68 +16,68 @@ static TABLE: TableShape = table(
         LIMIT,
         field(
             "check",
-            Shape::One(Kind::Word(Check::NAMES)),
+            Shape::One(ValueKind::Word(Check::NAMES)),
             Need::Default("\"queue\""),
             "When deadlines are looked at: off, at the head before each transmission, or in the whole queue at every packet.",
         ),
         field(
             "margin",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"0 s\""),
             "Lifetime that a packet needs to be worth its transmission: an estimate of the one-way latency.",
         ),
         field(
             "margin-of",
-            Shape::One(Kind::Word(&["estimate", "path"])),
+            Shape::One(ValueKind::Word(&["estimate", "path"])),
             Need::Default("\"estimate\""),
             "Where that comes from: from `margin`, or from what the remaining links take at least.",
         ),
         field(
             "expired",
-            Shape::One(Kind::Word(Expired::NAMES)),
+            Shape::One(ValueKind::Word(Expired::NAMES)),
             Need::Default("\"drop\""),
             "What becomes of expired packets: dropped, sent last, or sent as headers alone.",
         ),
         field(
             "header",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"40 B\""),
             "Headers of a packet that is cut.",
         ),
         field(
             "order",
-            Shape::One(Kind::Word(Order::NAMES)),
+            Shape::One(ValueKind::Word(Order::NAMES)),
             Need::Default("\"fifo\""),
             "Which packet is sent next.",
         ),
         field(
             "units",
-            Shape::One(Kind::Word(Units::NAMES)),
+            Shape::One(ValueKind::Word(Units::NAMES)),
             Need::Default("\"ignore\""),
             "What is done with application data units: nothing, dropped whole after one drop, or collected before sending.",
         ),
         field(
             "overflow",
-            Shape::One(Kind::Word(Overflow::NAMES)),
+            Shape::One(ValueKind::Word(Overflow::NAMES)),
             Need::Default("\"tail\""),
             "Who makes room in a full queue: the packet that comes, or a less important one.",
         ),
         field(
             "clock-ahead",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"0 s\""),
             "How far the router's clock is ahead of the senders'.",
         ),
-        field("clock-behind", Shape::One(Kind::Span), Need::Default("\"0 s\""), "How far it is behind."),
+        field("clock-behind", Shape::One(ValueKind::Span), Need::Default("\"0 s\""), "How far it is behind."),
         field(
             "signals",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether the packet after expired ones says so (ATP's EXP bit).",
         ),
         field(
             "hold-below",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "While the link's rate is below this, packets wait for a better one as long as their deadlines allow.",
         ),

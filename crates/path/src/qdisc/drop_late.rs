@@ -15,7 +15,7 @@ pub struct Options {
 impl Discipline for Options {
     const VARIANT: Variant = limited(
         "drop-late",
-        "First in, first out; when full, packets whose deadline is over are dropped, then what comes.",
+        "First in, first out; when full, packets whose deadline is over are dropped, then arriving ones.",
     );
 
 

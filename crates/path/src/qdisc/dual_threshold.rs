@@ -9,7 +9,7 @@
 //! drop from another flow while the queue stays long.
 
 use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
 
 static TABLE: TableShape = table(
@@ -18,35 +18,35 @@ static TABLE: TableShape = table(
     &[
         field(
             "soft",
-            Shape::One(Kind::Limits),
+            Shape::One(ValueKind::Limits),
             Need::Required("\"10 packets\""),
             "The soft threshold: about the link's bandwidth-delay product.",
         ),
         field(
             "hard",
-            Shape::One(Kind::Limits),
+            Shape::One(ValueKind::Limits),
             Need::Required("\"25 packets\""),
             "The hard threshold: two or three times as much.",
         ),
         field(
             "victim",
-            Shape::One(Kind::Word(Victim::NAMES)),
+            Shape::One(ValueKind::Word(Victim::NAMES)),
             Need::Default("\"arriving\""),
             "Which packet goes.",
         ),
         field(
             "rearm",
-            Shape::One(Kind::Word(Rearm::NAMES)),
+            Shape::One(ValueKind::Word(Rearm::NAMES)),
             Need::Default("\"half\""),
             "To where the queue must fall before the next single drop: half of the soft threshold, below it, or empty.",
         ),
         field(
             "another-packets",
-            Shape::One(Kind::Count(1, 1_000_000)),
+            Shape::One(ValueKind::Count(1, 1_000_000)),
             Need::Optional,
-            "After so many more arrivals above the soft threshold a flow that has not lost one does.",
+            "After this number of further arrivals above the soft threshold, a flow without a loss loses one.",
         ),
-        field("another-time", Shape::One(Kind::Span), Need::Optional, "The same after so long."),
+        field("another-time", Shape::One(ValueKind::Span), Need::Optional, "The same after so long."),
     ],
 );
 

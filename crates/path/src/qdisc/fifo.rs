@@ -5,7 +5,7 @@ use crate::element::Cx;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::rng::Stream;
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{Need, Shape, TableShape, ValueKind, Values, Variant, field, table};
 use base::units::Limit;
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -85,7 +85,7 @@ static LIMITED: TableShape = table(
     "A queue that holds so much beside the packet in service.",
     &[field(
         "limit",
-        Shape::One(Kind::Limits),
+        Shape::One(ValueKind::Limits),
         Need::Required("\"10 packets\""),
         "What may wait: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
     )],

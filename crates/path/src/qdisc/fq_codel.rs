@@ -11,7 +11,7 @@ use super::{Aqm as _, Discipline, ECN, Qdisc, Queue, QueueSpec, Room, QueueSite,
 use crate::element::Cx;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::Span;
 use std::collections::VecDeque;
 
@@ -22,22 +22,22 @@ static TABLE: TableShape = table(
     &[
         field(
             "flows",
-            Shape::One(Kind::Count(1, 65_536)),
+            Shape::One(ValueKind::Count(1, 65_536)),
             Need::Default("1024"),
             "Queues, among which connections are spread by a hash.",
         ),
         field(
             "quantum",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1514 B\""),
             "What a queue may send in a round.",
         ),
-        field("target", Shape::One(Kind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
-        field("interval", Shape::One(Kind::Span), Need::Default("\"100 ms\""), "A long round trip."),
+        field("target", Shape::One(ValueKind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("interval", Shape::One(ValueKind::Span), Need::Default("\"100 ms\""), "A long round trip."),
         ECN,
         field(
             "limit",
-            Shape::One(Kind::Limits),
+            Shape::One(ValueKind::Limits),
             Need::Default("\"10240 packets\""),
             "What may wait at most in all of them together.",
         ),

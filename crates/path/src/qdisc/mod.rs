@@ -14,7 +14,7 @@ pub use fifo::{Discard, Fifo, FifoConfig, Room, Waiting};
 use crate::element::Cx;
 use base::packet::Packet;
 use base::rng::{Seed, Stream};
-use base::shape::{Field, Kind, Need, Shape, Values, Variant, field};
+use base::shape::{Field, Need, Shape, ValueKind, Values, Variant, field};
 use base::{Span, Time};
 use std::fmt::Debug;
 
@@ -243,14 +243,14 @@ impl Qdisc for Queue {
 /// Option `limit` of a queue with AQM.
 const LIMIT: Field = field(
     "limit",
-    Shape::One(Kind::Limits),
+    Shape::One(ValueKind::Limits),
     Need::Default("\"1000 packets\""),
     "What may wait at most: packets, data, or both with a comma.",
 );
 /// Option `ecn` of a queue with AQM.
 const ECN: Field = field(
     "ecn",
-    Shape::One(Kind::Flag),
+    Shape::One(ValueKind::Flag),
     Need::Default("false"),
     "Packets of connections with ECN are marked in place of dropped (RFC 3168).",
 );

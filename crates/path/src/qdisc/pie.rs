@@ -5,23 +5,23 @@
 
 use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::rng::Stream;
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
 
 static TABLE: TableShape = table(
     "pie",
     "PIE (RFC 8033): drops packets as they come, with a probability that follows the wait and its growth.",
     &[
-        field("target", Shape::One(Kind::Span), Need::Default("\"15 ms\""), "A wait that is good."),
+        field("target", Shape::One(ValueKind::Span), Need::Default("\"15 ms\""), "A wait that is good."),
         field(
             "update",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"15 ms\""),
             "How often the probability moves.",
         ),
         field(
             "burst",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"150 ms\""),
             "Nothing is dropped for so long.",
         ),

@@ -12,7 +12,7 @@
 
 use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::rng::Stream;
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 use base::{Span, Time};
 
 static TABLE: TableShape = table(
@@ -22,55 +22,55 @@ static TABLE: TableShape = table(
     &[
         field(
             "limit",
-            Shape::One(Kind::Limits),
+            Shape::One(ValueKind::Limits),
             Need::Required("\"75 packets\""),
             "What may wait at most: packets, data, or both with a comma.",
         ),
         field(
             "min",
-            Shape::One(Kind::Number(0.0, 1e9)),
+            Shape::One(ValueKind::Number(0.0, 1e9)),
             Need::Optional,
             "Average queue from which on packets are dropped, packets.",
         ),
         field(
             "max",
-            Shape::One(Kind::Number(0.0, 1e9)),
+            Shape::One(ValueKind::Number(0.0, 1e9)),
             Need::Optional,
             "Average queue at which `probability` is reached, packets. Without it, three times `min`.",
         ),
         field(
             "weight",
-            Shape::One(Kind::Number(0.0, 1.0)),
+            Shape::One(ValueKind::Number(0.0, 1.0)),
             Need::Optional,
             "Weight of the present queue in the average.",
         ),
         field(
             "probability",
-            Shape::One(Kind::Number(0.0, 1.0)),
+            Shape::One(ValueKind::Number(0.0, 1.0)),
             Need::Default("0.1"),
             "Probability of a drop at `max`.",
         ),
         field(
             "gentle",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Beyond `max` the probability rises to 1 at twice that; otherwise at once.",
         ),
         field(
             "adaptive",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "The probability adapts so that the average stays in the middle (Adaptive RED).",
         ),
         field(
             "ecn",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Packets of connections with ECN are marked in place of dropped (RFC 3168).",
         ),
         field(
             "packet",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1000 B\""),
             "A typical packet: the clock of the average while the link is idle.",
         ),

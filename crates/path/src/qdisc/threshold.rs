@@ -5,12 +5,12 @@
 //! subject to the limit only.
 
 use super::{Aqm, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
-use base::shape::{Kind, Need, Shape, TableShape, Values, Variant, field, table};
+use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
 
 static TABLE: TableShape = table(
     "threshold",
     "Marks every packet that finds so much waiting, if its connection has ECN; others wait until the queue is full.",
-    &[field("mark", Shape::One(Kind::Limits), Need::Required("\"20 packets\""), "From how much on."), LIMIT],
+    &[field("mark", Shape::One(ValueKind::Limits), Need::Required("\"20 packets\""), "From how much on."), LIMIT],
 );
 
 /// Threshold and limit of the queue.

@@ -1,4 +1,4 @@
-//! A network of one chain, driven packet by packet, and a sink that writes down what arrives.
+//! A network of one chain, driven packet by packet, and a sink that records arrivals.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 

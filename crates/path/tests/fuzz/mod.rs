@@ -6,12 +6,12 @@ use base::rng::Seed;
 use base::trace::Tracer;
 use base::{Rate, Span, Time};
 use path::capacity::Capacity;
-use path::deadline::{Check, DeadlineLink, Expired, Margin, Order, Overflow, Policy, Rest, Units};
+use path::deadline::{Check, DeadlineLink, Expired, Margin, Order, Overflow, Policy, RemainingPath, Units};
 use path::gate::{Closures, Gate};
 use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::{Cx, Element, ElementId, Network, Port, Signal};
 
-/// Records what arrives.
+/// Records arrivals.
 #[derive(Default)]
 struct Sink(Vec<(Time, Packet)>);
 
@@ -50,7 +50,7 @@ impl Router {
         let per_byte_ns = 8e9 / rate.bps() as f64;
         let margin = match b[2] & 1 {
             0 => Margin::Fixed(Span::from_millis(u64::from(b[2]) * 5)),
-            _ => Margin::Path(vec![Rest { delay, per_byte_ns }; usize::from(b[2] & 7)]),
+            _ => Margin::Path(vec![RemainingPath { delay, per_byte_ns }; usize::from(b[2] & 7)]),
         };
         let policy = Policy {
             check: pick(Check::ALL, b[0]),

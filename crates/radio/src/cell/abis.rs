@@ -1,9 +1,9 @@
-//! Abis of a cell: what the timeslots of one direction may carry in a block period.
+//! Abis capacity of a cell: bits that the timeslots of one direction may carry in a block period.
 //!
 //! A radio block takes its octets and [`OVERHEAD`] of a rate that the timeslots share. A block that begins while
-//! capacity is left is sent whole, and the next period pays what it took too much. Unused capacity lapses. With
-//! 16 kbit/s for each timeslot, CS-1 and CS-2 fit exactly and CS-3 does not, as on 16-kbit/s subchannels (3GPP
-//! TS 48.060: frames of 320 bits; TS 43.064 section 6.5). Sharing departs from fixed subchannels.
+//! capacity is left is sent whole, and the excess is charged to the next period. Unused capacity lapses. With 16
+//! kbit/s for each timeslot, CS-1 and CS-2 fit exactly and CS-3 does not, as on 16-kbit/s subchannels (3GPP TS 48.060:
+//! frames of 320 bits; TS 43.064 section 6.5). Sharing departs from fixed subchannels.
 
 use crate::coding::Scheme;
 use crate::tdma::{BLOCKS_PER_SECOND, Tick};

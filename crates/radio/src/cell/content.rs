@@ -8,7 +8,7 @@ use super::frames::{FrameId, Frames};
 use crate::coding::Scheme;
 use crate::llc::Segmentation;
 use crate::rlc::Bsn;
-use crate::rlc::receive::{Part, Report};
+use crate::rlc::receive::{BlockPart, Report};
 use crate::rlc::send::{RadioBlock, Reason, Sender, Unit};
 use crate::tdma::{self, Tick};
 use crate::wire::llc::Numbers;
@@ -49,7 +49,7 @@ pub struct RlcBlock {
     /// Its number from the start of the TBF.
     pub bsn: Bsn,
     /// Whole block or half.
-    pub part: Part,
+    pub part: BlockPart,
     /// Reason of the transmission.
     pub reason: Reason,
     /// Coding scheme of the first transmission, which fixed the content.

@@ -3,27 +3,27 @@
 //! Reading it changes nothing: it is the state after the last block period that was executed.
 
 use super::Cell;
-use super::user::Flow;
+use super::tbf_direction::TbfDirection;
 use crate::coding::Scheme;
 use crate::mac::tbf::TbfState;
-use crate::mobility::{CampingPlace, Change};
+use crate::mobility::{Camping, Change};
 use base::Time;
 
 /// Where a mobile camps: each place with the time since when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Camped {
     /// Before the last change.
-    pub(super) from: (CampingPlace, Time),
+    pub(super) from: (Camping, Time),
     /// After it; the time is that of access to the new cell.
-    pub(super) to: (CampingPlace, Time),
+    pub(super) to: (Camping, Time),
 }
 
 impl Camped {
     pub(super) const FIRST: Camped =
-        Camped { from: (CampingPlace::FIRST, Time::ZERO), to: (CampingPlace::FIRST, Time::ZERO) };
+        Camped { from: (Camping::FIRST, Time::ZERO), to: (Camping::FIRST, Time::ZERO) };
 
     /// The place at `t`, which is not before that of `from`.
-    pub(super) fn at(&self, t: Time) -> (CampingPlace, Time) {
+    pub(super) fn at(&self, t: Time) -> (Camping, Time) {
         if t >= self.to.1 { self.to } else { self.from }
     }
 }
@@ -41,25 +41,25 @@ pub struct TbfDisplay {
     pub c_over_i: Option<f64>,
 }
 
-/// What the display of a mobile shows.
+/// Values on the display of a mobile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Display {
     /// Serving cell.
-    pub place: CampingPlace,
+    pub place: Camping,
     /// Since when the mobile has it.
     pub since: Time,
     /// Downlink and uplink.
     pub ways: [TbfDisplay; 2],
     /// Change of cell under way, and the place it leads to.
-    pub change: Option<(Change, CampingPlace)>,
+    pub change: Option<(Change, Camping)>,
 }
 
 impl Cell {
-    /// What the display of a mobile shows at `now`.
+    /// Values on the display of a mobile at `now`.
     pub fn display(&self, user: usize, now: Time) -> Option<Display> {
         let user = self.users.get(user)?;
         let (place, since) = user.camped.at(now);
-        let way = |flow: &Flow| TbfDisplay {
+        let way = |flow: &TbfDirection| TbfDisplay {
             state: flow.state,
             slots: flow.used,
             scheme: flow.scheme,

@@ -2,6 +2,7 @@
 
 use super::config::IdleRepeat;
 use super::content::BlockSent;
+use super::tbf_direction::BlockReception;
 use super::user::User;
 use super::{Air, Direction, Reservation, Side};
 use crate::coding::Scheme;
@@ -145,31 +146,8 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         empty(user, air, side, slot, n);
         return Scheme::Cs1;
     };
-    d.busy += 1;
-    match block.first.reason {
-        Reason::New => d.counts.new += 1,
-        Reason::Missing => d.counts.missing += 1,
-        Reason::Idle => d.counts.idle += 1,
-    }
-    let mut arrived = false;
-    let mut useful = false;
-    let before = d.receiver.vq();
-    let mut complete = before;
-    for unit in block.units() {
-        let decoded = d.quality.decodes(n, block.scheme, false);
-        d.repair(unit.bsn, unit.attempt, decoded, n);
-        if decoded {
-            arrived = true;
-            let taken = d.receiver.take(unit.bsn, unit.part, unit.last);
-            useful |= !taken.duplicate;
-            complete = taken.complete;
-        }
-    }
-    if !arrived {
-        d.counts.errors += 1;
-    } else if !useful {
-        d.counts.duplicates += 1;
-    }
+    d.count_sent(&block);
+    let BlockReception { arrived, useful, before, complete, .. } = d.receive(&block, n, true);
     user.useful += u64::from(useful);
     note(side, me, false, slot, n, &block, arrived);
     let keeps = user.keeps[0];

@@ -3,7 +3,7 @@
 use super::content::TapPoint;
 use super::user::{User, llc};
 use super::{Direction, Side};
-use crate::bssgp::Passed;
+use crate::bssgp::PduFate;
 use base::event::FrameFate;
 use base::packet::{DropReason, Packet};
 use base::{Span, Time};
@@ -115,7 +115,7 @@ impl User {
                 }
             }
             match self.sgsn.pass(now) {
-                Some(Passed::At(t, id)) => {
+                Some(PduFate::At(t, id)) => {
                     let serial = self.frames.get(id).serial;
                     side.content(|log| log.frame(t, TapPoint::Gb, serial));
                     self.pcu.push_back((t.max(self.sgsn_held), id));
@@ -123,7 +123,7 @@ impl User {
                         self.take_from_gb(now, side);
                     }
                 }
-                Some(Passed::Expired(id)) => self.end(Direction::Down, id, DropReason::Expired, now, side),
+                Some(PduFate::Expired(id)) => self.end(Direction::Down, id, DropReason::Expired, now, side),
                 None => {}
             }
             self.sgsn_next = self.sgsn.next_pass();

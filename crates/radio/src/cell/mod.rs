@@ -34,6 +34,7 @@ mod frames;
 mod gateway;
 mod load;
 mod setup;
+mod tbf_direction;
 mod traffic;
 mod up;
 mod user;

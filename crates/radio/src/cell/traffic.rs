@@ -8,7 +8,7 @@ use super::config::UserConfig;
 use super::frames::FrameId;
 use super::user::User;
 use super::{Direction, Side};
-use crate::rlc::receive::Part;
+use crate::rlc::receive::BlockPart;
 use base::packet::Packet;
 use base::{Span, Time};
 
@@ -68,7 +68,7 @@ impl User {
                 flow.sender.feed.in_block(bsn).filter(|p| !p.delivered).map(|p| p.token).collect();
             hit.into_iter().for_each(|id| frames.get_mut(id).spoiled = true);
             flow.sender.give_up(bsn);
-            complete = flow.receiver.take(bsn, Part::Whole, false).complete;
+            complete = flow.receiver.take(bsn, BlockPart::Whole, false).complete;
         }
         self.deliver(direction, complete, t, side);
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };

@@ -3,6 +3,7 @@
 use super::config::IdleRepeat;
 use super::content::BlockSent;
 use super::down::{note, note_empty};
+use super::tbf_direction::BlockReception;
 use super::user::User;
 use super::{Air, Direction, PendingReport, Side, reaction};
 use crate::coding::Scheme;
@@ -57,39 +58,14 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
         side.content(|log| log.dummy(BlockSent { user: me, up: true, slot, tick: n, arrived: true }));
         return note_empty(side, me, true, slot, n, BlockUse::Dummy, true);
     };
-    d.busy += 1;
-    match block.first.reason {
-        Reason::New => d.counts.new += 1,
-        Reason::Missing => d.counts.missing += 1,
-        Reason::Idle => d.counts.idle += 1,
-    }
+    d.count_sent(&block);
     if !extended && !user.committed {
         let left = d.sender.feed.blocks_left(d.scheme.payload());
         let cv = countdown::value(left, u32::from(d.used), user.tbf.bs_cv_max);
         user.committed = cv < countdown::MANY;
     }
     let last = block.first.last || block.second.is_some_and(|u| u.last);
-    let mut arrived = false;
-    let mut useful = false;
-    let mut gap = false;
-    let before = d.receiver.vq();
-    let mut complete = before;
-    for unit in block.units() {
-        let decoded = d.quality.decodes(n, block.scheme, false);
-        d.repair(unit.bsn, unit.attempt, decoded, n);
-        if decoded {
-            arrived = true;
-            let taken = d.receiver.take(unit.bsn, unit.part, unit.last && !extended);
-            useful |= !taken.duplicate;
-            gap |= taken.gap;
-            complete = taken.complete;
-        }
-    }
-    if !arrived {
-        d.counts.errors += 1;
-    } else if !useful {
-        d.counts.duplicates += 1;
-    }
+    let BlockReception { arrived, gap, before, complete, .. } = d.receive(&block, n, !extended);
     note(side, me, true, slot, n, &block, arrived);
     side.content(|log| {
         // Number of blocks after this one (TBC - BSN' - 1).

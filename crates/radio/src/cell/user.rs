@@ -2,24 +2,20 @@
 
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
-use super::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, Traffic, UserConfig};
+use super::config::{Delays, Demand, DirectionConfig, LlcConfig, Room, Traffic, UserConfig};
 use super::content::TapPoint;
-use super::counts::{DirectionCounts, UserCounts};
+use super::counts::UserCounts;
 use super::display::Camped;
 use super::frames::{FrameId, Frames};
 use super::setup::Draws;
+use super::tbf_direction::TbfDirection;
 use super::{Air, Direction, Side, traffic};
 use crate::bssgp::Sgsn;
-use crate::coding::Scheme;
 use crate::llc::{LlcMode, Segmentation};
 use crate::mac::multislot::Class;
-use crate::mac::tbf::{self, TbfConfig, TbfState};
+use crate::mac::tbf::{TbfConfig, TbfState};
 use crate::mobility::{Change, Mobility};
 use crate::quality::Quality;
-use crate::rlc::poll::Poller;
-use crate::rlc::receive::{Receiver, Report};
-use crate::rlc::send::{SendOptions, Sender};
-use crate::rlc::{Mode, Numbering};
 use crate::tdma::{self, Tick};
 use base::event::{Event, FrameFate, TbfStep};
 use base::packet::{DropReason, Packet};
@@ -27,176 +23,13 @@ use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Block periods without a report after which the last blocks are retransmitted, if idle retransmission is
-/// off.
-const SILENCE: u32 = 25;
-
-/// Mark of a block that was not lost.
-const NOT_LOST: Tick = Tick::MAX;
-
-/// One direction: RLC at both ends, and TBF state.
-pub(super) struct Flow {
-    pub(super) sender: Sender<FrameId>,
-    pub(super) receiver: Receiver,
-    pub(super) poller: Poller,
-    pub(super) quality: Quality,
-    pub(super) scheme: Scheme,
-    pub(super) mode: Mode,
-    pub(super) idle: IdleRepeat,
-    pub(super) numbering: Numbering,
-    pub(super) persistence: Option<Span>,
-    halves: bool,
-    policy: crate::rlc::poll::Policy,
-    pub(super) state: TbfState,
-    /// In `Requested`, the time of assignment; in `Kept`, the time of release.
-    pub(super) until: Tick,
-    /// Timeslots granted, timeslots in use, the first of them, and the time at which all are usable.
-    pub(super) granted: u8,
-    pub(super) used: u8,
-    pub(super) first: u8,
-    pub(super) full_at: Tick,
-    /// In `Kept`, the time of the next dummy block or USF.
-    pub(super) keep_at: Tick,
-    /// Reports in flight to the sender.
-    pub(super) reports: VecDeque<(Tick, Report)>,
-    /// The window was closed at the previous check.
-    pub(super) was_stalled: bool,
-    pub(super) counts: DirectionCounts,
-    /// Blocks sent in the current period of slots on demand.
-    pub(super) busy: u32,
-    pub(super) judged: Tick,
-    assigned_at: Tick,
-    /// By ring index: time of a block's first loss, or `NOT_LOST`.
-    lost_at: Vec<Tick>,
-    /// Time of the last LLC frame; below, of the last one before a cell change.
-    pub(super) last_frame: Time,
-    pub(super) gap_from: Option<Time>,
-    /// Time of the last block.
-    pub(super) sent_at: Tick,
-}
-
-impl Flow {
-    fn new(config: &DirectionConfig, granted: u8, first: u8, quality: Quality) -> Self {
-        let rules = SendOptions {
-            // The scheduler decides when idle retransmission is permitted.
-            preemptive: true,
-            hold_off: tdma::ticks(config.hold_off),
-            resegment: config.resegment,
-        };
-        Flow {
-            sender: Sender::new(config.numbering, config.mode, rules),
-            receiver: Receiver::new(config.numbering, config.mode, config.resegment),
-            poller: Poller::new(config.policy),
-            quality,
-            scheme: config.scheme,
-            mode: config.mode,
-            idle: config.idle,
-            numbering: config.numbering,
-            persistence: config.persistence,
-            halves: config.resegment,
-            policy: config.policy,
-            state: TbfState::Idle,
-            until: 0,
-            granted,
-            used: 0,
-            first,
-            full_at: 0,
-            keep_at: 0,
-            reports: VecDeque::new(),
-            was_stalled: false,
-            counts: DirectionCounts::default(),
-            busy: 0,
-            judged: 0,
-            assigned_at: 0,
-            lost_at: vec![NOT_LOST; config.numbering.window.next_power_of_two() as usize],
-            last_frame: Time::ZERO,
-            gap_from: None,
-            sent_at: 0,
-        }
-    }
-
-    /// Steps the TBF state machine; true if the state changed.
-    pub(super) fn step(&mut self, machine: &[tbf::Transition], event: tbf::Event) -> bool {
-        match tbf::next(machine, self.state, event) {
-            Some(next) => {
-                self.state = next;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// End of a TBF: the next one starts with block 0.
-    pub(super) fn restart(&mut self, n: Tick) {
-        self.account(n);
-        self.sender.restart(self.numbering, |_| ());
-        self.receiver = Receiver::new(self.numbering, self.mode, self.halves);
-        self.poller = Poller::new(self.policy);
-        self.reports.clear();
-        self.lost_at.fill(NOT_LOST);
-        (self.used, self.was_stalled) = (0, false);
-    }
-
-    /// Adds air time since the last change of the number of timeslots.
-    pub(super) fn account(&mut self, n: Tick) {
-        self.counts.assigned += u64::from(self.used) * u64::from(n.saturating_sub(self.assigned_at));
-        self.assigned_at = n;
-    }
-
-    /// Counts the time for which a lost block was missing.
-    #[inline]
-    pub(super) fn repair(&mut self, bsn: u32, attempt: u8, arrived: bool, n: Tick) {
-        if arrived && attempt == 0 {
-            return;
-        }
-        let mask = self.lost_at.len() - 1;
-        let lost_at = &mut self.lost_at[bsn as usize & mask];
-        if !arrived {
-            if attempt == 0 {
-                *lost_at = n;
-            }
-        } else if *lost_at != NOT_LOST {
-            self.counts.repair += u64::from(n - *lost_at);
-            self.counts.repaired += 1;
-            *lost_at = NOT_LOST;
-        }
-    }
-
-    /// An LLC frame has arrived.
-    fn frame_arrived(&mut self, t: Time) {
-        self.counts.frames += 1;
-        if let Some(from) = self.gap_from.take() {
-            self.counts.gap = self.counts.gap.max(t.since(from).as_nanos());
-        }
-        self.last_frame = t;
-    }
-
-    /// The next report received by tick `n`.
-    pub(super) fn report_at(&mut self, n: Tick) -> Option<Report> {
-        self.reports.front().filter(|(at, _)| *at <= n)?;
-        self.reports.pop_front().map(|(_, report)| report)
-    }
-
-    /// Whether unacknowledged blocks may be retransmitted now. Without idle retransmission, one is sent after
-    /// a long time without reports (T3182 in the mobile, a poll by the network).
-    #[inline]
-    pub(super) fn may_repeat(&self, n: Tick) -> bool {
-        self.idle != IdleRepeat::Never || n.saturating_sub(self.sent_at) > SILENCE
-    }
-
-    /// Whether the TBF exists.
-    pub(super) fn is_up(&self) -> bool {
-        matches!(self.state, TbfState::Active | TbfState::Kept | TbfState::Final)
-    }
-}
-
 /// One mobile.
 pub(super) struct User {
     pub(super) me: u8,
     pub(super) weight: u32,
     pub(super) class: Class,
-    pub(super) down: Flow,
-    pub(super) up: Flow,
+    pub(super) down: TbfDirection,
+    pub(super) up: TbfDirection,
     pub(super) tbf: TbfConfig,
     /// Traffic classes; below, whether RLC abandons blocks of some of them.
     pub(super) traffic: Vec<Traffic>,
@@ -284,8 +117,8 @@ impl User {
             me,
             weight: config.weight.max(1),
             class: config.class,
-            down: Flow::new(&config.down, down_slots, 0, quality(&config.down, "down")),
-            up: Flow::new(&config.up, up_slots, 0, quality(&config.up, "up")),
+            down: TbfDirection::new(&config.down, down_slots, 0, quality(&config.down, "down")),
+            up: TbfDirection::new(&config.up, up_slots, 0, quality(&config.up, "up")),
             tbf: config.tbf.clone(),
             traffic: config.traffic.clone(),
             forgives: config.traffic.iter().any(|t| !t.repeats),
@@ -521,11 +354,11 @@ impl User {
     /// Next tick with an action after tick `n`.
     #[inline]
     pub(super) fn next_due(&self, n: Tick) -> Tick {
-        let busy = |flow: &Flow| matches!(flow.state, TbfState::Active | TbfState::Final);
+        let busy = |flow: &TbfDirection| matches!(flow.state, TbfState::Active | TbfState::Final);
         if busy(&self.down) || busy(&self.up) { n + 1 } else { self.next_event(n) }
     }
 
-    /// The same of a mobile without a block to send in each period.
+    /// Next wake-up of a mobile without a block to send in each period.
     fn next_event(&self, n: Tick) -> Tick {
         let after = |t: Time| if t.is_never() { Tick::MAX } else { tdma::next_tick(t).max(n + 1) };
         let mut due = after(self.mobility.next().min(self.call));

@@ -58,9 +58,9 @@ impl Coding {
     }
 }
 
-/// What the circuit is in a period, for one direction.
+/// State of the circuit in a period, for one direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Present {
+pub(super) struct CircuitPeriod {
     pub(super) rate: Rate,
     pub(super) coding: Coding,
     pub(super) error: f64,
@@ -128,7 +128,7 @@ impl Circuit {
     }
 
     /// The circuit in the period of 20 ms with this number; periods only go forward.
-    pub(super) fn at(&mut self, n: Tick) -> [Present; 2] {
+    pub(super) fn at(&mut self, n: Tick) -> [CircuitPeriod; 2] {
         let slots = match &mut self.contending {
             Some(contending) => {
                 let before = contending.present;
@@ -150,7 +150,7 @@ impl Circuit {
                 None => (self.fixed.0, self.fixed.1[way]),
             };
             let rate = Rate::from_bps(coding.rate().bps() * u64::from(slots[way]));
-            Present { rate, coding, error }
+            CircuitPeriod { rate, coding, error }
         })
     }
 }

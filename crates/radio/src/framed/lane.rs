@@ -5,7 +5,7 @@ use super::config::{FramedConfig, Reports};
 use crate::cell::counts::DirectionCounts;
 use crate::coding::Scheme;
 use crate::rlc::poll::{Policy, Poller};
-use crate::rlc::receive::{Part, Receiver, Report};
+use crate::rlc::receive::{BlockPart, Receiver, Report};
 use crate::rlc::send::{Reason, SendOptions, Sender};
 use crate::rlc::{Bsn, Mode};
 use base::packet::{DropReason, Packet};
@@ -186,7 +186,7 @@ impl Lane {
         let end = now + period;
         let before = self.receiver.vq();
         let high = self.receiver.vr();
-        let taken = self.receiver.take(bsn, Part::Whole, false);
+        let taken = self.receiver.take(bsn, BlockPart::Whole, false);
         self.counts.duplicates += u64::from(taken.duplicate);
         if taken.complete > before {
             self.deliver(taken.complete, end);
@@ -273,7 +273,7 @@ impl Lane {
         let hit = self.sender.feed.in_block(bsn).map(|p| p.token);
         self.spoiled.extend(hit);
         self.sender.give_up(bsn);
-        let taken = self.receiver.take(bsn, Part::Whole, false);
+        let taken = self.receiver.take(bsn, BlockPart::Whole, false);
         self.deliver(taken.complete, now);
         self.sender.feed.release(self.sender.va());
     }

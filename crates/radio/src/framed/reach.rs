@@ -27,7 +27,7 @@ const RATES: [u64; 7] = [384_000, 144_000, 128_000, 64_000, 32_000, 16_000, 8_00
 
 /// Location of a mobile, and load of the cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Spot {
+pub struct MobilePosition {
     /// Distance to the serving site, m.
     pub distance: f64,
     /// Distance between sites, m.
@@ -48,7 +48,7 @@ fn gain(distance: f64, margin: f64) -> f64 {
     linear(-(128.1 + 37.6 * libm::log10(km) + margin))
 }
 
-impl Spot {
+impl MobilePosition {
     /// Feasible rate by the link budget, bit/s, downlink and uplink.
     pub fn budget(&self) -> [f64; 2] {
         let own = gain(self.distance, self.margin);
@@ -80,8 +80,8 @@ impl Spot {
 mod tests {
     use super::*;
 
-    fn spot(distance: f64, load: f64) -> Spot {
-        Spot { distance, sites: 2000.0, load, margin: 6.0 }
+    fn spot(distance: f64, load: f64) -> MobilePosition {
+        MobilePosition { distance, sites: 2000.0, load, margin: 6.0 }
     }
 
     /// WC-10: by hand, uplink at 1 km without load: 21 dBm - 134.1 dB = -113.1 dBm, 9.9 dB below the noise of -103.2 dBm;

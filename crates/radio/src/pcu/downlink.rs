@@ -1,7 +1,7 @@
 //! Downlink TBF of a mobile with a real PCU: blocks, reports, and reassembly of LLC frames (3GPP TS 44.060
 //! sections 9.1, 9.3.2).
 
-use crate::rlc::receive::{Part, Receiver};
+use crate::rlc::receive::{BlockPart, Receiver};
 use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::Tick;
 use crate::wire::block::Read;
@@ -50,7 +50,7 @@ impl DownTbf {
         self.heard = now;
         let mut frames = Vec::new();
         let Some(bsn) = self.receiver.resolve(read.bsn) else { return frames };
-        if self.receiver.take(bsn, Part::Whole, read.flag).duplicate {
+        if self.receiver.take(bsn, BlockPart::Whole, read.flag).duplicate {
             return frames;
         }
         let mut pieces: Vec<Piece> = read
@@ -96,7 +96,7 @@ mod tests {
     fn block(bsn: u32, flag: bool, pieces: &[block::Piece<'_>]) -> Vec<u8> {
         let unit = Unit {
             bsn,
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: Scheme::Cs1,
             attempt: 0,
             flag,

@@ -5,7 +5,7 @@ use super::config::{MOBILES, StationConfig};
 use super::gb::{self, GbMessage};
 use super::phone::Phone;
 use super::{Message, PcuInterface};
-use crate::bssgp::{Bucket, CellBucket, Passed};
+use crate::bssgp::{Bucket, CellBucket, PduFate};
 use crate::tdma::{self, Tick};
 use crate::wire::pcuif::{self, Info, PcuMessage};
 use base::packet::{DropReason, Packet};
@@ -306,11 +306,11 @@ impl Station {
                     }
                 }
                 match phone.sgsn.pass(now) {
-                    Some(Passed::At(_, id)) => {
+                    Some(PduFate::At(_, id)) => {
                         let octets = phone.datagram(id);
                         told.extend(octets.map(|octets| Message { link: PcuInterface::Gb, octets }));
                     }
-                    Some(Passed::Expired(id)) => {
+                    Some(PduFate::Expired(id)) => {
                         drops.extend(phone.expire(id).map(|p| (p, DropReason::Expired)));
                     }
                     None => break,

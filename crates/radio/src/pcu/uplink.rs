@@ -3,7 +3,7 @@
 
 use crate::coding::Scheme;
 use crate::mac::countdown;
-use crate::rlc::receive::{Part, Receiver, Report};
+use crate::rlc::receive::{BlockPart, Receiver, Report};
 use crate::rlc::send::{SendOptions, Sender};
 use crate::rlc::{Mode, Numbering};
 use crate::tdma::Tick;
@@ -163,7 +163,7 @@ impl Uplink {
         }
         let unit = Unit {
             bsn: Numbering::GPRS.wire(bsn),
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: scheme,
             attempt: 0,
             flag: tlli.is_some(),
@@ -204,7 +204,7 @@ impl Uplink {
         let mut receiver = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
         for bsn in 0..end.min(self.sender.vs()) {
             if bsn < from || ack.has(Numbering::GPRS.wire(bsn)) == Some(true) {
-                receiver.take(bsn, Part::Whole, false);
+                receiver.take(bsn, BlockPart::Whole, false);
             }
         }
         Report { end, last: ack.last, ..receiver.report() }

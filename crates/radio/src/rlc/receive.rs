@@ -7,7 +7,7 @@ use super::{Bsn, Mode, Numbering};
 
 /// Part of an RLC block in a transmission (resegmentation; the SPB field).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Part {
+pub enum BlockPart {
     /// Whole block.
     #[default]
     Whole,
@@ -17,13 +17,13 @@ pub enum Part {
     Second,
 }
 
-impl Part {
+impl BlockPart {
     /// One bit for each half.
     const fn bits(self) -> u8 {
         match self {
-            Part::Whole => 3,
-            Part::First => 1,
-            Part::Second => 2,
+            BlockPart::Whole => 3,
+            BlockPart::First => 1,
+            BlockPart::Second => 2,
         }
     }
 }
@@ -124,7 +124,7 @@ impl Receiver {
 
     /// A block has arrived; `last` if it carries the final block indicator or countdown value 0.
     #[inline]
-    pub fn take(&mut self, bsn: Bsn, part: Part, last: bool) -> AcceptedBlock {
+    pub fn take(&mut self, bsn: Bsn, part: BlockPart, last: bool) -> AcceptedBlock {
         if last {
             self.last = Some(bsn);
         }
@@ -223,23 +223,23 @@ mod tests {
     #[test]
     fn v_q_waits_for_the_oldest_missing_block() {
         let mut r = receiver();
-        assert_eq!(r.take(0, Part::Whole, false).complete, 1);
-        let after_gap = r.take(3, Part::Whole, false);
+        assert_eq!(r.take(0, BlockPart::Whole, false).complete, 1);
+        let after_gap = r.take(3, BlockPart::Whole, false);
         assert!(after_gap.gap && after_gap.complete == 1);
-        assert!(!r.take(4, Part::Whole, false).gap, "no new gap");
-        assert!(r.take(3, Part::Whole, false).duplicate);
-        r.take(2, Part::Whole, false);
-        assert_eq!(r.take(1, Part::Whole, true).complete, 5);
-        assert!(!r.take(1, Part::Whole, true).gap && r.is_complete());
+        assert!(!r.take(4, BlockPart::Whole, false).gap, "no new gap");
+        assert!(r.take(3, BlockPart::Whole, false).duplicate);
+        r.take(2, BlockPart::Whole, false);
+        assert_eq!(r.take(1, BlockPart::Whole, true).complete, 5);
+        assert!(!r.take(1, BlockPart::Whole, true).gap && r.is_complete());
     }
 
     #[test]
     fn what_lies_outside_of_the_window_is_not_taken() {
         let mut r = receiver();
-        assert!(r.take(64, Part::Whole, false).duplicate);
+        assert!(r.take(64, BlockPart::Whole, false).duplicate);
         assert_eq!(r.vr(), 0);
         assert_eq!((r.resolve(63), r.resolve(64)), (Some(63), None));
-        (0..70).for_each(|b| assert!(!r.take(b, Part::Whole, false).duplicate));
+        (0..70).for_each(|b| assert!(!r.take(b, BlockPart::Whole, false).duplicate));
         assert_eq!(
             (r.resolve(70), r.resolve(69), r.resolve(6), r.resolve(5)),
             (Some(70), Some(69), Some(6), Some(133))
@@ -250,12 +250,12 @@ mod tests {
     fn halves_make_a_block() {
         let mut r = Receiver::new(Numbering::egprs(64), Mode::Acknowledged, true);
         assert_eq!(
-            r.take(0, Part::Second, false),
+            r.take(0, BlockPart::Second, false),
             AcceptedBlock { duplicate: false, gap: false, complete: 0 }
         );
-        assert!(r.take(0, Part::Second, false).duplicate);
-        assert_eq!(r.take(0, Part::First, false).complete, 1);
-        assert_eq!(r.take(1, Part::Whole, false).complete, 2);
+        assert!(r.take(0, BlockPart::Second, false).duplicate);
+        assert_eq!(r.take(0, BlockPart::First, false).complete, 1);
+        assert_eq!(r.take(1, BlockPart::Whole, false).complete, 2);
     }
 
     /// GP-09: unacknowledged mode distinguishes complete PDUs.
@@ -263,7 +263,7 @@ mod tests {
     fn gp_09_unacknowledged_mode() {
         let mut r = Receiver::new(Numbering::GPRS, Mode::Unacknowledged, false);
         for b in [0, 1, 3, 4, 5] {
-            r.take(b, Part::Whole, false);
+            r.take(b, BlockPart::Whole, false);
         }
         assert_eq!(
             [(0, 1), (2, 2), (3, 5), (5, 6)].map(|(a, b)| r.has_all(a, b)),
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_short_report_says_nothing_about_the_rest() {
         let mut r = receiver();
-        (1..40).for_each(|b| _ = r.take(b, Part::Whole, false));
+        (1..40).for_each(|b| _ = r.take(b, BlockPart::Whole, false));
         let report = r.report_of(8);
         assert_eq!((report.complete, report.end), (0, 8));
     }

@@ -8,7 +8,7 @@
 
 use super::bits::Bits;
 use super::feed::{Cut, Feed};
-use super::receive::{Part, Report};
+use super::receive::{BlockPart, Report};
 use super::{Bsn, Mode, Numbering};
 use crate::coding::Scheme;
 use crate::family;
@@ -49,7 +49,7 @@ pub struct Unit {
     /// Block sequence number.
     pub bsn: Bsn,
     /// Whole block or half.
-    pub part: Part,
+    pub part: BlockPart,
     /// Reason of the transmission.
     pub reason: Reason,
     /// Number of earlier transmissions.
@@ -248,7 +248,7 @@ impl<T: Copy> Sender<T> {
         }
         let (bsn, reason) = self.choose(preempt)?;
         if !wanted.is_egprs() {
-            let first = self.send(bsn, reason, now, wanted, Part::Whole)?;
+            let first = self.send(bsn, reason, now, wanted, BlockPart::Whole)?;
             return Some(RadioBlock { scheme: first.first_scheme, first, second: None });
         }
         self.next_egprs(now, wanted, preempt, bsn, reason)
@@ -261,7 +261,7 @@ impl<T: Copy> Sender<T> {
             self.counts.stalled += 1;
         }
         let (bsn, reason) = self.choose(preempt)?;
-        self.send_octets(bsn, reason, now, scheme, Part::Whole, octets)
+        self.send_octets(bsn, reason, now, scheme, BlockPart::Whole, octets)
     }
 
     /// Number of transmissions of a block in the window.
@@ -307,7 +307,7 @@ impl<T: Copy> Sender<T> {
         let again = if reason == Reason::New {
             // A radio block of two needs a second RLC block.
             let lone = self.feed.waiting() < u64::from(wanted.payload());
-            family::Again {
+            family::ResendScheme {
                 scheme: if wanted.is_dual() && lone { family::single(wanted) } else { wanted },
                 split: false,
             }
@@ -320,7 +320,7 @@ impl<T: Copy> Sender<T> {
         }
         let first_scheme =
             if reason == Reason::New { again.scheme } else { self.states[self.pending.index(bsn)].scheme };
-        let first = self.send(bsn, reason, now, first_scheme, Part::Whole)?;
+        let first = self.send(bsn, reason, now, first_scheme, BlockPart::Whole)?;
         let mut block = RadioBlock { scheme: again.scheme, first, second: None };
         if again.scheme.is_dual() {
             block.second = self.partner(now, again.scheme, first, preempt);
@@ -338,12 +338,12 @@ impl<T: Copy> Sender<T> {
         while let Some(b) = self.missing.first(at, self.vs) {
             if payload_fits(self, b) && b != beside.bsn {
                 let first = self.states[self.pending.index(b)].scheme;
-                return self.send(b, Reason::Missing, now, first, Part::Whole);
+                return self.send(b, Reason::Missing, now, first, BlockPart::Whole);
             }
             at = b + 1;
         }
         if self.feed.has_data() && !self.is_closed() {
-            return self.send(self.vs, Reason::New, now, scheme, Part::Whole);
+            return self.send(self.vs, Reason::New, now, scheme, BlockPart::Whole);
         }
         if !(preempt && self.rules.preemptive) {
             return None;
@@ -354,7 +354,7 @@ impl<T: Copy> Sender<T> {
             return None;
         }
         let first = self.states[self.pending.index(b)].scheme;
-        self.send(b, Reason::Idle, now, first, Part::Whole)
+        self.send(b, Reason::Idle, now, first, BlockPart::Whole)
     }
 
     /// Next block to send, and the reason.
@@ -377,7 +377,7 @@ impl<T: Copy> Sender<T> {
     }
 
     #[inline]
-    fn send(&mut self, bsn: Bsn, reason: Reason, now: Tick, scheme: Scheme, part: Part) -> Option<Unit> {
+    fn send(&mut self, bsn: Bsn, reason: Reason, now: Tick, scheme: Scheme, part: BlockPart) -> Option<Unit> {
         self.send_octets(bsn, reason, now, scheme, part, scheme.payload())
     }
 
@@ -388,7 +388,7 @@ impl<T: Copy> Sender<T> {
         reason: Reason,
         now: Tick,
         scheme: Scheme,
-        part: Part,
+        part: BlockPart,
         octets: u32,
     ) -> Option<Unit> {
         let i = self.pending.index(bsn);
@@ -429,7 +429,7 @@ impl<T: Copy> Sender<T> {
         let i = self.pending.index(bsn);
         let (scheme, second) = (self.states[i].scheme, self.states[i].half);
         self.states[i].half = !second;
-        let part = if second { Part::Second } else { Part::First };
+        let part = if second { BlockPart::Second } else { BlockPart::First };
         let unit = self.send(bsn, reason, now, scheme, part)?;
         if !second && reason == Reason::Missing {
             self.missing.set(bsn);

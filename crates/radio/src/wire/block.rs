@@ -2,7 +2,7 @@
 
 use super::bits::{FILLER, get_low, put_low};
 use crate::coding::Scheme;
-use crate::rlc::receive::Part;
+use crate::rlc::receive::BlockPart;
 use std::ops::Range;
 
 /// USF of no mobile (44.060 section 5.2.4.1 reserves 7 for the PRACH).
@@ -56,7 +56,7 @@ pub struct Unit<'a> {
     /// BSN on the wire.
     pub bsn: u32,
     /// Whole block or half.
-    pub part: Part,
+    pub part: BlockPart,
     /// Coding scheme of the first transmission, which fixed the content.
     pub first_scheme: Scheme,
     /// Number of earlier transmissions, which selects the puncturing.
@@ -175,11 +175,11 @@ fn layout(kind: u8, up: bool) -> Layout {
     Layout { header, cps }
 }
 
-fn spb(part: Part) -> u64 {
+fn spb(part: BlockPart) -> u64 {
     match part {
-        Part::Whole => 0,
-        Part::First => 2,
-        Part::Second => 3,
+        BlockPart::Whole => 0,
+        BlockPart::First => 2,
+        BlockPart::Second => 3,
     }
 }
 
@@ -221,14 +221,14 @@ pub fn egprs(scheme: Scheme, header: &Header, units: &[Unit<'_>]) -> Vec<u8> {
     for unit in units {
         // MCS-8 content in a block of MCS-6 or MCS-3 follows 6 or 3 octets of padding (44.060 section 8.1.1).
         let whole = unit.first_scheme.payload() as usize;
-        let content = if unit.part == Part::Whole { whole } else { whole / 2 };
+        let content = if unit.part == BlockPart::Whole { whole } else { whole / 2 };
         at += 8 * (scheme.payload() as usize).saturating_sub(content);
         let (none, octets) = body(unit, whole, true);
         let half = octets.len() / 2;
         let (none, octets) = match unit.part {
-            Part::Whole => (none, &octets[..]),
-            Part::First => (none, &octets[..half]),
-            Part::Second => (true, &octets[half..]),
+            BlockPart::Whole => (none, &octets[..]),
+            BlockPart::First => (none, &octets[..half]),
+            BlockPart::Second => (true, &octets[half..]),
         };
         put_low(&mut out, at, u64::from(none), 1);
         put_low(&mut out, at + 1, u64::from(unit.flag), 1);
@@ -423,7 +423,7 @@ mod tests {
     fn unit<'a>(bsn: u32, scheme: Scheme, zero: bool, pieces: &'a [Piece<'a>]) -> Unit<'a> {
         Unit {
             bsn,
-            part: Part::Whole,
+            part: BlockPart::Whole,
             first_scheme: scheme,
             attempt: 0,
             flag: false,

@@ -255,12 +255,12 @@ pub fn read_up(block: &[u8]) -> Option<Message> {
 mod tests {
     use super::*;
     use crate::rlc::Mode;
-    use crate::rlc::receive::{Part, Receiver};
+    use crate::rlc::receive::{BlockPart, Receiver};
     use proptest::prelude::*;
 
     fn report(blocks: &[u32], numbering: Numbering) -> Report {
         let mut receiver = Receiver::new(numbering, Mode::Acknowledged, false);
-        blocks.iter().for_each(|b| _ = receiver.take(*b, Part::Whole, false));
+        blocks.iter().for_each(|b| _ = receiver.take(*b, BlockPart::Whole, false));
         receiver.report()
     }
 

@@ -1,4 +1,4 @@
-//! A cell in a network of its own, fed packet by packet, and sinks that keep what leaves it.
+//! A cell in a network of its own, fed packet by packet, and sinks that keep its output.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -53,7 +53,7 @@ impl Bench {
         self.send(at, size, element::down(user));
     }
 
-    /// What left by a port: when, and which packet.
+    /// Output of a port: time and packet.
     pub(crate) fn got(&self, port: Port) -> Vec<(f64, u64)> {
         let sink = self.network.element::<Sink>(self.sinks[usize::from(port.0)]).unwrap();
         sink.0.iter().map(|(t, p)| (t.as_secs_f64(), p.id)).collect()

@@ -7,7 +7,7 @@ use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::{assignment, block, gb, llc, message, pcuif};
 
-/// What arrives is read by every parser, and drives a sender.
+/// Input is read by every parser, and drives a sender.
 pub(crate) fn blocks(bytes: &[u8]) {
     parsers(bytes);
     for numbering in [Numbering::GPRS, Numbering::egprs(192)] {

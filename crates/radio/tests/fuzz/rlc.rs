@@ -3,7 +3,7 @@
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
 use radio::coding::Scheme;
-use radio::rlc::receive::{Part, Receiver};
+use radio::rlc::receive::{BlockPart, Receiver};
 use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 
@@ -36,7 +36,7 @@ pub(crate) fn blocks(bytes: &[u8]) {
                 for unit in block.units() {
                     assert!(unit.bsn < sender.vs(), "a block that was never new");
                     if step % 8 != 3 {
-                        // What is on the wire is a number modulo SNS.
+                        // Wire values are numbers modulo SNS.
                         let wire = numbering.wire(unit.bsn);
                         if let Some(bsn) = receiver.resolve(wire) {
                             receiver.take(bsn, unit.part, unit.last);
@@ -55,7 +55,7 @@ pub(crate) fn blocks(bytes: &[u8]) {
                 sender.on_report(&forged, now);
             }
             _ => {
-                let part = [Part::Whole, Part::First, Part::Second][value as usize % 3];
+                let part = [BlockPart::Whole, BlockPart::First, BlockPart::Second][value as usize % 3];
                 if let Some(bsn) = receiver.resolve(value << 3 & (numbering.space - 1)) {
                     receiver.take(bsn, part, value & 64 != 0);
                 }

@@ -1,7 +1,7 @@
 //! Driver of osmo-pcu as a program: base station by PCUIF 0x0a, SGSN by NS and BSSGP over UDP.
 //!
-//! The interface is that of Osmocom's `pcuif_proto.h` (message of 1006 octets, packed, little endian) as Debian's
-//! osmo-pcu 1.1.0 speaks it. The PCU answers each ready-to-send with one block, so blocks pass as fast as it answers.
+//! The interface is that of Osmocom's `pcuif_proto.h` (message of 1006 octets, packed, little endian), as in Debian's
+//! osmo-pcu 1.1.0. The PCU answers each ready-to-send with one block, so blocks pass as fast as it answers.
 
 mod program;
 
@@ -54,7 +54,7 @@ impl Pcu {
             pcu.listen();
             std::thread::sleep(Duration::from_millis(1));
         }
-        // What it sent meanwhile (activation of the timeslots) is not looked at.
+        // Messages sent meanwhile (activation of the timeslots) are ignored.
         pcu.program.patience(Duration::from_millis(20));
         while pcu.program.receive().is_some() {}
         pcu.program.patience(Duration::from_secs(2));
@@ -106,7 +106,7 @@ impl Pcu {
         std::thread::sleep(Duration::from_millis(1));
     }
 
-    /// What it sent on the PCH has been sent.
+    /// A message sent on the PCH is confirmed as sent.
     pub(crate) fn confirm(&self, octets: &[u8]) {
         self.program.send(&pcuif::paged(octets));
     }

@@ -51,7 +51,7 @@ impl Program {
         Some(Program { child, bts, sgsn, folder })
     }
 
-    /// What it has written.
+    /// Output so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }

@@ -264,7 +264,7 @@ fn going_back_and_forth_reads_the_file_once() {
     }
     assert_eq!(rows, (0..400).map(row).collect::<Vec<_>>());
     assert!(bytes.get() <= 3 * text.len(), "{} bytes were read of {}", bytes.get(), text.len());
-    // The end is no place to stay: what comes before it is read again.
+    // A torn last entry does not end the journal: earlier entries are read again.
     reader.go_to(length).unwrap();
     assert!(!reader.next(&mut rows).unwrap());
     reader.go_to(places[399]).unwrap();

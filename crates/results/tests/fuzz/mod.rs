@@ -1,4 +1,4 @@
-//! What a fuzzer does to the journal of a run. The fuzzer's target and the tests share this file.
+//! Fuzz target of the journal of a run. The fuzzer's target and the tests share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 

@@ -16,21 +16,21 @@ pub fn workload(flow: &Flow, role: Role, log: &MessageLog, seed: Seed) -> Option
     let log = log.clone();
     Some(match (&flow.app, role) {
         (App::Bulk { .. }, _) => return None,
-        (App::Tell(plan), _) if plan.stream.is_some() => return None,
-        (App::Ask(plan), Role::Active) => {
+        (App::Messages(plan), _) if plan.stream.is_some() => return None,
+        (App::Requests(plan), Role::Active) => {
             Box::new(RequestClient::new((**plan).clone(), log, &flow.name, seed))
         }
-        (App::Ask(_), Role::Passive) => Box::new(RequestServer::new(log)),
-        (App::Tell(plan), Role::Active) => {
+        (App::Requests(_), Role::Passive) => Box::new(RequestServer::new(log)),
+        (App::Messages(plan), Role::Active) => {
             Box::new(StreamSource::new(MessageSchedule::new(plan, &flow.name, seed), log))
         }
-        (App::Tell(plan), Role::Passive) => Box::new(StreamSink::new(log, plan.useful)),
+        (App::Messages(plan), Role::Passive) => Box::new(StreamSink::new(log, plan.useful)),
     })
 }
 
 /// Application at one end of a flow of streamed media; `None` for another workload.
 pub fn media(flow: &Flow, role: Role, manner: Manner, log: &MessageLog) -> Option<Box<dyn Application>> {
-    let App::Tell(plan) = &flow.app else { return None };
+    let App::Messages(plan) = &flow.app else { return None };
     let (stream, log) = (plan.stream.clone()?, log.clone());
     Some(match role {
         Role::Active => Box::new(MediaSource::new(stream, manner, log)),

@@ -1,7 +1,7 @@
 //! Builder of channels and of the followers of state machines.
 
 use super::{Builder, draw_time, gate_of_closures};
-use crate::model::channel::{self, Change, ErrorKind, ErrorMode, When};
+use crate::model::channel::{self, Change, ErrorKind, ErrorMode, TriggerSchedule};
 use crate::model::share;
 use crate::model::{Link, Model};
 use base::Span;
@@ -29,11 +29,11 @@ pub(super) fn plans(model: &Model, seed: Seed) -> Vec<Arc<Plan>> {
     let mut scripts = vec![Vec::new(); model.machines.len()];
     for trigger in &model.triggers {
         match &trigger.when {
-            When::Once { at, change: Change::State { machine, state } } => {
+            TriggerSchedule::Once { at, change: Change::State { machine, state } } => {
                 scripts[*machine].push((draw_time(at, seed, &trigger.name, "at"), *state));
             }
-            When::Once { change: Change::Priority { .. }, .. } => {}
-            When::Recorded(all) => {
+            TriggerSchedule::Once { change: Change::Priority { .. }, .. } => {}
+            TriggerSchedule::Recorded(all) => {
                 for &(t, change) in all {
                     if let Change::State { machine, state } = change {
                         scripts[machine].push((t, state));

@@ -2,7 +2,7 @@
 
 use crate::model::{Delay, Model};
 use base::Span;
-use path::deadline::{Margin, Policy, Rest};
+use path::deadline::{Margin, Policy, RemainingPath};
 use path::qdisc::deadline::{Margin as Needs, Options};
 
 /// Policy of link `index`; `ledgers` is the number of flow directions.
@@ -10,12 +10,13 @@ pub(super) fn policy(model: &Model, index: usize, deadline: &Options, ledgers: u
     let margin = match deadline.margin {
         Needs::Fixed(span) => Margin::Fixed(span),
         Needs::Path => {
-            let mut rests = vec![Rest::default(); ledgers];
+            let mut rests = vec![RemainingPath::default(); ledgers];
             for (i, flow) in model.flows.iter().enumerate() {
                 for (ledger, way) in [(2 * i, &flow.route), (2 * i + 1, &flow.way_back)] {
                     if let Some(at) = way.iter().position(|link| *link == index) {
-                        rests[ledger] =
-                            way[at..].iter().fold(Rest::default(), |rest, link| ahead(model, rest, *link));
+                        rests[ledger] = way[at..]
+                            .iter()
+                            .fold(RemainingPath::default(), |rest, link| ahead(model, rest, *link));
                     }
                 }
             }
@@ -37,12 +38,12 @@ pub(super) fn policy(model: &Model, index: usize, deadline: &Options, ledgers: u
 }
 
 /// Adds a link to the remaining path: propagation delay, and transmission at its mean rate.
-fn ahead(model: &Model, rest: Rest, link: usize) -> Rest {
+fn ahead(model: &Model, rest: RemainingPath, link: usize) -> RemainingPath {
     let link = &model.links[link];
     let delay = match &link.delay {
         Delay::Constant(span) => *span,
         varying => Span::from_secs_f64(varying.mean_s()),
     };
     let per_byte_ns = link.rate.mean_bps().filter(|bps| *bps > 0.0).map_or(0.0, |bps| 8e9 / bps);
-    Rest { delay: rest.delay + delay, per_byte_ns: rest.per_byte_ns + per_byte_ns }
+    RemainingPath { delay: rest.delay + delay, per_byte_ns: rest.per_byte_ns + per_byte_ns }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// A background load that continues beyond its own link.
 #[derive(Clone, Debug)]
-pub(super) struct Travel {
+pub(super) struct LoadRoute {
     /// Index of the background load.
     pub(super) background: usize,
     /// Links of its path, in order.
@@ -19,12 +19,12 @@ pub(super) struct Travel {
 }
 
 /// All loads that continue beyond their own link.
-pub(super) fn travels(model: &Model) -> Vec<Travel> {
+pub(super) fn travels(model: &Model) -> Vec<LoadRoute> {
     let mut all = Vec::new();
     for (background, load) in model.backgrounds.iter().enumerate() {
         for (&link, beyond) in load.links.iter().zip(&load.beyond).filter(|(_, beyond)| !beyond.is_empty()) {
             let way = std::iter::once(link).chain(beyond.iter().copied()).collect();
-            all.push(Travel { background, way, flow: FlowId((model.flows.len() + all.len()) as u32) });
+            all.push(LoadRoute { background, way, flow: FlowId((model.flows.len() + all.len()) as u32) });
         }
     }
     all
@@ -89,7 +89,7 @@ impl Builder<'_> {
 
     /// Flow number of a load's packets, if the load continues beyond its link.
     pub(super) fn travelling(&self, background: usize, link: usize) -> Option<FlowId> {
-        let travel = |t: &&Travel| t.background == background && t.way[0] == link;
+        let travel = |t: &&LoadRoute| t.background == background && t.way[0] == link;
         self.travels.iter().find(travel).map(|t| t.flow)
     }
 }

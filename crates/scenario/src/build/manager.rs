@@ -2,7 +2,7 @@
 //! and throttles of datagrams.
 
 use super::{Builder, draw_time};
-use crate::model::channel::{Change, When};
+use crate::model::channel::{Change, TriggerSchedule};
 use crate::model::{App, Datagrams, Delay, Flow, Link, LinkRate, Manager, PRIORITIES, Transport};
 use base::{Rate, Span, Time};
 use host::{Managed, ManagedFlow};
@@ -62,7 +62,7 @@ impl Builder<'_> {
     /// Flows that data reach at `node`: downloads, and replies to requests.
     fn managed_flows(&self, node: usize, of: &Manager, windows: &WindowManager) -> Vec<(usize, ManagedFlow)> {
         let reached =
-            |flow: &&Flow| flow.to == node || (flow.from == node && matches!(flow.app, App::Ask(_)));
+            |flow: &&Flow| flow.to == node || (flow.from == node && matches!(flow.app, App::Requests(_)));
         let mut port = 0;
         let mut one = |flow: &Flow| {
             let role = if flow.to == node { Role::Passive } else { Role::Active };
@@ -155,8 +155,10 @@ impl Builder<'_> {
         };
         for trigger in &self.model.triggers {
             match &trigger.when {
-                When::Once { at, change } => note(draw_time(at, self.seed, &trigger.name, "at"), *change),
-                When::Recorded(all) => all.iter().for_each(|&(at, change)| note(at, change)),
+                TriggerSchedule::Once { at, change } => {
+                    note(draw_time(at, self.seed, &trigger.name, "at"), *change)
+                }
+                TriggerSchedule::Recorded(all) => all.iter().for_each(|&(at, change)| note(at, change)),
             }
         }
         script

@@ -51,13 +51,13 @@ use transport::tcp::Role;
 pub struct World {
     /// The network, not yet started.
     pub network: Network,
-    /// Hosts of each flow, in the order of the model; doors where its transport is real.
+    /// Hosts of each flow, in the order of the model; packet ports where its transport is real.
     pub flows: Vec<Ends>,
     /// Name of each element, by number: `radio.down`, `download@server`.
     pub names: Vec<String>,
     /// Elements with endless activity, which the driver closes at the end of the workloads.
     pub backgrounds: Vec<ElementId>,
-    /// Doors of nodes with commands, or both ends of a wire, in the order of the model's stations.
+    /// Packet ports of nodes with commands, or both ends of a wire, in the order of the model's stations.
     pub stations: Vec<ElementId>,
     /// Networks of cells, in the order of the model's systems.
     pub systems: Vec<ElementId>,
@@ -116,7 +116,7 @@ struct Builder<'a> {
     /// Elements of channel links.
     channels: Vec<Option<ElementId>>,
     plans: Vec<Arc<Plan>>,
-    travels: Vec<load::Travel>,
+    travels: Vec<load::LoadRoute>,
     /// Distinct TCP configurations, shared between flows so that many flows need little cache.
     choices: Vec<Arc<transport::tcp::Config>>,
     /// TCB cache between two nodes, for flows that share one (RFC 9040).
@@ -286,16 +286,17 @@ impl Builder<'_> {
             // `Transport::Ends` is never nested (checked by the reader).
             Transport::Linux(Linux { stamp, .. }) => {
                 let deadlines = host::Deadlines { stamp: *stamp, ..host::Deadlines::default() };
-                let door = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
+                let packet_port = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
                 let paths = path_numbers(self.model, index);
                 let others = u8::try_from(paths.len()).unwrap_or(u8::MAX);
-                let door = host::FlowPort::new(door).with_paths(FlowId(paths.start as u32), others);
-                return self.add(name, door);
+                let packet_port =
+                    host::FlowPort::new(packet_port).with_paths(FlowId(paths.start as u32), others);
+                return self.add(name, packet_port);
             }
             Transport::Ends(_) => {
                 let deadlines = host::Deadlines::default();
-                let door = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
-                return self.add(name, host::FlowPort::new(door));
+                let packet_port = host::FlowPortConfig { flow: flow_id, node, peer, role, deadlines };
+                return self.add(name, host::FlowPort::new(packet_port));
             }
             Transport::Model(spec) => {
                 let host = HostConfig { flow: flow_id, node, peer, role, start };
@@ -311,7 +312,7 @@ impl Builder<'_> {
             }
             Transport::Udp(udp) => {
                 // The reader permits only message workloads over datagrams.
-                let plan = if let App::Tell(plan) = &flow.app { Some(plan) } else { None };
+                let plan = if let App::Messages(plan) = &flow.app { Some(plan) } else { None };
                 let (Some(plan), Role::Active) = (plan, role) else {
                     let useful = plan.map_or(UsefulLife::Always, |plan| plan.useful);
                     return self.add(name, UdpSink::new(log.clone(), useful));
@@ -380,7 +381,7 @@ impl Builder<'_> {
         CodecConfig { here, there, origin: [bits as u32, (bits >> 32) as u32] }
     }
 
-    /// Doors of the stations, or both ends of a wire, and the routes between them. A station has one port per
+    /// Packet ports of the stations, or both ends of a wire, and the routes between them. A station has one port per
     /// station that it reaches.
     fn stations(&mut self) -> Vec<ElementId> {
         let model = self.model;

@@ -3,7 +3,7 @@
 use super::{dist, loss_share};
 use crate::model::channel::{
     Allocation, Arq, Change, Class, Error, ErrorKind, ErrorMode, ErrorRate, Flush, Framing, MachineState,
-    PacketKind, Service, StateMachine, StateParameters, Trigger, When,
+    PacketKind, Service, StateMachine, StateParameters, Trigger, TriggerSchedule,
 };
 use crate::model::{Link, Model};
 use base::Rate;
@@ -189,14 +189,14 @@ fn setting(setting: &StateParameters) -> String {
 /// Trigger in one line.
 pub fn trigger(trigger: &Trigger, model: &Model) -> String {
     match &trigger.when {
-        When::Once { at, change: Change::State { machine, state } } => {
+        TriggerSchedule::Once { at, change: Change::State { machine, state } } => {
             let machine = &model.machines[*machine];
             format!("{}: {} into {} at {}", trigger.name, machine.name, machine.states[*state].name, dist(at))
         }
-        When::Once { at, change: Change::Priority { flow, priority } } => {
+        TriggerSchedule::Once { at, change: Change::Priority { flow, priority } } => {
             let flow = &model.flows[*flow].name;
             format!("{}: {flow} gets priority {priority} at {}", trigger.name, dist(at))
         }
-        When::Recorded(all) => format!("{}: {} triggers as written down", trigger.name, all.len()),
+        TriggerSchedule::Recorded(all) => format!("{}: {} triggers as written down", trigger.name, all.len()),
     }
 }

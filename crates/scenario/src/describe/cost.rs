@@ -148,8 +148,8 @@ fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
     let start = typical(&flow.start) / 1e9;
     let (bytes, lasts) = match &flow.app {
         App::Bulk { bytes, lasts } => (bytes, lasts),
-        App::Ask(plan) => return asking(plan, sizes.payload, start, limit),
-        App::Tell(plan) => return telling(plan, start, limit),
+        App::Requests(plan) => return asking(plan, sizes.payload, start, limit),
+        App::Messages(plan) => return telling(plan, start, limit),
     };
     let links = || flow.route.iter().chain(&flow.way_back).map(|&l| &model.links[l]);
     let mss = f64::from(sizes.payload.max(1));

@@ -15,8 +15,8 @@ pub fn of(app: &App, time: &dyn Fn(&Dist) -> String) -> String {
             add_span(&mut what, *lasts);
             what
         }
-        App::Ask(plan) => asking(plan, time),
-        App::Tell(plan) => telling(plan, time),
+        App::Requests(plan) => asking(plan, time),
+        App::Messages(plan) => telling(plan, time),
     }
 }
 

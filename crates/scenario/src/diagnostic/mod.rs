@@ -14,7 +14,7 @@ use std::fmt;
 pub enum Severity {
     /// The scenario cannot be run.
     Error,
-    /// The scenario can be run, but probably does not mean what its author intends.
+    /// The scenario can be run, but its meaning probably differs from its author's intention.
     Warning,
 }
 

@@ -3,7 +3,7 @@
 //! Diagnostics collector, the texts that diagnostics point into, and the files that the scenario names. Each
 //! file is loaded once, through the caller's closure.
 
-use super::leaf::{self, Complaint};
+use super::leaf::{self, ValueError};
 use super::shape::Quantity;
 use crate::diagnostic::source::{SourceSpan, Sources};
 use crate::diagnostic::{Collector, Diagnostic};
@@ -82,7 +82,7 @@ impl<'a> Cx<'a> {
         self.collector.borrow_mut().push(diagnostic);
     }
 
-    pub(crate) fn complain(&self, code: &'static str, place: SourceSpan, complaint: Complaint) {
+    pub(crate) fn complain(&self, code: &'static str, place: SourceSpan, complaint: ValueError) {
         self.push(
             Diagnostic::error(code, place, complaint.message).label(complaint.label).help(complaint.help),
         );

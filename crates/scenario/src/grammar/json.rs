@@ -101,7 +101,7 @@ impl Parser<'_> {
             let key_place = self.place(start, self.at);
             if !keys.insert(key.clone()) {
                 self.at = start;
-                return Err(self.mistake("this key stands here twice"));
+                return Err(self.mistake("this key is defined twice here"));
             }
             if !self.eat(b':') {
                 return Err(self.mistake("`:` is expected after a key"));
@@ -168,7 +168,7 @@ impl Parser<'_> {
                 self.at = end;
                 Ok(value)
             }
-            None => Err(self.mistake("this is not a number; a quantity with its unit stands in quotes")),
+            None => Err(self.mistake("this is not a number; a quantity with its unit needs quotes")),
         }
     }
 

@@ -4,7 +4,7 @@
 //! builders share these functions.
 
 use super::cx::Cx;
-use super::shape::{Kind, Quantity};
+use super::shape::{Quantity, ValueKind};
 use super::spelling::{alternatives, nearest};
 use super::tree::{Tree, Value};
 use base::dist::Dist;
@@ -14,15 +14,15 @@ use std::ops::RangeInclusive;
 
 /// A rejected value: message, text beside the underline, remedy.
 #[derive(Debug)]
-pub(crate) struct Complaint {
+pub(crate) struct ValueError {
     pub(crate) message: String,
     pub(crate) label: String,
     pub(crate) help: String,
 }
 
-impl Complaint {
+impl ValueError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Complaint { message: message.into(), label: String::new(), help: String::new() }
+        ValueError { message: message.into(), label: String::new(), help: String::new() }
     }
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
@@ -34,19 +34,19 @@ impl Complaint {
     }
 }
 
-type Read<T> = Result<T, Complaint>;
+type Read<T> = Result<T, ValueError>;
 
 /// Complaint about a value of the wrong type.
-fn wrong(kind: Kind, tree: &Tree) -> Complaint {
-    let complaint = Complaint::new(format!("this must be {}, not {}", kind.expected(), tree.kind()));
+fn wrong(kind: ValueKind, tree: &Tree) -> ValueError {
+    let complaint = ValueError::new(format!("this must be {}, not {}", kind.expected(), tree.kind()));
     let number = match &tree.value {
         Value::Integer(n) => n.to_string(),
         Value::Number(x) => x.to_string(),
         Value::Text(text) => match kind {
-            Kind::Flag if text == "true" || text == "false" => {
+            ValueKind::Flag if text == "true" || text == "false" => {
                 return complaint.help(format!("write {text} without quotes"));
             }
-            Kind::Count(..) | Kind::Number(..) if text.trim().parse::<f64>().is_ok() => {
+            ValueKind::Count(..) | ValueKind::Number(..) if text.trim().parse::<f64>().is_ok() => {
                 return complaint.help(format!("write {} without quotes", text.trim()));
             }
             _ => return complaint,
@@ -54,45 +54,45 @@ fn wrong(kind: Kind, tree: &Tree) -> Complaint {
         _ => return complaint,
     };
     match kind {
-        Kind::Span | Kind::Dist(Quantity::Span) => {
+        ValueKind::Span | ValueKind::Dist(Quantity::Span) => {
             complaint.help(format!("write the unit: \"{number} s\" or \"{number} ms\""))
         }
-        Kind::Rate | Kind::Dist(Quantity::Rate) => {
+        ValueKind::Rate | ValueKind::Dist(Quantity::Rate) => {
             complaint.help(format!("write the unit: \"{number} kbit/s\" or \"{number} Mbit/s\""))
         }
-        Kind::Bytes | Kind::Dist(Quantity::Bytes) => {
+        ValueKind::Bytes | ValueKind::Dist(Quantity::Bytes) => {
             complaint.help(format!("write the unit: \"{number} B\", \"{number} kB\" or \"{number} KiB\""))
         }
-        Kind::Limits => {
+        ValueKind::Limits => {
             complaint.help(format!("write what is counted: \"{number} packets\" or \"{number} kB\""))
         }
-        Kind::Ordinals | Kind::Text => complaint.help(format!("write \"{number}\" in quotes")),
+        ValueKind::Ordinals | ValueKind::Text => complaint.help(format!("write \"{number}\" in quotes")),
         _ => complaint,
     }
 }
 
-fn text_of(kind: Kind, tree: &Tree) -> Read<&str> {
+fn text_of(kind: ValueKind, tree: &Tree) -> Read<&str> {
     tree.text().ok_or_else(|| wrong(kind, tree))
 }
 
-fn says<T>(kind: Kind, result: Result<T, UnitError>) -> Read<T> {
+fn says<T>(kind: ValueKind, result: Result<T, UnitError>) -> Read<T> {
     result.map_err(|error| {
         let message = error.to_string();
         // Most of these messages contain their remedy; the others get an example.
         let mended =
-            message.contains("; write") || (message.contains("; use") && !matches!(kind, Kind::Limits));
+            message.contains("; write") || (message.contains("; use") && !matches!(kind, ValueKind::Limits));
         let help = if mended { String::new() } else { format!("this must be {}", kind.expected()) };
-        Complaint::new(message).help(help)
+        ValueError::new(message).help(help)
     })
 }
 
 pub(crate) fn text(tree: &Tree) -> Read<String> {
-    text_of(Kind::Text, tree).map(str::to_owned)
+    text_of(ValueKind::Text, tree).map(str::to_owned)
 }
 
 /// A name is a part of paths and so contains no dot.
 pub(crate) fn name(tree: &Tree) -> Read<String> {
-    let text = text_of(Kind::Name, tree)?;
+    let text = text_of(ValueKind::Name, tree)?;
     let good = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
         && text.len() <= 64;
@@ -100,14 +100,14 @@ pub(crate) fn name(tree: &Tree) -> Read<String> {
         return Ok(text.to_owned());
     }
     let shown: String = text.chars().take(40).collect();
-    let complaint = Complaint::new(format!("`{shown}` cannot be a name"));
-    Err(complaint.help("a name starts with a letter and goes on with at most 63 letters, digits, `-` or `_`"))
+    let complaint = ValueError::new(format!("`{shown}` cannot be a name"));
+    Err(complaint.help("a name starts with a letter, followed by at most 63 letters, digits, `-` or `_`"))
 }
 
 pub(crate) fn flag(tree: &Tree) -> Read<bool> {
     match tree.value {
         Value::Flag(b) => Ok(b),
-        _ => Err(wrong(Kind::Flag, tree)),
+        _ => Err(wrong(ValueKind::Flag, tree)),
     }
 }
 
@@ -116,15 +116,15 @@ pub(crate) fn count(tree: &Tree, least: i64, most: i64) -> Read<i64> {
         Value::Integer(n) if (least..=most).contains(&n) => Ok(n),
         Value::Integer(n) => {
             let bound = if n < least { "too small" } else { "too large" };
-            Err(Complaint::new(format!("{n} is {bound}"))
-                .help(format!("this must be {}", Kind::Count(least, most).expected())))
+            Err(ValueError::new(format!("{n} is {bound}"))
+                .help(format!("this must be {}", ValueKind::Count(least, most).expected())))
         }
-        _ => Err(wrong(Kind::Count(least, most), tree)),
+        _ => Err(wrong(ValueKind::Count(least, most), tree)),
     }
 }
 
 pub(crate) fn number(tree: &Tree, least: f64, most: f64) -> Read<f64> {
-    let kind = Kind::Number(least, most);
+    let kind = ValueKind::Number(least, most);
     let x = match tree.value {
         Value::Integer(n) => n as f64,
         Value::Number(x) => x,
@@ -133,29 +133,29 @@ pub(crate) fn number(tree: &Tree, least: f64, most: f64) -> Read<f64> {
     if x >= least && x <= most && x.is_finite() {
         return Ok(x);
     }
-    Err(Complaint::new(format!("{x} is out of range")).help(format!("this must be {}", kind.expected())))
+    Err(ValueError::new(format!("{x} is out of range")).help(format!("this must be {}", kind.expected())))
 }
 
 pub(crate) fn span(tree: &Tree) -> Read<Span> {
-    says(Kind::Span, parse_span(text_of(Kind::Span, tree)?))
+    says(ValueKind::Span, parse_span(text_of(ValueKind::Span, tree)?))
 }
 
 pub(crate) fn rate(tree: &Tree) -> Read<Rate> {
-    says(Kind::Rate, parse_rate(text_of(Kind::Rate, tree)?))
+    says(ValueKind::Rate, parse_rate(text_of(ValueKind::Rate, tree)?))
 }
 
 pub(crate) fn bytes(tree: &Tree) -> Read<u64> {
-    says(Kind::Bytes, parse_bytes(text_of(Kind::Bytes, tree)?))
+    says(ValueKind::Bytes, parse_bytes(text_of(ValueKind::Bytes, tree)?))
 }
 
 /// Maximum packets and bytes of a queue; `None`: unlimited.
 pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
-    let text = text_of(Kind::Limits, tree)?;
+    let text = text_of(ValueKind::Limits, tree)?;
     let (mut packets, mut bytes) = (None, None);
     for part in text.split(',') {
-        let twice = match says(Kind::Limits, parse_limit(part.trim()))? {
+        let twice = match says(ValueKind::Limits, parse_limit(part.trim()))? {
             Limit::Packets(0) | Limit::Bytes(0) => {
-                return Err(Complaint::new("a queue limit of 0 drops every packet that waits")
+                return Err(ValueError::new("a queue limit of 0 drops every packet that waits")
                     .help("write at least \"1 packets\""));
             }
             Limit::Packets(n) => packets.replace(n).is_some(),
@@ -163,14 +163,14 @@ pub(crate) fn limits(tree: &Tree) -> Read<(Option<u32>, Option<u64>)> {
             Limit::Unlimited => false,
         };
         if twice {
-            return Err(Complaint::new(format!("`{text}` gives the same limit twice")));
+            return Err(ValueError::new(format!("`{text}` gives the same limit twice")));
         }
     }
     Ok((packets, bytes))
 }
 
 pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
-    let kind = Kind::Dist(quantity);
+    let kind = ValueKind::Dist(quantity);
     if matches!(tree.value, Value::Integer(_) | Value::Number(_)) {
         match quantity {
             Quantity::Number => return number(tree, 0.0, f64::MAX).map(Dist::Constant),
@@ -188,16 +188,16 @@ pub(crate) fn dist(tree: &Tree, quantity: Quantity, cx: &Cx<'_>) -> Read<Dist> {
             Some(meant) if text.contains('(') && meant != written => {
                 let form =
                     super::shape::DISTRIBUTIONS.iter().find(|form| form.starts_with(meant)).unwrap_or(&meant);
-                Complaint::new(format!("`{written}` is not a distribution"))
+                ValueError::new(format!("`{written}` is not a distribution"))
                     .label(format!("did you mean `{meant}`?"))
                     .help(format!("write {form}"))
             }
             _ if text.contains('(') && !known.clone().any(|k| k == written) => {
-                Complaint::new(format!("`{written}` is not a distribution"))
+                ValueError::new(format!("`{written}` is not a distribution"))
                     .help(format!("there are {}", alternatives(known)))
             }
-            _ if text.contains('(') || message.contains("; write") => Complaint::new(message),
-            _ => Complaint::new(message).help(format!("this must be {}", kind.expected())),
+            _ if text.contains('(') || message.contains("; write") => ValueError::new(message),
+            _ => ValueError::new(message).help(format!("this must be {}", kind.expected())),
         }
     })
 }
@@ -221,35 +221,35 @@ pub(crate) fn amount(quantity: Quantity, text: &str) -> Result<f64, String> {
 
 /// Ranges of packet numbers from 1, ascending and disjoint.
 pub(crate) fn ordinals(tree: &Tree) -> Read<Vec<RangeInclusive<u64>>> {
-    let text = text_of(Kind::Ordinals, tree)?;
+    let text = text_of(ValueKind::Ordinals, tree)?;
     let help = "count data packets from 1: \"9-15\" or \"3, 9-15, 40\"";
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
     for part in text.split(',').map(str::trim) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (Ok(first), Ok(last)) = (first.trim().parse::<u64>(), last.trim().parse::<u64>()) else {
             let shown: String = part.chars().take(40).collect();
-            return Err(Complaint::new(format!("`{shown}` is not a packet number")).help(help));
+            return Err(ValueError::new(format!("`{shown}` is not a packet number")).help(help));
         };
         if first == 0 || last < first {
-            return Err(Complaint::new(format!("`{part}` is not a range of packet numbers")).help(help));
+            return Err(ValueError::new(format!("`{part}` is not a range of packet numbers")).help(help));
         }
         ranges.push(first..=last);
     }
     ranges.sort_by_key(|r| *r.start());
     if ranges.windows(2).any(|w| w[0].end() >= w[1].start()) {
-        return Err(Complaint::new("a packet is named twice").help(help));
+        return Err(ValueError::new("a packet is named twice").help(help));
     }
     Ok(ranges)
 }
 
 pub(crate) fn word(tree: &Tree, words: &'static [&'static str]) -> Read<&'static str> {
-    let text = text_of(Kind::Word(words), tree)?;
+    let text = text_of(ValueKind::Word(words), tree)?;
     if let Some(word) = words.iter().find(|w| **w == text) {
         return Ok(word);
     }
     let shown: String = text.chars().take(40).collect();
     let complaint =
-        Complaint::new(format!("`{shown}` is not one of {}", alternatives(words.iter().copied())));
+        ValueError::new(format!("`{shown}` is not one of {}", alternatives(words.iter().copied())));
     Err(match nearest(text, words.iter().copied()) {
         Some(meant) => complaint.label(format!("did you mean `{meant}`?")),
         None => complaint,
@@ -257,23 +257,23 @@ pub(crate) fn word(tree: &Tree, words: &'static [&'static str]) -> Read<&'static
 }
 
 /// Checks a value of `kind` without keeping it.
-pub(crate) fn check(kind: Kind, tree: &Tree, cx: &Cx<'_>) -> Read<()> {
+pub(crate) fn check(kind: ValueKind, tree: &Tree, cx: &Cx<'_>) -> Read<()> {
     match kind {
-        Kind::Text => text(tree).map(drop),
-        Kind::Name => name(tree).map(drop),
-        Kind::Flag => flag(tree).map(drop),
-        Kind::Count(least, most) => count(tree, least, most).map(drop),
-        Kind::Number(least, most) => number(tree, least, most).map(drop),
-        Kind::Span => span(tree).map(drop),
-        Kind::Rate => rate(tree).map(drop),
-        Kind::Bytes => bytes(tree).map(drop),
-        Kind::Limits => limits(tree).map(drop),
-        Kind::Dist(quantity) => dist(tree, quantity, cx).map(drop),
-        Kind::Ordinals => ordinals(tree).map(drop),
-        Kind::File => match text(tree)?.as_str() {
-            "" => Err(Complaint::new("the name of the file is empty")),
+        ValueKind::Text => text(tree).map(drop),
+        ValueKind::Name => name(tree).map(drop),
+        ValueKind::Flag => flag(tree).map(drop),
+        ValueKind::Count(least, most) => count(tree, least, most).map(drop),
+        ValueKind::Number(least, most) => number(tree, least, most).map(drop),
+        ValueKind::Span => span(tree).map(drop),
+        ValueKind::Rate => rate(tree).map(drop),
+        ValueKind::Bytes => bytes(tree).map(drop),
+        ValueKind::Limits => limits(tree).map(drop),
+        ValueKind::Dist(quantity) => dist(tree, quantity, cx).map(drop),
+        ValueKind::Ordinals => ordinals(tree).map(drop),
+        ValueKind::File => match text(tree)?.as_str() {
+            "" => Err(ValueError::new("the name of the file is empty")),
             _ => Ok(()),
         },
-        Kind::Word(words) => word(tree, words).map(drop),
+        ValueKind::Word(words) => word(tree, words).map(drop),
     }
 }

@@ -5,7 +5,7 @@
 
 use super::cx::Cx;
 use super::leaf;
-use super::shape::{Kind, Need, Quantity, Shape, TableShape, Values};
+use super::shape::{Need, Quantity, Shape, TableShape, ValueKind, Values};
 use super::tree::{Tree, parse_value};
 use crate::diagnostic::source::SourceSpan;
 use base::dist::Dist;
@@ -70,26 +70,30 @@ impl<'t> Reader<'t> {
     }
     pub(crate) fn dist(&self, key: &str, cx: &Cx<'_>) -> Option<Dist> {
         let quantity = match self.shape.field(key)?.shape {
-            Shape::One(Kind::Dist(quantity)) => quantity,
+            Shape::One(ValueKind::Dist(quantity)) => quantity,
             _ => Quantity::Span,
         };
         leaf::dist(&*self.or_default(key)?, quantity, cx).ok()
     }
     pub(crate) fn count(&self, key: &str) -> Option<i64> {
         match self.shape.field(key)?.shape {
-            Shape::One(Kind::Count(least, most)) => leaf::count(&*self.or_default(key)?, least, most).ok(),
+            Shape::One(ValueKind::Count(least, most)) => {
+                leaf::count(&*self.or_default(key)?, least, most).ok()
+            }
             _ => None,
         }
     }
     pub(crate) fn number(&self, key: &str) -> Option<f64> {
         match self.shape.field(key)?.shape {
-            Shape::One(Kind::Number(least, most)) => leaf::number(&*self.or_default(key)?, least, most).ok(),
+            Shape::One(ValueKind::Number(least, most)) => {
+                leaf::number(&*self.or_default(key)?, least, most).ok()
+            }
             _ => None,
         }
     }
     pub(crate) fn word(&self, key: &str) -> Option<&'static str> {
         match self.shape.field(key)?.shape {
-            Shape::One(Kind::Word(words)) => leaf::word(&*self.or_default(key)?, words).ok(),
+            Shape::One(ValueKind::Word(words)) => leaf::word(&*self.or_default(key)?, words).ok(),
             _ => None,
         }
     }

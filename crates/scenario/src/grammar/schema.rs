@@ -1,6 +1,6 @@
 //! JSON Schema and reference page of the grammar, both generated from the declarations that the reader uses.
 
-use super::shape::{DIRECTIONS, ENDS, Kind, Need, Parts, Quantity, Shape, TableShape, Variant};
+use super::shape::{DIRECTIONS, ENDS, Need, Parts, Quantity, Shape, TableShape, ValueKind, Variant};
 use super::tree::parse_value;
 use crate::model::metric::{Metric, Statistic};
 use crate::tables::flow::tcp_options;
@@ -107,28 +107,28 @@ fn choice(variants: &[Variant]) -> Value {
     json!({ "anyOf": all })
 }
 
-fn one(kind: Kind) -> Value {
+fn one(kind: ValueKind) -> Value {
     const NUMBER: &str = r"\s*[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*";
     match kind {
-        Kind::Text | Kind::File => json!({ "type": "string" }),
-        Kind::Name => json!({ "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$" }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Count(least, i64::MAX) => json!({ "type": "integer", "minimum": least }),
-        Kind::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Kind::Span => {
+        ValueKind::Text | ValueKind::File => json!({ "type": "string" }),
+        ValueKind::Name => json!({ "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$" }),
+        ValueKind::Flag => json!({ "type": "boolean" }),
+        ValueKind::Count(least, i64::MAX) => json!({ "type": "integer", "minimum": least }),
+        ValueKind::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        ValueKind::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        ValueKind::Span => {
             json!({ "type": "string", "pattern": format!("^{NUMBER}[a-zµ]+\\s*$"), "examples": ["300 ms", "1.5 s"] })
         }
-        Kind::Rate => {
+        ValueKind::Rate => {
             json!({ "type": "string", "pattern": format!("^{NUMBER}[A-Za-z/]+\\s*$"), "examples": ["30 kbit/s", "2 Mbit/s"] })
         }
-        Kind::Bytes => {
+        ValueKind::Bytes => {
             json!({ "type": "string", "pattern": format!("^{NUMBER}[A-Za-z]+\\s*$"), "examples": ["100 kB", "300 KiB"] })
         }
-        Kind::Limits => {
+        ValueKind::Limits => {
             json!({ "type": "string", "examples": ["10 packets", "100 kB", "10 packets, 15 kB", "unlimited"] })
         }
-        Kind::Dist(quantity) => {
+        ValueKind::Dist(quantity) => {
             let (kind, example) = match quantity {
                 Quantity::Span => (json!("string"), "5 s"),
                 Quantity::Bytes => (json!("string"), "500 B"),
@@ -140,10 +140,10 @@ fn one(kind: Kind) -> Value {
             examples.extend(super::shape::DISTRIBUTIONS);
             json!({ "type": kind, "examples": examples })
         }
-        Kind::Ordinals => {
+        ValueKind::Ordinals => {
             json!({ "type": "string", "pattern": r"^\s*[0-9]+(\s*-\s*[0-9]+)?(\s*,\s*[0-9]+(\s*-\s*[0-9]+)?)*\s*$" })
         }
-        Kind::Word(words) => json!({ "enum": words }),
+        ValueKind::Word(words) => json!({ "enum": words }),
     }
 }
 
@@ -163,7 +163,7 @@ fn options() -> Value {
         let mut value = match spec.kind {
             OptionKind::Bool => json!({ "type": "boolean" }),
             OptionKind::Count => json!({ "type": "integer", "minimum": 0 }),
-            OptionKind::Span => one(Kind::Span),
+            OptionKind::Span => one(ValueKind::Span),
             OptionKind::Bytes => json!({ "type": ["string", "integer"], "examples": ["1460 B"] }),
             OptionKind::Window => {
                 json!({ "type": "string", "examples": ["20 segments", "64 kB", "unlimited"] })

@@ -119,7 +119,7 @@ fn words(message: &str, text: &str) -> (String, String) {
         return ("this header is not closed".into(), "write [name], or [[name]] for one of several".into());
     }
     if message == "duplicate key" {
-        return ("this key stands here twice".into(), "remove one of the two".into());
+        return ("this key is defined twice here".into(), "remove one of the two".into());
     }
     if message == "recursion limit" {
         return ("this is nested too deeply".into(), "no scenario needs more than ten levels".into());

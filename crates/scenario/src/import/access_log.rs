@@ -7,7 +7,7 @@
 //! and replies.
 
 use super::words::shown;
-use super::{Imported, Mistake, words_of_comment};
+use super::{ImportError, Imported, words_of_comment};
 use crate::Style;
 use base::units::Limit;
 use std::fmt::Write;
@@ -130,11 +130,11 @@ pub(super) fn is_log(line: &str) -> bool {
 ///
 /// # Errors
 /// The first line that does not fit the format, or fewer requests than classes.
-pub fn access_log(text: &str, classes: Classes) -> Result<Imported, Mistake> {
+pub fn access_log(text: &str, classes: Classes) -> Result<Imported, ImportError> {
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let form = lines.clone().next().and_then(|(_, line)| Form::of(line));
-    let form = form.ok_or_else(|| Mistake::new("this is no log of requests", HELP))?;
+    let form = form.ok_or_else(|| ImportError::new("this is no log of requests", HELP))?;
     if matches!(form, Form::Columns(..)) {
         lines.next();
     }
@@ -147,14 +147,14 @@ pub fn access_log(text: &str, classes: Classes) -> Result<Imported, Mistake> {
             Some(Line::NoReply) => none += 1,
             None => {
                 let message = format!("line {}: `{}` is no request", number + 1, shown(line));
-                return Err(Mistake::new(message, HELP));
+                return Err(ImportError::new(message, HELP));
             }
         }
     }
     let number = classes.number.max(1);
     if all.len() < number {
         let message = format!("{} requests are too few for {number} classes", all.len());
-        return Err(Mistake::new(message, "give a longer log, or fewer classes"));
+        return Err(ImportError::new(message, "give a longer log, or fewer classes"));
     }
     all.sort_by_key(|one| (one.reply, one.request));
     let mut exactly = Vec::new();
@@ -212,7 +212,7 @@ pub fn access_log(text: &str, classes: Classes) -> Result<Imported, Mistake> {
         Ok(_) => Ok(Imported { scenario, exactly, roughly, left_out }),
         Err(diagnostics) => {
             let message = diagnostics.render(Style::default());
-            Err(Mistake::new(message.lines().next().unwrap_or_default(), "change that value"))
+            Err(ImportError::new(message.lines().next().unwrap_or_default(), "change that value"))
         }
     }
 }

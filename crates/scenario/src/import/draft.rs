@@ -2,7 +2,7 @@
 //!
 //! Hops with their values in the notation of scenario files, and the notes.
 
-use super::{Imported, Mistake};
+use super::{ImportError, Imported};
 use crate::Style;
 use std::fmt::Write;
 
@@ -34,9 +34,9 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Writes the scenario and reads it back as a check.
-    pub(super) fn finish(mut self, source: &str) -> Result<Imported, Mistake> {
+    pub(super) fn finish(mut self, source: &str) -> Result<Imported, ImportError> {
         if self.hops.is_empty() {
-            return Err(Mistake::new("there is nothing to import", "give a command line or a recording"));
+            return Err(ImportError::new("there is nothing to import", "give a command line or a recording"));
         }
         let timeless = |hop: &Hop| hop.rate.iter().chain(&hop.delay).all(Option::is_none);
         if self.hops.iter().all(timeless) {
@@ -56,7 +56,7 @@ impl Draft {
             // The tool accepts values that a scenario does not, such as a delay of 1000 years.
             let message = diagnostics.render(Style::default());
             let first = message.lines().next().unwrap_or_default().to_owned();
-            return Err(Mistake::new(
+            return Err(ImportError::new(
                 format!("a scenario cannot express this: {first}"),
                 "change that value",
             ));

@@ -1,7 +1,7 @@
 //! Nested shells of mahimahi; the outermost is nearest to the network. `mm-link UP DOWN` takes the uplink
 //! trace first.
 
-use super::Mistake;
+use super::ImportError;
 use super::draft::{DIRECTIONS, Draft, Hop};
 use super::words::{lines, shown, split};
 
@@ -9,7 +9,7 @@ use super::words::{lines, shown, split};
 const OPPORTUNITY: u32 = 1504;
 
 /// Reads command lines; each further line is nested in the one before.
-pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
+pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
     let mut draft = Draft::default();
     let mut words = Vec::new();
     for line in lines(text) {
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
         let name = word.rsplit('/').next().unwrap_or(word);
         let mut next = |what: &str| match words.next() {
             Some(word) => Ok(word.to_owned()),
-            None => Err(Mistake::new(format!("`{name}` lacks {what}"), "see its man page")),
+            None => Err(ImportError::new(format!("`{name}` lacks {what}"), "see its man page")),
         };
         let hop = |kind: &str, draft: &Draft| {
             let same = draft.hops.iter().filter(|h| h.name.starts_with(kind)).count();
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
                 let direction = direction(&next("`uplink` or `downlink`")?)?;
                 let share = number(&next("its rate")?, "a share from 0 to 1")?;
                 if share > 1.0 {
-                    return Err(Mistake::new(
+                    return Err(ImportError::new(
                         format!("`{share}` is not a share from 0 to 1"),
                         "0.01 is one in a hundred",
                     ));
@@ -56,7 +56,10 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
                 let on = number(&next("how long it is on")?, "seconds")?;
                 let off = number(&next("how long it is off")?, "seconds")?;
                 if on <= 0.0 || off <= 0.0 {
-                    return Err(Mistake::new("the times of mm-onoff are more than 0", "give mean seconds"));
+                    return Err(ImportError::new(
+                        "the times of mm-onoff are more than 0",
+                        "give mean seconds",
+                    ));
                 }
                 let way = DIRECTIONS[direction];
                 let mut hop = hop("onoff", &draft);
@@ -95,11 +98,14 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
             }
             other if other.starts_with("mm-") => {
                 let message = format!("`{}` is not understood", shown(other));
-                return Err(Mistake::new(message, "mm-delay, mm-link, mm-loss, mm-onoff and mm-meter are"));
+                return Err(ImportError::new(
+                    message,
+                    "mm-delay, mm-link, mm-loss, mm-onoff and mm-meter are",
+                ));
             }
             other if draft.hops.is_empty() => {
                 let message = format!("`{}` is not a shell of mahimahi", shown(other));
-                return Err(Mistake::new(message, "write mm-delay 50 mm-link up.trace down.trace"));
+                return Err(ImportError::new(message, "write mm-delay 50 mm-link up.trace down.trace"));
             }
             other => {
                 draft.left_out.push(format!("the command `{}`: give the flow its workload", shown(other)));
@@ -110,17 +116,17 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     Ok(draft)
 }
 
-fn number(word: &str, what: &str) -> Result<f64, Mistake> {
+fn number(word: &str, what: &str) -> Result<f64, ImportError> {
     word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0 && !word.starts_with('+')).ok_or_else(
-        || Mistake::new(format!("`{}` is not a number of {what}", shown(word)), format!("give {what}")),
+        || ImportError::new(format!("`{}` is not a number of {what}", shown(word)), format!("give {what}")),
     )
 }
 
-fn direction(word: &str) -> Result<usize, Mistake> {
+fn direction(word: &str) -> Result<usize, ImportError> {
     match word {
         "downlink" => Ok(0),
         "uplink" => Ok(1),
-        other => Err(Mistake::new(
+        other => Err(ImportError::new(
             format!("`{}` is no direction", shown(other)),
             "there is `uplink` and `downlink`",
         )),
@@ -128,9 +134,9 @@ fn direction(word: &str) -> Result<usize, Mistake> {
 }
 
 /// A file name as a TOML string.
-fn quoted(file: &str) -> Result<String, Mistake> {
+fn quoted(file: &str) -> Result<String, ImportError> {
     if file.is_empty() || file.chars().any(|c| c.is_control()) {
-        return Err(Mistake::new(
+        return Err(ImportError::new(
             "the name of a trace is empty or holds control characters",
             "give its path",
         ));
@@ -143,7 +149,7 @@ fn link_option<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     queues: &mut [(String, String); 2],
     draft: &mut Draft,
-) -> Result<(), Mistake> {
+) -> Result<(), ImportError> {
     let (key, given) = match option.split_once('=') {
         Some((key, value)) => (key, Some(value.to_owned())),
         None => (option, None),
@@ -168,7 +174,7 @@ fn link_option<'a>(
         _ if key.starts_with("--meter") => draft.left_out.push(format!("{}: it only shows", shown(key))),
         _ => {
             let message = format!("`{}` is not an option of mm-link", shown(option));
-            return Err(Mistake::new(
+            return Err(ImportError::new(
                 message,
                 "its options are --uplink-queue, --uplink-queue-args, --once, --meter-all and those of the downlink",
             ));
@@ -177,7 +183,7 @@ fn link_option<'a>(
     Ok(())
 }
 
-fn queue(kind: &str, args: &str, way: &str, draft: &mut Draft) -> Result<Option<String>, Mistake> {
+fn queue(kind: &str, args: &str, way: &str, draft: &mut Draft) -> Result<Option<String>, ImportError> {
     let mut limits = Vec::new();
     for part in args.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let read =
@@ -190,14 +196,17 @@ fn queue(kind: &str, args: &str, way: &str, draft: &mut Draft) -> Result<Option<
             }
             _ => {
                 let message = format!("`{}` is not an argument of a queue", shown(part));
-                return Err(Mistake::new(message, "write packets=100 or bytes=150000"));
+                return Err(ImportError::new(message, "write packets=100 or bytes=150000"));
             }
         }
     }
     limits.sort();
     limits.dedup();
     if limits.len() > 2 || (limits.len() == 2 && limits[0].ends_with('B') == limits[1].ends_with('B')) {
-        return Err(Mistake::new("the queue has the same limit twice", "give packets and bytes once each"));
+        return Err(ImportError::new(
+            "the queue has the same limit twice",
+            "give packets and bytes once each",
+        ));
     }
     let word = match kind {
         "" | "infinite" => {
@@ -212,11 +221,11 @@ fn queue(kind: &str, args: &str, way: &str, draft: &mut Draft) -> Result<Option<
         }
         other => {
             let message = format!("`{}` is not a queue of mm-link", shown(other));
-            return Err(Mistake::new(message, "there is infinite, droptail, drophead, codel and pie"));
+            return Err(ImportError::new(message, "there is infinite, droptail, drophead, codel and pie"));
         }
     };
     if limits.is_empty() {
-        return Err(Mistake::new(
+        return Err(ImportError::new(
             format!("the queue `{kind}` lacks its limit"),
             "add --uplink-queue-args=\"packets=100\"",
         ));

@@ -1,7 +1,7 @@
 //! Import of netem and mahimahi commands, of recorded traces and of access logs.
 //!
-//! Command lines of netem and mahimahi, recordings and access logs become scenario files. Notes list what was
-//! translated exactly, approximately, or not at all. A word that the tool itself does not know is an error.
+//! Command lines of netem and mahimahi, recordings and access logs become scenario files. Notes list exact,
+//! approximate and missing translations. A word unknown to the tool itself is an error.
 
 mod access_log;
 mod draft;
@@ -27,16 +27,16 @@ pub struct Imported {
 
 /// A word or line that cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct ImportError {
     /// Cause, with its place.
     pub message: String,
     /// Remedy.
     pub help: String,
 }
 
-impl Mistake {
+impl ImportError {
     fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Mistake { message: message.into(), help: help.into() }
+        ImportError { message: message.into(), help: help.into() }
     }
 }
 
@@ -77,7 +77,7 @@ impl ImportFormat {
 ///
 /// # Errors
 /// The first word or line that is not understood, with its remedy.
-pub fn import(kind: ImportFormat, text: &str) -> Result<Imported, Mistake> {
+pub fn import(kind: ImportFormat, text: &str) -> Result<Imported, ImportError> {
     let draft = match kind {
         ImportFormat::Netem => netem::read(text)?,
         ImportFormat::Mahimahi => mahimahi::read(text)?,

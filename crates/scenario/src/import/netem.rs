@@ -1,7 +1,7 @@
 //! `tc qdisc` with netem and tbf, in the syntax of iproute2 (man pages tc-netem, tc-tbf and tc). The first
 //! device is the downlink, the second the uplink.
 
-use super::Mistake;
+use super::ImportError;
 use super::draft::{DIRECTIONS, Draft, Hop};
 use super::words::{lines, shown, split};
 use std::iter::Peekable;
@@ -10,7 +10,7 @@ use std::slice::Iter;
 type Words<'a> = Peekable<Iter<'a, String>>;
 
 /// Reads commands, one per line.
-pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
+pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
     let mut draft = Draft { hops: vec![Hop { name: "link".into(), ..Hop::default() }], ..Draft::default() };
     let mut devices: Vec<String> = Vec::new();
     let mut found = false;
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     }
     if !found {
         let help = "write it as tc takes it: tc qdisc add dev eth0 root netem delay 100ms 20ms loss 1%";
-        return Err(Mistake::new("this contains neither netem nor tbf", help));
+        return Err(ImportError::new("this contains neither netem nor tbf", help));
     }
     if devices.len() < 2 {
         draft.roughly.push(
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
 }
 
 /// Reads one command; false for another kind of queue discipline.
-fn command(words: &mut Words<'_>, devices: &mut Vec<String>, draft: &mut Draft) -> Result<bool, Mistake> {
+fn command(words: &mut Words<'_>, devices: &mut Vec<String>, draft: &mut Draft) -> Result<bool, ImportError> {
     let mut direction = 0;
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -48,7 +48,7 @@ fn command(words: &mut Words<'_>, devices: &mut Vec<String>, draft: &mut Draft) 
                 if direction > 1 {
                     let message =
                         format!("`{}` is the third device; a link has two directions", shown(&device));
-                    return Err(Mistake::new(message, "give the commands of two devices"));
+                    return Err(ImportError::new(message, "give the commands of two devices"));
                 }
             }
             "parent" | "handle" => {
@@ -69,17 +69,17 @@ fn command(words: &mut Words<'_>, devices: &mut Vec<String>, draft: &mut Draft) 
             other => {
                 let message = format!("`{}` is not understood in `tc qdisc`", shown(other));
                 let help = "netem and tbf are; write tc qdisc add dev eth0 root netem delay 100ms";
-                return Err(Mistake::new(message, help));
+                return Err(ImportError::new(message, help));
             }
         }
     }
     Ok(false)
 }
 
-fn value(words: &mut Words<'_>, after: &str) -> Result<String, Mistake> {
+fn value(words: &mut Words<'_>, after: &str) -> Result<String, ImportError> {
     match words.next() {
         Some(word) => Ok(word.clone()),
-        None => Err(Mistake::new(format!("`{}` lacks its value", shown(after)), "see man tc-netem")),
+        None => Err(ImportError::new(format!("`{}` lacks its value", shown(after)), "see man tc-netem")),
     }
 }
 
@@ -95,10 +95,10 @@ fn required<T>(
     after: &str,
     what: &str,
     read: impl Fn(&str) -> Option<T>,
-) -> Result<T, Mistake> {
+) -> Result<T, ImportError> {
     let word = value(words, after)?;
     read(&word).ok_or_else(|| {
-        Mistake::new(format!("`{}` after `{after}` is not {what}", shown(&word)), format!("give {what}"))
+        ImportError::new(format!("`{}` after `{after}` is not {what}", shown(&word)), format!("give {what}"))
     })
 }
 
@@ -190,7 +190,7 @@ struct Netem {
     duplicate: f64,
 }
 
-fn netem(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(), Mistake> {
+fn netem(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(), ImportError> {
     let mut n = Netem { limit: 1000, ..Netem::default() };
     let mut out = |note: String| draft.left_out.push(note);
     while let Some(word) = words.next() {
@@ -253,7 +253,7 @@ fn netem(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(
             }
             other => {
                 let message = format!("`{}` is not an option of netem", shown(other));
-                return Err(Mistake::new(message, format!("its options are {}", KEYWORDS.join(", "))));
+                return Err(ImportError::new(message, format!("its options are {}", KEYWORDS.join(", "))));
             }
         }
     }
@@ -281,7 +281,7 @@ fn loss(
     word: &str,
     n: &mut Netem,
     out: &mut impl FnMut(String),
-) -> Result<(), Mistake> {
+) -> Result<(), ImportError> {
     match words.peek().map(|w| w.as_str()) {
         Some("state") => {
             words.next();
@@ -408,7 +408,7 @@ fn delay(mean: f64, jitter: f64, distribution: Option<&str>, way: &str, draft: &
     format!("{{ random = \"{random}\", reorder = true }}")
 }
 
-fn tbf(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(), Mistake> {
+fn tbf(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(), ImportError> {
     let (mut bps, mut burst, mut latency, mut limit) = (None, 0.0, None, None);
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -424,7 +424,7 @@ fn tbf(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(),
             }
             other => {
                 let message = format!("`{}` is not an option of tbf", shown(other));
-                return Err(Mistake::new(
+                return Err(ImportError::new(
                     message,
                     "its options are rate, burst, latency, limit, peakrate, mtu",
                 ));
@@ -432,7 +432,10 @@ fn tbf(words: &mut Words<'_>, direction: usize, draft: &mut Draft) -> Result<(),
         }
     }
     let Some(bps) = bps else {
-        return Err(Mistake::new("tbf lacks its rate", "write tbf rate 1mbit burst 32kbit latency 400ms"));
+        return Err(ImportError::new(
+            "tbf lacks its rate",
+            "write tbf rate 1mbit burst 32kbit latency 400ms",
+        ));
     };
     let way = DIRECTIONS[direction];
     draft.hops[0].rate[direction] = Some(format!("\"{} bit/s\"", bps.round()));

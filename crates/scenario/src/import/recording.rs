@@ -3,7 +3,7 @@
 //! a column to one direction. Drives recorded by a phone (`Timestamp`, `DL_bitrate`, `UL_bitrate` in kbit/s)
 //! are accepted too.
 
-use super::Mistake;
+use super::ImportError;
 use super::draft::{DIRECTIONS, Draft, Hop};
 use super::words::shown;
 use std::fmt::Write;
@@ -64,17 +64,17 @@ impl Steps {
 }
 
 /// Reads a recording.
-pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
+pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let (_, titles) = lines.next().ok_or_else(|| Mistake::new("the recording is empty", HELP))?;
+    let (_, titles) = lines.next().ok_or_else(|| ImportError::new("the recording is empty", HELP))?;
     let columns: Vec<Column> = titles.split(',').map(Column::of).collect();
     let time = columns.iter().position(|c| matches!(c, Column::Time(_) | Column::Clock));
     let Some(time) = time else {
-        return Err(Mistake::new("the recording has no column of times", HELP));
+        return Err(ImportError::new("the recording has no column of times", HELP));
     };
     if columns.iter().all(|c| matches!(c, Column::Time(_) | Column::Clock | Column::Other)) {
-        return Err(Mistake::new("the recording has no column of rates, delays or losses", HELP));
+        return Err(ImportError::new("the recording has no column of rates, delays or losses", HELP));
     }
     let mut draft = Draft::default();
     let mut values: [[Steps; 2]; 3] = Default::default();
@@ -82,7 +82,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
     for (number, line) in lines {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         let wrong = |what: &str, cell: &str| {
-            Mistake::new(format!("line {}: `{}` is not {what}", number + 1, shown(cell)), HELP)
+            ImportError::new(format!("line {}: `{}` is not {what}", number + 1, shown(cell)), HELP)
         };
         let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
         let t = match columns[time] {
@@ -122,7 +122,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Mistake> {
             }
         }
     }
-    let Some(end) = last else { return Err(Mistake::new("the recording has no line of values", HELP)) };
+    let Some(end) = last else { return Err(ImportError::new("the recording has no line of values", HELP)) };
     let mut hop = Hop { name: "recorded".into(), ..Hop::default() };
     for direction in 0..2 {
         put(&values, direction, end, &mut hop, &mut draft)?;
@@ -171,12 +171,12 @@ fn put(
     end: f64,
     hop: &mut Hop,
     draft: &mut Draft,
-) -> Result<(), Mistake> {
+) -> Result<(), ImportError> {
     let way = DIRECTIONS[direction];
     let rates = &rates[direction];
     if !rates.0.is_empty() {
         if rates.0.iter().all(|(_, bps)| *bps < 1.0) {
-            return Err(Mistake::new(format!("the rate {way} is 0 all the time"), HELP));
+            return Err(ImportError::new(format!("the rate {way} is 0 all the time"), HELP));
         }
         hop.rate[direction] = Some(schedule(rates, |bps| format!("\"{} bit/s\"", bps.round())));
         draft.exactly.push(format!("{way}: the rate, in {} steps; the last one stays", rates.0.len()));

@@ -2,10 +2,10 @@
 //!
 //! Quotes and backslashes follow the shell's rules; nothing is expanded.
 
-use super::Mistake;
+use super::ImportError;
 
 /// Words of one command line.
-pub(super) fn split(line: &str) -> Result<Vec<String>, Mistake> {
+pub(super) fn split(line: &str) -> Result<Vec<String>, ImportError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -29,7 +29,7 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, Mistake> {
         }
     }
     if let Some(quote) = quote {
-        return Err(Mistake::new(format!("a quote is open at the end: {quote}"), "close it"));
+        return Err(ImportError::new(format!("a quote is open at the end: {quote}"), "close it"));
     }
     words.extend(word);
     Ok(words)

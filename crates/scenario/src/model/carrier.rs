@@ -17,7 +17,7 @@ pub enum Transport {
         /// All options.
         config: Config,
     },
-    /// The Linux kernel's own TCP; its packets enter and leave the network at doors.
+    /// The Linux kernel's own TCP; its packets enter and leave the network at packet ports.
     Linux(Linux),
     /// UDP datagrams, without acknowledgements.
     Udp(Udp),

@@ -220,24 +220,24 @@ pub struct Trigger {
     /// Name, the key of its random stream.
     pub name: String,
     /// Time and target.
-    pub when: When,
+    pub when: TriggerSchedule,
 }
 
 /// Time and change of a trigger.
 #[derive(Clone, Debug, PartialEq)]
-pub enum When {
+pub enum TriggerSchedule {
     /// Once in every repetition.
     Once {
         /// Time from the start of the run, nanoseconds.
         at: Dist,
-        /// What it changes.
+        /// Change that it causes.
         change: Change,
     },
     /// From a recording: times and changes.
     Recorded(Vec<(Time, Change)>),
 }
 
-/// What a trigger changes.
+/// Change by a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Puts a state machine into a state.

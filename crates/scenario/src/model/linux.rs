@@ -92,7 +92,7 @@ pub struct Linux {
     pub ip: Ip,
     /// Socket type of a flow.
     pub protocol: Protocol,
-    /// Deadline that the door adds to packet headers: encoding, and time from the packet's arrival.
+    /// Deadline that the packet port adds to packet headers: encoding, and time from the packet's arrival.
     pub stamp: Option<(Encoding, Span)>,
     /// In virtual time, root directory of programs at a node; `None`: `/`.
     pub root: Option<String>,

@@ -119,7 +119,7 @@ base::named! {
 }
 
 base::named! {
-    /// What a congestion manager does to datagrams beyond their flow's share of the access link.
+    /// Treatment by a congestion manager of datagrams beyond their flow's share of the access link.
     pub enum Datagrams {
         /// Nothing.
         Free = "free",
@@ -544,9 +544,11 @@ pub enum App {
         lasts: Option<Span>,
     },
     /// Request and reply, or pages: `from` is the client, `to` the server.
-    Ask(Box<RequestPlan>),
+    #[serde(rename = "ask")]
+    Requests(Box<RequestPlan>),
     /// Messages on a schedule: `from` is the source, `to` the sink.
-    Tell(Box<MessagePlan>),
+    #[serde(rename = "tell")]
+    Messages(Box<MessagePlan>),
 }
 
 impl App {
@@ -554,7 +556,7 @@ impl App {
     pub fn bulk(&self) -> Option<(Option<u64>, Option<Span>)> {
         match self {
             App::Bulk { bytes, lasts } => Some((*bytes, *lasts)),
-            App::Ask(_) | App::Tell(_) => None,
+            App::Requests(_) | App::Messages(_) => None,
         }
     }
 }

@@ -9,7 +9,7 @@ pub mod starter;
 use crate::diagnostic::Collector;
 use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
-use crate::grammar::shape::{Field, Kind, Need, Shape, field};
+use crate::grammar::shape::{Field, Need, Shape, ValueKind, field};
 use crate::grammar::tree::{self, Entry, Table, Tree, Value};
 use crate::grammar::validate::split;
 use std::borrow::Cow;
@@ -65,7 +65,7 @@ pub fn about(name: &str) -> String {
 /// Key `preset` of a hop.
 pub(crate) const PRESET: Field = field(
     "preset",
-    Shape::One(Kind::Word(NAMES)),
+    Shape::One(ValueKind::Word(NAMES)),
     Need::Optional,
     "A named link from `williwaw presets`. Other keys of the hop override its values.",
 );

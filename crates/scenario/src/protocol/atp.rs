@@ -2,11 +2,11 @@
 //! `transport = { atp = { lifetime = "5 s" } }`, and SR-RTP as `transport = { rtp = { lifetime = "5 s" } }`.
 
 use super::dccp::{ACK_LIFETIME_FIELD, optional_span, payload, unreliable};
-use super::{Misfit, Site, Sizes, Spec, same};
+use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, UsefulLife};
 use ::atp::{AtpEnd, Carrier, Config, FragmentLife, Method, OverDccp};
 use ::dccp::Ccid;
@@ -34,141 +34,141 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "carrier",
-            Shape::One(Kind::Word(Carrier::NAMES)),
+            Shape::One(ValueKind::Word(Carrier::NAMES)),
             Need::Default("\"udp\""),
             "Carrier of its packets: UDP, RTP, a DCCP connection, RTP over DCCP (SR-RTP, the real-time stack of the overview), or a TCP connection for each unit, aborted at the end of its lifetime.",
         ),
-        field("payload", Shape::One(Kind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
+        field("payload", Shape::One(ValueKind::Bytes), Need::Default("\"640 B\""), "Most data in a fragment."),
         field(
             "lifetime",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Lifetime of units. Without it, the playout delay of the workload, or for ever.",
         ),
         field(
             "fragment-lifetime",
-            Shape::One(Kind::Word(FragmentLife::NAMES)),
+            Shape::One(ValueKind::Word(FragmentLife::NAMES)),
             Need::Default("\"rto\""),
             "Lifetime of a fragment in the network: until the timeout, that and a round trip, its unit's, or for ever.",
         ),
         field(
             "retransmit",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Whether lost fragments are sent again.",
         ),
         field(
             "control",
-            Shape::One(Kind::Word(Method::NAMES)),
+            Shape::One(ValueKind::Word(Method::NAMES)),
             Need::Default("\"aimd\""),
             "Congestion control. Over DCCP it is the connection's: tfrc is CCID 3, aimd CCID 2.",
         ),
         field(
             "weight",
-            Shape::One(Kind::Count(1, 1000)),
+            Shape::One(ValueKind::Count(1, 1000)),
             Need::Default("1"),
             "Weight of the window relative to other flows between these two nodes (control = \"shared\").",
         ),
         field(
             "bandwidth",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Default("\"64 kbit/s\""),
             "Session bandwidth over RTP; RTCP reports use 5 % of it (RFC 3550 section 6.2).",
         ),
         field(
             "ack-every",
-            Shape::One(Kind::Count(1, 1000)),
+            Shape::One(ValueKind::Count(1, 1000)),
             Need::Default("2"),
             "Fragments per acknowledgement (aimd, shared).",
         ),
         field(
             "ack-delay",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"500 ms\""),
             "Longest delay of an acknowledgement.",
         ),
         ACK_LIFETIME_FIELD,
         field(
             "feasibility",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Whether units that cannot arrive in time are abandoned at once.",
         ),
         field(
             "exp-forgives",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Whether losses that a router signals as expiry are no sign of congestion.",
         ),
         field(
             "ecn",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether fragments may be marked (RFC 3168).",
         ),
         field(
             "initiated",
-            Shape::One(Kind::Word(&["sender", "receiver"])),
+            Shape::One(ValueKind::Word(&["sender", "receiver"])),
             Need::Default("\"sender\""),
             "End that begins: with `receiver`, the sender waits for its request.",
         ),
         field(
             "receiver-lifetime",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Lifetime that the receiver sets: a file transfer with a deadline. Without it, the sender's holds.",
         ),
         field(
             "patience",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "The receiver gives a unit up that is not whole after this. Without it, at its deadline.",
         ),
         field(
             "unbinds",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Time at which the receiver's port closes; ICMP reports it to the sender. Without it, never.",
         ),
         field(
             "connect",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether a connection is opened and closed around the units.",
         ),
         field(
             "buffer",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1 MB\""),
             "Largest unit that the receiver takes.",
         ),
         field(
             "processes",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Processing rate of the receiver; it requests a lower rate (CE) when its backlog exceeds half a second. Without it, unlimited.",
         ),
         field(
             "coverage",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Optional,
             "Part of the payload that the checksum covers. Without it, all.",
         ),
         field(
             "important-every",
-            Shape::One(Kind::Count(0, 1000)),
+            Shape::One(ValueKind::Count(0, 1000)),
             Need::Default("0"),
             "One unit in this many is important; the others yield in routers with classes. 0: all are important.",
         ),
         field(
             "on-congestion",
-            Shape::One(Kind::Word(&["keep", "slow-down"])),
+            Shape::One(ValueKind::Word(&["keep", "slow-down"])),
             Need::Default("\"keep\""),
             "Reaction of the application to a major loss (cng): it keeps its interval, or doubles it up to 16 times and recovers with acknowledged units.",
         ),
         field(
             "timer",
-            Shape::One(Kind::Word(&["rfc6298", "eifel"])),
+            Shape::One(ValueKind::Word(&["rfc6298", "eifel"])),
             Need::Default("\"rfc6298\""),
             "The retransmission timer.",
         ),
@@ -260,7 +260,7 @@ impl Choice {
     }
 
     fn over_tcp(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
-        let App::Tell(plan) = &site.flow.app else {
+        let App::Messages(plan) = &site.flow.app else {
             // The reader refuses other workloads; an end of bulk data would have no units.
             return site.holding(
                 AtpEnd::new(Config::default(), site.host.role, site.window.clone()),
@@ -305,9 +305,9 @@ impl Spec for Choice {
             acked_each: f64::from(self.config.ack_every),
         }
     }
-    fn fits(&self, app: &App) -> Result<(), Misfit> {
+    fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload> {
         match app {
-            App::Bulk { .. } if self.config.carrier == Carrier::Tcp => Err(Misfit {
+            App::Bulk { .. } if self.config.carrier == Carrier::Tcp => Err(UnsupportedWorkload {
                 message: "over TCP each unit has a connection of its own, and bulk data have no units",
                 help: "write transport = \"tcp\", or a workload such as app = { ticker = { size = \"5 kB\", every = \"5 s\" } }",
             }),
@@ -316,7 +316,7 @@ impl Spec for Choice {
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let manner = match &site.flow.app {
-            App::Tell(plan) => Manner { adapts: self.adapts, ..Manner::of(plan.useful) },
+            App::Messages(plan) => Manner { adapts: self.adapts, ..Manner::of(plan.useful) },
             _ => Manner::default(),
         };
         let (config, role) = (self.config.clone(), site.host.role);

@@ -1,10 +1,10 @@
 //! DCCP in scenarios (RFC 4340): `transport = { dccp = { ccid = 3 } }`.
 
-use super::{Misfit, Site, Sizes, Spec, same};
+use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Field, ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 use dccp::connection::Lifetime;
 use dccp::{Ccid, Config, Connection};
@@ -22,13 +22,13 @@ pub(super) const VARIANT: Variant = Variant {
 
 pub(super) const LIFETIME_FIELD: Field = field(
     "lifetime",
-    Shape::One(Kind::Text),
+    Shape::One(ValueKind::Text),
     Need::Default("\"always\""),
     "Lifetime of data packets in the network: a time such as \"5 s\", rto (until the timeout), rto-and-rtt, message (that of their message), or always.",
 );
 pub(super) const ACK_LIFETIME_FIELD: Field = field(
     "ack-lifetime",
-    Shape::One(Kind::Span),
+    Shape::One(ValueKind::Span),
     Need::Optional,
     "Lifetime of acknowledgements beyond the round trip. Without it, for ever.",
 );
@@ -40,44 +40,44 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "ccid",
-            Shape::One(Kind::Count(2, 3)),
+            Shape::One(ValueKind::Count(2, 3)),
             Need::Default("3"),
             "Congestion control: 2 TCP-like (RFC 4341), 3 TFRC (RFC 4342).",
         ),
-        field("payload", Shape::One(Kind::Bytes), Need::Default("\"1000 B\""), "Most data in a packet."),
+        field("payload", Shape::One(ValueKind::Bytes), Need::Default("\"1000 B\""), "Most data in a packet."),
         field(
             "ack-ratio",
-            Shape::One(Kind::Count(1, 1000)),
+            Shape::One(ValueKind::Count(1, 1000)),
             Need::Default("2"),
             "Data packets per acknowledgement (ccid 2).",
         ),
         field(
             "ack-vectors",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether acknowledgements of ccid 3 carry Ack Vectors too.",
         ),
         field(
             "sequence-window",
-            Shape::One(Kind::Count(32, 1 << 40)),
+            Shape::One(ValueKind::Count(32, 1 << 40)),
             Need::Default("1000"),
             "Packets by which sequence numbers may run ahead before the ends synchronise.",
         ),
         field(
             "initial-window",
-            Shape::One(Kind::Count(0, 100)),
+            Shape::One(ValueKind::Count(0, 100)),
             Need::Default("0"),
             "Initial window of ccid 3 in packets; 0: by RFC 5348 section 4.2.",
         ),
         field(
             "send-queue",
-            Shape::One(Kind::Count(0, 1 << 20)),
+            Shape::One(ValueKind::Count(0, 1 << 20)),
             Need::Default("0"),
             "Most messages that wait to be sent; older ones are given up for newer ones. 0: any number.",
         ),
         field(
             "ecn",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether data packets may be marked (RFC 3168).",
         ),
@@ -166,9 +166,9 @@ pub(super) fn isn(site: &Site<'_>) -> u64 {
 }
 
 /// Request and reply need reliable delivery.
-pub(super) fn unreliable(app: &App) -> Result<(), Misfit> {
+pub(super) fn unreliable(app: &App) -> Result<(), UnsupportedWorkload> {
     match app {
-        App::Ask(_) => Err(Misfit {
+        App::Requests(_) => Err(UnsupportedWorkload {
             message: "this transport does not retransmit losses; requests and replies need a reliable transport",
             help: "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         }),
@@ -192,13 +192,13 @@ impl Spec for Choice {
             acked_each: f64::from(self.0.ack_ratio),
         }
     }
-    fn fits(&self, app: &App) -> Result<(), Misfit> {
+    fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload> {
         unreliable(app)
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let config = Config { isn: isn(site), ..self.0.clone() };
         let manner = match &site.flow.app {
-            App::Tell(plan) => Manner::of(plan.useful),
+            App::Messages(plan) => Manner::of(plan.useful),
             _ => Manner::default(),
         };
         site.holding(Connection::new(config, site.host.role), manner)

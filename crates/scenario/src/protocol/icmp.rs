@@ -1,12 +1,12 @@
 //! ICMP echo in scenarios (RFC 792, catalogue ME-05): `transport = "icmp"`, requests on a schedule, as `ping`
 //! sends them.
 
-use super::{Misfit, Site, Sizes, Spec, same};
+use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::grammar::cx::Cx;
 use crate::diagnostic::Diagnostic;
 use crate::model::App;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use ::host::{DatagramConfig, EchoClient, EchoServer, FlowEnd};
 use std::sync::Arc;
 use transport::app::message_stream::MessageSchedule;
@@ -24,7 +24,7 @@ pub(super) const VARIANT: Variant = Variant {
 pub(super) static TABLE: TableShape = table(
     "icmp",
     "Each message is an echo request; the other end replies with as many bytes. `response_time_s` and its kin are round trips.",
-    &[field("header", Shape::One(Kind::Bytes), Need::Default("\"28 B\""), "Headers of each: IPv4 and ICMP.")],
+    &[field("header", Shape::One(ValueKind::Bytes), Need::Default("\"28 B\""), "Headers of each: IPv4 and ICMP.")],
 );
 
 /// Largest payload of an echo request: the largest IPv4 packet without its headers, bytes.
@@ -58,10 +58,10 @@ impl Spec for Choice {
     fn sizes(&self) -> Sizes {
         Sizes { payload: LARGEST, header: self.header, window: u64::MAX, acked_each: 1.0 }
     }
-    fn fits(&self, app: &App) -> Result<(), Misfit> {
+    fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload> {
         match app {
-            App::Tell(_) => Ok(()),
-            _ => Err(Misfit {
+            App::Messages(_) => Ok(()),
+            _ => Err(UnsupportedWorkload {
                 message: "an echo request is a message at its own pace; this workload needs a connection",
                 help: "write app = { ticker = { size = \"32 B\", every = \"1 s\", count = 100 } }",
             }),
@@ -72,7 +72,7 @@ impl Spec for Choice {
         let sizes =
             DatagramConfig { flow, node, peer, payload: LARGEST, header: self.header, lifetime: None };
         match (&site.flow.app, role) {
-            (App::Tell(plan), Role::Active) => {
+            (App::Messages(plan), Role::Active) => {
                 let schedule = MessageSchedule::new(plan, &site.flow.name, site.seed);
                 Box::new(EchoClient::new(sizes, start, schedule, site.log.clone()))
             }

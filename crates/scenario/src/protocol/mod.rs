@@ -30,7 +30,7 @@ pub trait Spec: Any + Debug + Send + Sync {
     /// Payload of a full packet and its headers, bytes.
     fn sizes(&self) -> Sizes;
     /// Checks whether it can carry a workload; the error has cause and remedy.
-    fn fits(&self, app: &App) -> Result<(), Misfit>;
+    fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload>;
     /// Builds the element at one end of a flow.
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd>;
     /// Equality with another specification.
@@ -88,7 +88,7 @@ pub struct Sizes {
 
 /// Reason why a protocol cannot carry a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Misfit {
+pub struct UnsupportedWorkload {
     /// Cause.
     pub message: &'static str,
     /// Remedy.
@@ -137,11 +137,11 @@ impl Site<'_> {
         match (&flow.app, role) {
             (App::Bulk { bytes, lasts }, Role::Active) => Box::new(Bulk::new(*bytes, *lasts)),
             (App::Bulk { .. }, Role::Passive) => Box::new(crate::build::sink(flow)),
-            (App::Tell(plan), Role::Active) => {
+            (App::Messages(plan), Role::Active) => {
                 Box::new(MessageSource::new(MessageSchedule::new(plan, &flow.name, self.seed), manner, log))
             }
-            (App::Tell(plan), Role::Passive) => Box::new(MessageSink::new(log, plan.useful)),
-            (App::Ask(_), _) => {
+            (App::Messages(plan), Role::Passive) => Box::new(MessageSink::new(log, plan.useful)),
+            (App::Requests(_), _) => {
                 let workload = crate::build::workload(flow, role, self.log, self.seed);
                 workload
                     .map_or_else(|| Box::new(Bulk::new(None, None)) as _, |w| Box::new(Streamed::new(w)) as _)

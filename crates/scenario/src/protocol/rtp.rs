@@ -2,11 +2,11 @@
 //! `transport = { atp = { carrier = "rtp" } }`.
 
 use super::dccp::payload;
-use super::{Misfit, Site, Sizes, Spec, same};
+use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 use ::rtp::session::Lifetime;
 use ::rtp::{Config, Format, Session};
@@ -29,37 +29,37 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "format",
-            Shape::One(Kind::Word(Format::NAMES)),
+            Shape::One(ValueKind::Word(Format::NAMES)),
             Need::Default("\"dynamic\""),
             "Payload format: payload type, clock and payload header of RFC 3551; `dynamic` is video of type 96.",
         ),
         field(
             "clock",
-            Shape::One(Kind::Count(1, 1 << 31)),
+            Shape::One(ValueKind::Count(1, 1 << 31)),
             Need::Default("90000"),
             "Ticks of the timestamp per second with `dynamic`; the other formats have their own.",
         ),
         field(
             "payload",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1400 B\""),
             "Most media data in a packet.",
         ),
         field(
             "bandwidth",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Default("\"64 kbit/s\""),
             "Session bandwidth; reports use 5 % of it (RFC 3550 section 6.2).",
         ),
         field(
             "lifetime",
-            Shape::One(Kind::Text),
+            Shape::One(ValueKind::Text),
             Need::Default("\"always\""),
             "Lifetime of packets in the network: a time such as \"300 ms\", message (that of their frame), or always.",
         ),
         field(
             "on-congestion",
-            Shape::One(Kind::Word(&["keep", "slow-down"])),
+            Shape::One(ValueKind::Word(&["keep", "slow-down"])),
             Need::Default("\"keep\""),
             "Reaction of the application to a report of more than 4 % losses: it keeps its interval, or doubles it up to 16 times and recovers as reports improve.",
         ),
@@ -115,10 +115,10 @@ impl Spec for Choice {
         let header = ::rtp::packet::BELOW + ::rtp::packet::HEADER + self.config.properties().header;
         Sizes { payload: self.config.payload, header, window: 1 << 30, acked_each: 1000.0 }
     }
-    fn fits(&self, app: &App) -> Result<(), Misfit> {
+    fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload> {
         match app {
-            App::Tell(_) => Ok(()),
-            _ => Err(Misfit {
+            App::Messages(_) => Ok(()),
+            _ => Err(UnsupportedWorkload {
                 message: "RTP carries frames at their own pace; this workload needs a reliable stream",
                 help: "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
             }),
@@ -126,8 +126,8 @@ impl Spec for Choice {
     }
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd> {
         let manner = match &site.flow.app {
-            App::Tell(plan) => Manner { adapts: self.adapts, reports: true, ..Manner::of(plan.useful) },
-            App::Bulk { .. } | App::Ask(_) => Manner::default(),
+            App::Messages(plan) => Manner { adapts: self.adapts, reports: true, ..Manner::of(plan.useful) },
+            App::Bulk { .. } | App::Requests(_) => Manner::default(),
         };
         let chance = site.seed.stream(&format!("{}@{:?}", site.flow.name, site.host.role), "rtp");
         site.holding(Session::new(self.config.clone(), site.host.role, chance), manner)

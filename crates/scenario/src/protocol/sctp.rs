@@ -1,10 +1,10 @@
 //! SCTP in scenarios: a profile and options over it (RFC 9260).
 
-use super::{Misfit, Site, Sizes, Spec, same};
+use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, Protocol};
 use base::Span;
 use host::{CodecConfig, FlowEnd};
@@ -26,10 +26,10 @@ pub(super) const VARIANT: Variant = Variant {
 };
 
 const NO: Need = Need::Optional;
-const COUNT: Shape = Shape::One(Kind::Count(1, 1 << 30));
-const FLAG: Shape = Shape::One(Kind::Flag);
-const SPAN: Shape = Shape::One(Kind::Span);
-const BYTES: Shape = Shape::One(Kind::Bytes);
+const COUNT: Shape = Shape::One(ValueKind::Count(1, 1 << 30));
+const FLAG: Shape = Shape::One(ValueKind::Flag);
+const SPAN: Shape = Shape::One(ValueKind::Span);
+const BYTES: Shape = Shape::One(ValueKind::Bytes);
 
 /// Least advertised window, bytes; a peer refuses an association with a smaller one.
 const LEAST_WINDOW: u64 = 1500;
@@ -43,14 +43,14 @@ pub(super) static TABLE: TableShape = table(
     &[
         field(
             "profile",
-            Shape::One(Kind::Word(PROFILES)),
+            Shape::One(ValueKind::Word(PROFILES)),
             Need::Default("\"rfc9260\""),
             "Profile that sets the defaults of the options.",
         ),
         field("mtu", BYTES, NO, "Largest IP packet."),
         field(
             "path-mtu",
-            Shape::One(Kind::Word(PathMtu::NAMES)),
+            Shape::One(ValueKind::Word(PathMtu::NAMES)),
             NO,
             "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; `probe` looks for the largest packet by probes as well (RFC 8899); with `off` routers cut them up.",
         ),
@@ -68,23 +68,23 @@ pub(super) static TABLE: TableShape = table(
         field("window-chunks", COUNT, NO, "Receive buffer in full chunks, instead of `window`."),
         field(
             "window-unit",
-            Shape::One(Kind::Word(WindowUnit::NAMES)),
+            Shape::One(ValueKind::Word(WindowUnit::NAMES)),
             NO,
             "Unit that congestion control counts as one packet.",
         ),
-        field("initial-window", Shape::One(Kind::Word(InitialWindow::NAMES)), NO, "First congestion window."),
+        field("initial-window", Shape::One(ValueKind::Word(InitialWindow::NAMES)), NO, "First congestion window."),
         field("initial-threshold", BYTES, NO, "First slow-start threshold. Without it, the peer's window."),
         field("least-threshold", COUNT, NO, "Least slow-start threshold after a loss, packets."),
         field(
             "repeated-timeouts",
-            Shape::One(Kind::Word(Repeated::NAMES)),
+            Shape::One(ValueKind::Word(Repeated::NAMES)),
             NO,
             "Effect of further timeouts of a flight on the slow-start threshold.",
         ),
         field("missing-reports", COUNT, NO, "Missing reports that make a fast retransmit."),
         field(
             "missing",
-            Shape::One(Kind::Word(Missing::NAMES)),
+            Shape::One(ValueKind::Word(Missing::NAMES)),
             NO,
             "Which chunks a SACK counts as missing.",
         ),
@@ -98,7 +98,7 @@ pub(super) static TABLE: TableShape = table(
         ),
         field("idle-decay", FLAG, NO, "The congestion window shrinks in pauses of the application."),
         field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
-        field("burst", Shape::One(Kind::Word(Burst::NAMES)), NO, "Quantity that the burst limit bounds."),
+        field("burst", Shape::One(ValueKind::Word(Burst::NAMES)), NO, "Quantity that the burst limit bounds."),
         field("max-burst", COUNT, NO, "Max.Burst, packets."),
         field("sack-every", COUNT, NO, "Number of packets per SACK."),
         field("sack-delay", SPAN, NO, "The longest wait before a SACK."),
@@ -108,7 +108,7 @@ pub(super) static TABLE: TableShape = table(
             NO,
             "The first packet with data of an association is acknowledged at once.",
         ),
-        field("gap-blocks", Shape::One(Kind::Count(1, 300)), NO, "Most gap blocks in a SACK."),
+        field("gap-blocks", Shape::One(ValueKind::Count(1, 300)), NO, "Most gap blocks in a SACK."),
         field(
             "restarts-on-fast",
             FLAG,
@@ -124,21 +124,21 @@ pub(super) static TABLE: TableShape = table(
         field("reports-duplicates", FLAG, NO, "SACKs report duplicate chunks."),
         field(
             "immediate",
-            Shape::One(Kind::Word(Immediate::NAMES)),
+            Shape::One(ValueKind::Word(Immediate::NAMES)),
             NO,
             "Which chunks ask to be acknowledged at once while the association closes (RFC 7053).",
         ),
         field("rto-initial", SPAN, NO, "RTO.Initial."),
         field("rto-min", SPAN, NO, "RTO.Min."),
         field("rto-max", SPAN, NO, "RTO.Max."),
-        field("path-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Path.Max.Retrans."),
+        field("path-max-retransmissions", Shape::One(ValueKind::Count(0, 1000)), NO, "Path.Max.Retrans."),
         field(
             "association-max-retransmissions",
-            Shape::One(Kind::Count(0, 1000)),
+            Shape::One(ValueKind::Count(0, 1000)),
             NO,
             "Association.Max.Retrans.",
         ),
-        field("init-max-retransmissions", Shape::One(Kind::Count(0, 1000)), NO, "Max.Init.Retransmits."),
+        field("init-max-retransmissions", Shape::One(ValueKind::Count(0, 1000)), NO, "Max.Init.Retransmits."),
         field("heartbeat", FLAG, NO, "Heartbeats test paths that are idle."),
         field("heartbeat-interval", SPAN, NO, "HB.interval."),
         field(
@@ -148,7 +148,7 @@ pub(super) static TABLE: TableShape = table(
             "The end that opens the association confirms its path by a heartbeat, and times it, before it sends data.",
         ),
         field("cookie-life", SPAN, NO, "Valid.Cookie.Life."),
-        field("streams", Shape::One(Kind::Count(1, 65_535)), NO, "Outbound streams."),
+        field("streams", Shape::One(ValueKind::Count(1, 65_535)), NO, "Outbound streams."),
         field("ecn", FLAG, NO, "Explicit congestion notification."),
         field(
             "partial-reliability",
@@ -158,26 +158,26 @@ pub(super) static TABLE: TableShape = table(
         ),
         field(
             "spurious",
-            Shape::One(Kind::Word(Spurious::NAMES)),
+            Shape::One(ValueKind::Word(Spurious::NAMES)),
             NO,
             "Detector of spurious timeouts.",
         ),
         field(
             "response",
-            Shape::One(Kind::Word(Response::NAMES)),
+            Shape::One(ValueKind::Word(Response::NAMES)),
             NO,
             "Response to a spurious timeout.",
         ),
         field(
             "message-streams",
-            Shape::One(Kind::Count(1, 65_535)),
+            Shape::One(ValueKind::Count(1, 65_535)),
             Need::Default("1"),
             "Messages go to this many streams in turn.",
         ),
         field("unordered", FLAG, Need::Default("false"), "Messages may be delivered out of order."),
         field(
             "message-retransmissions",
-            Shape::One(Kind::Count(0, 1000)),
+            Shape::One(ValueKind::Count(0, 1000)),
             NO,
             "A message is given up rather than sent again more often.",
         ),
@@ -319,7 +319,7 @@ impl Spec for Sctp {
         }
     }
 
-    fn fits(&self, _app: &App) -> Result<(), Misfit> {
+    fn fits(&self, _app: &App) -> Result<(), UnsupportedWorkload> {
         Ok(())
     }
 
@@ -328,9 +328,9 @@ impl Spec for Sctp {
         config.paths = site.flow.other_paths.len() as u8 + 1;
         let mut manner = self.manner;
         match &site.flow.app {
-            App::Tell(plan) => manner.lifetime = Manner::of(plan.useful).lifetime,
+            App::Messages(plan) => manner.lifetime = Manner::of(plan.useful).lifetime,
             // One stream for each connection that TCP would open.
-            App::Ask(_) => config.streams = u16::MAX,
+            App::Requests(_) => config.streams = u16::MAX,
             App::Bulk { .. } => {}
         }
         let here = if site.host.role == Role::Active { "from" } else { "to" };

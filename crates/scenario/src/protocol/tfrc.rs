@@ -1,10 +1,10 @@
 //! Plain TFRC flows in scenarios (RFC 5348, catalogue NS-14): `transport = "tfrc"`.
 
 use super::dccp::{ACK_LIFETIME_FIELD, LIFETIME_FIELD, lifetime, lifetime_words, optional_span, payload};
-use super::{Misfit, Site, Sizes, Spec, same};
+use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 use dccp::tfrc::Timeout;
 use dccp::{Flow, FlowConfig};
@@ -25,36 +25,36 @@ pub(super) static TABLE: TableShape = table(
     "tfrc",
     "A TFRC agent at each end.",
     &[
-        field("payload", Shape::One(Kind::Bytes), Need::Default("\"960 B\""), "Data in a packet."),
-        field("header", Shape::One(Kind::Bytes), Need::Default("\"40 B\""), "Headers of a data packet."),
-        field("report", Shape::One(Kind::Bytes), Need::Default("\"40 B\""), "A report of the receiver."),
+        field("payload", Shape::One(ValueKind::Bytes), Need::Default("\"960 B\""), "Data in a packet."),
+        field("header", Shape::One(ValueKind::Bytes), Need::Default("\"40 B\""), "Headers of a data packet."),
+        field("report", Shape::One(ValueKind::Bytes), Need::Default("\"40 B\""), "A report of the receiver."),
         field(
             "initial-window",
-            Shape::One(Kind::Count(0, 100)),
+            Shape::One(ValueKind::Count(0, 100)),
             Need::Default("0"),
             "In packets; 0: by RFC 5348 section 4.2.",
         ),
         field(
             "discounting",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Whether old loss intervals count less after a long one (RFC 5348 section 5.5).",
         ),
         field(
             "damping",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether the rate gives way to a rising round trip (RFC 5348 section 4.5).",
         ),
         field(
             "timeout",
-            Shape::One(Kind::Word(Timeout::NAMES)),
+            Shape::One(ValueKind::Word(Timeout::NAMES)),
             Need::Default("\"four-rtt\""),
             "The timeout in the throughput equation: four round trips (RFC 5348 section 3.1), or measured as by the agent of ns-2.35.",
         ),
         field(
             "loss-events",
-            Shape::One(Kind::Word(&["by-time", "by-hole"])),
+            Shape::One(ValueKind::Word(&["by-time", "by-hole"])),
             Need::Default("\"by-time\""),
             "Of packets missing in a row: a loss event for each round trip of their nominal arrivals (RFC 5348 section 5.2), or one.",
         ),
@@ -94,10 +94,10 @@ impl Spec for Choice {
     fn sizes(&self) -> Sizes {
         Sizes { payload: self.0.payload, header: self.0.header, window: 1 << 30, acked_each: 10.0 }
     }
-    fn fits(&self, app: &App) -> Result<(), Misfit> {
+    fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload> {
         match app {
             App::Bulk { .. } => Ok(()),
-            _ => Err(Misfit {
+            _ => Err(UnsupportedWorkload {
                 message: "a TFRC agent carries bulk data and nothing else",
                 help: "write transport = { dccp = { ccid = 3 } } for messages",
             }),

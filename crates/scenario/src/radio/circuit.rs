@@ -5,16 +5,16 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Need, Shape, TableShape, ValueKind, field, table};
 use crate::model::Direction;
 use crate::tables::path::hop;
 use radio::framed::config::{Adaptation, Contention};
 use radio::quality::Steps;
 
-const SPAN: Shape = Shape::One(Kind::Span);
-static DB: Shape = Shape::One(Kind::Number(-60.0, 100.0));
-static FILE: Shape = Shape::One(Kind::File);
-const SLOTS: Shape = Shape::One(Kind::Count(1, 8));
+const SPAN: Shape = Shape::One(ValueKind::Span);
+static DB: Shape = Shape::One(ValueKind::Number(-60.0, 100.0));
+static FILE: Shape = Shape::One(ValueKind::File);
+const SLOTS: Shape = Shape::One(ValueKind::Count(1, 8));
 
 pub(super) static ADAPTATION: TableShape = table(
     "adaptation",
@@ -29,14 +29,14 @@ pub(super) static ADAPTATION: TableShape = table(
         ),
         field(
             "gain",
-            Shape::One(Kind::Number(-20.0, 20.0)),
+            Shape::One(ValueKind::Number(-20.0, 20.0)),
             Need::Default("3"),
             "Margin of the receiver over the minimum of the specification, dB.",
         ),
         field("every", SPAN, Need::Default("\"480 ms\""), "Measurement period: a SACCH block."),
         field(
             "hysteresis",
-            Shape::One(Kind::Number(0.0, 200.0)),
+            Shape::One(ValueKind::Number(0.0, 200.0)),
             Need::Default("2"),
             "Width of the transition around the C/I of equal throughput of both codings, dB.",
         ),
@@ -57,7 +57,7 @@ pub(super) static CONTENTION: TableShape = table(
         field("timeslots", SLOTS, Need::Default("7"), "Traffic channels of the cell."),
         field(
             "calls",
-            Shape::One(Kind::Number(0.0, 100.0)),
+            Shape::One(ValueKind::Number(0.0, 100.0)),
             Need::Required("4"),
             "Offered voice traffic, Erlang. Calls find all timeslots but one.",
         ),

@@ -6,21 +6,21 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::model::Direction;
 use crate::tables::path::hop;
 use base::{Rate, Span, Time};
 use radio::framed::circuit::Coding;
 use radio::framed::config::{ChannelState, Disconnections, FramedConfig, Reports};
-use radio::framed::reach::Spot;
+use radio::framed::reach::MobilePosition;
 
-const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
-const SPAN: Shape = Shape::One(Kind::Span);
-const DIST: Shape = Shape::One(Kind::Dist(Quantity::Span));
-static RATE: Shape = Shape::One(Kind::Rate);
+const SHARE: Shape = Shape::One(ValueKind::Number(0.0, 1.0));
+const SPAN: Shape = Shape::One(ValueKind::Span);
+const DIST: Shape = Shape::One(ValueKind::Dist(Quantity::Span));
+static RATE: Shape = Shape::One(ValueKind::Rate);
 static ERROR: Shape = SHARE;
-static BUFFER: Shape = Shape::One(Kind::Bytes);
-static SLOTS: Shape = Shape::One(Kind::Count(1, 8));
+static BUFFER: Shape = Shape::One(ValueKind::Bytes);
+static SLOTS: Shape = Shape::One(ValueKind::Count(1, 8));
 
 static STATE: TableShape = table(
     "state",
@@ -28,7 +28,7 @@ static STATE: TableShape = table(
     &[
         field(
             "name",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"fast\""),
             "Its name, the key of its random stream.",
         ),
@@ -42,7 +42,7 @@ static STATE: TableShape = table(
         field("lasts", DIST, Need::Optional, "Duration. Without it, unlimited."),
         field(
             "weight",
-            Shape::One(Kind::Number(0.0, 1e6)),
+            Shape::One(ValueKind::Number(0.0, 1e6)),
             Need::Default("1"),
             "Weight with which it follows another state.",
         ),
@@ -53,22 +53,27 @@ static PLACE: TableShape = table(
     "A distance and a load, from one instant on: link budget of a macro cell (3GPP TR 25.942).",
     &[
         field("at", SPAN, Need::Default("\"0 s\""), "From this time on."),
-        field("distance", Shape::One(Kind::Number(10.0, 50_000.0)), Need::Required("500"), "To the site, m."),
+        field(
+            "distance",
+            Shape::One(ValueKind::Number(10.0, 50_000.0)),
+            Need::Required("500"),
+            "To the site, m.",
+        ),
         field(
             "load",
-            Shape::One(Kind::Number(0.0, 0.99)),
+            Shape::One(ValueKind::Number(0.0, 0.99)),
             Need::Default("0.5"),
             "Load by others, 0 to 0.99.",
         ),
         field(
             "sites",
-            Shape::One(Kind::Number(100.0, 100_000.0)),
+            Shape::One(ValueKind::Number(100.0, 100_000.0)),
             Need::Default("2000"),
             "Distance between sites, m.",
         ),
         field(
             "margin",
-            Shape::One(Kind::Number(-20.0, 40.0)),
+            Shape::One(ValueKind::Number(-20.0, 40.0)),
             Need::Default("6"),
             "For shadowing and fading, dB.",
         ),
@@ -87,19 +92,19 @@ static DISCONNECTION: TableShape = table(
         field("lasts", DIST, Need::Default("\"30 s\""), "Until the connection is there again."),
         field(
             "handover",
-            Shape::One(Kind::Number(0.0, 1e6)),
+            Shape::One(ValueKind::Number(0.0, 1e6)),
             Need::Default("1"),
             "Weight of failed handovers among the causes.",
         ),
         field(
             "air-interface",
-            Shape::One(Kind::Number(0.0, 1e6)),
+            Shape::One(ValueKind::Number(0.0, 1e6)),
             Need::Default("1"),
             "Weight of the air interface.",
         ),
         field(
             "remote-equipment",
-            Shape::One(Kind::Number(0.0, 1e6)),
+            Shape::One(ValueKind::Number(0.0, 1e6)),
             Need::Default("1"),
             "Weight of the remote equipment.",
         ),
@@ -119,7 +124,7 @@ const FEEDBACK: Field = field(
 );
 const ATTEMPTS: Field = field(
     "attempts",
-    Shape::One(Kind::Count(1, 255)),
+    Shape::One(ValueKind::Count(1, 255)),
     Need::Optional,
     "Transmissions of a frame before its packet is given up.",
 );
@@ -133,7 +138,7 @@ const BUFFERS: Field =
     field("buffer", Shape::PerDirection(&BUFFER), Need::Optional, "Queue limit. Without it, unlimited.");
 const KEEP: Field = field(
     "keep",
-    Shape::One(Kind::Flag),
+    Shape::One(ValueKind::Flag),
     Need::Default("false"),
     "The first state is not left while data wait: the resource is kept.",
 );
@@ -151,13 +156,13 @@ pub(super) static HSCSD: TableShape = table(
         field("slots", Shape::PerDirection(&SLOTS), Need::Default("{ down = 3, up = 1 }"), "Timeslots."),
         field(
             "coding",
-            Shape::One(Kind::Word(&["14.4", "9.6"])),
+            Shape::One(ValueKind::Word(&["14.4", "9.6"])),
             Need::Default("\"14.4\""),
             "User rate of a timeslot; RLP carries 13.4 or 10.0 kbit/s of it.",
         ),
         field(
             "cap",
-            Shape::One(Kind::Word(&["none", "a-interface", "v110", "v120"])),
+            Shape::One(ValueKind::Word(&["none", "a-interface", "v110", "v120"])),
             Need::Default("\"v110\""),
             "Limit of the fixed side: 64, 38.4 or 57.6 kbit/s.",
         ),
@@ -212,14 +217,14 @@ pub(super) static WCDMA: TableShape = table(
         ),
         field(
             "together",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "PDUs of one interval are lost together, as one coded unit; `error` is then that of the interval.",
         ),
-        field("window", Shape::One(Kind::Count(64, 1024)), Need::Default("1024"), "PDUs outstanding."),
+        field("window", Shape::One(ValueKind::Count(64, 1024)), Need::Default("1024"), "PDUs outstanding."),
         field(
             "poll-every",
-            Shape::One(Kind::Count(1, 1024)),
+            Shape::One(ValueKind::Count(1, 1024)),
             Need::Default("32"),
             "Number of PDUs between polls.",
         ),
@@ -241,7 +246,7 @@ pub(super) static CDMA2000: TableShape = table(
         field("frame", SPAN, Need::Default("\"20 ms\""), "Physical frame: 5, 10, 20, 40 or 80 ms."),
         field(
             "octets",
-            Shape::One(Kind::Count(5, 800)),
+            Shape::One(ValueKind::Count(5, 800)),
             Need::Default("20"),
             "Octets of an RLP frame; several share a physical frame at high rates.",
         ),
@@ -260,7 +265,7 @@ pub(super) static CDMA2000: TableShape = table(
         BUFFERS,
     ],
 );
-const NAKS: Shape = Shape::One(Kind::Count(1, 10));
+const NAKS: Shape = Shape::One(ValueKind::Count(1, 10));
 
 /// Value for one direction of a key that may be split.
 fn split<T>(
@@ -361,7 +366,7 @@ pub(super) fn wcdma(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
 
 /// Rate limit by location in the cell: start time, and rates by direction.
 fn limit(r: Reader<'_>, most: [Rate; 2]) -> Option<(Time, [Rate; 2])> {
-    let spot = Spot {
+    let spot = MobilePosition {
         distance: r.number("distance")?,
         sites: r.number("sites")?,
         load: r.number("load")?,

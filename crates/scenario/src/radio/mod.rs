@@ -49,7 +49,7 @@ pub(crate) const RADIO: Field = field(
     "radio",
     Shape::Choice(BEARERS),
     Need::Optional,
-    "A radio bearer, both directions at once. It stands for `rate`, `delay`, `queue` and everything else of the link.",
+    "A radio bearer, both directions at once. It replaces `rate`, `delay`, `queue` and all other keys of the link.",
 );
 
 /// Keys that conflict with `radio`.

@@ -5,19 +5,19 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Shape, TableShape, ValueKind, field, table};
 use crate::model::Direction;
 use crate::model::radio::{Tariff, Traffic};
 use crate::tables::path::{class, hop};
 use radio::cell::config::CellLoad;
 
-static SPAN: Shape = Shape::One(Kind::Span);
-const NAME_LIST: Shape = Shape::One(Kind::Name);
+static SPAN: Shape = Shape::One(ValueKind::Span);
+const NAME_LIST: Shape = Shape::One(ValueKind::Name);
 pub(super) static TRAFFIC: TableShape = table(
     "traffic",
     "A traffic class: packets for which everything given holds. The first class that fits takes a packet.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"interactive\""), "How grids call it."),
+        field("name", Shape::One(ValueKind::Name), Need::Required("\"interactive\""), "How grids call it."),
         field(
             "flows",
             Shape::List(&NAME_LIST),
@@ -26,7 +26,7 @@ pub(super) static TRAFFIC: TableShape = table(
         ),
         field(
             "dscp",
-            Shape::One(Kind::Count(0, 63)),
+            Shape::One(ValueKind::Count(0, 63)),
             Need::Optional,
             "Packets with this service class in the IP header; those of the model have 0.",
         ),
@@ -38,14 +38,14 @@ pub(super) static TRAFFIC: TableShape = table(
         ),
         field(
             "repeats",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Acknowledged RLC repeats their blocks. If not, a block reported missing that carries nothing else is given up, \
              and its packets are lost.",
         ),
     ],
 );
-const PRICE: Shape = Shape::One(Kind::Number(0.0, 1e9));
+const PRICE: Shape = Shape::One(ValueKind::Number(0.0, 1e9));
 const fn price(key: &'static str, doc: &'static str) -> Field {
     field(key, PRICE, Need::Default("0"), doc)
 }
@@ -69,26 +69,26 @@ pub(super) static LOAD: TableShape = table(
     &[
         field(
             "calls",
-            Shape::One(Kind::Number(0.0, 100.0)),
+            Shape::One(ValueKind::Number(0.0, 100.0)),
             Need::Default("0"),
             "Offered voice traffic, Erlang. A call takes the highest free timeslot that is not reserved, or is lost.",
         ),
-        field("call-lasts", Shape::One(Kind::Span), Need::Default("\"90 s\""), "Mean length of a call."),
+        field("call-lasts", Shape::One(ValueKind::Span), Need::Default("\"90 s\""), "Mean length of a call."),
         field(
             "reserved",
-            Shape::One(Kind::Count(1, 8)),
+            Shape::One(ValueKind::Count(1, 8)),
             Need::Default("1"),
             "Timeslots, from the lowest, that calls do not take.",
         ),
         field(
             "users",
-            Shape::One(Kind::Number(0.0, 1000.0)),
+            Shape::One(ValueKind::Number(0.0, 1000.0)),
             Need::Default("0"),
             "Mean number of other packet users with data. They spread over the timeslots and take turns there.",
         ),
         field(
             "user-stays",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"20 s\""),
             "Mean time for which one has data.",
         ),

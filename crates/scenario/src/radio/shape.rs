@@ -10,27 +10,32 @@ pub(super) use self::reselection::{FAULTS, RESELECTION};
 
 use self::errors::QUALITY;
 use super::service;
-use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Need, Quantity, Shape, TableShape, ValueKind, Variant, field, table};
 use radio::cell::config::IdleRepeat;
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::pcu::config::Program;
 use radio::rlc::Mode;
 
-const SHARE: Shape = Shape::One(Kind::Number(0.0, 1.0));
-const SPAN: Shape = Shape::One(Kind::Span);
-const DIST: Shape = Shape::One(Kind::Dist(Quantity::Span));
+const SHARE: Shape = Shape::One(ValueKind::Number(0.0, 1.0));
+const SPAN: Shape = Shape::One(ValueKind::Span);
+const DIST: Shape = Shape::One(ValueKind::Dist(Quantity::Span));
 
-static SLOTS: Shape = Shape::One(Kind::Count(1, 8));
-static SCHEME: Shape = Shape::One(Kind::Word(Scheme::NAMES));
+static SLOTS: Shape = Shape::One(ValueKind::Count(1, 8));
+static SCHEME: Shape = Shape::One(ValueKind::Word(Scheme::NAMES));
 static RLC_TABLE: Shape = Shape::Table(&RLC);
 static QUALITY_CHOICE: Shape = Shape::Choice(QUALITY);
-static HOLD: Shape = Shape::One(Kind::Span);
+static HOLD: Shape = Shape::One(ValueKind::Span);
 
 pub(super) static EVERY: TableShape = table(
     "every",
     "Policy A: a report after a fixed number of blocks.",
-    &[field("blocks", Shape::One(Kind::Count(1, 1024)), Need::Default("20"), "Blocks between two reports.")],
+    &[field(
+        "blocks",
+        Shape::One(ValueKind::Count(1, 1024)),
+        Need::Default("20"),
+        "Blocks between two reports.",
+    )],
 );
 pub(super) static ON_GAP: TableShape = table(
     "on-gap",
@@ -38,11 +43,16 @@ pub(super) static ON_GAP: TableShape = table(
     &[
         field(
             "blocks",
-            Shape::One(Kind::Count(1, 1024)),
+            Shape::One(ValueKind::Count(1, 1024)),
             Need::Default("32"),
             "Blocks between two reports when none is missing.",
         ),
-        field("after", Shape::One(Kind::Count(0, 64)), Need::Default("0"), "Blocks to wait after the gap."),
+        field(
+            "after",
+            Shape::One(ValueKind::Count(0, 64)),
+            Need::Default("0"),
+            "Blocks to wait after the gap.",
+        ),
     ],
 );
 pub(super) static ADAPTIVE: TableShape = table(
@@ -51,13 +61,13 @@ pub(super) static ADAPTIVE: TableShape = table(
     &[
         field(
             "blocks",
-            Shape::One(Kind::Count(1, 1024)),
+            Shape::One(ValueKind::Count(1, 1024)),
             Need::Default("20"),
             "Blocks between two reports at good quality.",
         ),
         field(
             "poor",
-            Shape::One(Kind::Count(1, 1024)),
+            Shape::One(ValueKind::Count(1, 1024)),
             Need::Default("5"),
             "Blocks between two reports at poor quality.",
         ),
@@ -75,13 +85,13 @@ pub(super) static RLC: TableShape = table(
     &[
         field(
             "mode",
-            Shape::One(Kind::Word(Mode::NAMES)),
+            Shape::One(ValueKind::Word(Mode::NAMES)),
             Need::Default("\"acknowledged\""),
             "Whether blocks are repeated.",
         ),
         field(
             "window",
-            Shape::One(Kind::Count(64, 1024)),
+            Shape::One(ValueKind::Count(64, 1024)),
             Need::Default("64"),
             "Blocks that may be outstanding; more than 64 needs an EGPRS scheme or EGPRS numbering.",
         ),
@@ -93,7 +103,7 @@ pub(super) static RLC: TableShape = table(
         ),
         field(
             "idle-repeat",
-            Shape::One(Kind::Word(IdleRepeat::NAMES)),
+            Shape::One(ValueKind::Word(IdleRepeat::NAMES)),
             Need::Default("\"when-free\""),
             "When blocks that are not acknowledged are repeated although none is reported missing.",
         ),
@@ -105,7 +115,7 @@ pub(super) static RLC: TableShape = table(
         ),
         field(
             "resegment",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "EGPRS: blocks may be repeated in halves.",
         ),
@@ -180,11 +190,11 @@ pub(super) static TBF: TableShape = table(
     &[
         field(
             "network",
-            Shape::One(Kind::Word(NETWORKS)),
+            Shape::One(ValueKind::Word(NETWORKS)),
             Need::Default("\"osmo-pcu\""),
             "Source of the timers that this table does not set.",
         ),
-        field("phases", Shape::One(Kind::Count(1, 2)), Need::Default("1"), "Phases of uplink access."),
+        field("phases", Shape::One(ValueKind::Count(1, 2)), Need::Default("1"), "Phases of uplink access."),
         field(
             "hold",
             Shape::PerDirection(&HOLD),
@@ -205,10 +215,10 @@ pub(super) static TBF: TableShape = table(
         ),
         field("non-drx", SPAN, Need::Optional, "DRX_TIMER_MAX."),
         field("ready", SPAN, Need::Optional, "T3314."),
-        field("countdown", Shape::One(Kind::Count(0, 15)), Need::Optional, "BS_CV_MAX."),
+        field("countdown", Shape::One(ValueKind::Count(0, 15)), Need::Optional, "BS_CV_MAX."),
         field(
             "permanent",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Both TBFs are there from the start and stay.",
         ),
@@ -221,13 +231,13 @@ pub(super) static LLC: TableShape = table(
     &[
         field(
             "mode",
-            Shape::One(Kind::Word(LlcMode::NAMES)),
+            Shape::One(ValueKind::Word(LlcMode::NAMES)),
             Need::Default("\"unacknowledged\""),
             "Whether frames are repeated.",
         ),
         field(
             "n201",
-            Shape::One(Kind::Count(140, 1560)),
+            Shape::One(ValueKind::Count(140, 1560)),
             Need::Default("500"),
             "Longest information field; SNDCP cuts packets to it.",
         ),
@@ -239,13 +249,13 @@ pub(super) static LLC: TableShape = table(
         ),
         field(
             "n200",
-            Shape::One(Kind::Count(0, 255)),
+            Shape::One(ValueKind::Count(0, 255)),
             Need::Default("3"),
             "Acknowledged mode: repeats before a frame is given up.",
         ),
         field(
             "window",
-            Shape::One(Kind::Count(1, 255)),
+            Shape::One(ValueKind::Count(1, 255)),
             Need::Default("16"),
             "Acknowledged mode: frames outstanding (k).",
         ),
@@ -257,7 +267,7 @@ pub(super) static LLC: TableShape = table(
         ),
         field(
             "flush",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "T200 also deletes the part of the frame that RLC still holds.",
         ),
@@ -269,17 +279,17 @@ pub(super) static SGSN: TableShape = table(
     &[
         field(
             "buffer",
-            Shape::One(Kind::Limits),
+            Shape::One(ValueKind::Limits),
             Need::Optional,
             "Queue limit, octets of LLC frames. Without it, unlimited.",
         ),
         field(
             "leak",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Leak rate of the bucket. Without it, no flow control.",
         ),
-        field("bucket", Shape::One(Kind::Bytes), Need::Default("\"6 kB\""), "Size of the bucket."),
+        field("bucket", Shape::One(ValueKind::Bytes), Need::Default("\"6 kB\""), "Size of the bucket."),
         field(
             "lifetime",
             SPAN,
@@ -288,24 +298,29 @@ pub(super) static SGSN: TableShape = table(
         ),
         field(
             "gb-rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Capacity of the Gb interface for this user. Without it, unlimited.",
         ),
         field(
             "gb-overhead",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"57 B\""),
             "BSSGP and network service headers of each frame on Gb.",
         ),
         field("gb-delay", SPAN, Need::Default("\"0 s\""), "Between SGSN and PCU."),
         field(
             "cell-leak",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Leak rate of the bucket of the cell, which all its mobiles share in turn. Without it, none. The first mobile of the cell sets it.",
         ),
-        field("cell-bucket", Shape::One(Kind::Bytes), Need::Default("\"60 kB\""), "Size of that bucket."),
+        field(
+            "cell-bucket",
+            Shape::One(ValueKind::Bytes),
+            Need::Default("\"60 kB\""),
+            "Size of that bucket.",
+        ),
     ],
 );
 pub(super) static DELAYS: TableShape = table(
@@ -315,13 +330,13 @@ pub(super) static DELAYS: TableShape = table(
         field("core", SPAN, Need::Default("\"0 s\""), "GGSN to SGSN, and the network before it."),
         field(
             "gn-rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Rate of Gn between GGSN and SGSN for this mobile, each direction. Without it, unlimited.",
         ),
         field(
             "gn-overhead",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"36 B\""),
             "Headers of GTP, UDP and IP around each packet on Gn.",
         ),
@@ -332,7 +347,7 @@ pub(super) static DELAYS: TableShape = table(
             "Between radio interface and PCU, processing included.",
         ),
         field("terminal", SPAN, Need::Default("\"0 s\""), "Processing in the terminal."),
-        field("cable", Shape::One(Kind::Rate), Need::Optional, "Rate of the cable to the computer."),
+        field("cable", Shape::One(ValueKind::Rate), Need::Optional, "Rate of the cable to the computer."),
     ],
 );
 pub(super) static VOICE: TableShape = table(
@@ -362,39 +377,39 @@ pub(super) static GPRS: TableShape = table(
     "gprs",
     "A GPRS or EGPRS bearer from GGSN to terminal. Hops that name one `cell` share its timeslots.",
     &[
-        field("cell", Shape::One(Kind::Name), Need::Optional, "The cell. Without it, one of its own."),
+        field("cell", Shape::One(ValueKind::Name), Need::Optional, "The cell. Without it, one of its own."),
         field(
             "pcu",
-            Shape::One(Kind::Word(Program::NAMES)),
+            Shape::One(ValueKind::Word(Program::NAMES)),
             Need::Optional,
             "A real PCU: a program in a kernel in virtual time is RLC/MAC of the network. Without it, the model is.",
         ),
         field(
             "timeslots",
-            Shape::One(Kind::Count(1, 8)),
+            Shape::One(ValueKind::Count(1, 8)),
             Need::Default("8"),
             "Timeslots of the cell for packet data.",
         ),
         field(
             "abis-rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Rate of Abis in each direction, which the timeslots of the cell share: a radio block takes its octets and 6 more. \
              The first mobile of the cell sets it. Without it, unlimited.",
         ),
         field(
             "turn",
-            Shape::One(Kind::Count(1, 10_000)),
+            Shape::One(ValueKind::Count(1, 10_000)),
             Need::Default("1"),
             "Block periods for which a timeslot of the cell stays with one mobile.",
         ),
         field(
             "weight",
-            Shape::One(Kind::Count(1, 1000)),
+            Shape::One(ValueKind::Count(1, 1000)),
             Need::Default("1"),
             "Weight of this mobile in the turns.",
         ),
-        field("class", Shape::One(Kind::Count(1, 34)), Need::Default("4"), "Multislot class."),
+        field("class", Shape::One(ValueKind::Count(1, 34)), Need::Default("4"), "Multislot class."),
         field(
             "slots",
             Shape::PerDirection(&SLOTS),
@@ -433,13 +448,13 @@ pub(super) static GPRS: TableShape = table(
         field("sgsn", Shape::Table(&SGSN), Need::Optional, "SGSN and Gb."),
         field(
             "rlc-buffer",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Optional,
             "Queue limit of the PCU. Without it, unlimited.",
         ),
         field(
             "terminal-buffer",
-            Shape::One(Kind::Limits),
+            Shape::One(ValueKind::Limits),
             Need::Optional,
             "Queue limit of the terminal. Without it, unlimited.",
         ),

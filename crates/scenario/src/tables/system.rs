@@ -8,27 +8,27 @@ use super::flow;
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::{BESIDE, Cx};
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::model::{App, Flow, Model, System, User};
 use crate::protocol;
 use crate::topology::Graph;
 use crate::workload;
 use base::Span;
 use cells::adaptation::{PowerControl, Rule};
-use cells::config::{CellChange, Config, Counting, Hopping, Interface, Mobile, Placing, Receiver};
+use cells::config::{CellChange, Config, Hopping, Interface, Mobile, Placing, Receiver, SizeCounting};
 use cells::curve::Curves;
 use cells::geometry::Reuse;
 use radio::coding::Scheme;
 use std::sync::Arc;
 
 const fn number(key: &'static str, least: f64, most: f64, default: &'static str, doc: &'static str) -> Field {
-    field(key, Shape::One(Kind::Number(least, most)), Need::Default(default), doc)
+    field(key, Shape::One(ValueKind::Number(least, most)), Need::Default(default), doc)
 }
 const fn count(key: &'static str, least: i64, most: i64, default: &'static str, doc: &'static str) -> Field {
-    field(key, Shape::One(Kind::Count(least, most)), Need::Default(default), doc)
+    field(key, Shape::One(ValueKind::Count(least, most)), Need::Default(default), doc)
 }
 const fn span(key: &'static str, default: &'static str, doc: &'static str) -> Field {
-    field(key, Shape::One(Kind::Span), Need::Default(default), doc)
+    field(key, Shape::One(ValueKind::Span), Need::Default(default), doc)
 }
 const fn word(
     key: &'static str,
@@ -36,10 +36,10 @@ const fn word(
     default: &'static str,
     doc: &'static str,
 ) -> Field {
-    field(key, Shape::One(Kind::Word(words)), Need::Default(default), doc)
+    field(key, Shape::One(ValueKind::Word(words)), Need::Default(default), doc)
 }
 const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> Field {
-    field(key, Shape::One(Kind::Flag), Need::Default(default), doc)
+    field(key, Shape::One(ValueKind::Flag), Need::Default(default), doc)
 }
 
 /// Names of the EGPRS coding schemes.
@@ -103,13 +103,13 @@ static EGPRS: TableShape = table(
         number("evm", 5.0, 100.0, "30", "No SINR exceeds this, dB (modulation errors)."),
         field(
             "curves",
-            Shape::One(Kind::File),
+            Shape::One(ValueKind::File),
             Need::Optional,
             "A file of link-level curves in place of the built-in one.",
         ),
         field(
             "fixed-ci",
-            Shape::One(Kind::Number(-20.0, 120.0)),
+            Shape::One(ValueKind::Number(-20.0, 120.0)),
             Need::Optional,
             "Ideal radio: each burst has this C/I, dB. Without it, interference, noise and fading.",
         ),
@@ -126,17 +126,17 @@ static EGPRS: TableShape = table(
         span("core-delay", "\"250 ms\"", "Between server and SGSN, each way."),
         field(
             "core-rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Rate of the core network's links: each packet takes its transmission time too. Without it, none.",
         ),
         field(
             "sgsn-buffer",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"64 KiB\""),
             "Buffer of each mobile at the SGSN.",
         ),
-        word("buffer-counts", Counting::NAMES, "\"bssgp\"", "What a packet counts for in that buffer."),
+        word("buffer-counts", SizeCounting::NAMES, "\"bssgp\"", "What a packet counts for in that buffer."),
         count(
             "header-octets",
             0,
@@ -164,14 +164,14 @@ static USERS: TableShape = table(
     &[
         field(
             "name",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"ftp\""),
             "How grids and results call the population.",
         ),
-        field("count", Shape::One(Kind::Count(1, 30_000)), Need::Required("100"), "How many."),
+        field("count", Shape::One(ValueKind::Count(1, 30_000)), Need::Required("100"), "How many."),
         field(
             "near-site",
-            Shape::One(Kind::Count(0, 4095)),
+            Shape::One(ValueKind::Count(0, 4095)),
             Need::Optional,
             "They start around this site. Without it, anywhere.",
         ),
@@ -179,7 +179,7 @@ static USERS: TableShape = table(
         number("speed", 0.0, 500.0, "3", "Their speed, km/h."),
         field(
             "start",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Default("\"uniform(0 s, 60 s)\""),
             "When each begins.",
         ),
@@ -200,7 +200,12 @@ pub(crate) static SYSTEM: TableShape = table(
     "system",
     "Many mobiles in one network.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"net\""), "How grids and results call it."),
+        field(
+            "name",
+            Shape::One(ValueKind::Name),
+            Need::Required("\"net\""),
+            "How grids and results call it.",
+        ),
         field("egprs", Shape::Table(&EGPRS), Need::Default("{}"), "A network of EGPRS cells."),
         field("users", Shape::Tables(&USERS), Need::Required("..."), "Who uses it."),
     ],
@@ -295,7 +300,7 @@ fn population(
     let placing = near.map_or(Placing::Uniform, |site| Placing::Near(site, within));
     let speed = reader.number("speed")? / 3.6;
     // The active end: the mobile for requests, the server for files and messages.
-    let mobile_asks = matches!(app, App::Ask(_));
+    let mobile_asks = matches!(app, App::Requests(_));
     let (from, to) = if mobile_asks { (node, server) } else { (server, node) };
     let digits = format!("{}", count - 1).len();
     for i in 0..count {
@@ -438,7 +443,7 @@ fn radio_link(r: Reader<'_>, c: &mut Config, cx: &Cx<'_>) -> Option<()> {
     c.core.delay = r.span("core-delay")?;
     c.core.rate_bps = r.get("core-rate").and_then(|_| r.rate("core-rate")).map(|rate| rate.bps());
     c.core.buffer = u32::try_from(r.bytes("sgsn-buffer")?).unwrap_or(u32::MAX);
-    c.core.counting = Counting::from_name(r.word("buffer-counts")?)?;
+    c.core.counting = SizeCounting::from_name(r.word("buffer-counts")?)?;
     c.core.llc_octets = u("header-octets")?;
     c.core.bssgp_octets = u("bssgp-octets")?;
     c.reselection.period = s("measure-every")?;

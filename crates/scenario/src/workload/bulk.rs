@@ -4,7 +4,7 @@ use super::optional;
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, Reads};
 use base::Span;
 
@@ -20,22 +20,22 @@ static TABLE: TableShape = table(
     "bulk",
     "Data as fast as the transport takes it.",
     &[
-        field("bytes", Shape::One(Kind::Bytes), Need::Optional, "Amount. Without it, unlimited."),
+        field("bytes", Shape::One(ValueKind::Bytes), Need::Optional, "Amount. Without it, unlimited."),
         field(
             "lasts",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Duration. Without it, until all data are delivered or the run ends.",
         ),
         field(
             "read-rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "Read rate of the other end; unread data fill its receive window. Without it, data are read at once.",
         ),
         field(
             "read-pause",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Time after its start during which the other end does not read. Without it, it reads from the start.",
         ),

@@ -10,7 +10,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<
     let complain = |message: &str, help: &str| {
         cx.push(Diagnostic::error("impossible", place, message).help(help));
     };
-    let streams = matches!(app, App::Tell(plan) if plan.stream.is_some());
+    let streams = matches!(app, App::Messages(plan) if plan.stream.is_some());
     let model = match transport {
         Transport::Tcp { .. } => true,
         Transport::Model(spec) => spec.carries_streams(),
@@ -23,7 +23,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<
         );
     }
     match (app, transport) {
-        (App::Ask(_) | App::Tell(_), Transport::Ends(ends))
+        (App::Requests(_) | App::Messages(_), Transport::Ends(ends))
             if ends.iter().any(|end| end.model().is_some()) =>
         {
             complain(
@@ -31,7 +31,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<
                 "write app = { bulk = {} }, or the same transport for both ends",
             );
         }
-        (App::Ask(_) | App::Tell(_), Transport::Ends(ends))
+        (App::Requests(_) | App::Messages(_), Transport::Ends(ends))
             if ends.iter().filter_map(Transport::linux).any(|linux| linux.program.is_some()) =>
         {
             complain(
@@ -46,17 +46,17 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<
             }
         }
         (
-            App::Bulk { .. } | App::Ask(_),
+            App::Bulk { .. } | App::Requests(_),
             Transport::Udp(_) | Transport::Linux(Linux { protocol: Protocol::Udp { .. }, .. }),
         ) => complain(
             "datagrams carry messages at their own pace; this workload needs a connection",
             "write transport = \"tcp\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
-        (App::Ask(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
+        (App::Requests(_), Transport::Linux(Linux { protocol: Protocol::Dccp { .. }, .. })) => complain(
             "DCCP does not retransmit losses; requests and replies need a reliable transport",
             "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
-        (App::Ask(_), Transport::Tcp { config, .. })
+        (App::Requests(_), Transport::Tcp { config, .. })
             if config.handshake == transport::tcp::config::Handshake::OneWay =>
         {
             complain(

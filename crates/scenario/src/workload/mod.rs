@@ -12,7 +12,7 @@ pub(crate) use fits::fits;
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::{Reader, chosen};
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, Variant, field};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, ValueKind, Variant, field};
 use crate::model::{App, ConnectionLifetime, MessagePlan, UsefulLife};
 use base::Span;
 use base::dist::Dist;
@@ -55,12 +55,12 @@ fn chosen_app(reader: Reader<'_>) -> Option<(&str, Reader<'_>)> {
     })
 }
 
-const BYTES: Shape = Shape::One(Kind::Dist(Quantity::Bytes));
-const SPAN: Shape = Shape::One(Kind::Dist(Quantity::Span));
+const BYTES: Shape = Shape::One(ValueKind::Dist(Quantity::Bytes));
+const SPAN: Shape = Shape::One(ValueKind::Dist(Quantity::Span));
 
 const LASTS: Field = field(
     "lasts",
-    Shape::One(Kind::Span),
+    Shape::One(ValueKind::Span),
     Need::Optional,
     "Duration. Without it, until all work is done or the run ends.",
 );
@@ -76,11 +76,15 @@ const PATIENCE: Field = field(
     Need::Optional,
     "Time after which a page or request is aborted: its connections are reset, and the next request follows at once. Without it, unlimited.",
 );
-const COUNT: Field =
-    field("count", Shape::One(Kind::Count(1, 1 << 40)), Need::Optional, "Number. Without it, unlimited.");
+const COUNT: Field = field(
+    "count",
+    Shape::One(ValueKind::Count(1, 1 << 40)),
+    Need::Optional,
+    "Number. Without it, unlimited.",
+);
 const PLAYOUT: Field = field(
     "playout",
-    Shape::One(Kind::Span),
+    Shape::One(ValueKind::Span),
     Need::Optional,
     "A message that arrives later than this after it was made is too late. Without it, none is; in a ticker, one that arrives after the next was made.",
 );
@@ -90,7 +94,7 @@ const PLAYOUT: Field = field(
 const CLASSES: &[&str] = &["conversational", "streaming", "interactive", "background"];
 const CLASS: Field = field(
     "class",
-    Shape::One(Kind::Word(CLASSES)),
+    Shape::One(ValueKind::Word(CLASSES)),
     Need::Optional,
     "Class of the application, in place of `playout`: conversational, 300 ms one way; interactive, 4 s; streaming, 10 s; background, any delay.",
 );
@@ -157,7 +161,7 @@ fn paced(r: Reader<'_>, bursts: Option<(Dist, Dist)>, cx: &Cx<'_>) -> Option<App
     }
     let every = Dist::Constant(rate.span_of(packet).as_nanos() as f64);
     takes_time(&every, r, "rate", cx)?;
-    Some(App::Tell(Box::new(MessagePlan {
+    Some(App::Messages(Box::new(MessagePlan {
         size: Dist::Constant(packet as f64),
         every,
         bursts,

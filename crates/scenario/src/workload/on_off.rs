@@ -3,7 +3,7 @@
 use super::{CLASS, COUNT, LASTS, PLAYOUT, SPAN, paced, takes_time};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 
 /// Variant `on-off` of `app`.
@@ -20,13 +20,13 @@ static TABLE: TableShape = table(
     &[
         field(
             "rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Required("\"64 kbit/s\""),
             "Rate within a burst, without headers.",
         ),
         field(
             "packet",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"160 B\""),
             "Each message, without headers.",
         ),

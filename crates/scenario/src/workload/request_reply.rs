@@ -3,7 +3,7 @@
 use super::{BYTES, COUNT, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::{App, RequestPlan};
 use base::dist::Dist;
 
@@ -26,7 +26,7 @@ static TABLE: TableShape = table(
         field("think", SPAN, Need::Default("\"0 s\""), "From a reply to the next request."),
         field(
             "think-from",
-            Shape::One(Kind::Word(&["reply", "request"])),
+            Shape::One(ValueKind::Word(&["reply", "request"])),
             Need::Default("\"reply\""),
             "request: `think` counts from the request, as ping does; a late reply delays the next one.",
         ),
@@ -34,7 +34,7 @@ static TABLE: TableShape = table(
         PATIENCE,
         field(
             "keep",
-            Shape::One(Kind::Word(&["session", "object"])),
+            Shape::One(ValueKind::Word(&["session", "object"])),
             Need::Default("\"session\""),
             "session: one connection for all requests. object: one for each.",
         ),
@@ -43,7 +43,7 @@ static TABLE: TableShape = table(
 
 /// Reads the table `request-reply`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
-    Some(App::Ask(Box::new(RequestPlan {
+    Some(App::Requests(Box::new(RequestPlan {
         pages: count(r, "count")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         request: r.dist("request", cx)?,

@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::grammar::tree::Tree;
 use crate::model::{App, MessagePlan, UsefulLife};
 use base::Span;
@@ -26,45 +26,45 @@ static TABLE: TableShape = table(
     &[
         field(
             "rates",
-            Shape::List(&Shape::One(Kind::Rate)),
+            Shape::List(&Shape::One(ValueKind::Rate)),
             Need::Required("[\"64 kbit/s\"]"),
             "Rates of the media without headers, ascending. The source begins with the lowest one.",
         ),
-        field("lasts", Shape::One(Kind::Span), Need::Required("\"60 s\""), "Length of the media."),
-        field("frame", Shape::One(Kind::Span), Need::Default("\"200 ms\""), "Length of a frame: each is a message."),
+        field("lasts", Shape::One(ValueKind::Span), Need::Required("\"60 s\""), "Length of the media."),
+        field("frame", Shape::One(ValueKind::Span), Need::Default("\"200 ms\""), "Length of a frame: each is a message."),
         field(
             "buffer",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"5 s\""),
             "Media in the buffer at which the player starts. Doubles with each stall, up to `holds`, and comes back.",
         ),
         field(
             "holds",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Most media in the buffer. Without it, four times `buffer`.",
         ),
         field(
             "fill",
-            Shape::One(Kind::Number(1.0, 100.0)),
+            Shape::One(ValueKind::Number(1.0, 100.0)),
             Need::Default("2"),
             "Speed at which the source fills the buffer, relative to the speed of the media.",
         ),
         field(
             "adapts",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("true"),
             "Whether the source changes the rate with losses and delays. If not, it sends at the highest one.",
         ),
         field(
             "jumps",
-            Shape::List(&Shape::Pair(Kind::Span, Kind::Span)),
+            Shape::List(&Shape::Pair(ValueKind::Span, ValueKind::Span)),
             Need::Optional,
             "Moves of the play point by the user: [[\"20 s\", \"45 s\"], ...], time after the start and play point.",
         ),
         field(
             "request",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"200 ms\""),
             "Time from a jump until the source knows of it. The request itself is no packet of the path.",
         ),
@@ -108,7 +108,7 @@ pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
         jumps,
         request: r.span("request")?,
     };
-    Some(App::Tell(Box::new(MessagePlan {
+    Some(App::Messages(Box::new(MessagePlan {
         size: Dist::Constant(stream.frame_bytes(stream.rates.len() - 1) as f64),
         every: Dist::Constant(frame.as_nanos() as f64),
         bursts: None,

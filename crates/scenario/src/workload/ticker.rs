@@ -31,7 +31,7 @@ static TABLE: TableShape = table(
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
     let every = r.dist("every", cx)?;
     takes_time(&every, r, "every", cx)?;
-    Some(App::Tell(Box::new(MessagePlan {
+    Some(App::Messages(Box::new(MessagePlan {
         size: r.dist("size", cx)?,
         every,
         bursts: None,

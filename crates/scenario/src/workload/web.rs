@@ -3,7 +3,7 @@
 use super::{BYTES, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ValueKind, Need, Quantity, Shape, TableShape, Variant, field, table};
 use crate::model::{App, RequestPlan};
 
 /// Variant `web` of `app`.
@@ -21,7 +21,7 @@ static TABLE: TableShape = table(
     &[
         field(
             "pages",
-            Shape::One(Kind::Count(1, 1 << 40)),
+            Shape::One(ValueKind::Count(1, 1 << 40)),
             Need::Optional,
             "Number of pages. Without it, unlimited.",
         ),
@@ -35,14 +35,14 @@ static TABLE: TableShape = table(
         ),
         field(
             "objects",
-            Shape::One(Kind::Dist(Quantity::Number)),
+            Shape::One(ValueKind::Dist(Quantity::Number)),
             Need::Default("\"pareto(1, 0.74, 55)\""),
             "How many objects are in a page; rounded. They are known when the main object is there.",
         ),
         field("object", BYTES, Need::Default("\"lognormal(7758 B, 126168 B)\""), "Size of each of them."),
         field(
             "largest",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1 GB\""),
             "Maximum object size; larger draws are cut.",
         ),
@@ -56,19 +56,19 @@ static TABLE: TableShape = table(
         PATIENCE,
         field(
             "connections",
-            Shape::One(Kind::Count(1, 1000)),
+            Shape::One(ValueKind::Count(1, 1000)),
             Need::Default("1"),
             "Maximum number of concurrent connections.",
         ),
         field(
             "keep",
-            Shape::One(Kind::Word(&["object", "page", "session"])),
+            Shape::One(ValueKind::Word(&["object", "page", "session"])),
             Need::Default("\"page\""),
             "Lifetime of a connection: one object (HTTP 1.0), a page, or all pages.",
         ),
         field(
             "pipelining",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether a request may leave before the reply to the previous one has arrived.",
         ),
@@ -77,7 +77,7 @@ static TABLE: TableShape = table(
 
 /// Reads the table `web`.
 pub(super) fn read(r: Reader<'_>, cx: &Cx<'_>) -> Option<App> {
-    Some(App::Ask(Box::new(RequestPlan {
+    Some(App::Requests(Box::new(RequestPlan {
         pages: count(r, "pages")?,
         lasts: optional(r, "lasts", |key| r.span(key))?,
         request: r.dist("request", cx)?,

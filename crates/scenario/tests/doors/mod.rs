@@ -1,5 +1,5 @@
-//! What a fuzzer does to a pair of doors: arbitrary bytes are packets that come in at either end. The fuzzer's
-//! target and the replay of its corpus share this file.
+//! Fuzz target of a pair of ports: arbitrary bytes are packets that enter at either end. The fuzzer's target and the
+//! replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
@@ -25,8 +25,8 @@ const PATH: &str = r#"
     app = "bulk"
 "#;
 
-/// Reads the bytes as one packet, then as several: for each, a byte for its end and two for its length. What is
-/// taken in must come out at the other door, be a packet still, and leave nothing behind.
+/// Reads the bytes as one packet, then as several: for each, a byte for its end and two for its length. An accepted
+/// packet must leave at the other port, be still a packet, and leave nothing behind.
 pub fn ip_packet(bytes: &[u8]) {
     if let Ok(digest) = wire::read(bytes) {
         assert!(digest.size as usize <= bytes.len() && digest.payload <= digest.size);
@@ -42,19 +42,20 @@ pub fn ip_packet(bytes: &[u8]) {
     while let [side, high, low, tail @ ..] = rest {
         let length = usize::from(*high % 8) * 256 + usize::from(*low);
         let (packet, next) = tail.split_at(length.min(tail.len()));
-        let door = if side % 2 == 0 { ends.from } else { ends.to };
+        let packet_port = if side % 2 == 0 { ends.from } else { ends.to };
         at += u64::from(*side) * 100_000;
-        let taken =
-            network.enter(Time::from_nanos(at), door, |door: &mut FlowPort, cx| door.inject(cx, packet));
+        let taken = network.enter(Time::from_nanos(at), packet_port, |packet_port: &mut FlowPort, cx| {
+            packet_port.inject(cx, packet)
+        });
         sent += u32::from(matches!(taken, Some(Ok(_))));
         rest = next;
     }
     network.run_until(Time::from_secs_f64(3600.0));
     let mut left = 0;
-    for door in [ends.from, ends.to] {
+    for packet_port in [ends.from, ends.to] {
         let now = network.now();
         while let Some(Some(leaving)) =
-            network.enter(now, door, |door: &mut FlowPort, _| door.next_departure())
+            network.enter(now, packet_port, |packet_port: &mut FlowPort, _| packet_port.next_departure())
         {
             assert!(wire::read(&leaving.bytes).is_ok());
             left += 1;
@@ -103,22 +104,23 @@ pub fn fragments(bytes: &[u8]) {
             let length = usize::from(*high % 8) * 256 + usize::from(*low);
             let (packet, next) = tail.split_at(length.min(tail.len()));
             at += u64::from(*side) * 100_000;
-            let door = if real && side % 2 == 1 { ends.to } else { ends.from };
-            let _ = network
-                .enter(Time::from_nanos(at), door, |door: &mut FlowPort, cx| door.inject(cx, packet).is_ok());
+            let packet_port = if real && side % 2 == 1 { ends.to } else { ends.from };
+            let _ = network.enter(Time::from_nanos(at), packet_port, |packet_port: &mut FlowPort, cx| {
+                packet_port.inject(cx, packet).is_ok()
+            });
             assert_eq!(network.bodies() as usize, network.packets_inside());
             rest = next;
         }
         network.run_until(Time::from_secs_f64(3600.0));
         assert_eq!((network.bodies(), network.packets_inside()), (0, 0));
-        for door in [ends.from, ends.to].into_iter().take(if real { 2 } else { 1 }) {
+        for packet_port in [ends.from, ends.to].into_iter().take(if real { 2 } else { 1 }) {
             let now = network.now();
             while let Some(Some(leaving)) =
-                network.enter(now, door, |door: &mut FlowPort, _| door.next_departure())
+                network.enter(now, packet_port, |packet_port: &mut FlowPort, _| packet_port.next_departure())
             {
                 let digest = wire::read(&leaving.bytes);
                 let fits = |digest: wire::Digest| digest.size <= 100 || digest.protocol == wire::icmp::ICMP6;
-                assert!(digest.is_ok_and(|digest| door == ends.from || fits(digest)));
+                assert!(digest.is_ok_and(|digest| packet_port == ends.from || fits(digest)));
             }
         }
     }

@@ -1,9 +1,8 @@
-//! What a fuzzer does to the reader of scenarios. The fuzzer's target and the replay of its corpus share
-//! this file.
+//! Fuzz target of the reader of scenarios. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
-use scenario::import::{ImportFormat, Mistake, import as translate};
+use scenario::import::{ImportError, ImportFormat, import as translate};
 use scenario::{NoFiles, Style, read, read_with};
 
 /// Any bytes as a scenario: read, complained about, or asked everything short of running it.
@@ -24,11 +23,11 @@ pub(crate) fn scenario(bytes: &[u8]) {
     }
 }
 
-/// Longer recordings than this take the reader of what they become more time than they are worth here.
+/// Longer recordings take the reader of the resulting scenario more time than a fuzz run should spend.
 const MOST: usize = 20_000;
 
-/// Any text as what another tool calls a link, as each of the kinds: refused with a reason, or a scenario that can be
-/// read, with the text beside it as a comment. Any file that it names is a trace.
+/// Any text as another tool's description of a link, as each of the kinds: rejected with a reason, or a readable
+/// scenario, with the text as a comment. Any file that it names is a trace.
 pub(crate) fn import(bytes: &[u8]) {
     let Some(text) = bytes.get(..bytes.len().min(MOST)).and_then(|bytes| std::str::from_utf8(bytes).ok())
     else {
@@ -43,7 +42,7 @@ pub(crate) fn import(bytes: &[u8]) {
                     panic!("{kind:?} became\n{}\n{}", imported.scenario, wrong.render(Style::default()));
                 }
             }
-            Err(Mistake { message, help }) => {
+            Err(ImportError { message, help }) => {
                 assert!(!message.is_empty() && !help.is_empty(), "{message}: {help}")
             }
         }

@@ -3,13 +3,13 @@
 //! Comparisons of `tcp_info` fields with numbers: `assert tcpi_snd_cwnd == 10, 'message'`. Other statements are
 //! reported as unsupported.
 
-use crate::stage::Stage;
+use crate::harness::TestHarness;
 
 /// A failed assertion: its text, and the value seen.
 pub(super) type Broken = (String, String);
 
 /// Checks all statements of a piece of code. `Err` of the outer result: one is not understood.
-pub(super) fn check(code: &str, stage: &Stage) -> Result<Result<(), Broken>, String> {
+pub(super) fn check(code: &str, harness: &TestHarness) -> Result<Result<(), Broken>, String> {
     // A statement ends with its line unless the line ends with a comma or a backslash.
     let mut statements: Vec<String> = Vec::new();
     let mut open = false;
@@ -32,7 +32,7 @@ pub(super) fn check(code: &str, stage: &Stage) -> Result<Result<(), Broken>, Str
         let claim = claim.split(',').next().unwrap_or_default().trim();
         let claim = claim.strip_prefix('(').and_then(|c| c.strip_suffix(')')).unwrap_or(claim);
         for part in claim.split(" and ") {
-            if let Some(broken) = compare(part.trim(), stage)? {
+            if let Some(broken) = compare(part.trim(), harness)? {
                 return Ok(Err(broken));
             }
         }
@@ -40,7 +40,7 @@ pub(super) fn check(code: &str, stage: &Stage) -> Result<Result<(), Broken>, Str
     Ok(Ok(()))
 }
 
-fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
+fn compare(claim: &str, harness: &TestHarness) -> Result<Option<Broken>, String> {
     let not_understood = || format!("`assert {claim}`");
     let signs = ["==", "!=", "<=", ">=", "<", ">"];
     let (sign, at) =
@@ -50,7 +50,7 @@ fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
         Some(state) => state as f64,
         None => rest.parse().map_err(|_| not_understood())?,
     };
-    let seen = value(name, stage).ok_or_else(not_understood)?;
+    let seen = value(name, harness).ok_or_else(not_understood)?;
     let holds = match sign {
         "==" => (seen - wanted).abs() < 0.5,
         "!=" => (seen - wanted).abs() >= 0.5,
@@ -62,12 +62,12 @@ fn compare(claim: &str, stage: &Stage) -> Result<Option<Broken>, String> {
     Ok((!holds).then(|| (claim.to_owned(), format!("{name} is {seen}"))))
 }
 
-/// Linux's words for what a sender is about, by their numbers.
+/// Linux's congestion states by their numbers (`enum tcp_ca_state`).
 const STATES: [&str; 5] = ["TCP_CA_Open", "TCP_CA_Disorder", "TCP_CA_CWR", "TCP_CA_Recovery", "TCP_CA_Loss"];
 
 /// Fields of `tcp_info`: counts in whole segments, times in microseconds.
-fn value(name: &str, stage: &Stage) -> Option<f64> {
-    let s = &stage.connection.sender;
+fn value(name: &str, harness: &TestHarness) -> Option<f64> {
+    let s = &harness.connection.sender;
     let mss = f64::from(s.config().mss);
     let micros = |span: base::Span| (span.as_nanos() / 1000) as f64;
     Some(match name {
@@ -77,7 +77,7 @@ fn value(name: &str, stage: &Stage) -> Option<f64> {
         "tcpi_snd_ssthresh" => (s.tcb.window.ssthresh / mss).floor(),
         "tcpi_unacked" => (s.flight() as f64 / mss).ceil(),
         "tcpi_sacked" => (s.tcb.scoreboard.bytes() as f64 / mss).ceil(),
-        // Linux goes on counting what it has sent again.
+        // Linux keeps counting retransmitted segments.
         "tcpi_lost" => {
             let records = s.tcb.sent.as_ref()?.records().iter();
             records.filter(|r| !r.sacked && (r.lost || (r.resent && s.recovering()))).count() as f64

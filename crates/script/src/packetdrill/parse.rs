@@ -1,6 +1,6 @@
 //! Parser of packetdrill scripts.
 //!
-//! Its lines: when, and what happens or must happen.
+//! Lines of a script: time, and event or expectation.
 
 use super::lex::Cursor;
 use crate::dialogue::{Range, Unreadable};
@@ -246,7 +246,7 @@ fn call(c: &mut Cursor<'_>) -> Result<Action, Unreadable> {
     if result.is_empty() {
         return Err(c.error("what the call returns should stand here"));
     }
-    // The name of an error and what it means.
+    // Name of an error, and its description.
     c.take_while(|c| c != '\n');
     Ok(Action::Call(Syscall { name, args, result }))
 }

@@ -1,20 +1,20 @@
 //! Player of packetdrill scripts.
 //!
-//! Line by line on one stage: segments and calls go in at their times, what leaves is taken in order and held against
-//! the next `>` line.
+//! Line by line on one test harness: segments and calls enter at their times; segments that leave are compared in
+//! order with the next `>` line.
 
 use super::assert;
 use super::command::{makes_defaults, shell};
 use super::parse::{Action, Line, Packet, Script, Syscall, TcpOption, When};
-use crate::player::{Failure, Verdict};
-use crate::stage::{Happening, Stage};
+use crate::harness::{EventKind, TestHarness};
+use crate::player::{DialogueVerdict, Failure};
 use base::tcp::{SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use transport::app::Socket as _;
 use transport::tcp::{Config, Role, ecn};
 
-/// t = 0 of a script on the stage's clock.
+/// t = 0 of a script on the harness's clock.
 const ORIGIN: Time = Time::from_nanos(1_000_000_000_000);
 /// Default tolerance of times, early or late.
 const TOLERANCE: Span = Span::from_millis(4);
@@ -73,24 +73,26 @@ struct Wrong {
 }
 
 /// Plays a script.
-pub fn play(script: &Script) -> Verdict {
+pub fn play(script: &Script) -> DialogueVerdict {
     let mut player = match Player::new(script) {
         Ok(player) => player,
-        Err(word) => return Verdict::Unsupported(word),
+        Err(word) => return DialogueVerdict::Unsupported(word),
     };
     for line in &script.lines {
         match player.line(line) {
-            Ok(()) if player.stage.restless() => {
-                return Verdict::Unsupported(format!("line {}: timers that never rest", line.number));
+            Ok(()) if player.harness.restless() => {
+                return DialogueVerdict::Unsupported(format!("line {}: timers that never rest", line.number));
             }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => {
-                return Verdict::Unsupported(format!("line {}: {word}", line.number));
+                return DialogueVerdict::Unsupported(format!("line {}: {word}", line.number));
             }
-            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(line.number, *wrong))),
+            Err(Stop::Wrong(wrong)) => {
+                return DialogueVerdict::Fail(Box::new(player.failure(line.number, *wrong)));
+            }
         }
     }
-    Verdict::Pass { unasked: player.queue.len() }
+    DialogueVerdict::Pass { unasked: player.queue.len() }
 }
 
 /// Options negotiated in the handshake of the script.
@@ -137,7 +139,7 @@ impl Agreed {
 }
 
 struct Player {
-    stage: Stage,
+    harness: TestHarness,
     agreed: Agreed,
     tolerance: Span,
     /// Due time of the previous line.
@@ -197,7 +199,7 @@ impl Player {
             script.lines.iter().any(|l| matches!(&l.action, Action::Call(c) if c.name == "connect"));
         let role = if connects { Role::Active } else { Role::Passive };
         Ok(Player {
-            stage: Stage::new(config, role, ORIGIN),
+            harness: TestHarness::new(config, role, ORIGIN),
             agreed,
             tolerance,
             last: ORIGIN,
@@ -211,7 +213,7 @@ impl Player {
     }
 
     fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
-        if let Some(moment) = wrong.blame.and_then(|i| self.stage.log.get_mut(i)) {
+        if let Some(moment) = wrong.blame.and_then(|i| self.harness.log.get_mut(i)) {
             moment.wrong = true;
         }
         Failure {
@@ -221,7 +223,7 @@ impl Player {
             why: wrong.why,
             expected: wrong.expected,
             seen: wrong.seen,
-            log: std::mem::take(&mut self.stage.log),
+            log: std::mem::take(&mut self.harness.log),
             origin: ORIGIN,
             first: 0,
             receiver: false,
@@ -236,7 +238,7 @@ impl Player {
             When::At(s) => (ORIGIN + span(s), ORIGIN + span(s)),
             When::AfterBetween(a, b) => (last + span(a), last + span(b)),
             When::Between(a, b) => (ORIGIN + span(a), ORIGIN + span(b)),
-            When::Any => (last, self.stage.now.max(last) + PATIENCE),
+            When::Any => (last, self.harness.now.max(last) + PATIENCE),
         }
     }
 
@@ -248,7 +250,7 @@ impl Player {
         if line.when == When::Any {
             return Err(Stop::Unsupported("`*` for what does not leave".to_owned()));
         }
-        self.stage.run_before(from);
+        self.harness.run_before(from);
         self.last = from;
         match &line.action {
             Action::In(packet) => self.inbound(packet)?,
@@ -256,7 +258,7 @@ impl Player {
                 return Err(Stop::Unsupported(format!("{}() that waits", call.name)));
             }
             Action::Call(call) => self.call(call)?,
-            Action::Code(code) => match assert::check(code, &self.stage).map_err(Stop::Unsupported)? {
+            Action::Code(code) => match assert::check(code, &self.harness).map_err(Stop::Unsupported)? {
                 Ok(()) => {}
                 Err((expected, seen)) => {
                     return Err(self.wrong("an assertion does not hold", expected, seen));
@@ -272,17 +274,17 @@ impl Player {
     }
 
     fn wrong(&self, why: &str, expected: String, seen: String) -> Stop {
-        let t = self.stage.now;
+        let t = self.harness.now;
         Stop::Wrong(Box::new(Wrong { t, why: why.to_owned(), expected, seen, blame: None }))
     }
 
     fn look(&mut self) {
-        for (i, moment) in self.stage.log.iter().enumerate().skip(self.seen) {
-            if let Happening::Out { segment, .. } = moment.what {
+        for (i, moment) in self.harness.log.iter().enumerate().skip(self.seen) {
+            if let EventKind::Out { segment, .. } = moment.what {
                 self.queue.push_back((i, segment, moment.t));
             }
         }
-        self.seen = self.stage.log.len();
+        self.seen = self.harness.log.len();
     }
 
     fn inbound(&mut self, p: &Packet) -> Result<(), Stop> {
@@ -323,7 +325,7 @@ impl Player {
             timestamps,
             ..Segment::default()
         };
-        self.stage.receive_in(&segment, codepoint);
+        self.harness.receive_in(&segment, codepoint);
         Ok(())
     }
 
@@ -356,7 +358,7 @@ impl Player {
                     return Err(Stop::Unsupported(format!("setsockopt() of {name}")));
                 }
             }
-            "connect" => self.stage.run(|c, io| c.open(io)),
+            "connect" => self.harness.run(|c, io| c.open(io)),
             "write" | "send" | "sendto" => {
                 // A flag that changes how segments are cut is a question to the socket's interface.
                 if let Some(flag) = call.args.iter().find(|a| a.contains("MSG_EOR") || a.contains("MSG_MORE"))
@@ -364,7 +366,7 @@ impl Player {
                     return Err(Stop::Unsupported(format!("{}() with {flag}", call.name)));
                 }
                 let bytes = bytes()?;
-                if !self.stage.write(bytes) {
+                if !self.harness.write(bytes) {
                     return Err(Stop::Unsupported(format!(
                         "{}() of {bytes} bytes: too much in all",
                         call.name
@@ -372,7 +374,7 @@ impl Player {
                 }
             }
             "read" | "recv" | "recvfrom" => {
-                let there = self.stage.connection.received();
+                let there = self.harness.connection.received();
                 let wanted = u64::try_from(returned).unwrap_or(0);
                 if there - self.read < wanted {
                     let seen = format!("{} bytes are there", there - self.read);
@@ -381,8 +383,8 @@ impl Player {
                 }
                 self.read += wanted;
             }
-            "close" => self.stage.close(),
-            "shutdown" if call.args.get(1).is_some_and(|how| how != "SHUT_RD") => self.stage.close(),
+            "close" => self.harness.close(),
+            "shutdown" if call.args.get(1).is_some_and(|how| how != "SHUT_RD") => self.harness.close(),
             other => return Err(Stop::Unsupported(format!("{other}()"))),
         }
         Ok(())
@@ -400,22 +402,22 @@ impl Player {
         let earliest = Time::from_nanos(from.as_nanos().saturating_sub(self.tolerance.as_nanos()));
         let mut at = p.range[0];
         let mut first = None;
-        self.stage.run_before(from.min(latest));
+        self.harness.run_before(from.min(latest));
         loop {
             self.look();
             let Some((place, segment, t)) = self.queue.pop_front() else {
-                let next = self.stage.connection.next_timeout();
-                if next > latest || self.stage.restless() {
+                let next = self.harness.connection.next_timeout();
+                if next > latest || self.harness.restless() {
                     let expected = format!("{} by {:.4} s", said(p), since(latest));
                     return Err(match first {
                         None => self.wrong("nothing left", expected, "nothing".to_owned()),
                         Some(_) => self.wrong("not everything left", expected, format!("up to {at}")),
                     });
                 }
-                self.stage.run_until(next);
+                self.harness.run_until(next);
                 continue;
             };
-            let codepoint = ect.filter(|ect| *ect != self.stage.is_ect(place)).map(|ect| {
+            let codepoint = ect.filter(|ect| *ect != self.harness.is_ect(place)).map(|ect| {
                 if ect { "it cannot be marked".to_owned() } else { "it can be marked".to_owned() }
             });
             let objection = self.objection(p, &segment, at).or(codepoint);

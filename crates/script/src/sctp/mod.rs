@@ -4,9 +4,9 @@
 //! are written as words: `SACK cum=4 rwnd=9000 gaps=6-7`.
 
 mod chunk;
+mod harness;
 mod options;
 mod player;
-mod stage;
 
 pub use player::play;
 
@@ -51,7 +51,7 @@ pub(crate) enum What {
     /// The application reads this number of bytes; after the first such event it reads only on request.
     Read(u64),
     /// A packet comes in.
-    Receive { chunks: Vec<Pattern>, tag: Tag, path: u8, marked: bool },
+    Receive { chunks: Vec<Pattern>, tag: VerificationTag, path: u8, marked: bool },
     /// These packets leave, in this order, and nothing before them.
     Expect { packets: Vec<Vec<Pattern>>, path: Option<u8>, tol: Option<f64> },
     /// Nothing leaves until then, seconds.
@@ -64,7 +64,7 @@ pub(crate) enum What {
 
 /// The verification tag of a packet that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tag {
+pub(crate) enum VerificationTag {
     /// The tag that the specification requires.
     Right,
     /// Another.
@@ -144,9 +144,9 @@ impl Dialogue {
             "receive" => What::Receive {
                 chunks: words.chunks("chunks")?.ok_or_else(|| missing("chunks"))?,
                 tag: match words.word("tag")? {
-                    None => Tag::Right,
-                    Some("wrong") => Tag::Wrong,
-                    Some("peer") => Tag::Peer,
+                    None => VerificationTag::Right,
+                    Some("wrong") => VerificationTag::Wrong,
+                    Some("peer") => VerificationTag::Peer,
                     Some(other) => return Err(format!("`tag` is wrong or peer, not {other}")),
                 },
                 path: words.small("path")?.unwrap_or(0),

@@ -1,9 +1,9 @@
 //! Dialogue player against an SCTP association: between the events of the file its timers run.
 
 use super::chunk::{Pattern, seen};
-use super::stage::{Stage, at, seconds};
-use super::{Dialogue, Event, Tag, What, options};
-use crate::player::{Failure, Reading, Verdict};
+use super::harness::{SctpHarness, at, seconds};
+use super::{Dialogue, Event, VerificationTag, What, options};
+use crate::player::{DialogueVerdict, Failure, Reading};
 use crate::verdict::{Arrow, Rung};
 use base::{Span, Time};
 use sctp::chunk::Chunk;
@@ -20,7 +20,7 @@ const SAME: f64 = 1e-6;
 const MILLISECOND: f64 = 1e-3;
 
 /// Failure: time, reason, expected, seen, position in the log.
-struct Wrong {
+struct Mismatch {
     t: f64,
     why: &'static str,
     expected: String,
@@ -30,17 +30,17 @@ struct Wrong {
 
 enum Stop {
     Unsupported(String),
-    Wrong(Wrong),
+    Wrong(Mismatch),
 }
 
-impl From<Wrong> for Stop {
-    fn from(wrong: Wrong) -> Stop {
+impl From<Mismatch> for Stop {
+    fn from(wrong: Mismatch) -> Stop {
         Stop::Wrong(wrong)
     }
 }
 
 struct Player<'a> {
-    stage: Stage,
+    harness: SctpHarness,
     reading: Reading,
     unasked: usize,
     /// Nothing leaves before, seconds.
@@ -49,16 +49,16 @@ struct Player<'a> {
 }
 
 /// Plays a dialogue.
-pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
+pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
     if let Some(word) = dialogue.unknown.first() {
-        return Verdict::Unsupported(word.clone());
+        return DialogueVerdict::Unsupported(word.clone());
     }
     let options = match options::read(&dialogue.options) {
         Ok(options) => options,
-        Err(word) => return Verdict::Unsupported(word),
+        Err(word) => return DialogueVerdict::Unsupported(word),
     };
     let mut player = Player {
-        stage: Stage::new(&options),
+        harness: SctpHarness::new(&options),
         reading,
         unasked: 0,
         quiet_until: f64::NEG_INFINITY,
@@ -69,19 +69,21 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> Verdict {
         player.rest = &dialogue.events[i + 1..];
         last = event.line;
         match player.event(event.t, &event.what) {
-            Ok(()) if player.stage.restless() => {
-                return Verdict::Unsupported(format!("timers that never rest (line {})", event.line));
+            Ok(()) if player.harness.restless() => {
+                return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
             Err(Stop::Unsupported(word)) => {
-                return Verdict::Unsupported(format!("{word} (line {})", event.line));
+                return DialogueVerdict::Unsupported(format!("{word} (line {})", event.line));
             }
-            Err(Stop::Wrong(wrong)) => return Verdict::Fail(Box::new(player.failure(event.line, wrong))),
+            Err(Stop::Wrong(wrong)) => {
+                return DialogueVerdict::Fail(Box::new(player.failure(event.line, wrong)));
+            }
         }
     }
     match player.nothing_left() {
-        Ok(()) => Verdict::Pass { unasked: player.unasked },
-        Err(wrong) => Verdict::Fail(Box::new(player.failure(last, wrong))),
+        Ok(()) => DialogueVerdict::Pass { unasked: player.unasked },
+        Err(wrong) => DialogueVerdict::Fail(Box::new(player.failure(last, wrong))),
     }
 }
 
@@ -96,29 +98,29 @@ impl Player<'_> {
             What::Silence(until) => {
                 self.quiet_until = self.quiet_until.max(*until);
                 let limit = self.limit(*until).min(earlier(at(*until)));
-                self.stage.run_until(limit);
+                self.harness.run_until(limit);
                 return Ok(self.keep_quiet()?);
             }
             What::State(values) => {
-                self.stage.run_until(at(t));
+                self.harness.run_until(at(t));
                 return Ok(self.compare(t, values)?);
             }
             _ => {}
         }
-        self.stage.run_before(at(t));
+        self.harness.run_before(at(t));
         self.nothing_left()?;
         match what {
             What::Connect => {
-                self.stage.note("connect".to_owned());
-                self.stage.run(|association, io| association.open(io));
+                self.harness.note("connect".to_owned());
+                self.harness.run(|association, io| association.open(io));
             }
             What::Write(bytes) => {
-                self.stage.note(format!("write {bytes}"));
-                self.stage.association.write(*bytes);
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.note(format!("write {bytes}"));
+                self.harness.association.write(*bytes);
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Message { bytes, stream, unordered, lifetime, retransmissions } => {
-                self.stage.note(format!("send {bytes}"));
+                self.harness.note(format!("send {bytes}"));
                 let message = Message {
                     bytes: *bytes,
                     stream: *stream,
@@ -126,34 +128,34 @@ impl Player<'_> {
                     lifetime: lifetime.map(Span::from_secs_f64),
                     retransmissions: *retransmissions,
                 };
-                self.stage.association.send(message);
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.association.send(message);
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Close => {
-                self.stage.note("close".to_owned());
-                self.stage.association.close();
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.note("close".to_owned());
+                self.harness.association.close();
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Abort => {
-                self.stage.note("abort".to_owned());
-                self.stage.association.abort();
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.note("abort".to_owned());
+                self.harness.association.abort();
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Read(bytes) => {
-                self.stage.note(format!("read {bytes}"));
+                self.harness.note(format!("read {bytes}"));
                 if *bytes == 0 {
-                    self.stage.association.read_slowly(true);
+                    self.harness.association.read_slowly(true);
                 }
-                self.stage.association.read(*bytes);
-                self.stage.run(|association, io| association.transmit(io));
+                self.harness.association.read(*bytes);
+                self.harness.run(|association, io| association.transmit(io));
             }
             What::Receive { chunks, tag, path, marked } => self.receive(chunks, *tag, *path, *marked)?,
             What::Told(events) => {
-                let told = std::mem::take(&mut self.stage.told);
+                let told = std::mem::take(&mut self.harness.told);
                 if told != *events {
                     let (expected, seen) = (events.join(", "), told.join(", "));
-                    let why = "the application was told something else";
-                    return Err(Wrong { t, why, expected, seen, rung: None }.into());
+                    let why = "the application got other events";
+                    return Err(Mismatch { t, why, expected, seen, rung: None }.into());
                 }
             }
             What::Expect { .. } | What::Silence(_) | What::State(_) => {}
@@ -161,24 +163,30 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, chunks: &[Pattern], tag: Tag, path: u8, marked: bool) -> Result<(), Stop> {
-        if usize::from(path) >= self.stage.association.paths().len() {
+    fn receive(
+        &mut self,
+        chunks: &[Pattern],
+        tag: VerificationTag,
+        path: u8,
+        marked: bool,
+    ) -> Result<(), Stop> {
+        if usize::from(path) >= self.harness.association.paths().len() {
             return Err(Stop::Unsupported(format!("path {path}: the association has fewer")));
         }
         let chunks: Result<Vec<Chunk>, String> =
-            chunks.iter().map(|c| c.chunk(&self.stage.context)).collect();
+            chunks.iter().map(|c| c.chunk(&self.harness.context)).collect();
         let chunks = chunks.map_err(Stop::Unsupported)?;
-        let right = self.stage.tag_for(chunks.first());
+        let right = self.harness.tag_for(chunks.first());
         let tag = match tag {
-            Tag::Right => right,
-            Tag::Wrong => right ^ 0x0101,
-            Tag::Peer => self.stage.association.tags()[1],
+            VerificationTag::Right => right,
+            VerificationTag::Wrong => right ^ 0x0101,
+            VerificationTag::Peer => self.harness.association.tags()[1],
         };
-        self.stage.receive(chunks, tag, path, marked);
+        self.harness.receive(chunks, tag, path, marked);
         Ok(())
     }
 
-    /// Until when the clock may run: not to what comes in next.
+    /// Time up to which the clock may run: before the next incoming event.
     fn limit(&self, t: f64) -> Time {
         let injects = |e: &&Event| !matches!(e.what, What::Expect { .. } | What::Silence(_) | What::State(_));
         match self.rest.iter().find(injects) {
@@ -193,24 +201,24 @@ impl Player<'_> {
         packets: &[Vec<Pattern>],
         path: Option<u8>,
         tol: Option<f64>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), Mismatch> {
         let latest = t + tol.unwrap_or(TOLERANCE);
         let limit = self.limit(latest).max(at(t));
         for wanted in packets {
-            if self.stage.left.is_empty() {
-                // No further than to the next packet: what leaves later may be another expectation's.
-                while self.stage.left.is_empty() && self.stage.association.next_timeout() <= limit {
-                    let next = self.stage.association.next_timeout();
-                    self.stage.run_until(next.max(self.stage.now));
-                    if self.stage.restless() {
+            if self.harness.left.is_empty() {
+                // Runs to the next packet only: a later one may belong to another expectation.
+                while self.harness.left.is_empty() && self.harness.association.next_timeout() <= limit {
+                    let next = self.harness.association.next_timeout();
+                    self.harness.run_until(next.max(self.harness.now));
+                    if self.harness.restless() {
                         return Ok(());
                     }
                 }
             }
             let expected = format!("{} from {t} to {latest} s", words(wanted));
-            let Some(left) = self.stage.left.pop_front() else {
+            let Some(left) = self.harness.left.pop_front() else {
                 let (why, seen) = ("nothing left", "nothing".to_owned());
-                return Err(Wrong { t: latest, why, expected, seen, rung: None });
+                return Err(Mismatch { t: latest, why, expected, seen, rung: None });
             };
             let chunks = &left.packet.chunks;
             let fits = chunks.len() == wanted.len() && wanted.iter().zip(chunks).all(|(w, c)| w.fits(c));
@@ -222,35 +230,35 @@ impl Player<'_> {
                 () => continue,
             };
             let seen = format!("{} at {} s on path {}", seen(chunks, wanted), left.t, left.path);
-            return Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) });
+            return Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) });
         }
         Ok(())
     }
 
-    fn keep_quiet(&mut self) -> Result<(), Wrong> {
+    fn keep_quiet(&mut self) -> Result<(), Mismatch> {
         let until = self.quiet_until;
-        let Some(left) = self.stage.left.iter().find(|left| left.t < until - SAME) else { return Ok(()) };
+        let Some(left) = self.harness.left.iter().find(|left| left.t < until - SAME) else { return Ok(()) };
         let seen = seen(&left.packet.chunks, &[]);
         let (why, expected) = ("something left in a silence", format!("nothing until {until} s"));
-        Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
+        Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
     /// Fails if an unexpected packet has left.
-    fn nothing_left(&mut self) -> Result<(), Wrong> {
+    fn nothing_left(&mut self) -> Result<(), Mismatch> {
         self.keep_quiet()?;
         if self.reading == Reading::AsWritten {
-            self.unasked += self.stage.left.len();
-            self.stage.left.clear();
+            self.unasked += self.harness.left.len();
+            self.harness.left.clear();
         }
-        let Some(left) = self.stage.left.front() else { return Ok(()) };
+        let Some(left) = self.harness.left.front() else { return Ok(()) };
         let seen = seen(&left.packet.chunks, &[]);
         let (why, expected) = ("something left that nothing expected", "nothing".to_owned());
-        Err(Wrong { t: left.t, why, expected, seen, rung: Some(left.rung) })
+        Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
-    fn compare(&self, t: f64, values: &Table) -> Result<(), Wrong> {
+    fn compare(&self, t: f64, values: &Table) -> Result<(), Mismatch> {
         for (key, expected) in values.iter().flat_map(flat) {
-            let seen = self.stage.value(&key);
+            let seen = self.harness.value(&key);
             let good = match (&seen, expected) {
                 (Some(Value::Float(seen)), wanted) => {
                     let wanted = wanted.as_float().or(wanted.as_integer().map(|n| n as f64));
@@ -262,20 +270,20 @@ impl Player<'_> {
             if !good {
                 let seen = seen.map_or_else(|| "no such value".to_owned(), |v| format!("{key} = {v}"));
                 let why = "a value is not as it should be";
-                return Err(Wrong { t, why, expected: format!("{key} = {expected}"), seen, rung: None });
+                return Err(Mismatch { t, why, expected: format!("{key} = {expected}"), seen, rung: None });
             }
         }
         Ok(())
     }
 
-    fn failure(&mut self, line: usize, wrong: Wrong) -> Failure {
-        let Wrong { t, why, expected, seen, rung } = wrong;
-        match rung.and_then(|rung| self.stage.rungs.get_mut(rung)) {
+    fn failure(&mut self, line: usize, wrong: Mismatch) -> Failure {
+        let Mismatch { t, why, expected, seen, rung } = wrong;
+        match rung.and_then(|rung| self.harness.rungs.get_mut(rung)) {
             Some(rung) => rung.wrong = true,
             None => {
                 let words = "missing".to_owned();
-                self.stage.rungs.push(Rung {
-                    t: seconds(self.stage.now),
+                self.harness.rungs.push(Rung {
+                    t: seconds(self.harness.now),
                     wrong: true,
                     arrow: Arrow::None,
                     words,
@@ -288,7 +296,7 @@ impl Player<'_> {
             why: why.to_owned(),
             expected,
             seen,
-            rungs: std::mem::take(&mut self.stage.rungs),
+            rungs: std::mem::take(&mut self.harness.rungs),
             ..Failure::default()
         }
     }
@@ -303,5 +311,5 @@ fn flat<'a>((key, value): (&'a String, &'a Value)) -> Vec<(String, &'a Value)> {
 }
 
 fn earlier(t: Time) -> Time {
-    Time::from_nanos(t.as_nanos().saturating_sub(crate::stage::SAME.as_nanos()))
+    Time::from_nanos(t.as_nanos().saturating_sub(crate::harness::SAME.as_nanos()))
 }

@@ -1,13 +1,13 @@
-//! What a fuzzer does to scripts: arbitrary bytes become a file in either notation, which is read, played
-//! and drawn. The fuzzer's target and the replay of its corpus share this file.
+//! Fuzz target of scripts: arbitrary bytes become a file in either notation, which is read, played and drawn. The
+//! fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
-use script::{Look, Reading, Script, Verdict, ladder};
+use script::{DialogueVerdict, LadderOptions, Reading, Script, ladder};
 use std::path::Path;
 
-/// Reads and plays it in both notations: no panic; what is refused has a place; what fails has a picture
-/// within its columns.
+/// Reads and plays it in both notations: no panic; a rejection has a place; a failure has a picture within its
+/// columns.
 pub fn script(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for name in ["a.toml", "a.pkt"] {
@@ -20,8 +20,8 @@ pub fn script(bytes: &[u8]) {
             }
         };
         for reading in [Reading::AsWritten, Reading::Strict] {
-            if let Verdict::Fail(failure) = script.play(reading) {
-                let picture = ladder(&failure, Look { width: 50, lines: 20, colour: false });
+            if let DialogueVerdict::Fail(failure) = script.play(reading) {
+                let picture = ladder(&failure, LadderOptions { width: 50, lines: 20, colour: false });
                 assert!(picture.lines().all(|l| l.chars().count() <= 50), "{picture}");
             }
         }

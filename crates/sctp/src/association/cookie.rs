@@ -1,5 +1,5 @@
-//! State cookie (RFC 9260 section 5.1.3): what the passive end needs to make the association, authenticated, so that it keeps
-//! nothing before the cookie has come back.
+//! State cookie (RFC 9260 section 5.1.3): the authenticated state from which the passive end creates the association.
+//! The passive end keeps no state before the cookie returns.
 
 use crate::chunk::{Init, Opaque};
 use base::Time;

@@ -1,4 +1,4 @@
-//! The association as an endpoint: what its host and its application call.
+//! SCTP association as an endpoint: the methods that its host and its application call.
 
 use super::{Association, State};
 use crate::chunk::Packet;
@@ -31,7 +31,7 @@ impl Socket for Association {
         let before = self.room();
         let took = bytes.min(self.unread);
         self.unread -= took;
-        //= RFC 9260 section 6.2: a window that opens again is told to the peer
+        // = RFC 9260 section 6.2: a window that opens again is announced to the peer
         let packet = self.config.packet();
         self.receipt.due |= before < packet && self.room() >= packet && self.associated();
         took

@@ -5,7 +5,7 @@ use super::cookie::Cookie;
 use super::receipt::Receipt;
 use super::{Association, Control, IDLE, State};
 use crate::chunk::{Chunk, Failure, Init, Opaque, Packet};
-use crate::path::{Path, Reach};
+use crate::path::{Path, Reachability};
 use base::{Span, Time};
 use transport::Io;
 use transport::endpoint::Role;
@@ -261,7 +261,7 @@ impl Association {
         }
         let soon = now + Span::from_nanos(1);
         if let Some(path) = paths.get_mut(usize::from(*primary)).filter(|_| verifies) {
-            (path.reach, path.beat_due) = (Reach::Unconfirmed, soon);
+            (path.reach, path.beat_due) = (Reachability::Unconfirmed, soon);
         }
         if paths.len() > 1 {
             //= RFC 9260 section 5.4: all addresses but the one that was used are to be confirmed

@@ -2,7 +2,7 @@
 
 use super::Association;
 use crate::chunk::{Chunk, Opaque, Packet};
-use crate::path::Reach;
+use crate::path::Reachability;
 use base::Time;
 use transport::Io;
 
@@ -55,7 +55,7 @@ impl Association {
         let Association { paths, config, chance, counts, .. } = self;
         let p = &mut paths[index];
         let busy = std::mem::take(&mut p.used) || p.flight > 0;
-        if !(busy && p.reach == Reach::Active) {
+        if !(busy && p.reach == Reachability::Active) {
             let nonce = chance.bits();
             p.beat = Some((nonce, io.now));
             counts.heartbeats += 1;
@@ -78,7 +78,7 @@ impl Association {
             return;
         };
         path.beat = None;
-        let confirmed = path.reach == Reach::Unconfirmed;
+        let confirmed = path.reach == Reachability::Unconfirmed;
         path.reached();
         path.sample(now.since(sent));
         if confirmed {

@@ -17,7 +17,7 @@ mod transmit;
 use crate::chunk::{Chunk, Data, Opaque, Packet};
 use crate::config::Config;
 use crate::path::search::Search;
-use crate::path::{Path, Reach};
+use crate::path::{Path, Reachability};
 use crate::stream::{Inbound, Outbound};
 use base::rng::Stream;
 use base::truth::Cause;
@@ -297,7 +297,7 @@ impl Association {
     /// The path of the data is not confirmed yet, and is to be.
     fn verifies(&self) -> bool {
         let primary = &self.paths[usize::from(self.primary)];
-        self.config.verifies_path && self.role == Role::Active && primary.reach == Reach::Unconfirmed
+        self.config.verifies_path && self.role == Role::Active && primary.reach == Reachability::Unconfirmed
     }
 
     /// Whether the two ends know of each other.

@@ -105,7 +105,7 @@ impl Association {
     }
 
     //= RFC 9260 section 3.2: of the type's two highest bits, one asks to go on behind the chunk, the other to report it
-    /// A chunk of unknown type; whether what follows it is to be read.
+    /// A chunk of unknown type; whether later chunks of the packet are to be read.
     fn on_unknown(&mut self, kind: u8, flags: u8, value: &[u8], by: u8) -> bool {
         if kind & 0x40 != 0 && self.associated() {
             let [high, low] = (4 + value.len() as u16).to_be_bytes();

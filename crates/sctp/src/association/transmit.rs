@@ -1,4 +1,4 @@
-//! Transmission (RFC 9260 sections 6.1, 6.10): what goes into the next packet, and when the windows allow one.
+//! Transmission (RFC 9260 sections 6.1, 6.10): bundling of chunks into the next packet, within rwnd and cwnd.
 
 use super::{Association, Fate, Sent, State};
 use crate::chunk::{Chunk, Data, IP_HEADER, Packet};
@@ -125,7 +125,7 @@ impl Association {
         self.receipt.sack_size(&self.config) + if self.receipt.marked.is_some() { 8 } else { 0 }
     }
 
-    /// A SACK, and what the peer is to know of marks.
+    /// A SACK, and the ECN-Echo for the peer.
     fn acknowledgement(&mut self) -> Vec<Chunk> {
         let room = self.room();
         let window = if room < self.config.packet() { 0 } else { room };

@@ -1,4 +1,4 @@
-//! Chunks and packets (RFC 9260 section 3, RFC 3758 section 3.2, RFC 4820): what one SCTP packet holds, in terms of the model.
+//! Chunks and packets of SCTP in terms of the model (RFC 9260 section 3, RFC 3758 section 3.2, RFC 4820).
 
 pub mod crc32c;
 mod decode;

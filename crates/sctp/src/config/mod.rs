@@ -41,7 +41,7 @@ base::named! {
 }
 
 base::named! {
-    /// What a burst limit bounds (RFC 9260 section 6.1, rule D).
+    /// Quantity bounded by a burst limit (RFC 9260 section 6.1, rule D).
     pub enum Burst {
         /// Nothing.
         Unlimited = "unlimited",
@@ -63,7 +63,7 @@ base::named! {
 }
 
 base::named! {
-    /// What a further timeout of the same flight does to the slow-start threshold.
+    /// Effect of a further timeout of one flight on the slow-start threshold.
     pub enum Repeated {
         /// It halves the window again, which is one packet: the threshold becomes the least one (RFC 9260 section 7.2.3).
         Reduces = "reduces",
@@ -83,11 +83,11 @@ base::named! {
 }
 
 base::named! {
-    /// What follows from a timeout that was judged spurious.
+    /// Response to a timeout judged spurious.
     pub enum Response {
         /// Nothing.
         None = "none",
-        /// The window and its threshold return to what they were.
+        /// Congestion window and threshold are restored.
         Restore = "restore",
     }
 }
@@ -113,7 +113,7 @@ pub struct Config {
     pub path_mtu: PathMtu,
     /// PROBE_TIMER: how long the answer to a probe is waited for (RFC 8899 section 5.1.1).
     pub probe_timer: Span,
-    /// Most bytes of user data in a DATA chunk; none: what an unbundled chunk can hold in the MTU.
+    /// Maximum bytes of user data in a DATA chunk; none: the capacity of an unbundled chunk in the MTU.
     pub chunk: Option<u32>,
     /// IP packet of a single DATA chunk beyond its user data, bytes; none: real sizes.
     pub data_header: Option<u32>,
@@ -149,7 +149,7 @@ pub struct Config {
     pub idle_decay: bool,
     /// A SACK that acknowledges nothing new lets new data out, if the window has room.
     pub sends_on_duplicates: bool,
-    /// What the burst limit bounds.
+    /// Quantity bounded by the burst limit.
     pub burst: Burst,
     /// Max.Burst, packets.
     pub max_burst: u32,
@@ -212,7 +212,7 @@ impl Config {
         self.chunk.unwrap_or(fits).min(fits).max(4)
     }
 
-    /// What the congestion window counts as one packet, bytes.
+    /// Size of a packet for the congestion window, bytes.
     pub fn packet(&self) -> u64 {
         match self.window_unit {
             WindowUnit::Payload => u64::from(self.chunk()),

@@ -11,7 +11,7 @@ use transport::recovery::rto::RtoTimer;
 
 /// Reachability of the peer on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
+pub enum Reachability {
     /// No heartbeat was acknowledged yet (section 5.4).
     Unconfirmed,
     /// Packets reach the peer.
@@ -51,7 +51,7 @@ pub struct Path {
     /// Errors in a row.
     pub errors: u32,
     /// Whether it is used.
-    pub reach: Reach,
+    pub reach: Reachability,
     /// In fast recovery until this number is acknowledged.
     pub recovers_to: Option<u64>,
     /// The number that is timed, and when it was sent (section 6.3.1, C4 and C5).
@@ -81,7 +81,7 @@ impl Path {
             flight: 0,
             timer: RtoTimer::new(config.rto),
             errors: 0,
-            reach: if primary { Reach::Active } else { Reach::Unconfirmed },
+            reach: if primary { Reachability::Active } else { Reachability::Unconfirmed },
             recovers_to: None,
             timed: None,
             saved: None,
@@ -95,7 +95,7 @@ impl Path {
 
     /// It may be sent to.
     pub fn is_active(&self) -> bool {
-        self.reach == Reach::Active
+        self.reach == Reachability::Active
     }
 
     //= RFC 9260 section 7.2.3: ssthresh = max(cwnd / 2, 4 * PMDCS)
@@ -146,7 +146,7 @@ impl Path {
         }
         let full = before >= self.cwnd || !config.grows_if_full;
         if self.cwnd <= self.threshold {
-            //= RFC 9260 section 7.2.1: by the lesser of what is newly acknowledged and one packet
+            // = RFC 9260 section 7.2.1: by the lesser of the newly acknowledged bytes and one packet
             if full {
                 self.cwnd += acked.min(config.packet());
             }
@@ -190,9 +190,9 @@ impl Path {
     /// One more error in a row; true if the path is given up by it (section 8.2).
     pub(crate) fn error(&mut self, config: &Config) -> bool {
         self.errors += 1;
-        let over = self.errors > config.path_max_retransmissions && self.reach != Reach::Inactive;
+        let over = self.errors > config.path_max_retransmissions && self.reach != Reachability::Inactive;
         if over {
-            self.reach = Reach::Inactive;
+            self.reach = Reachability::Inactive;
         }
         over
     }
@@ -200,13 +200,13 @@ impl Path {
     /// The peer has acknowledged something that went this way.
     pub(crate) fn reached(&mut self) {
         self.errors = 0;
-        self.reach = Reach::Active;
+        self.reach = Reachability::Active;
     }
 
     //= RFC 9260 section 8.3: once per RTO of that address plus HB.interval, with jittering of +/- 50% of the RTO value
     /// Due time of the next heartbeat. An unconfirmed path is tested once per RTO (section 5.4).
     pub(crate) fn schedule_beat(&mut self, config: &Config, now: Time, chance: &mut Stream) {
-        let unconfirmed = self.reach == Reach::Unconfirmed;
+        let unconfirmed = self.reach == Reachability::Unconfirmed;
         let interval = match config.heartbeat {
             _ if unconfirmed && config.verifies_path => Span::ZERO,
             Some(_) if unconfirmed => Span::ZERO,

@@ -106,7 +106,7 @@ impl Search {
         self.start(now);
     }
 
-    /// Between what passes and what does not; the search ends where nothing lies between.
+    /// Between the largest size that passed and the smallest that failed; the search ends when they are adjacent.
     fn advance(&mut self, now: Time) {
         let between = self.high.saturating_sub(self.low);
         if between < STEP {
@@ -165,17 +165,17 @@ impl Search {
         passed
     }
 
-    /// A router reports an MTU of `told` bytes.
-    pub(crate) fn too_big(&mut self, now: Time, told: u32) {
-        let told = (told / STEP * STEP).max(LEAST);
-        if told >= self.high {
+    /// A router reports an MTU of `reported` bytes.
+    pub(crate) fn too_big(&mut self, now: Time, reported: u32) {
+        let reported = (reported / STEP * STEP).max(LEAST);
+        if reported >= self.high {
             return;
         }
-        self.high = told;
-        if told < self.low {
+        self.high = reported;
+        if reported < self.low {
             self.low = LEAST;
         }
-        self.probe(Phase::Searching, told, now);
+        self.probe(Phase::Searching, reported, now);
     }
 
     //= RFC 8899 section 4.3: a black hole was found: the base size is confirmed anew

@@ -41,7 +41,7 @@ fn unwrap_ssn(near: u64, ssn: u64) -> u64 {
 }
 
 impl Inbound {
-    /// Takes in a chunk that was not received before, and delivers what it completes.
+    /// Takes in a new chunk, and delivers the messages that it completes.
     pub fn receive(&mut self, data: Data, mut deliver: impl FnMut(Delivered)) {
         let next = self.streams.entry(data.stream).or_default().0;
         let data = Data { ssn: unwrap_ssn(next, data.ssn), ..data };

@@ -1,4 +1,5 @@
-//! A server in a process of its own, and HTTP by hand, so that tests can send what no client library would.
+//! A server in a process of its own, and handwritten HTTP, so that tests can send requests that no client library
+//! would.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]

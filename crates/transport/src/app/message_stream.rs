@@ -6,6 +6,7 @@
 
 use super::connections::{Connections, MessageLog, MessageMark, Workload};
 use super::media::Streaming;
+use super::schedule_progress::ScheduleProgress;
 use super::stats::AppStats;
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
@@ -116,63 +117,43 @@ fn span(sampler: &mut Sampler) -> Span {
 
 /// Message source over a connection.
 pub struct StreamSource {
-    schedule: MessageSchedule,
-    log: MessageLog,
-    start: Time,
-    next: Option<(Span, u64)>,
+    progress: ScheduleProgress,
     /// Copy of the schedule before its start, from which the log regenerates the records.
     again: Option<MessageSchedule>,
     /// Whether all messages so far were created on schedule.
     in_time: bool,
     conn: usize,
     written: u64,
-    finished: Option<Time>,
-    stats: AppStats,
 }
 
 impl StreamSource {
     /// A source with this schedule.
-    pub fn new(mut schedule: MessageSchedule, log: MessageLog) -> Self {
+    pub fn new(schedule: MessageSchedule, log: MessageLog) -> Self {
         let again = Some(schedule.clone());
-        let next = schedule.message();
-        let (start, stats) = (Time::NEVER, AppStats::default());
-        StreamSource {
-            schedule,
-            log,
-            start,
-            next,
-            again,
-            in_time: true,
-            conn: 0,
-            written: 0,
-            finished: None,
-            stats,
-        }
+        let progress = ScheduleProgress::new(schedule, log, AppStats::default());
+        StreamSource { progress, again, in_time: true, conn: 0, written: 0 }
     }
 
     /// Records a message. While messages are on schedule, records are regenerated: one record per message
     /// could fill memory, since the backlog is unbounded. In real time a message may be late; from then on
     /// records are kept.
     fn record(&mut self, at: Span, now: Time) {
-        self.in_time &= self.start + at == now;
-        if !(self.in_time && self.log.count_generated(self.conn)) {
+        self.in_time &= self.progress.start + at == now;
+        if !(self.in_time && self.progress.log.count_generated(self.conn)) {
             let mark = MessageMark { end: self.written, created: now, reply: 0, service_time: Span::ZERO };
-            self.log.append(self.conn, mark);
+            self.progress.log.append(self.conn, mark);
         }
     }
 
     fn done(&mut self, now: Time, connections: &mut dyn Connections) {
         let acknowledged = connections.connection(self.conn).map_or(0, |socket| socket.acknowledged());
-        if self.next.is_none() && acknowledged >= self.written && self.finished.is_none() {
-            self.finished = Some(now);
-            self.log.close(now);
-        }
+        self.progress.settle(now, acknowledged >= self.written);
     }
 }
 
 impl Workload for StreamSource {
     fn started(&mut self, now: Time, connections: &mut dyn Connections) {
-        self.start = now;
+        self.progress.start = now;
         self.conn = connections.open();
         if let Some(mut schedule) = self.again.take() {
             let mut end = 0;
@@ -181,7 +162,7 @@ impl Workload for StreamSource {
                 end += bytes;
                 Some(MessageMark { end, created: now + at, reply: 0, service_time: Span::ZERO })
             };
-            self.log.set_generator(self.conn, Box::new(redraw));
+            self.progress.log.set_generator(self.conn, Box::new(redraw));
         }
         self.timeout(now, connections);
     }
@@ -191,14 +172,14 @@ impl Workload for StreamSource {
     }
 
     fn timeout(&mut self, now: Time, connections: &mut dyn Connections) {
-        while let Some((at, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
+        while let Some((at, bytes)) = self.progress.due(now) {
             self.written += bytes;
-            self.stats.sent += 1;
+            self.progress.stats.sent += 1;
             self.record(at, now);
-            self.next = self.schedule.message();
+            self.progress.advance();
             if let Some(socket) = connections.connection(self.conn) {
                 socket.write(bytes);
-                if self.next.is_none() {
+                if self.progress.next.is_none() {
                     socket.close();
                 }
             }
@@ -207,17 +188,13 @@ impl Workload for StreamSource {
     }
 
     fn next_timeout(&self) -> Time {
-        if self.start.is_never() {
-            Time::NEVER
-        } else {
-            self.next.map_or(Time::NEVER, |(at, _)| self.start + at)
-        }
+        self.progress.next_due()
     }
     fn finished(&self) -> Option<Time> {
-        self.finished
+        self.progress.finished()
     }
     fn stats(&self) -> &AppStats {
-        &self.stats
+        &self.progress.stats
     }
 }
 

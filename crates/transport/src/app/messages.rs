@@ -4,6 +4,7 @@
 use super::connections::{MessageLog, MessageMark};
 use super::message::{Message, MessageEvent, MessageId};
 use super::message_stream::{MessageSchedule, UsefulLife};
+use super::schedule_progress::ScheduleProgress;
 use super::stats::AppStats;
 use super::{App, Socket};
 use base::{Span, Time};
@@ -54,65 +55,45 @@ const RELAX: f64 = 0.8;
 
 /// Source that sends scheduled messages whole.
 pub struct MessageSource {
-    schedule: MessageSchedule,
+    progress: ScheduleProgress,
     manner: Manner,
-    log: MessageLog,
-    start: Time,
-    next: Option<(Span, u64)>,
     /// Due time of the next message, by the schedule or later.
     due: Time,
     /// Interval relative to the schedule's, at least 1.
     stretch: f64,
     /// Messages neither acknowledged nor abandoned.
     outstanding: u64,
-    finished: Option<Time>,
-    stats: AppStats,
 }
 
 impl MessageSource {
     /// A source with this schedule.
-    pub fn new(mut schedule: MessageSchedule, manner: Manner, log: MessageLog) -> Self {
-        let next = schedule.message();
-        let (start, stats) = (Time::NEVER, AppStats::default());
-        MessageSource {
-            schedule,
-            manner,
-            log,
-            start,
-            next,
-            due: Time::NEVER,
-            stretch: 1.0,
-            outstanding: 0,
-            finished: None,
-            stats,
-        }
+    pub fn new(schedule: MessageSchedule, manner: Manner, log: MessageLog) -> Self {
+        let progress = ScheduleProgress::new(schedule, log, AppStats::default());
+        MessageSource { progress, manner, due: Time::NEVER, stretch: 1.0, outstanding: 0 }
     }
 
     /// Draws the next message; its interval starts at the due time of the last one.
     fn draw(&mut self) {
-        let last = self.next.map_or(Span::ZERO, |(at, _)| at);
-        self.next = self.schedule.message();
-        let Some((at, _)) = self.next else { return };
+        let last = self.progress.next.map_or(Span::ZERO, |(at, _)| at);
+        self.progress.advance();
+        let Some((at, _)) = self.progress.next else { return };
         let interval = at.as_nanos().saturating_sub(last.as_nanos());
         self.due = if self.manner.adapts {
             self.due + Span::from_nanos((interval as f64 * self.stretch) as u64)
         } else {
-            self.start + at
+            self.progress.start + at
         };
     }
 
     fn settle(&mut self, now: Time) {
-        if self.next.is_none() && self.outstanding == 0 && self.finished.is_none() {
-            self.finished = Some(now);
-            self.log.close(now);
-        }
+        self.progress.settle(now, self.outstanding == 0);
     }
 }
 
 impl App for MessageSource {
     fn started(&mut self, now: Time, socket: &mut dyn Socket) {
-        self.start = now;
-        self.due = now + self.next.map_or(Span::ZERO, |(at, _)| at);
+        self.progress.start = now;
+        self.due = now + self.progress.next.map_or(Span::ZERO, |(at, _)| at);
         self.timeout(now, socket);
     }
 
@@ -127,7 +108,7 @@ impl App for MessageSource {
                 }
                 // Paper III.A: after cng the application may lengthen its interval.
                 MessageEvent::Congested => self.stretch = (2.0 * self.stretch).min(MOST_STRETCH),
-                MessageEvent::Broken => (self.next, self.outstanding) = (None, 0),
+                MessageEvent::Broken => (self.progress.next, self.outstanding) = (None, 0),
                 MessageEvent::Received { .. } => {}
             }
         }
@@ -135,18 +116,20 @@ impl App for MessageSource {
     }
 
     fn timeout(&mut self, now: Time, socket: &mut dyn Socket) {
-        while let Some((_, bytes)) = self.next.filter(|_| self.due <= now) {
+        while let Some((_, bytes)) = self.progress.next.filter(|_| self.due <= now) {
             let Manner { streams, unordered, lifetime, retransmissions, .. } = self.manner;
-            let stream = (self.stats.sent % u64::from(streams.max(1))) as u16;
-            let number = self.stats.sent;
+            let stream = (self.progress.stats.sent % u64::from(streams.max(1))) as u16;
+            let number = self.progress.stats.sent;
             let id = socket
                 .send(Message { bytes, stream, unordered, lifetime, retransmissions })
                 .unwrap_or(number);
-            self.log.append(0, MessageMark { end: id, created: now, reply: bytes, service_time: Span::ZERO });
-            self.stats.sent += 1;
+            self.progress
+                .log
+                .append(0, MessageMark { end: id, created: now, reply: bytes, service_time: Span::ZERO });
+            self.progress.stats.sent += 1;
             self.outstanding += 1;
             self.draw();
-            if self.next.is_none() {
+            if self.progress.next.is_none() {
                 socket.close();
             }
         }
@@ -154,13 +137,14 @@ impl App for MessageSource {
     }
 
     fn next_timeout(&self) -> Time {
-        if self.start.is_never() { Time::NEVER } else { self.next.map_or(Time::NEVER, |_| self.due) }
+        // The due time may be later than the schedule's.
+        if self.progress.next_due().is_never() { Time::NEVER } else { self.due }
     }
     fn finished(&self) -> Option<Time> {
-        self.finished
+        self.progress.finished()
     }
     fn stats(&self) -> Option<&AppStats> {
-        Some(&self.stats)
+        Some(&self.progress.stats)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::connections::{Connections, MessageLog, MessageMark, Workload};
 use super::message_stream::{MessageSchedule, UsefulLife};
+use super::schedule_progress::ScheduleProgress;
 use super::stats::AppStats;
 use base::{Span, Time};
 use std::collections::BTreeMap;
@@ -19,54 +20,36 @@ struct Unit {
 
 /// Source that opens a connection for each scheduled message.
 pub struct UnitSource {
-    schedule: MessageSchedule,
-    log: MessageLog,
+    progress: ScheduleProgress,
     lifetime: Option<Span>,
-    start: Time,
-    next: Option<(Span, u64)>,
     /// Units neither acknowledged nor abandoned, by connection. Connections are numbered in order of their units and all
     /// lifetimes are equal, so the first one has the earliest kill timer.
     open: BTreeMap<usize, Unit>,
-    finished: Option<Time>,
-    stats: AppStats,
 }
 
 impl UnitSource {
     /// A source with this schedule, whose units are aborted after `lifetime`.
-    pub fn new(mut schedule: MessageSchedule, lifetime: Option<Span>, log: MessageLog) -> Self {
-        let next = schedule.message();
+    pub fn new(schedule: MessageSchedule, lifetime: Option<Span>, log: MessageLog) -> Self {
         let stats = AppStats { expired: Some(0), ..AppStats::default() };
-        UnitSource {
-            schedule,
-            log,
-            lifetime,
-            start: Time::NEVER,
-            next,
-            open: BTreeMap::new(),
-            finished: None,
-            stats,
-        }
+        UnitSource { progress: ScheduleProgress::new(schedule, log, stats), lifetime, open: BTreeMap::new() }
     }
 
     fn settle(&mut self, now: Time) {
-        if self.next.is_none() && self.open.is_empty() && self.finished.is_none() {
-            self.finished = Some(now);
-            self.log.close(now);
-        }
+        self.progress.settle(now, self.open.is_empty());
     }
 
     /// The unit of this connection cannot be delivered any more.
     fn give_up(&mut self, conn: usize) {
         if self.open.remove(&conn).is_some() {
-            self.log.discard(conn);
-            self.stats.expired = self.stats.expired.map(|n| n + 1);
+            self.progress.log.discard(conn);
+            self.progress.stats.expired = self.progress.stats.expired.map(|n| n + 1);
         }
     }
 }
 
 impl Workload for UnitSource {
     fn started(&mut self, now: Time, connections: &mut dyn Connections) {
-        self.start = now;
+        self.progress.start = now;
         self.timeout(now, connections);
     }
 
@@ -89,34 +72,32 @@ impl Workload for UnitSource {
             connections.abort(conn);
             self.give_up(conn);
         }
-        while let Some((_, bytes)) = self.next.filter(|(at, _)| self.start + *at <= now) {
+        while let Some((_, bytes)) = self.progress.due(now) {
             let conn = connections.open();
-            self.log
+            self.progress
+                .log
                 .append(conn, MessageMark { end: bytes, created: now, reply: 0, service_time: Span::ZERO });
-            self.stats.sent += 1;
+            self.progress.stats.sent += 1;
             let dies = self.lifetime.map_or(Time::NEVER, |lifetime| now + lifetime);
             self.open.insert(conn, Unit { bytes, dies });
             if let Some(socket) = connections.connection(conn) {
                 socket.write(bytes);
                 socket.close();
             }
-            self.next = self.schedule.message();
+            self.progress.advance();
         }
         self.settle(now);
     }
 
     fn next_timeout(&self) -> Time {
-        if self.start.is_never() {
-            return Time::NEVER;
-        }
-        let next = self.next.map_or(Time::NEVER, |(at, _)| self.start + at);
+        let next = self.progress.next_due();
         self.open.first_key_value().map_or(next, |(_, unit)| unit.dies.min(next))
     }
     fn finished(&self) -> Option<Time> {
-        self.finished
+        self.progress.finished()
     }
     fn stats(&self) -> &AppStats {
-        &self.stats
+        &self.progress.stats
     }
 }
 

@@ -348,7 +348,7 @@ impl Stream {
         self.notify(now, outstanding);
     }
 
-    /// Ends the stream: what it had outstanding and granted no longer counts.
+    /// Ends the stream: its outstanding and granted bytes no longer count.
     pub fn close(&self) {
         self.with(|inner, n| {
             inner.take_grants(n, u32::MAX);
@@ -491,7 +491,7 @@ mod tests {
         assert!(a.take_change().is_some());
     }
 
-    /// Streams move between macroflows with what they have outstanding.
+    /// Streams move between macroflows with their outstanding bytes.
     #[test]
     fn a_stream_moves_with_its_data() {
         let (one, other) = (Macroflow::new(4 * MTU), Macroflow::new(4 * MTU));

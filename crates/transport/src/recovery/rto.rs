@@ -8,8 +8,8 @@ mod adapt;
 use super::rtt::{Round, Rtt};
 use super::wheel;
 use crate::recovery::config::RtoConfig;
+pub use adapt::AdaptedRto;
 use adapt::Learned;
-pub use adapt::Lesson;
 use base::{Span, Time};
 
 /// Retransmission timer of one sender. Fields are ordered for the cache: the deadline is read at every event.

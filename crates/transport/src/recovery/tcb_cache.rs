@@ -12,14 +12,14 @@
 //! options) are constant here. Only a closed connection updates the cache; one that was reset or aborted does
 //! not.
 
-use super::rto::Lesson;
+use super::rto::AdaptedRto;
 use crate::recovery::config::{Share, ShareConfig};
 use base::{Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cached path information; none: unknown.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Known {
+pub struct CachedPath {
     /// SRTT and RTTVAR.
     pub rtt: Option<(Span, Span)>,
     /// Minimum RTT.
@@ -29,7 +29,7 @@ pub struct Known {
     /// Congestion window, bytes.
     pub cwnd: Option<f64>,
     /// Adapted timer state.
-    pub lesson: Option<Lesson>,
+    pub lesson: Option<AdaptedRto>,
 }
 
 /// Values of a connection at its close.
@@ -48,25 +48,25 @@ pub struct Closing {
     /// The last data needed a timeout.
     pub backed_off: bool,
     /// Adapted timer state.
-    pub lesson: Lesson,
+    pub lesson: AdaptedRto,
 }
 
 /// Cache for one destination, shared by its connections.
 #[derive(Clone, Debug, Default)]
-pub struct TcbCache(Arc<Mutex<Option<(Time, Known)>>>);
+pub struct TcbCache(Arc<Mutex<Option<(Time, CachedPath)>>>);
 
 impl TcbCache {
     /// Cached values no older than `age`; zero: of any age.
-    pub fn recall(&self, now: Time, age: Span) -> Option<Known> {
+    pub fn recall(&self, now: Time, age: Span) -> Option<CachedPath> {
         let entry = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entry.filter(|(at, _)| age.is_zero() || now.since(*at) <= age).map(|(_, known)| known)
     }
 
-    //= RFC 9040 section 6.2: at CLOSE, what the connection knows is merged with what was cached
+    // = RFC 9040 section 6.2: at CLOSE, the connection's values are merged with the cached ones
     /// Merges the values of a closing connection, as far as `share` says.
     pub fn merge(&self, now: Time, share: &ShareConfig, closing: &Closing) {
         let old = self.recall(now, share.age).unwrap_or_default();
-        let new = Known {
+        let new = CachedPath {
             rtt: match share.rtt {
                 Share::Off => old.rtt,
                 Share::Rfc9040 => rtt_by_mean(old.rtt, closing.rtt),
@@ -168,7 +168,7 @@ mod tests {
             cwnd,
             recovering: false,
             backed_off: false,
-            lesson: Lesson::default(),
+            lesson: AdaptedRto::default(),
         }
     }
 
@@ -181,7 +181,7 @@ mod tests {
         cache.merge(at(1.0), &share("rfc9040"), &closing(800, 400, 20_000.0, 30_000.0));
         let known = cache.recall(at(1.0), ms(0)).unwrap();
         assert_eq!((known.rtt, known.cwnd), (Some((ms(800), ms(400))), Some(30_000.0)));
-        let kept = Lesson { kept: 4, ..Lesson::default() };
+        let kept = AdaptedRto { kept: 4, ..AdaptedRto::default() };
         cache.merge(
             at(2.0),
             &share("rfc9040"),

@@ -14,8 +14,8 @@ use super::config::{Config, Echo, Handshake, ReceiverConfig};
 use crate::recovery::rto::RtoTimer;
 use base::tcp::{Block, SackBlocks, Segment, Timestamps};
 use base::{Span, Time};
-use buffer::Kept;
-use linux::{Came, Linux};
+use buffer::BufferOccupancy;
+use linux::{ArrivedSegment, Linux};
 use shared_window::Shared;
 pub use shared_window::{Aggregate, FlowState, WindowManager, WindowShare};
 
@@ -205,14 +205,14 @@ impl Receiver {
         segment: &Segment,
         rto: &RtoTimer,
         before: u64,
-        had: Kept,
+        had: BufferOccupancy,
         duplicate: bool,
     ) -> Answer {
         let (next, is_read, acked) = (self.next, self.unread.is_none(), self.last_ack_sent);
         let mut kept = self.kept();
         kept.unread += next - before;
         let Some(linux) = &mut self.linux else { return Answer::Now };
-        let came = Came { now, segment, before, next, duplicate, had, kept, is_read, acked, rto };
+        let came = ArrivedSegment { now, segment, before, next, duplicate, had, kept, is_read, acked, rto };
         let answer = linux.on_segment(&came);
         match &linux.quick {
             Some(quick) => {
@@ -234,10 +234,10 @@ impl Receiver {
 
     /// Occupancy of a growing buffer; zero without one.
     #[inline]
-    fn kept(&self) -> Kept {
+    fn kept(&self) -> BufferOccupancy {
         let held: &[Block] = if self.linux.is_some() { &self.held } else { &[] };
         let bytes = held.iter().map(|b| b.right - b.left).sum();
-        Kept { unread: self.unread.unwrap_or(0), held: bytes, ranges: held.len() as u64 }
+        BufferOccupancy { unread: self.unread.unwrap_or(0), held: bytes, ranges: held.len() as u64 }
     }
 
     /// Runs an expired timer; the caller then sends an ACK.

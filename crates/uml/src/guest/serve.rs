@@ -45,7 +45,7 @@ impl Guest {
             let device = self.device.as_ref().map(|s| s.as_raw_fd());
             let fds = [
                 Some(self.time.as_raw_fd()),
-                device.or(self.door.as_ref().map(|door| door.as_raw_fd())),
+                device.or(self.packet_port.as_ref().map(|packet_port| packet_port.as_raw_fd())),
                 self.channel.as_ref().map(|s| s.as_raw_fd()),
                 self.console.as_ref().map(|s| s.as_raw_fd()),
             ];
@@ -68,7 +68,7 @@ impl Guest {
                     return Err(self.ended());
                 }
                 if silent >= looks {
-                    let what = format!("it has neither waited nor said anything for {:?}", self.patience);
+                    let what = format!("it has neither waited nor sent anything for {:?}", self.patience);
                     return Err(self.fault(what).mend(SPINS));
                 }
                 continue;
@@ -89,13 +89,13 @@ impl Guest {
     fn hear_calendar(&mut self) -> Result<(), Error> {
         let mut buffer = [0; 16 * calendar::SIZE];
         match self.time.read(&mut buffer) {
-            Ok(n) if n > 0 => self.heard.extend(buffer.get(..n).unwrap_or_default()),
+            Ok(n) if n > 0 => self.received.extend(buffer.get(..n).unwrap_or_default()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             _ => return Err(self.ended()),
         }
-        while let Some(bytes) = self.heard.first_chunk::<{ calendar::SIZE }>() {
+        while let Some(bytes) = self.received.first_chunk::<{ calendar::SIZE }>() {
             let message = calendar::Message::read(*bytes);
-            self.heard.drain(..calendar::SIZE);
+            self.received.drain(..calendar::SIZE);
             match self.calendar.receive(message) {
                 Ok(None) => {}
                 Ok(Some(answer)) => self.tell(answer)?,
@@ -107,8 +107,8 @@ impl Guest {
 
     /// Accepts the connection of the kernel's driver.
     fn admit(&mut self) -> Result<(), Error> {
-        if let Some(door) = self.door.take() {
-            let (stream, _) = door.accept().map_err(Error::of("accepting a kernel's driver"))?;
+        if let Some(packet_port) = self.packet_port.take() {
+            let (stream, _) = packet_port.accept().map_err(Error::of("accepting a kernel's driver"))?;
             let _ = stream.set_write_timeout(Some(self.patience));
             self.device = Some(stream);
         }
@@ -184,7 +184,7 @@ impl Guest {
                     // Processed in a pause at this instant.
                     free = now;
                     if word == IDLE {
-                        self.said.idle = true;
+                        self.state.idle = true;
                     } else {
                         self.words.push(word);
                     }
@@ -238,8 +238,8 @@ impl Guest {
         }
         let text = String::from_utf8_lossy(&self.text);
         let line = |word: &str| text.lines().any(|l| l.trim() == format!("williwaw: {word}"));
-        let GuestState { ready, done, .. } = self.said;
-        self.said = GuestState { ready: ready | line("ready"), done: done | line("done"), ..self.said };
+        let GuestState { ready, done, .. } = self.state;
+        self.state = GuestState { ready: ready | line("ready"), done: done | line("done"), ..self.state };
         let cannot =
             text.lines().find_map(|l| l.trim().strip_prefix("williwaw: cannot: ")).map(str::to_owned);
         let more = self.text.len().saturating_sub(TEXT);

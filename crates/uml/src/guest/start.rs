@@ -83,7 +83,7 @@ impl Guest {
             std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
         }
         let calendar = listen(folder, "calendar").map_err(refused("opening its calendar"))?;
-        let door = listen(folder, "nic").map_err(refused("opening its network card"))?;
+        let packet_port = listen(folder, "nic").map_err(refused("opening its network card"))?;
         let mut command = Command::new(&setup.kernel);
         // The kernel mixes its command line into its random numbers, so it is identical in every run.
         command.args([
@@ -144,18 +144,18 @@ impl Guest {
             patience: setup.patience,
             calendar: Calendar::new(EPOCH),
             time,
-            door: Some(door),
+            packet_port: Some(packet_port),
             device: None,
             channel: None,
             memory: Mapped::default(),
             nic: Nic::new(MAC, setup.modem.is_some(), setup.largest),
-            heard: Vec::new(),
+            received: Vec::new(),
             asked: Vec::new(),
             answered: Vec::new(),
             files: Vec::new(),
             console,
             text,
-            said: GuestState::default(),
+            state: GuestState::default(),
             coming: VecDeque::new(),
             words: Vec::new(),
             completion: false,

@@ -1,4 +1,4 @@
-//! The same download by a kernel and by its model, in virtual time: what each sends, segment by segment.
+//! One download by a kernel and by its model, in virtual time: segments sent by each.
 
 use emulate::agreement::{SenderEvent, SenderEventKind, lines};
 use scenario::metric::Metric;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use testkit::Download;
 
-/// What is compared.
+/// Case to compare.
 #[derive(Deserialize)]
 pub struct Cases {
     model: BTreeMap<String, Vec<String>>,
@@ -35,14 +35,14 @@ pub struct Case {
     pub slower: Option<String>,
 }
 
-/// Who sends and who receives.
+/// Sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     Kernel,
     Model,
 }
 
-/// What became of a case.
+/// Result of a case.
 pub struct Played {
     pub time: f64,
     pub resent: f64,
@@ -81,7 +81,7 @@ impl Cases {
         over.transport(&transport).bytes(bytes).limit("5 min").text()
     }
 
-    /// Plays a case; with `look` the kernel is asked for its window at every so many milliseconds.
+    /// Runs a case; with `look` the kernel's window is sampled at this interval, in milliseconds.
     pub fn play(&self, kernels: &uml::Kernels, case: &Case, ends: [Who; 2], look: Option<u64>) -> Played {
         let model = super::model(&self.scenario(case, ends), &[]);
         if ends == [Who::Model; 2] {
@@ -131,7 +131,7 @@ fn played(mut ran: lab::once::RunOutcome, history: &[(f64, netns::facts::TcpInfo
     }
 }
 
-/// How many segments in a row are the same, and what each side sends then; none: all are.
+/// Number of equal segments before the first difference, and the next segment of each side; none: all are equal.
 pub fn alike(a: &Played, b: &Played) -> (usize, Option<[String; 2]>) {
     let data = |played: &Played| -> Vec<(f64, u64, u32, bool)> {
         let one = |line: &SenderEvent| match line.what {

@@ -1,5 +1,4 @@
-//! What tests with kernels have in common: where a kernel is, how a scenario is played with it, and what was
-//! recorded of native ones.
+//! Helpers of tests with kernels: finding a kernel, running a scenario with it, and recordings of native ones.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 pub mod beside;
@@ -90,7 +89,7 @@ pub fn has(program: &str) -> bool {
     there
 }
 
-/// What was recorded of native kernels.
+/// Recordings of native kernels.
 #[derive(serde::Deserialize)]
 pub struct Recorded {
     scenario: String,

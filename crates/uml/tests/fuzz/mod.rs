@@ -1,5 +1,5 @@
-//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both
-//! and what stands in its memory. The fuzzer's target and the replay of its corpus share this file.
+//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both and its
+//! memory. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
@@ -10,9 +10,9 @@ use uml::ring::{Memory, RingFault};
 use uml::vhost;
 
 /// The guest's memory, from address 0.
-struct Plain(RefCell<Vec<u8>>);
+struct OwnMemory(RefCell<Vec<u8>>);
 
-impl Plain {
+impl OwnMemory {
     fn range(&self, at: u64, n: usize) -> Result<std::ops::Range<usize>, RingFault> {
         let outside = RingFault::Outside(at, n as u64);
         let from = usize::try_from(at).map_err(|_| outside)?;
@@ -21,7 +21,7 @@ impl Plain {
     }
 }
 
-impl Memory for Plain {
+impl Memory for OwnMemory {
     fn read(&self, at: u64, to: &mut [u8]) -> Result<(), RingFault> {
         let range = self.range(at, to.len())?;
         to.copy_from_slice(&self.0.borrow()[range]);
@@ -45,8 +45,8 @@ fn word(bytes: &mut &[u8]) -> u64 {
     next(bytes, 2).iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// A byte says what comes: a message to the calendar, bytes or a request to the card, bytes in the memory, a packet
-/// for the kernel, a turn. Time never goes back, no turn goes beyond what it was allowed, and every packet has a length that packets have.
+/// A byte selects the input: a message to the calendar, bytes or a request to the card, bytes in the memory, a packet
+/// for the kernel, a turn. Time never decreases, no turn exceeds its limit, and every packet has a valid length.
 pub fn kernel(mut bytes: &[u8]) {
     let mut calendar = Calendar::new(0);
     let mut nic = Nic::new(
@@ -54,7 +54,7 @@ pub fn kernel(mut bytes: &[u8]) {
         bytes.len() % 2 == 1,
         if bytes.len().is_multiple_of(3) { 9000 } else { 1500 },
     );
-    let memory = Plain(RefCell::new(vec![0; 1 << 16]));
+    let memory = OwnMemory(RefCell::new(vec![0; 1 << 16]));
     let mut stream = Vec::new();
     let (mut broken, mut allowed) = (false, 0);
     while let [what, rest @ ..] = bytes {
@@ -90,8 +90,8 @@ pub fn kernel(mut bytes: &[u8]) {
                 for frame in nic.sent(&memory).unwrap_or_default() {
                     let (Frame::Packet(inner) | Frame::Word(inner)) = frame;
                     assert!((1..=65_535).contains(&inner.len()));
-                    let _ = uml::words::socket_state(&inner);
-                    let _ = uml::words::call(&inner);
+                    let _ = uml::workload_protocol::socket_state(&inner);
+                    let _ = uml::workload_protocol::call(&inner);
                 }
                 let _ = nic.release(&memory);
                 let _ = nic.wants_call(&memory, 1);

@@ -164,8 +164,7 @@ impl Reader {
     /// The trace; anomalies are added to `notices`.
     pub(super) fn finish(self, notices: &mut Vec<String>) -> Trace {
         if self.strange_times > 0 {
-            notices
-                .push(format!("{} events are told to be earlier than those before them", self.strange_times));
+            notices.push(format!("{} events are dated earlier than those before them", self.strange_times));
         }
         if self.trace.unread > 0 {
             notices.push(format!("{} events have no time, name or header", self.trace.unread));

@@ -4,7 +4,8 @@
 use super::{Space, Trace};
 use crate::frame::Frame;
 use report::{
-    Ack, Drop, FastRetransmit, Ink, Kind, Panel, Picture, Received, Sent, Series, Style, Timeout, Truth,
+    Ack, Drop, FastRetransmit, Ink, Panel, Picture, Received, SegmentKind, Sent, Series, Style, Timeout,
+    Truth,
 };
 
 /// Draws the packets of one trace with 0-RTT and 1-RTT keys; those of the handshake have numbers of their own.
@@ -17,14 +18,14 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
         t: packet.t,
         seq: packet.number,
         end: packet.number + 1,
-        kind: Kind::New,
+        kind: SegmentKind::New,
     });
     let acks = trace.acks.iter().filter(|ack| ack.space == Space::Application).map(|ack| Ack {
         t: ack.t,
         ack: ack.largest.saturating_add(1),
         ..Ack::default()
     });
-    // Which were lost is what the sender called lost and never saw acknowledged.
+    // Lost packets are those that the sender declared lost and never saw acknowledged.
     let drops = packets().filter(|packet| packet.acknowledged.is_none()).filter_map(|packet| {
         let t = packet.lost?;
         Some(Drop { t, seq: packet.number, end: packet.number + 1, place: String::new() })

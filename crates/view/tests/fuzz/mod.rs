@@ -21,7 +21,8 @@ pub(crate) fn layers(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as a qlog: read or refused with a sentence; what is read is drawn, and every time lies within the trace.
+/// Any bytes as a qlog: read, or rejected with a sentence; a readable one is drawn, and every time lies within the
+/// trace.
 pub(crate) fn qlog(bytes: &[u8]) {
     match view::qlog::read(bytes) {
         Ok(qlog) => {

@@ -1,4 +1,4 @@
-//! Packet trace of a transfer at its sender's door, in phases: data sent, acknowledgements, timeouts and drops, by the number
+//! Packet trace of a transfer at its sender's packet port, in phases: data sent, acknowledgements, timeouts and drops, by the number
 //! of the segment.
 //!
 //! A phase lasts as long as the same kind of packets leaves and the same kind of acknowledgements comes. It is one line.
@@ -9,7 +9,7 @@ use base::truth::Cause;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// What happened at one instant at the sender, or to its packets.
+/// Event at the sender or of its packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Step {
     /// A segment left for the first time.
@@ -34,13 +34,13 @@ pub(crate) enum Step {
 
 /// Everything of one transfer, in the order of time, seconds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct Timeline {
     pub(crate) steps: Vec<(f64, Step)>,
 }
 
-impl Course {
+impl Timeline {
     /// The course of the first flow with data; a segment has `unit` units of its sequence numbers. Segments count from 1.
-    pub(crate) fn of(records: &[Record], unit: u64) -> Course {
+    pub(crate) fn of(records: &[Record], unit: u64) -> Timeline {
         let mut steps = Vec::new();
         let mut sender: Option<Source> = None;
         let mut segment: BTreeMap<u64, u64> = BTreeMap::new();
@@ -73,7 +73,7 @@ impl Course {
             };
             steps.push((t, step));
         }
-        Course { steps }
+        Timeline { steps }
     }
 
     /// What `pick` takes of the steps, with their times.
@@ -217,7 +217,7 @@ mod tests {
             (3.1, Step::Duplicate(1)),
             (3.1, Step::Dropped(3)),
         ];
-        let lines = Course { steps }.lines();
+        let lines = Timeline { steps }.lines();
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].ends_with("> new 1-3  < acknowledged 1"), "{}", lines[0]);
         assert!(lines[1].ends_with("timeout of 2 after 2.80 s"), "{}", lines[1]);
@@ -229,6 +229,6 @@ mod tests {
     fn the_longest_silence_is_between_data_packets() {
         let steps =
             vec![(1.0, Step::New(1)), (2.0, Step::Acked(1)), (9.0, Step::New(2)), (10.0, Step::Again(2))];
-        assert_eq!(Course { steps }.silence(), (1.0, 8.0));
+        assert_eq!(Timeline { steps }.silence(), (1.0, 8.0));
     }
 }

@@ -1,7 +1,7 @@
 //! Events of the figures with packet traces: statements of the study on figures 2 to 4 and 7 to 9 beside the measurement.
 
 use super::Cells;
-use super::course::{Course, Step, ranges};
+use super::course::{Step, Timeline, ranges};
 use std::fmt::Write as _;
 
 /// When the path opens again, seconds.
@@ -11,7 +11,7 @@ const OPENS: f64 = 40.0;
 type Row = (&'static str, &'static str, &'static str, String);
 
 /// A trace of a figure: figure, case, title, reading.
-type Trace = (&'static str, &'static str, &'static str, fn(&Course) -> Vec<Row>);
+type Trace = (&'static str, &'static str, &'static str, fn(&Timeline) -> Vec<Row>);
 
 /// The section of the page.
 pub(super) fn section(cells: &mut Cells) -> Result<String, String> {
@@ -58,17 +58,17 @@ Why they differ:
   original. The timeout at that time is 25.5 s, doubled once, where the study prints 30.2 s; so the stall is longer than its 30 s.
 ";
 
-fn timeouts(course: &Course) -> Vec<(f64, (u64, f64))> {
+fn timeouts(course: &Timeline) -> Vec<(f64, (u64, f64))> {
     course.pick(|step| if let Step::Timeout(n, rto) = step { Some((*n, *rto)) } else { None })
 }
 
 /// When the first acknowledgement after the pause has come.
-fn heard(course: &Course) -> f64 {
+fn heard(course: &Timeline) -> f64 {
     let acked = course.pick(|step| matches!(step, Step::Acked(_)).then_some(()));
     acked.iter().find(|(t, ())| *t > OPENS).map_or(f64::INFINITY, |(t, ())| *t)
 }
 
-fn while_silent(course: &Course) -> String {
+fn while_silent(course: &Timeline) -> String {
     let before = heard(course);
     let times: Vec<String> = timeouts(course)
         .iter()
@@ -78,8 +78,8 @@ fn while_silent(course: &Course) -> String {
     format!("{}: {}", times.len(), times.join(", "))
 }
 
-/// What was sent again from the first acknowledgement after the pause on, up to a fast retransmit.
-fn gone_back(course: &Course) -> String {
+/// Retransmissions from the first ACK after the pause up to a fast retransmit.
+fn gone_back(course: &Timeline) -> String {
     let from = heard(course);
     let until = fasts(course).first().map_or(f64::INFINITY, |(t, _)| *t);
     let again = course.pick(|step| if let Step::Again(n) = step { Some(*n) } else { None });
@@ -87,16 +87,16 @@ fn gone_back(course: &Course) -> String {
     if list.is_empty() { "none".to_owned() } else { format!("{} ({} segments)", ranges(&list), list.len()) }
 }
 
-fn fasts(course: &Course) -> Vec<(f64, u64)> {
+fn fasts(course: &Timeline) -> Vec<(f64, u64)> {
     course.pick(|step| if let Step::Fast(n) = step { Some(*n) } else { None })
 }
 
-fn fast(course: &Course) -> String {
+fn fast(course: &Timeline) -> String {
     let words: Vec<String> = fasts(course).iter().map(|(t, n)| format!("{n} at {t:.1} s")).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
-fn figure2(course: &Course) -> Vec<Row> {
+fn figure2(course: &Timeline) -> Vec<Row> {
     vec![
         ("", "timeouts before an ACK comes", "2", while_silent(course)),
         ("", "go-back-N", "132-150 (19 segments)", gone_back(course)),
@@ -104,11 +104,11 @@ fn figure2(course: &Course) -> Vec<Row> {
     ]
 }
 
-fn with_fix(course: &Course) -> Vec<Row> {
+fn with_fix(course: &Timeline) -> Vec<Row> {
     vec![("", "spurious fast retransmit", "none", fast(course))]
 }
 
-fn figure3(course: &Course) -> Vec<Row> {
+fn figure3(course: &Timeline) -> Vec<Row> {
     let revealed = course.pick(|step| matches!(step, Step::Verdict(true)).then_some(()));
     let revealed = revealed.first().map_or(f64::NAN, |(t, ())| *t);
     let acked = course.pick(|step| if let Step::Acked(n) = step { Some(*n) } else { None });
@@ -127,7 +127,7 @@ fn figure3(course: &Course) -> Vec<Row> {
     ]
 }
 
-fn figure4(course: &Course) -> Vec<Row> {
+fn figure4(course: &Timeline) -> Vec<Row> {
     let duplicates = course.pick(|step| if let Step::Duplicate(n) = step { Some(*n) } else { None });
     let list: Vec<u64> = duplicates.iter().filter(|(t, _)| *t > OPENS).map(|(_, n)| *n).collect();
     let named = if list.is_empty() { "none".to_owned() } else { ranges(&list) };
@@ -138,7 +138,7 @@ fn figure4(course: &Course) -> Vec<Row> {
     ]
 }
 
-fn dropped(course: &Course) -> String {
+fn dropped(course: &Timeline) -> String {
     let list: Vec<u64> = course
         .pick(|step| if let Step::Dropped(n) = step { Some(*n) } else { None })
         .iter()
@@ -148,7 +148,7 @@ fn dropped(course: &Course) -> String {
 }
 
 /// Segments that were sent in the pause, and met the queue when it ended.
-fn released(course: &Course) -> String {
+fn released(course: &Timeline) -> String {
     let held = |t: f64| (28.0..=OPENS).contains(&t);
     let new = course.pick(|step| matches!(step, Step::New(_)).then_some(()));
     let again = course.pick(|step| matches!(step, Step::Again(_)).then_some(()));
@@ -156,7 +156,7 @@ fn released(course: &Course) -> String {
     format!("{new}, and {again} sent again")
 }
 
-fn figure7(course: &Course) -> Vec<Row> {
+fn figure7(course: &Timeline) -> Vec<Row> {
     vec![
         ("", "segments released after the pause", "60", released(course)),
         ("", "segments dropped then", "10", dropped(course)),
@@ -164,7 +164,7 @@ fn figure7(course: &Course) -> Vec<Row> {
     ]
 }
 
-fn figure8(course: &Course) -> Vec<Row> {
+fn figure8(course: &Timeline) -> Vec<Row> {
     let timers = course.pick(|step| if let Step::Timer(rto) = step { Some(*rto) } else { None });
     let (at, rto) = timers
         .iter()
@@ -179,7 +179,7 @@ fn figure8(course: &Course) -> Vec<Row> {
     ]
 }
 
-fn figure9(course: &Course) -> Vec<Row> {
+fn figure9(course: &Timeline) -> Vec<Row> {
     let (from, stall) = course.silence();
     vec![
         ("", "segments dropped", "10", dropped(course)),

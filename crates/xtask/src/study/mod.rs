@@ -7,7 +7,7 @@ mod course;
 mod figures;
 
 use crate::tree::Tree;
-use course::Course;
+use course::Timeline;
 use lab::once::{Options, run_once};
 use lab::reproduce::experiment::{Experiment, GROUPS, Group};
 use scenario::metric::Metric;
@@ -52,7 +52,7 @@ enum Band {
 #[serde(deny_unknown_fields)]
 struct Miss {
     figure: String,
-    /// Who is ahead in the study.
+    /// Leading flow of the study.
     ahead: String,
     behind: String,
     profiles: Vec<String>,
@@ -62,7 +62,7 @@ struct Miss {
 
 /// One transfer of 150 s.
 pub(crate) struct Transfer {
-    pub(crate) course: Course,
+    pub(crate) course: Timeline,
     delivered: f64,
     resent: f64,
     unneeded: f64,
@@ -114,7 +114,7 @@ impl Cells {
         // TCP counts bytes, SCTP chunks of 536.
         let unit = if scenario.contains("tcp") && !scenario.contains("sctp") { 536 } else { 1 };
         Ok(Transfer {
-            course: Course::of(outcome.world.network.records(), unit),
+            course: Timeline::of(outcome.world.network.records(), unit),
             delivered: metric(Metric::SegmentsDelivered),
             resent: metric(Metric::SegmentsRetransmitted),
             unneeded: metric(Metric::UnneededRetransmissions),

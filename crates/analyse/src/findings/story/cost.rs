@@ -4,7 +4,7 @@
 //! the wait after the last loss event of the path, and with the go-back-N after a spurious one.
 
 use crate::facts::reason::Reason;
-use crate::findings::flow::{FlowDirection, Kind, SpikeKind};
+use crate::findings::flow::{FlowDirection, RecoveryVerdict, SpikeKind};
 use crate::findings::idle::IdleCause;
 use crate::findings::profile;
 use crate::intake::capture_point::Side;
@@ -75,11 +75,11 @@ impl Intervals {
 
 /// Delay spikes and outages between the first and last data. An outage counts up to the last segment known to
 /// be lost in it.
-fn silences(way: &FlowDirection) -> [Intervals; 2] {
+fn silences(direction: &FlowDirection) -> [Intervals; 2] {
     // Silences before the first and after the last data delay nothing.
-    let (first, last) = way.data_span.unwrap_or_default();
+    let (first, last) = direction.data_span.unwrap_or_default();
     let of = |kind: SpikeKind, end: fn(&crate::findings::flow::Spike) -> Time| {
-        let all = way.spikes.iter().filter(|s| s.kind == kind);
+        let all = direction.spikes.iter().filter(|s| s.kind == kind);
         Intervals::of(all.map(|s| (s.t.max(first), end(s).min(last))).collect())
     };
     [of(SpikeKind::Delay, |s| s.until), of(SpikeKind::Outage, |s| (s.t + s.spoken).min(s.until))]
@@ -87,11 +87,15 @@ fn silences(way: &FlowDirection) -> [Intervals; 2] {
 
 /// Time lost to timeouts of a kind, without silences of the path. A timeout counts from timer start to the
 /// ACK that ended the wait, plus the go-back-N after a spurious one.
-fn lost_to(way: &FlowDirection, kind: Kind, path: &Intervals) -> Span {
+fn lost_to(direction: &FlowDirection, kind: RecoveryVerdict, path: &Intervals) -> Span {
     let mut upto = Time::ZERO;
     let mut sum = Span::ZERO;
-    let mut runs = way.go_back_n.iter().filter(|g| g.kind == Kind::Spurious && g.unneeded > 1).peekable();
-    for t in &way.timeouts {
+    let mut runs = direction
+        .go_back_n
+        .iter()
+        .filter(|g| g.kind == RecoveryVerdict::Spurious && g.unneeded > 1)
+        .peekable();
+    for t in &direction.timeouts {
         let waited = if t.waited == Span::FOREVER { Span::ZERO } else { t.waited };
         let from = (t.t - waited).max(upto);
         while runs.next_if(|run| run.t < t.t).is_some() {}
@@ -106,20 +110,22 @@ fn lost_to(way: &FlowDirection, kind: Kind, path: &Intervals) -> Span {
 }
 
 /// Dominant cost and its duration.
-pub(super) fn costliest(way: &FlowDirection, whole: Span) -> (Cost, Span) {
-    let [late, lost] = silences(way);
+pub(super) fn costliest(direction: &FlowDirection, whole: Span) -> (Cost, Span) {
+    let [late, lost] = silences(direction);
     let (silence, outage) = (late.length(), lost.length());
     let path = Intervals::of(late.0.iter().chain(&lost.0).copied().collect());
-    let to = |kind| lost_to(way, kind, &path);
-    let (spurious, genuine, unknown) = (to(Kind::Spurious), to(Kind::Genuine), to(Kind::Unknown));
-    let probes = way
+    let to = |kind| lost_to(direction, kind, &path);
+    let (spurious, genuine, unknown) =
+        (to(RecoveryVerdict::Spurious), to(RecoveryVerdict::Genuine), to(RecoveryVerdict::Unknown));
+    let probes = direction
         .retransmissions
         .iter()
         .filter(|r| r.reason == Reason::Probe && r.waited != Span::FOREVER)
         .fold(Span::ZERO, |sum, r| sum + path.outside(r.t - r.waited, r.t));
     // A full window costs nothing if it covers the bandwidth-delay product.
-    let receiver = way.time.of(IdleCause::Receiver);
-    let fills = profile::bandwidth_delay(way).is_some_and(|product| way.options.window >= product);
+    let receiver = direction.time.of(IdleCause::Receiver);
+    let fills =
+        profile::bandwidth_delay(direction).is_some_and(|product| direction.options.window >= product);
     let avoidable = [
         (Cost::Spurious, spurious),
         (Cost::Genuine, genuine),
@@ -127,11 +133,11 @@ pub(super) fn costliest(way: &FlowDirection, whole: Span) -> (Cost, Span) {
         (Cost::Waiting, probes),
         (Cost::Silence, silence),
         (Cost::Outage, outage),
-        (Cost::Closed, way.time.of(IdleCause::Closed)),
+        (Cost::Closed, direction.time.of(IdleCause::Closed)),
         (Cost::Receiver, if fills { Span::ZERO } else { receiver }),
-        (Cost::Application, way.time.of(IdleCause::Application)),
-        (Cost::Lost, way.time.of(IdleCause::Lost)),
-        (Cost::Unseen, way.time.of(IdleCause::Unknown)),
+        (Cost::Application, direction.time.of(IdleCause::Application)),
+        (Cost::Lost, direction.time.of(IdleCause::Lost)),
+        (Cost::Unseen, direction.time.of(IdleCause::Unknown)),
     ];
     let mut best = (Cost::Path, Span::ZERO);
     for (cost, span) in avoidable {
@@ -143,8 +149,8 @@ pub(super) fn costliest(way: &FlowDirection, whole: Span) -> (Cost, Span) {
         return best;
     }
     // Next to the receiver, RTT samples measure its response time, not the path.
-    let seen = way.place.side() != Side::Receiver;
-    let queueing = seen && way.rtt.is_some_and(|r| r.queueing_s > r.min_s);
-    let rest = way.time.of(IdleCause::Congestion) + if fills { receiver } else { Span::ZERO };
+    let seen = direction.place.side() != Side::Receiver;
+    let queueing = seen && direction.rtt.is_some_and(|r| r.queueing_s > r.min_s);
+    let rest = direction.time.of(IdleCause::Congestion) + if fills { receiver } else { Span::ZERO };
     (if queueing { Cost::Queue } else { Cost::Path }, rest - spurious - genuine - silence - outage)
 }

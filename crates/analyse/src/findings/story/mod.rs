@@ -16,7 +16,7 @@ use wording::{advice, what};
 
 /// Diagnosis of a set of connections.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Story {
+pub struct Diagnosis {
     /// Dominant cost of time.
     pub what: String,
     /// Certainty of the diagnosis.
@@ -30,40 +30,41 @@ pub struct Story {
 impl Flow {
     /// Direction with most payload bytes: 0 or 1.
     pub fn main(&self) -> usize {
-        usize::from(self.ways[1].data_bytes > self.ways[0].data_bytes)
+        usize::from(self.directions[1].data_bytes > self.directions[0].data_bytes)
     }
 }
 
 /// Diagnosis of these connections: that of the one with the most data.
-pub fn tell(flows: &[&Flow]) -> Story {
-    let busy = |f: &&&Flow| f.ways[f.main()].data_packets > 0;
-    let rates: Vec<f64> = flows.iter().filter(busy).filter_map(|f| f.ways[f.main()].goodput_bps()).collect();
+pub fn tell(flows: &[&Flow]) -> Diagnosis {
+    let busy = |f: &&&Flow| f.directions[f.main()].data_packets > 0;
+    let rates: Vec<f64> =
+        flows.iter().filter(busy).filter_map(|f| f.directions[f.main()].goodput_bps()).collect();
     let jain = (rates.len() > 1).then(|| jain_index(&rates)).flatten();
-    let Some(flow) = flows.iter().filter(busy).max_by_key(|f| f.ways[f.main()].data_bytes) else {
-        return Story {
+    let Some(flow) = flows.iter().filter(busy).max_by_key(|f| f.directions[f.main()].data_bytes) else {
+        return Diagnosis {
             what: "No connection in this capture carried data.".into(),
             sure: "Nothing can be judged.".into(),
             advice: "Capture again while the transfer runs, at the end that sends.".into(),
             jain_index: jain,
         };
     };
-    let way = &flow.ways[flow.main()];
-    let whole = way.data_span.map_or(Span::ZERO, |(from, until)| until.since(from));
-    let (cost, span) = costliest(way, whole);
+    let direction = &flow.directions[flow.main()];
+    let whole = direction.data_span.map_or(Span::ZERO, |(from, until)| until.since(from));
+    let (cost, span) = costliest(direction, whole);
     let of = if flows.len() > 1 {
         format!("Of {} connections the largest, {} to {}, sent", flows.len(), sender(flow), receiver(flow))
     } else {
         format!("{} sent {}", sender(flow), receiver(flow))
     };
-    let much = match way.delivered_bytes {
-        0 => format!("{} that nobody acknowledged", bytes(way.data_bytes)),
+    let much = match direction.delivered_bytes {
+        0 => format!("{} without any acknowledgement", bytes(direction.data_bytes)),
         n => bytes(n),
     };
     let head = format!("{of} {much} in {}", seconds(whole));
-    Story {
-        what: format!("{head}; {}", what(cost, span, whole, way)),
-        sure: sure(flow, way, cost, span),
-        advice: advice(cost, span, way),
+    Diagnosis {
+        what: format!("{head}; {}", what(cost, span, whole, direction)),
+        sure: sure(flow, direction, cost, span),
+        advice: advice(cost, span, direction),
         jain_index: jain,
     }
 }
@@ -77,27 +78,26 @@ fn receiver(flow: &Flow) -> String {
 }
 
 /// Where its scale is not known, the receiver's window may have delayed the sender by more than the reported cost.
-fn may_be_the_window(way: &FlowDirection, cost: Cost, span: Span) -> bool {
-    let elsewhere = matches!(cost, Cost::Path | Cost::Queue) || way.time.of(IdleCause::Congestion) > span;
-    !way.options.window_known && elsewhere && cost != Cost::Closed
+fn may_be_the_window(direction: &FlowDirection, cost: Cost, span: Span) -> bool {
+    let elsewhere =
+        matches!(cost, Cost::Path | Cost::Queue) || direction.time.of(IdleCause::Congestion) > span;
+    !direction.options.window_known && elsewhere && cost != Cost::Closed
 }
 
-fn sure(flow: &Flow, way: &FlowDirection, cost: Cost, span: Span) -> String {
-    let side = way.place.side();
+fn sure(flow: &Flow, direction: &FlowDirection, cost: Cost, span: Span) -> String {
+    let side = direction.place.side();
     let place = match side {
-        Side::Sender => "the capture stands next to the sender",
+        Side::Sender => "the capture point is next to the sender",
         Side::Receiver => {
-            "the capture stands next to the receiver: it shows what arrived, not what the sender sent or heard, nor its timers"
+            "the capture point is next to the receiver: it shows arrivals, but neither the sender's packets before the path nor its timers"
         }
         Side::Middle => {
-            "the capture stands in the middle of the path: what the sender heard, and when its timers expired, is seen in part"
+            "the capture point is in the middle of the path: arrivals and timer expiries at the sender are seen in part"
         }
-        Side::Unknown => {
-            "where the capture stands cannot be told, so that neither can most causes at the sender"
-        }
+        Side::Unknown => "the capture point is unknown, and so are most causes at the sender",
     };
-    let all = way.retransmissions.len() as u64;
-    let judged = all - way.count(Need::Unknown);
+    let all = direction.retransmissions.len() as u64;
+    let judged = all - direction.count(Need::Unknown);
     let verdicts = match (all, judged) {
         (0, _) => "nothing was sent again".to_owned(),
         (1, 1) => "the one retransmission is judged with evidence".to_owned(),
@@ -108,13 +108,13 @@ fn sure(flow: &Flow, way: &FlowDirection, cost: Cost, span: Span) -> String {
         ),
     };
     // No certainty if more than half of the data are missing from the capture.
-    let missed = way.missing_bytes.max(way.acknowledged_unseen);
-    let torn = missed > way.data_bytes;
+    let missed = direction.missing_bytes.max(direction.acknowledged_unseen);
+    let torn = missed > direction.data_bytes;
     let how = match (cost, judged == all, side) {
         _ if torn => "This is unsure",
         (Cost::Timer | Cost::Unseen, _, _) => "This is unsure",
-        (Cost::Receiver, _, _) if !way.options.window_known => "This is unsure",
-        _ if may_be_the_window(way, cost, span) => "This is unsure",
+        (Cost::Receiver, _, _) if !direction.options.window_known => "This is unsure",
+        _ if may_be_the_window(direction, cost, span) => "This is unsure",
         (_, true, Side::Sender) => "This is quite sure",
         (_, _, Side::Unknown) => "This is unsure",
         _ => "This is likely",

@@ -5,7 +5,7 @@
 use super::cost::Cost;
 use super::{bytes, count, seconds, short};
 use crate::facts::reason::Reason;
-use crate::findings::flow::{FlowDirection, Kind};
+use crate::findings::flow::{FlowDirection, RecoveryVerdict};
 use crate::intake::capture_point::Side;
 use crate::verdict::Need;
 use base::Span;
@@ -15,36 +15,36 @@ fn were(n: u64) -> String {
 }
 
 /// Second half of the first sentence.
-pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> String {
+pub(super) fn what(cost: Cost, span: Span, whole: Span, direction: &FlowDirection) -> String {
     let share = if whole.is_zero() { 0.0 } else { 100.0 * span.as_secs_f64() / whole.as_secs_f64() };
     let took = format!("{} ({:.0} %)", seconds(span.min(whole)), share.min(100.0));
-    let timeouts = |kind| count(way.timeouts_of(kind), "timeout");
+    let timeouts = |kind| count(direction.timeouts_of(kind), "timeout");
     let words = match cost {
         Cost::Spurious => format!(
             "beyond what the path itself takes, most time, {took}, went with {}: the timer expired though nothing was lost, and \
              {} sent again for nothing",
-            timeouts(Kind::Spurious),
-            were(way.count(Need::Unneeded)),
+            timeouts(RecoveryVerdict::Spurious),
+            were(direction.count(Need::Unneeded)),
         ),
         Cost::Genuine => format!(
             "beyond what the path itself takes, most time, {took}, went with {} after losses that no faster recovery repaired",
-            timeouts(Kind::Genuine)
+            timeouts(RecoveryVerdict::Genuine)
         ),
         Cost::Timer => format!(
             "beyond what the path itself takes, most time, {took}, went with {} of which the capture does not tell whether they were needed",
-            timeouts(Kind::Unknown)
+            timeouts(RecoveryVerdict::Unknown)
         ),
-        Cost::Silence if way.timeouts_of(Kind::Spurious) > 0 => format!(
+        Cost::Silence if direction.timeouts_of(RecoveryVerdict::Spurious) > 0 => format!(
             "the most time, {took}, the path was silent and then went on: a delay spike, not a loss; {} expired though nothing \
              was lost, and {} sent again for nothing",
-            timeouts(Kind::Spurious),
-            were(way.count(Need::Unneeded)),
+            timeouts(RecoveryVerdict::Spurious),
+            were(direction.count(Need::Unneeded)),
         ),
         Cost::Silence => {
             format!("the most time, {took}, the path was silent and then went on: a delay spike, not a loss")
         }
         Cost::Outage => format!(
-            "the most time, {took}, the path was down: what was sent meanwhile, or its acknowledgements, was lost"
+            "the most time, {took}, the path was down: packets sent meanwhile, or their acknowledgements, were lost"
         ),
         Cost::Waiting => {
             format!("the most time, {took}, the sender was silent until a tail loss probe let it go on")
@@ -61,8 +61,8 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> 
         Cost::Lost => format!(
             "the most time, {took}, nothing came here, and packets that the sender had sent were lost before they came here"
         ),
-        Cost::Unseen if way.place.side() == Side::Sender => format!(
-            "the most time, {took}, cannot be told: the capture misses packets that passed meanwhile, or the reason of what was sent again"
+        Cost::Unseen if direction.place.side() == Side::Sender => format!(
+            "the largest share of time, {took}, has no known cause: the capture misses packets of that time, or the reason of a retransmission"
         ),
         Cost::Unseen => format!(
             "the most time, {took}, nothing came here; whether the sender had nothing to send, or the path held up or lost what it \
@@ -71,8 +71,8 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> 
         Cost::Queue => format!(
             "the most time, {took}, data waited their turn: a round trip took {} on average and {} at best, the rest is a \
              queue",
-            short(way.rtt.map_or(0.0, |r| r.mean_s)),
-            short(way.rtt.map_or(0.0, |r| r.min_s))
+            short(direction.rtt.map_or(0.0, |r| r.mean_s)),
+            short(direction.rtt.map_or(0.0, |r| r.min_s))
         ),
         Cost::Path if span.is_zero() => "nothing held it up for long".to_owned(),
         Cost::Path => format!("the most time, {took}, went with plain round trips of the path"),
@@ -81,8 +81,9 @@ pub(super) fn what(cost: Cost, span: Span, whole: Span, way: &FlowDirection) -> 
 }
 
 /// Recommendation to enable options that are known to be off.
-fn switch_on(way: &FlowDirection) -> String {
-    let off = [(way.options.sack == Some(false), "SACK"), (!way.options.timestamps, "timestamps")];
+fn switch_on(direction: &FlowDirection) -> String {
+    let off =
+        [(direction.options.sack == Some(false), "SACK"), (!direction.options.timestamps, "timestamps")];
     let missing: Vec<&str> = off.into_iter().filter(|m| m.0).map(|m| m.1).collect();
     match missing[..] {
         [] => String::new(),
@@ -91,17 +92,18 @@ fn switch_on(way: &FlowDirection) -> String {
 }
 
 /// Whether the sender ran go-back-N after a spurious timeout: it neither detected nor undid the timeout.
-fn goes_back(way: &FlowDirection) -> bool {
-    way.go_back_n.iter().any(|run| run.kind == Kind::Spurious && run.unneeded > 1)
+fn goes_back(direction: &FlowDirection) -> bool {
+    direction.go_back_n.iter().any(|run| run.kind == RecoveryVerdict::Spurious && run.unneeded > 1)
 }
 
-fn harmless(way: &FlowDirection) -> String {
-    let early =
-        |t: &crate::findings::flow::Timeout| t.kind == Kind::Spurious && t.waited < Span::from_millis(950);
+fn harmless(direction: &FlowDirection) -> String {
+    let early = |t: &crate::findings::flow::Timeout| {
+        t.kind == RecoveryVerdict::Spurious && t.waited < Span::from_millis(950)
+    };
     let timer =
-        if way.timeouts.iter().any(early) { ", and a least timeout of 1 s on such a path" } else { "" };
-    let switch = switch_on(way);
-    if goes_back(way) {
+        if direction.timeouts.iter().any(early) { ", and a least timeout of 1 s on such a path" } else { "" };
+    let switch = switch_on(direction);
+    if goes_back(direction) {
         format!("{switch}use a sender with F-RTO (RFC 5682) or Eifel (RFC 3522, 4015){timer}.")
     } else if timer.is_empty() {
         "the sender recovers from them already, as F-RTO (RFC 5682) and Eifel (RFC 4015) do.".to_owned()
@@ -113,16 +115,16 @@ fn harmless(way: &FlowDirection) -> String {
 }
 
 /// The third sentence.
-pub(super) fn advice(cost: Cost, span: Span, way: &FlowDirection) -> String {
-    let spurious = way.timeouts_of(Kind::Spurious) > 0;
+pub(super) fn advice(cost: Cost, span: Span, direction: &FlowDirection) -> String {
+    let spurious = direction.timeouts_of(RecoveryVerdict::Spurious) > 0;
     let path = "Look below TCP for what holds the link up (handover, reselection, link-layer retransmission)";
     match cost {
-        Cost::Spurious => format!("Make spurious timeouts harmless: {}", harmless(way)),
-        Cost::Genuine => after_losses(way),
+        Cost::Spurious => format!("Make spurious timeouts harmless: {}", harmless(direction)),
+        Cost::Genuine => after_losses(direction),
         Cost::Timer => {
             "Capture at the receiver too and give that file with --receiver: then each verdict is certain.".to_owned()
         }
-        Cost::Silence if spurious => format!("{path}; of spurious timeouts: {}", harmless(way)),
+        Cost::Silence if spurious => format!("{path}; of spurious timeouts: {}", harmless(direction)),
         Cost::Silence => format!("{path}: the sender did nothing wrong."),
         Cost::Outage => {
             "Look below TCP for what takes the link away (coverage, handover, reselection): no sender delivers meanwhile.".to_owned()
@@ -135,24 +137,24 @@ pub(super) fn advice(cost: Cost, span: Span, way: &FlowDirection) -> String {
         }
         Cost::Receiver => format!(
             "Raise the receive buffer (the greatest window was {}), and see that the receiving application reads in time.",
-            bytes(way.options.window)
+            bytes(direction.options.window)
         ),
         Cost::Application => "Look at the application or the server behind it, not at the network.".to_owned(),
         Cost::Lost => {
             "Capture at the sender, which shows how long it waited and for what; look for what loses packets on the way here.".to_owned()
         }
-        Cost::Unseen if way.place.side() == Side::Sender => {
+        Cost::Unseen if direction.place.side() == Side::Sender => {
             "Capture again so that no packet is left out: shorter frames (snap length), a larger buffer, both directions.".to_owned()
         }
         Cost::Unseen => "Capture at the sender: only there an idle application, a timer and the path look different.".to_owned(),
         Cost::Queue => format!(
             "Make the bottleneck's buffer smaller or manage it actively{}, or limit the window.",
-            way.buffer_bytes.map_or(String::new(), |b| format!(" (it held some {} when the first segment was lost)", bytes(b)))
+            direction.buffer_bytes.map_or(String::new(), |b| format!(" (it held some {} when the first segment was lost)", bytes(b)))
         ),
-        Cost::Path if span.is_zero() && way.retransmissions.is_empty() => {
+        Cost::Path if span.is_zero() && direction.retransmissions.is_empty() => {
             "Nothing needs to be mended here.".to_owned()
         }
-        Cost::Path if way.retransmissions.iter().any(|r| r.reason == Reason::Fast) => {
+        Cost::Path if direction.retransmissions.iter().any(|r| r.reason == Reason::Fast) => {
             "Losses kept the window small: look for what loses packets.".to_owned()
         }
         Cost::Path => {
@@ -162,13 +164,13 @@ pub(super) fn advice(cost: Cost, span: Span, way: &FlowDirection) -> String {
     }
 }
 
-fn after_losses(way: &FlowDirection) -> String {
-    let loses = match way.bursts.len() {
+fn after_losses(direction: &FlowDirection) -> String {
+    let loses = match direction.bursts.len() {
         0 => "single packets".to_owned(),
         n => format!("packets in {}", count(n as u64, "burst")),
     };
-    let probes = way.retransmissions.iter().any(|r| r.reason == Reason::Probe);
-    if probes && way.options.sack != Some(false) {
+    let probes = direction.retransmissions.iter().any(|r| r.reason == Reason::Probe);
+    if probes && direction.options.sack != Some(false) {
         return format!(
             "Look for what loses {loses}: the sender uses SACK and tail loss probes (RFC 8985) already."
         );
@@ -176,6 +178,6 @@ fn after_losses(way: &FlowDirection) -> String {
     format!(
         "Repair losses without the timer: {}use a sender with SACK recovery and tail loss probes (RFC 8985), and look for what \
          loses {loses}.",
-        switch_on(way)
+        switch_on(direction)
     )
 }

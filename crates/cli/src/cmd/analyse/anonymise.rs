@@ -1,8 +1,8 @@
 //! `williwaw analyse --anonymise`: a copy of the capture that can be shown to others, and the key of its addresses.
 
-use crate::console::exit::{ExitStatus, Failure, Why};
+use crate::console::exit::{CliError, ExitStatus, Failure};
 use crate::console::interrupt;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::output::atomic_write;
 use capture::anonymise::{Key, Mapping, copy};
@@ -24,7 +24,12 @@ pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> 
 }
 
 /// Writes the copy. Nothing that is there is written over.
-pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk) -> Result<(), Failure> {
+pub(super) fn write(
+    capture: &Path,
+    out: &Path,
+    key: Option<&Path>,
+    console: &Console,
+) -> Result<(), Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read `{}`: {error}", capture.display()), "give a pcap or pcapng file")
     };
@@ -38,12 +43,12 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
     let _ = std::fs::remove_file(&part.0);
     let to = create(&part.0, 0o666)?;
     let application = format!("williwaw {VERSION}");
-    let stop = interrupt::watch_saying(talk, "stopping; nothing of the copy is kept");
+    let stop = interrupt::watch_saying(console, "stopping; nothing of the copy is kept");
     let mut to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
     let tally = copy(&mut reader, &mut to, &mut mapping, &application);
     if stop.load(Ordering::Relaxed) {
         let text = "interrupted: nothing of the copy is kept".to_owned();
-        return Err(Failure { end: ExitStatus::Interrupted, why: Why::Sentence(text, String::new()) });
+        return Err(Failure { end: ExitStatus::Interrupted, why: CliError::Sentence(text, String::new()) });
     }
     let tally = tally.map_err(|error| Failure::write(out, &error))?;
     // A hard link, no rename: a file created there meanwhile is not overwritten.
@@ -55,7 +60,7 @@ pub(super) fn write(capture: &Path, out: &Path, key: Option<&Path>, talk: &Talk)
         0 => String::new(),
         n => format!(", {n} frames that are no IP packets left out"),
     };
-    talk.note(&format!("anonymised copy in {}: {} packets{left_out}", out.display(), tally.written));
+    console.note(&format!("anonymised copy in {}: {} packets{left_out}", out.display(), tally.written));
     Ok(())
 }
 

@@ -15,38 +15,39 @@ const DRAWN: usize = 4;
 /// The associations, the largest first, with their numbers.
 fn sorted(read: &Read) -> Vec<(usize, &Association)> {
     let mut all: Vec<(usize, &Association)> = read.associations.iter().enumerate().collect();
-    all.sort_by_key(|(number, a)| (std::cmp::Reverse(a.ways[a.main()].bytes), *number));
+    all.sort_by_key(|(number, a)| (std::cmp::Reverse(a.directions[a.main()].bytes), *number));
     all
 }
 
 /// Diagnosis in three sentences: finding, certainty, remedy; empty without an association.
 pub(super) fn story(read: &Read) -> Vec<String> {
     let Some((number, a)) = sorted(read).first().copied() else { return Vec::new() };
-    let way = &a.ways[a.main()];
-    let span = way.span.map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
-    let rate = way.goodput_bps().map_or(String::new(), |bps| format!(" ({:.1} kbit/s)", bps / 1e3));
+    let direction = &a.directions[a.main()];
+    let span = direction.span.map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
+    let rate = direction.goodput_bps().map_or(String::new(), |bps| format!(" ({:.1} kbit/s)", bps / 1e3));
     let which = match read.associations.len() {
         1 => "One SCTP association".to_owned(),
         n => format!("Of {n} SCTP associations the largest, {number},"),
     };
     let mut what = format!(
         "{which} carried {} in {span:.2} s{rate}: {} of {} sent again",
-        bytes(way.acknowledged_bytes),
-        way.resent,
-        count(way.chunks, "chunk"),
+        bytes(direction.acknowledged_bytes),
+        direction.resent,
+        count(direction.chunks, "chunk"),
     );
-    if way.timeouts.is_empty() {
+    if direction.timeouts.is_empty() {
         what += ", and no timeout.";
     } else {
-        let timeouts = count(way.timeouts.len() as u64, "timeout");
-        what += &format!(", {timeouts}, for which the sender waited {:.2} s.", way.waited().as_secs_f64());
+        let timeouts = count(direction.timeouts.len() as u64, "timeout");
+        what +=
+            &format!(", {timeouts}, for which the sender waited {:.2} s.", direction.waited().as_secs_f64());
     }
     let mut out = vec![what];
-    if way.resent > 0 {
-        let mut sure = format!("The receiver reported {} as duplicates.", count(way.unneeded, "chunk"));
-        if !way.timeouts.is_empty() {
+    if direction.resent > 0 {
+        let mut sure = format!("The receiver reported {} as duplicates.", count(direction.unneeded, "chunk"));
+        if !direction.timeouts.is_empty() {
             let judged = [TimeoutVerdict::Spurious, TimeoutVerdict::Genuine, TimeoutVerdict::Unknown]
-                .map(|judged| way.judged(judged));
+                .map(|judged| direction.judged(judged));
             sure += &format!(
                 " Of the timeouts {} were spurious, {} genuine, {} unknown.",
                 judged[0], judged[1], judged[2]
@@ -54,20 +55,20 @@ pub(super) fn story(read: &Read) -> Vec<String> {
         }
         out.push(sure);
     }
-    out.extend(advice(way).map(str::to_owned));
+    out.extend(advice(direction).map(str::to_owned));
     out
 }
 
-fn advice(way: &AssociationDirection) -> Option<&'static str> {
-    if way.judged(TimeoutVerdict::Spurious) > 0 {
+fn advice(direction: &AssociationDirection) -> Option<&'static str> {
+    if direction.judged(TimeoutVerdict::Spurious) > 0 {
         return Some("A larger RTO.Min at the sender, or one path less variable, avoids spurious timeouts.");
     }
-    if way.judged(TimeoutVerdict::Genuine) > 0 && way.fast_retransmits == 0 {
+    if direction.judged(TimeoutVerdict::Genuine) > 0 && direction.fast_retransmits == 0 {
         return Some(
             "Losses were found by the timer alone: the window was too small for three missing reports.",
         );
     }
-    (way.closed_windows > 0).then_some(
+    (direction.closed_windows > 0).then_some(
         "The receiver closed its window: its application reads too slowly, or its buffer is small.",
     )
 }
@@ -95,25 +96,25 @@ pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, a) in sorted(read).into_iter().take(most) {
         let main = a.main();
-        let way = &a.ways[main];
-        let span = way.span.map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
-        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| {
+        let direction = &a.directions[main];
+        let span = direction.span.map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
+        let (least, mean) = direction.rtt.map_or(("-".into(), "-".into()), |r| {
             (format!("{:.3} s", r.min_s), format!("{:.3} s", r.mean_s))
         });
         board.rows.push(vec![
             number.to_string(),
             a.ends[main].to_string(),
             a.ends[1 - main].to_string(),
-            bytes(way.acknowledged_bytes),
+            bytes(direction.acknowledged_bytes),
             format!("{span:.2} s"),
-            way.goodput_bps().map_or("-".into(), |bps| format!("{:.1} kbit/s", bps / 1e3)),
-            way.chunks.to_string(),
-            way.resent.to_string(),
-            way.unneeded.to_string(),
-            way.timeouts.len().to_string(),
-            way.judged(TimeoutVerdict::Spurious).to_string(),
-            way.fast_retransmits.to_string(),
-            way.gap_sacks.to_string(),
+            direction.goodput_bps().map_or("-".into(), |bps| format!("{:.1} kbit/s", bps / 1e3)),
+            direction.chunks.to_string(),
+            direction.resent.to_string(),
+            direction.unneeded.to_string(),
+            direction.timeouts.len().to_string(),
+            direction.judged(TimeoutVerdict::Spurious).to_string(),
+            direction.fast_retransmits.to_string(),
+            direction.gap_sacks.to_string(),
             least,
             mean,
             a.ended.unwrap_or("-").to_owned(),
@@ -125,8 +126,8 @@ pub(super) fn table(read: &Read, most: usize) -> TextTable {
 /// Each association as a document; times are seconds from the first packet.
 pub(super) fn documents(read: &Read) -> Vec<Value> {
     let at = |t: Time| t.as_secs_f64() - read.start.as_secs_f64();
-    let way = |way: &AssociationDirection| {
-        let timeouts = way.timeouts.iter().map(|timeout| {
+    let direction = |direction: &AssociationDirection| {
+        let timeouts = direction.timeouts.iter().map(|timeout| {
             json!({
                 "t": at(timeout.t),
                 "tsn": timeout.tsn,
@@ -139,27 +140,27 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
             })
         });
         json!({
-            "packets": way.packets,
-            "data_chunks": way.chunks,
-            "data_bytes": way.bytes,
-            "acknowledged_bytes": way.acknowledged_bytes,
-            "messages": way.messages,
-            "streams": way.streams,
-            "destination_addresses": way.destinations,
-            "chunks_resent": way.resent,
-            "duplicates_reported": way.unneeded,
-            "fast_retransmits": way.fast_retransmits,
+            "packets": direction.packets,
+            "data_chunks": direction.chunks,
+            "data_bytes": direction.bytes,
+            "acknowledged_bytes": direction.acknowledged_bytes,
+            "messages": direction.messages,
+            "streams": direction.streams,
+            "destination_addresses": direction.destinations,
+            "chunks_resent": direction.resent,
+            "duplicates_reported": direction.unneeded,
+            "fast_retransmits": direction.fast_retransmits,
             "timeouts": timeouts.collect::<Vec<_>>(),
-            "sacks": way.sacks,
-            "sacks_with_gaps": way.gap_sacks,
-            "gap_blocks": way.gap_blocks,
-            "closed_windows": way.closed_windows,
-            "heartbeats": way.heartbeats,
-            "heartbeats_answered": way.heartbeats_answered,
-            "forward_tsns": way.forwards,
-            "rtt_s": way.rtt.map(|r| json!({ "samples": r.samples, "min": r.min_s, "mean": r.mean_s, "max": r.max_s })),
-            "goodput_bps": way.goodput_bps(),
-            "waited_s": way.waited().as_secs_f64(),
+            "sacks": direction.sacks,
+            "sacks_with_gaps": direction.gap_sacks,
+            "gap_blocks": direction.gap_blocks,
+            "closed_windows": direction.closed_windows,
+            "heartbeats": direction.heartbeats,
+            "heartbeats_answered": direction.heartbeats_answered,
+            "forward_tsns": direction.forwards,
+            "rtt_s": direction.rtt.map(|r| json!({ "samples": r.samples, "min": r.min_s, "mean": r.mean_s, "max": r.max_s })),
+            "goodput_bps": direction.goodput_bps(),
+            "waited_s": direction.waited().as_secs_f64(),
         })
     };
     let one = |(number, a): (usize, &Association)| {
@@ -172,7 +173,7 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
             "last_s": at(a.last),
             "interface": a.interface,
             "main": a.main(),
-            "ways": [way(&a.ways[0]), way(&a.ways[1])],
+            "ways": [direction(&a.directions[0]), direction(&a.directions[1])],
         })
     };
     read.associations.iter().enumerate().map(one).collect()

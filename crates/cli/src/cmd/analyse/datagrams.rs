@@ -17,7 +17,7 @@ const LEAST_DRAWN: u64 = 20;
 /// The flows, the largest first, with their numbers.
 pub(in crate::cmd) fn sorted(read: &Read) -> Vec<(usize, &DatagramFlow)> {
     let mut all: Vec<(usize, &DatagramFlow)> = read.datagrams.iter().enumerate().collect();
-    all.sort_by_key(|(number, flow)| (std::cmp::Reverse(flow.ways[flow.main()].bytes), *number));
+    all.sort_by_key(|(number, flow)| (std::cmp::Reverse(flow.directions[flow.main()].bytes), *number));
     all
 }
 
@@ -39,14 +39,14 @@ fn spinning(flow: &DatagramFlow) -> Option<&Spin> {
 /// Diagnosis in three sentences: finding, certainty, remedy; empty without a flow.
 pub(super) fn story(read: &Read) -> Vec<String> {
     let Some((number, flow)) = sorted(read).first().copied() else { return Vec::new() };
-    let way = &flow.ways[flow.main()];
+    let direction = &flow.directions[flow.main()];
     let which = match read.datagrams.len() {
         1 => format!("One flow of {}", protocol(flow)),
         n => format!("Of {n} flows of UDP the largest, {number} ({}),", protocol(flow)),
     };
     let seconds = flow.last.since(flow.first).as_secs_f64();
-    let mean = way.rate_bps().map_or(String::new(), |bps| format!(" ({})", rate(bps)));
-    let mut what = format!("{which} carried {} in {seconds:.2} s{mean}", bytes(way.bytes));
+    let mean = direction.rate_bps().map_or(String::new(), |bps| format!(" ({})", rate(bps)));
+    let mut what = format!("{which} carried {} in {seconds:.2} s{mean}", bytes(direction.bytes));
     match (flow.silence_count, flow.silences.iter().max_by_key(|gap| gap.lasts)) {
         (n, Some(longest)) => {
             let lasts = longest.lasts.as_secs_f64();
@@ -58,17 +58,17 @@ pub(super) fn story(read: &Read) -> Vec<String> {
     let mut sure = "What was lost or sent again inside is encrypted or unknown to the capture.".to_owned();
     if let Some(spin) = spinning(flow) {
         sure += &format!(
-            " Its spin bit tells round trips of {:.0} ms in the median, {:.0} ms at least and {:.0} ms at most.",
+            " Its spin bit gives round trips of {:.0} ms in the median, {:.0} ms minimum and {:.0} ms maximum.",
             spin.median_s * 1e3,
             spin.min_s * 1e3,
             spin.max_s * 1e3
         );
     } else if flow.quic.is_some() {
-        sure += " Its spin bit tells no round trips here.";
+        sure += " Its spin bit gives no round trips here.";
     }
     let mut out = vec![what, sure];
     if flow.quic.is_some() {
-        out.push("A qlog of either end tells losses and timers: `williwaw analyse FILE.qlog`.".to_owned());
+        out.push("A qlog of either end shows losses and timers: `williwaw analyse FILE.qlog`.".to_owned());
     }
     out
 }
@@ -92,17 +92,18 @@ pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, flow) in sorted(read).into_iter().take(most) {
         let main = flow.main();
-        let (way, back) = (&flow.ways[main], &flow.ways[1 - main]);
-        let gap = way.gaps.first().map_or("-".to_owned(), |gap| format!("{:.2} s", gap.lasts.as_secs_f64()));
+        let (direction, back) = (&flow.directions[main], &flow.directions[1 - main]);
+        let gap =
+            direction.gaps.first().map_or("-".to_owned(), |gap| format!("{:.2} s", gap.lasts.as_secs_f64()));
         board.rows.push(vec![
             number.to_string(),
             flow.ends[main].to_string(),
             flow.ends[1 - main].to_string(),
             protocol(flow).to_owned(),
-            way.packets.to_string(),
-            bytes(way.bytes),
+            direction.packets.to_string(),
+            bytes(direction.bytes),
             format!("{:.2} s", flow.last.since(flow.first).as_secs_f64()),
-            way.rate_bps().map_or("-".to_owned(), rate),
+            direction.rate_bps().map_or("-".to_owned(), rate),
             bytes(back.bytes),
             gap,
             flow.silence_count.to_string(),
@@ -118,14 +119,14 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
     let gaps = |gaps: &[Gap]| -> Vec<Value> {
         gaps.iter().map(|gap| json!({ "t": at(gap.from), "lasts_s": gap.lasts.as_secs_f64() })).collect()
     };
-    let way = |way: &DatagramDirection| {
+    let direction = |direction: &DatagramDirection| {
         json!({
-            "datagrams": way.packets,
-            "bytes": way.bytes,
-            "rate_bps": way.rate_bps(),
-            "first_s": way.span.map(|(first, _)| at(first)),
-            "last_s": way.span.map(|(_, last)| at(last)),
-            "longest_gaps": gaps(&way.gaps),
+            "datagrams": direction.packets,
+            "bytes": direction.bytes,
+            "rate_bps": direction.rate_bps(),
+            "first_s": direction.span.map(|(first, _)| at(first)),
+            "last_s": direction.span.map(|(_, last)| at(last)),
+            "longest_gaps": gaps(&direction.gaps),
         })
     };
     let quic = |quic: &Quic| {
@@ -157,7 +158,7 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
             "main": flow.main(),
             "silences": { "count": flow.silence_count, "longest": gaps(&flow.silences) },
             "quic": flow.quic.as_ref().map(quic),
-            "ways": [way(&flow.ways[0]), way(&flow.ways[1])],
+            "ways": [direction(&flow.directions[0]), direction(&flow.directions[1])],
         })
     };
     read.datagrams.iter().enumerate().map(one).collect()
@@ -172,7 +173,8 @@ pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
     // Where there is nothing else the page has begun with it.
     let text = if read.tcp + read.sctp > 0 { story(read).join("\n\n") } else { String::new() };
     let mut out = vec![Section { heading: "UDP flows".to_owned(), text, items: vec![table.into()] }];
-    let drawn = sorted(read).into_iter().filter(|(_, flow)| flow.ways[flow.main()].packets >= LEAST_DRAWN);
+    let drawn =
+        sorted(read).into_iter().filter(|(_, flow)| flow.directions[flow.main()].packets >= LEAST_DRAWN);
     for (number, flow) in drawn.take(DRAWN) {
         let frame = || Frame { title: String::new(), ..frame.clone() };
         let mut items: Vec<Item> = vec![view::datagram::rates(flow, read.start, frame()).into()];

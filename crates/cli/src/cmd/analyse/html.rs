@@ -4,7 +4,7 @@ use super::source::Read;
 use super::text;
 use crate::output::VERSION;
 use analyse::Flow;
-use analyse::story::Story;
+use analyse::story::Diagnosis;
 use report::{Item, Layer, Page, Section};
 use std::cmp::Reverse;
 use view::View;
@@ -19,7 +19,7 @@ pub(super) struct PageInput<'a> {
     /// The name of the capture.
     pub(super) name: String,
     pub(super) read: &'a Read,
-    pub(super) story: &'a Story,
+    pub(super) story: &'a Diagnosis,
     /// The same connections in the capture of the other end.
     pub(super) others: &'a [(usize, Flow)],
     /// Events of the layers below, on the clock of the pictures.
@@ -33,7 +33,7 @@ pub(super) struct PageInput<'a> {
 impl PageInput<'_> {
     pub(super) fn page(&self) -> Page {
         let mut order: Vec<&(usize, Flow)> = self.read.flows.iter().collect();
-        order.sort_by_key(|(number, flow)| (Reverse(flow.ways[flow.main()].data_bytes), *number));
+        order.sort_by_key(|(number, flow)| (Reverse(flow.directions[flow.main()].data_bytes), *number));
         let story = [&self.story.what, &self.story.sure, &self.story.advice];
         let story: Vec<&str> = story.into_iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
         let mut sections = vec![Section {
@@ -87,11 +87,11 @@ impl PageInput<'_> {
 
     /// Pictures of one connection; none where it carried no data.
     fn connection(&self, number: usize, flow: &Flow) -> Option<Section> {
-        let way = View::busier(flow);
+        let direction = View::busier(flow);
         let ends = |f: &Flow| [f.client, f.server];
         let same = |other: &Flow| ends(other) == ends(flow) || ends(other) == [flow.server, flow.client];
         let other = self.others.iter().map(|(_, other)| other).find(|other| same(other));
-        let view = View { flow, way, other, start: self.read.start };
+        let view = View { flow, direction, other, start: self.read.start };
         if view.data().transmissions.is_empty() {
             return None;
         }

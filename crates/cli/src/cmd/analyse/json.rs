@@ -5,8 +5,8 @@ use super::source::Read;
 use analyse::choice::Conditions;
 use analyse::flow::{FlowDirection, SpikeKind};
 use analyse::idle::IdleCause;
-use analyse::story::Story;
-use analyse::{Flow, Kind, Need};
+use analyse::story::Diagnosis;
+use analyse::{Flow, Need, RecoveryVerdict};
 use base::{Span, Time};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) struct Document<'a> {
     pub(super) file: &'a Path,
     pub(super) read: &'a Read,
-    pub(super) story: &'a Story,
+    pub(super) story: &'a Diagnosis,
     pub(super) below: Option<&'a LowerLayers>,
 }
 
@@ -65,12 +65,12 @@ fn seconds(start: Time, t: Time) -> f64 {
 }
 
 fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
-    let both = |of: fn(&FlowDirection) -> u64| f.ways.iter().map(of).sum::<u64>();
+    let both = |of: fn(&FlowDirection) -> u64| f.directions.iter().map(of).sum::<u64>();
     let main = f.main();
     let list = |of: &dyn Fn(&FlowDirection) -> Vec<Value>| {
         let mut all: Vec<Value> = Vec::new();
-        for (i, way) in f.ways.iter().enumerate() {
-            all.extend(of(way).into_iter().map(|mut v| {
+        for (i, direction) in f.directions.iter().enumerate() {
+            all.extend(of(direction).into_iter().map(|mut v| {
                 v["direction"] = json!(DIRECTIONS[i]);
                 v
             }));
@@ -99,10 +99,10 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
         "unneeded_retransmissions": both(|w| w.count(Need::Unneeded)),
         "unknown_retransmissions": both(|w| w.count(Need::Unknown)),
         "out_of_order": both(|w| w.out_of_order),
-        "throughput_bps": f.ways[main].throughput_bps(),
-        "goodput_bps": f.ways[main].goodput_bps(),
+        "throughput_bps": f.directions[main].throughput_bps(),
+        "goodput_bps": f.directions[main].goodput_bps(),
         "main_direction": DIRECTIONS[main],
-        "rtt": rtt(&f.ways[main]),
+        "rtt": rtt(&f.directions[main]),
         "timeouts": list(&|w| w.timeouts.iter().map(|x| json!({
             "t": seconds(x.t), "until": x.until.map(seconds), "kind": x.kind.name(), "evidence": x.evidence.name(),
             "cause": x.cause.map(|c| c.name()), "seq": x.seq, "waited_s": span(x.waited),
@@ -119,14 +119,14 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
         "delay_spikes": list(&|w| w.spikes.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.kind.name(),
             "evidence": match x.kind {
-                SpikeKind::Delay => "what was awaited came late",
-                SpikeKind::Outage => "what was sent meanwhile, or its acknowledgements, was lost",
-                SpikeKind::Timer => "what was awaited was lost, and the sender said nothing until its timer expired",
-                SpikeKind::Unknown => "nothing tells what became of what was awaited",
+                SpikeKind::Delay => "the awaited packets came late",
+                SpikeKind::Outage => "packets sent meanwhile, or their acknowledgements, were lost",
+                SpikeKind::Timer => "the awaited packets were lost, and the sender was silent until its timer expired",
+                SpikeKind::Unknown => "the fate of the awaited packets is unknown",
             },
             "seq": x.seq, "usual_s": x.usual.as_secs_f64(),
         })).collect()),
-        "choice": choice(&f.ways[main]),
+        "choice": choice(&f.directions[main]),
         "pauses": list(&|w| w.idles.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.cause.name(), "evidence": x.cause.evidence(),
         })).collect()),
@@ -135,11 +135,11 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
             "evidence": "needed retransmissions of segments sent next to each other",
             "segments": x.segments, "bytes": x.bytes,
         })).collect()),
-        "buffer_estimate_bytes": f.ways[main].buffer_bytes,
+        "buffer_estimate_bytes": f.directions[main].buffer_bytes,
         "faults": list(&|w| w.faults.iter().map(|x| json!({
             "t": seconds(x.t), "kind": x.kind.name(), "evidence": x.kind.says(), "amount": x.amount,
         })).collect()),
-        "directions": f.ways.iter().enumerate().map(|(i, w)| direction(i, w, seconds)).collect::<Vec<_>>(),
+        "directions": f.directions.iter().enumerate().map(|(i, w)| direction(i, w, seconds)).collect::<Vec<_>>(),
     })
 }
 
@@ -201,7 +201,7 @@ fn direction(i: usize, w: &FlowDirection, seconds: &dyn Fn(Time) -> f64) -> Valu
 }
 
 fn counts(i: usize, w: &FlowDirection) -> Value {
-    let of = |kind: Kind| w.timeouts_of(kind);
+    let of = |kind: RecoveryVerdict| w.timeouts_of(kind);
     json!({
         "direction": DIRECTIONS[i],
         "packets": w.packets,
@@ -217,9 +217,9 @@ fn counts(i: usize, w: &FlowDirection) -> Value {
         "needed_retransmissions": w.count(Need::Needed),
         "unneeded_retransmissions": w.count(Need::Unneeded),
         "unknown_retransmissions": w.count(Need::Unknown),
-        "spurious_timeouts": of(Kind::Spurious),
-        "genuine_timeouts": of(Kind::Genuine),
-        "unknown_timeouts": of(Kind::Unknown),
+        "spurious_timeouts": of(RecoveryVerdict::Spurious),
+        "genuine_timeouts": of(RecoveryVerdict::Genuine),
+        "unknown_timeouts": of(RecoveryVerdict::Unknown),
         "control_retransmissions": w.control_again,
         "keep_alives": w.keep_alives,
         "window_probes": w.window_probes,

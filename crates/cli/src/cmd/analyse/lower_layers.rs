@@ -3,12 +3,12 @@
 //! Events of lower layers beside timeouts and silences, as text and as JSON.
 
 use super::source::Read;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::Flow;
 use analyse::episode::{self, Episodes, Spread};
-use analyse::lower_layers::{self, Correlation, Event, MatchStrength, Trouble};
+use analyse::lower_layers::{self, Correlation, Disturbance, Event, MatchStrength};
 use report::Layer;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) struct LowerLayers {
 
 /// Findings of one connection.
 struct ConnectionLayers {
-    troubles: Vec<Trouble>,
+    troubles: Vec<Disturbance>,
     together: Vec<Correlation>,
     episodes: Vec<Episodes>,
 }
@@ -56,9 +56,9 @@ impl LowerLayers {
                 "fills": m.fills, "chance": m.chance, "sureness": m.sureness.name(),
             })
         };
-        let trouble = |x: &Trouble| {
+        let trouble = |x: &Disturbance| {
             json!({
-                "t": x.t, "until": x.until, "kind": x.kind.name(), "direction": directions[x.way],
+                "t": x.t, "until": x.until, "kind": x.kind.name(), "direction": directions[x.direction],
                 "verdict": x.verdict.map(|v| v.name()), "under": x.under.iter().map(under).collect::<Vec<_>>(),
             })
         };
@@ -76,9 +76,16 @@ impl LowerLayers {
         })
     }
 
-    /// The same for a terminal.
-    pub(super) fn text(&self, number: usize, flow: &Flow, read: &Read, most: usize, talk: &Talk) -> String {
-        let width = talk.width.unwrap_or(100);
+    /// The lower-layer sections as text for a terminal.
+    pub(super) fn text(
+        &self,
+        number: usize,
+        flow: &Flow,
+        read: &Read,
+        most: usize,
+        console: &Console,
+    ) -> String {
+        let width = console.width.unwrap_or(100);
         let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
         let mut out = format!("\nbelow connection {number}\n");
         let mut say = |indent: &str, line: &str| {
@@ -134,10 +141,10 @@ impl LowerLayers {
             say("", &format!("({} more; --most shows them)", troubles.len() - most));
         }
         out.push('\n');
-        out += &terminal::text(&table(&together), talk.width, talk.colour);
+        out += &terminal::text(&table(&together), console.width, console.colour);
         if !episodes.is_empty() {
             out.push('\n');
-            out += &terminal::text(&episodes_table(&episodes), talk.width, talk.colour);
+            out += &terminal::text(&episodes_table(&episodes), console.width, console.colour);
         }
         out
     }
@@ -216,7 +223,7 @@ fn episodes_table(episodes: &[Episodes]) -> TextTable {
         labels: 2,
         rows: episodes.iter().map(row).collect(),
         notes: vec![
-            "Mean (least to most). Silence: nothing came back; lost: segments that were on the way, up from the client, \
+            "Mean (least to most). Silence: nothing came back; lost: segments that were on the direction, up from the client, \
              down to it."
                 .to_owned(),
         ],

@@ -11,7 +11,7 @@ pub(super) mod source;
 mod text;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use analyse::{Flow, Limits, join, story};
 use std::path::PathBuf;
 
@@ -67,8 +67,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if args.anonymise.is_some() {
         anonymise::refuse(&args.capture, args.key.as_deref())?;
     }
@@ -86,13 +86,13 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         crate::output::atomic_write::possible(page)?;
     }
     if let Some(log) = qlog::of(&args.capture)? {
-        return qlog::analyse(&args, &log, talk);
+        return qlog::analyse(&args, &log, console);
     }
     let keep = Limits { arrivals: both, points: args.html.is_some(), ..Limits::default() };
     let mut others = Vec::new();
-    let mut read = source::read(&args.capture, &which, keep, talk)?;
+    let mut read = source::read(&args.capture, &which, keep, console)?;
     if let Some(path) = &args.receiver {
-        let other = source::read(path, &which, keep, talk)?;
+        let other = source::read(path, &which, keep, console)?;
         let joined = join::join(&mut read.flows, &other.flows);
         if joined == 0 {
             return Err(Failure::usage(
@@ -116,7 +116,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         ));
     }
     if let Some(out) = &args.anonymise {
-        anonymise::write(&args.capture, out, args.key.as_deref(), talk)?;
+        anonymise::write(&args.capture, out, args.key.as_deref(), console)?;
     }
     let start = read.start.as_nanos() as f64 / 1e9;
     let layers = super::layers::read(&args.layers, start, false)?;
@@ -142,7 +142,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         }
     }
     for notice in &read.notices {
-        talk.note(&format!("note: {notice}"));
+        console.note(&format!("note: {notice}"));
     }
     if let Some(path) = &args.html {
         let name = args.capture.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -156,14 +156,14 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
             most: args.most,
         };
         crate::output::atomic_write::whole(path, case.page().html())?;
-        talk.note(&format!("page: {}", path.display()));
+        console.note(&format!("page: {}", path.display()));
     }
     if args.json {
         let document =
             json::Document { file: &args.capture, read: &read, story: &told, below: below.as_ref() };
-        talk.stream(&document)?;
+        console.stream(&document)?;
     } else {
-        talk.data(&text::page(&read, &told, args.most, talk, below.as_ref()))?;
+        console.data(&text::page(&read, &told, args.most, console, below.as_ref()))?;
     }
     Ok(ExitStatus::Good)
 }

@@ -1,7 +1,7 @@
-//! A qlog in place of a capture: what a QUIC stack logged of its packets, losses and timers.
+//! Analysis of a qlog: packets, losses and timers as logged by a QUIC stack.
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::output::table::TextTable;
 use crate::output::terminal;
@@ -173,7 +173,7 @@ fn page(qlog: &Qlog, name: &str, window: (Option<f64>, Option<f64>)) -> Page {
 }
 
 /// `analyse` of a qlog.
-pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn analyse(args: &super::Args, qlog: &Qlog, console: &Console) -> Result<ExitStatus, Failure> {
     let of_captures = [
         ("--receiver", args.receiver.is_some()),
         ("--flow", args.flow.is_some()),
@@ -186,27 +186,27 @@ pub(super) fn analyse(args: &super::Args, qlog: &Qlog, talk: &Talk) -> Result<Ex
             "leave it out",
         ));
     }
-    qlog.notices.iter().for_each(|notice| talk.note(&format!("note: {notice}")));
+    qlog.notices.iter().for_each(|notice| console.note(&format!("note: {notice}")));
     if let Some(path) = &args.html {
         let name = args.capture.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         crate::output::atomic_write::whole(path, page(qlog, &name, (args.from, args.until)).html())?;
-        talk.note(&format!("page: {}", path.display()));
+        console.note(&format!("page: {}", path.display()));
     }
     if args.json {
-        talk.document(&document(qlog, &args.capture))?;
+        console.document(&document(qlog, &args.capture))?;
         return Ok(ExitStatus::Good);
     }
     let mut out = String::new();
     for sentence in story(qlog).iter().filter(|s| !s.is_empty()) {
-        for line in terminal::wrap(sentence, talk.width.unwrap_or(100)) {
+        for line in terminal::wrap(sentence, console.width.unwrap_or(100)) {
             out += &line;
             out.push('\n');
         }
     }
     if !qlog.traces.is_empty() {
         out.push('\n');
-        out += &terminal::text(&table(qlog, args.most), talk.width, talk.colour);
+        out += &terminal::text(&table(qlog, args.most), console.width, console.colour);
     }
-    talk.data(&out)?;
+    console.data(&out)?;
     Ok(ExitStatus::Good)
 }

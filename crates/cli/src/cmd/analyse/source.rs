@@ -4,7 +4,7 @@
 
 use crate::console::exit::Failure;
 use crate::console::progress;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use analyse::association::{Association, Associations};
 use analyse::datagram::{DatagramFlow, Datagrams};
 use analyse::{Analyser, Endpoint, Flow, Limits, Observation, join};
@@ -132,14 +132,19 @@ impl End {
 
 /// Reads a file. Where it was made at several interfaces that the same packets passed one after the other, each
 /// connection is judged at the one next to its sender, with the one next to its receiver beside it.
-pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Limits, talk: &Talk) -> Result<Read, Failure> {
+pub(in crate::cmd) fn read(
+    path: &Path,
+    which: &Which,
+    keep: Limits,
+    console: &Console,
+) -> Result<Read, Failure> {
     let beside = Limits { arrivals: true, ..keep };
     let mut analyser = Analyser::new(keep);
     let mut each: Vec<(u32, Analyser)> = Vec::new();
     let mut associations = Associations::new(keep.points);
     let mut datagrams = Datagrams::new(keep.points);
     let others = Some((&mut associations, &mut datagrams));
-    let mut read = pass(path, which, talk, others, |o| analyser.push(o))?;
+    let mut read = pass(path, which, console, others, |o| analyser.push(o))?;
     read.sctp = associations.packets();
     read.associations = associations.finish();
     read.udp = datagrams.packets();
@@ -151,7 +156,7 @@ pub(in crate::cmd) fn read(path: &Path, which: &Which, keep: Limits, talk: &Talk
     read.flows = analyser.finish().into_iter().enumerate().collect();
     let passed_several = |(_, f): &(usize, Flow)| f.copies_apart > COPIES || f.captured_twice == 0;
     if read.interfaces > 1 && path.is_file() && read.flows.iter().any(passed_several) {
-        pass(path, which, talk, None, |o| {
+        pass(path, which, console, None, |o| {
             let place = each.iter().position(|(i, _)| *i == o.interface).unwrap_or_else(|| {
                 each.push((o.interface, Analyser::new(beside)));
                 each.len() - 1
@@ -175,7 +180,10 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
         let ends = (f.client, f.server);
         let alike = ends == (flow.client, flow.server) || ends == (flow.server, flow.client);
         // Ports are used again: the packets of this interface must lie within those of all interfaces, without second copies.
-        alike && f.first >= flow.first && f.last <= flow.last + COPIES && f.ways.iter().all(|w| w.packets > 0)
+        alike
+            && f.first >= flow.first
+            && f.last <= flow.last + COPIES
+            && f.directions.iter().all(|w| w.packets > 0)
     };
     let mut seen: Vec<(u32, &Flow)> =
         each.iter().filter_map(|(i, flows)| Some((*i, flows.iter().find(same)?))).collect();
@@ -186,8 +194,8 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     if seen.len() < 2 || !apart {
         return None;
     }
-    let to_sender = |f: &Flow| f.ways[f.main()].place.to_sender.unwrap_or(Span::FOREVER);
-    let to_receiver = |f: &Flow| f.ways[f.main()].place.to_receiver.unwrap_or(Span::FOREVER);
+    let to_sender = |f: &Flow| f.directions[f.main()].place.to_sender.unwrap_or(Span::FOREVER);
+    let to_receiver = |f: &Flow| f.directions[f.main()].place.to_receiver.unwrap_or(Span::FOREVER);
     seen.sort_by_key(|(i, f)| (to_sender(f), *i));
     let (copies, copies_apart) = (flow.captured_twice, flow.copies_apart);
     let (at, nearest) = seen.remove(0);
@@ -212,7 +220,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
 fn pass(
     path: &Path,
     which: &Which,
-    talk: &Talk,
+    console: &Console,
     mut others: Option<(&mut Associations, &mut Datagrams)>,
     mut take: impl FnMut(&Observation),
 ) -> Result<Read, Failure> {
@@ -228,7 +236,7 @@ fn pass(
     let (mut start, mut tcp) = (None, 0u64);
     let mut interfaces: Vec<u32> = Vec::new();
     let mut frames = 0u64;
-    let broken = progress::of_bytes(talk, |tell| {
+    let broken = progress::of_bytes(console, |tell| {
         analyse::observe(&mut reader, &mut |frame, observation| {
             if frames.is_multiple_of(4096) {
                 tell(frame.offset.min(length), length);
@@ -260,7 +268,7 @@ fn pass(
         .iter()
         .map(|n| format!("`{}`, byte {}: {}: {}", path.display(), n.offset, n.kind, n.what))
         .collect();
-    notices.extend(broken.map(|e| format!("`{}`: {e}; what came before it was read", path.display())));
+    notices.extend(broken.map(|e| format!("`{}`: {e}; earlier packets were read", path.display())));
     Ok(Read {
         flows: Vec::new(),
         interfaces: interfaces.len(),

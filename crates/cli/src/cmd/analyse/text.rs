@@ -4,23 +4,23 @@ use super::associations;
 use super::datagrams;
 use super::lower_layers::{LowerLayers, silences};
 use super::source::Read;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::table::TextTable;
 use crate::output::terminal;
 use analyse::choice::Conditions;
-use analyse::story::{Story, bytes, count};
-use analyse::{Flow, FlowDirection, Kind, Need};
+use analyse::story::{Diagnosis, bytes, count};
+use analyse::{Flow, FlowDirection, Need, RecoveryVerdict};
 use base::Time;
 
 /// The whole answer.
 pub(super) fn page(
     read: &Read,
-    story: &Story,
+    story: &Diagnosis,
     most: usize,
-    talk: &Talk,
+    console: &Console,
     below: Option<&LowerLayers>,
 ) -> String {
-    let width = talk.width.unwrap_or(100);
+    let width = console.width.unwrap_or(100);
     let mut out = String::new();
     for sentence in [&story.what, &story.sure, &story.advice] {
         for line in terminal::wrap(sentence, width) {
@@ -32,11 +32,11 @@ pub(super) fn page(
         out += &format!("Jain's fairness index of the connections: {jain:.3}\n");
     }
     let mut order: Vec<&(usize, Flow)> = read.flows.iter().collect();
-    order.sort_by_key(|f| (std::cmp::Reverse(f.1.ways[f.1.main()].data_bytes), f.0));
+    order.sort_by_key(|f| (std::cmp::Reverse(f.1.directions[f.1.main()].data_bytes), f.0));
     let shown = &order[..order.len().min(most)];
     if !shown.is_empty() {
         out.push('\n');
-        out += &terminal::text(&table(shown), talk.width, talk.colour);
+        out += &terminal::text(&table(shown), console.width, console.colour);
         if order.len() > shown.len() {
             out += &format!("{} more connections; --most shows them\n", order.len() - shown.len());
         }
@@ -50,7 +50,7 @@ pub(super) fn page(
             }
         }
         out.push('\n');
-        out += &terminal::text(&associations::table(read, most), talk.width, talk.colour);
+        out += &terminal::text(&associations::table(read, most), console.width, console.colour);
         let more = read.associations.len().saturating_sub(most);
         if more > 0 {
             out += &format!("{more} more associations; --most shows them\n");
@@ -65,7 +65,7 @@ pub(super) fn page(
             }
         }
         out.push('\n');
-        out += &terminal::text(&datagrams::table(read, most), talk.width, talk.colour);
+        out += &terminal::text(&datagrams::table(read, most), console.width, console.colour);
         let more = read.datagrams.len().saturating_sub(most);
         if more > 0 {
             out += &format!("{more} more flows of UDP; --most shows them\n");
@@ -74,7 +74,7 @@ pub(super) fn page(
     for (number, flow) in shown {
         out += &happenings(*number, flow, read, most, width);
         if let Some(below) = below {
-            out += &below.text(*number, flow, read, most, talk);
+            out += &below.text(*number, flow, read, most, console);
         }
     }
     out
@@ -99,25 +99,30 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> TextTable {
     let mut board = TextTable { heads: heads.map(str::to_owned).to_vec(), ..TextTable::default() };
     for (number, f) in flows {
         let main = f.main();
-        let way = &f.ways[main];
-        let span = way.data_span.map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
+        let direction = &f.directions[main];
+        let span = direction.data_span.map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
         let ends = [f.client.to_string(), f.server.to_string()];
         let unknown = |n: u64| if n > 0 { format!(" ({n} unknown)") } else { String::new() };
-        let (least, mean) = way.rtt.map_or(("-".into(), "-".into()), |r| (length(r.min_s), length(r.mean_s)));
+        let (least, mean) =
+            direction.rtt.map_or(("-".into(), "-".into()), |r| (length(r.min_s), length(r.mean_s)));
         board.rows.push(vec![
             number.to_string(),
             ends[main].clone(),
             ends[1 - main].clone(),
-            bytes(way.delivered_bytes),
+            bytes(direction.delivered_bytes),
             format!("{span:.2} s"),
-            way.goodput_bps().map_or("-".into(), rate),
-            way.retransmissions.len().to_string(),
-            format!("{}{}", way.count(Need::Unneeded), unknown(way.count(Need::Unknown))),
-            way.timeouts.len().to_string(),
-            format!("{}{}", way.timeouts_of(Kind::Spurious), unknown(way.timeouts_of(Kind::Unknown))),
+            direction.goodput_bps().map_or("-".into(), rate),
+            direction.retransmissions.len().to_string(),
+            format!("{}{}", direction.count(Need::Unneeded), unknown(direction.count(Need::Unknown))),
+            direction.timeouts.len().to_string(),
+            format!(
+                "{}{}",
+                direction.timeouts_of(RecoveryVerdict::Spurious),
+                unknown(direction.timeouts_of(RecoveryVerdict::Unknown))
+            ),
             least,
             mean,
-            way.place.side().name().to_owned(),
+            direction.place.side().name().to_owned(),
         ]);
     }
     board
@@ -140,13 +145,13 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
     let start = read.start;
     let mut lines: Vec<(Time, String)> = Vec::new();
     let mut back: Vec<(Time, String)> = Vec::new();
-    of_way(&flow.ways[flow.main()], most, &mut lines);
-    of_way(&flow.ways[1 - flow.main()], most, &mut back);
+    of_way(&flow.directions[flow.main()], most, &mut lines);
+    of_way(&flow.directions[1 - flow.main()], most, &mut back);
     // If both ends sent, sentences on the smaller direction name it.
     let client = flow.main() == 1;
     let sender = if client { flow.client } else { flow.server };
     lines.extend(back.into_iter().map(|(t, line)| (t, format!("{line} (data of {sender})"))));
-    let main = &flow.ways[flow.main()];
+    let main = &flow.directions[flow.main()];
     let mut out = String::new();
     let mut remarks: Vec<String> = Vec::new();
     if let Some(n) = main.buffer_bytes {
@@ -203,7 +208,7 @@ pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, w
     out
 }
 
-fn of_way(way: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)>) {
+fn of_way(direction: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)>) {
     let mut some = |all: Vec<(Time, String)>, what: &str| {
         let more = all.len().saturating_sub(most);
         let last = all.get(most.min(all.len()).saturating_sub(1)).map(|l| l.0);
@@ -212,12 +217,12 @@ fn of_way(way: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)>) {
             lines.push((t, format!("({more} more {what})")));
         }
     };
-    let timeouts = way.timeouts.iter().map(|x| {
+    let timeouts = direction.timeouts.iter().map(|x| {
         let cause = x.cause.map_or(String::new(), |c| format!(", {}", c.name().replace('_', " ")));
         (x.t, format!("timeout, {}{cause}: byte {} was resent ({})", x.kind, x.seq, x.evidence))
     });
     some(timeouts.collect(), "timeouts");
-    let fast = way.fast_retransmits.iter().map(|x| {
+    let fast = direction.fast_retransmits.iter().map(|x| {
         (
             x.t,
             format!(
@@ -227,23 +232,25 @@ fn of_way(way: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)>) {
         )
     });
     some(fast.collect(), "fast retransmits");
-    let runs = way.go_back_n.iter().map(|x| {
+    let runs = direction.go_back_n.iter().map(|x| {
         let span = x.until.since(x.t).as_secs_f64();
         (x.t, format!("go-back-N: {} segments in {span:.3} s, {} of them unneeded", x.segments, x.unneeded))
     });
     some(runs.collect(), "runs of go-back-N");
-    let spikes = way.spikes.iter().map(|x| {
+    let spikes = direction.spikes.iter().map(|x| {
         let span = x.until.since(x.t).as_secs_f64();
         (x.t, format!("{}: nothing came back for {span:.3} s", x.kind))
     });
     some(spikes.collect(), "silences of the path");
-    let bursts = way.bursts.iter().map(|x| (x.t, format!("{} segments in a row were lost", x.segments)));
+    let bursts =
+        direction.bursts.iter().map(|x| (x.t, format!("{} segments in a row were lost", x.segments)));
     some(bursts.collect(), "bursts of losses");
-    let pauses = way.idles.iter().map(|x| {
+    let pauses = direction.idles.iter().map(|x| {
         let span = x.until.since(x.t).as_secs_f64();
         (x.t, format!("the sender paused for {span:.3} s: {}", x.cause))
     });
     some(pauses.collect(), "pauses");
-    let faults = way.faults.iter().map(|x| (x.t, format!("fault: {} ({})", x.kind.says(), x.measured())));
+    let faults =
+        direction.faults.iter().map(|x| (x.t, format!("fault: {} ({})", x.kind.says(), x.measured())));
     some(faults.collect(), "faults");
 }

@@ -98,8 +98,8 @@ fn wire_words(wire: &WireEnd) -> String {
     }
 }
 
-/// What a scenario takes for granted, as the studies do that it may be compared with (catalogue ME-03): one long flow, and nothing
-/// that competes with acknowledgements on the way back.
+/// Assumptions of a scenario, as in the studies that it may be compared with (catalogue ME-03): one long flow, and no
+/// traffic that competes with ACKs on the reverse path.
 pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
     let mut out = Vec::new();
     if model.flows.is_empty() || !model.commands.is_empty() {
@@ -117,7 +117,7 @@ pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
     }
     let data = |flow: &Flow| match flow.app {
         // Requests carry data in both directions.
-        scenario::model::App::Ask(_) => [flow.route.clone(), flow.way_back.clone()].concat(),
+        scenario::model::App::Requests(_) => [flow.route.clone(), flow.way_back.clone()].concat(),
         _ => flow.route.clone(),
     };
     let carries: Vec<usize> = model.flows.iter().flat_map(data).collect();
@@ -131,7 +131,7 @@ pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
 /// Bytes from which a bulk transfer is long: its slow start is a small part of it.
 const LONG: u64 = 50_000;
 
-/// The same for programs.
+/// Lines about programs.
 pub(crate) fn document(model: &Model) -> Value {
     let node = |i: usize| model.nodes[i].name.as_str();
     let links =

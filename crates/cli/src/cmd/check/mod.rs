@@ -1,10 +1,10 @@
-//! `williwaw check`: what a scenario will do and cost, without running it.
+//! `williwaw check`: validation, description and estimated cost of a scenario, without running it.
 
 mod describe;
 mod needs;
 
-use crate::console::exit::{ExitStatus, Failure, Why};
-use crate::console::talk::Talk;
+use crate::console::exit::{CliError, ExitStatus, Failure};
+use crate::console::streams::Console;
 use crate::console::{clock, environment};
 use crate::input::files;
 use crate::output::{labels, terminal};
@@ -28,27 +28,27 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let input = match files::read(&args.file, &args.changes.set) {
         Ok(input) => input,
-        Err(Failure { end, why: Why::Scenario(diagnostics) }) if args.json => {
+        Err(Failure { end, why: CliError::Scenario(diagnostics) }) if args.json => {
             let mut document = diagnostics.to_json();
             document["good"] = json!(false);
-            talk.document(&document)?;
+            console.document(&document)?;
             return Ok(end);
         }
         Err(failure) => return Err(failure),
     };
     let scenario = &input.scenario;
     if args.json {
-        talk.document(&document(scenario))?;
+        console.document(&document(scenario))?;
         return Ok(ExitStatus::Good);
     }
-    talk.warnings(scenario.warnings());
-    talk.data(&terminal::folded(&text(scenario), talk.width))?;
+    console.warnings(scenario.warnings());
+    console.data(&terminal::folded(&text(scenario), console.width))?;
     if let Some(question) = scenario.question() {
-        talk.warnings(&question);
+        console.warnings(&question);
     }
     Ok(ExitStatus::Good)
 }

@@ -46,7 +46,7 @@ pub(super) fn words(all: &[Need]) -> String {
     if lines.is_empty() { lines } else { format!("\nNeeds\n{lines}") }
 }
 
-/// The same for programs.
+/// Missing programs.
 pub(super) fn document(all: &[Need]) -> Value {
     let one = |need: &Need| json!({ "program": format!("/{}", need.path), "package": need.package, "installed": need.installed });
     Value::Array(all.iter().map(one).collect())

@@ -10,7 +10,7 @@ use super::{Args, terms, unlike};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::{self, MetricFormat, TextTable};
@@ -44,18 +44,18 @@ struct Ranking {
     repetitions: u32,
 }
 
-/// Does it.
-pub(super) fn run(args: &Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(super) fn run(args: &Args, console: &Console) -> Result<ExitStatus, Failure> {
     let (name, better) = metric(args)?;
     possible(args)?;
     let named = |own: &String| SideSource::read(&args.a, &args.changes.set, std::slice::from_ref(own));
     let mut all = args.among.iter().map(named).collect::<Result<Vec<SideSource>, Failure>>()?;
     let wish = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
     let first = [named(&args.among[0])?, named(&args.among[1])?];
-    let terms = terms(args, &first, &wish, interrupt::watch(talk))?;
-    talk.warnings(first[0].input.scenario.warnings());
+    let terms = terms(args, &first, &wish, interrupt::watch(console))?;
+    console.warnings(first[0].input.scenario.warnings());
     if !args.yes {
-        ask(&first[0].input.scenario, terms.repetitions, talk)?;
+        ask(&first[0].input.scenario, terms.repetitions, console)?;
     }
     let [one, other] = &first;
     let label = |named: &SideSource| named.own_words(if named.own == one.own { other } else { one });
@@ -76,13 +76,13 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     }
     let watch = Stopwatch::start();
     let total: u64 = ready.iter().map(super::side::PreparedSide::total).sum();
-    let sides = progress::shown(talk, |tell| {
+    let sides = progress::shown(console, |tell| {
         let mut done = 0;
         let mut sides = Vec::new();
         for one in ready {
             let (before, own) = (done, one.total());
             let of_one = |progress: Progress| tell(before + progress.done, total);
-            sides.push(one.side(&terms, &of_one, talk)?);
+            sides.push(one.side(&terms, &of_one, console)?);
             done += own;
         }
         Ok::<_, Failure>(sides)
@@ -94,20 +94,20 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         document["seed"] = json!(terms.seed);
         document["version"] = json!(VERSION);
         document["complete"] = json!(complete);
-        talk.document(&document)?;
+        console.document(&document)?;
     } else {
-        let mut text = terminal::wrap(&ranking.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+        let mut text = terminal::wrap(&ranking.sentence(), console.width.unwrap_or(usize::MAX)).join("\n");
         text.push_str("\n\n");
-        text.push_str(&terminal::text(&ranking.board(), talk.width, talk.colour));
-        talk.data(&text)?;
+        text.push_str(&terminal::text(&ranking.board(), console.width, console.colour));
+        console.data(&text)?;
     }
     if !complete {
-        talk.note("stopped: only finished repetitions were compared");
+        console.note("stopped: only finished repetitions were compared");
         return Ok(ExitStatus::Interrupted);
     }
-    talk.note(&format!("compared in {:.2} s", watch.seconds()));
+    console.note(&format!("compared in {:.2} s", watch.seconds()));
     let stages = ranking.variants.iter().filter_map(|variant| variant.side.stage.as_ref());
-    Ok(stages.fold(ExitStatus::Good, |end, stage| stage.judge(end, talk)))
+    Ok(stages.fold(ExitStatus::Good, |end, stage| stage.judge(end, console)))
 }
 
 /// The metric of the ranking, of which one side must be the better one.
@@ -245,7 +245,7 @@ impl Ranking {
             format!("{head} {} has the {most} {words} of {n}, {}", best.side.label, face.quantity(own.mean));
         if ties > 1 {
             let tied: Vec<String> = self.variants[1..ties].iter().map(called).collect();
-            text.push_str(&format!(", and no difference can be told to {}", tied.join(", ")));
+            text.push_str(&format!(", and no significant difference to {}", tied.join(", ")));
         }
         if let Some(next) = self.variants.get(ties) {
             text.push_str("; ");

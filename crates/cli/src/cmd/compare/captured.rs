@@ -7,9 +7,9 @@ use super::Args;
 use super::side::{Side, SideSource};
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::table;
-use analyse::{Flow, FlowDirection, Kind, Limits, Need};
+use analyse::{Flow, FlowDirection, Limits, Need, RecoveryVerdict};
 use base::Time;
 use base::dist::Dist;
 use capture::Reader;
@@ -101,7 +101,11 @@ fn place(path: &Path) -> Option<(Option<u32>, u64)> {
 }
 
 /// Header and rows of captures of a scenario.
-pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Header, Vec<Row>), Failure> {
+pub(super) fn read(
+    files: &[PathBuf],
+    sweep: &Sweep,
+    console: &Console,
+) -> Result<(Header, Vec<Row>), Failure> {
     let mut header = sweep.header.clone();
     let names = SHOWN.map(Metric::name);
     header.columns.retain(|column| names.contains(&column.name.as_str()));
@@ -134,8 +138,8 @@ pub(super) fn read(files: &[PathBuf], sweep: &Sweep, talk: &Talk) -> Result<(Hea
                 "put the captures of one host into a folder of their own",
             ));
         }
-        let whole = source::read(file, &Which::of(None, None, None)?, keep(), talk)?;
-        whole.notices.iter().for_each(|notice| talk.note(&format!("note: {notice}")));
+        let whole = source::read(file, &Which::of(None, None, None)?, keep(), console)?;
+        whole.notices.iter().for_each(|notice| console.note(&format!("note: {notice}")));
         for (name, values) in flows(file, &prepared.model, &whole.flows)? {
             let values = header.columns.iter().map(|column| {
                 let measured = values.iter().find(|(metric, _)| metric.name() == column.name);
@@ -161,7 +165,7 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
     let mut wanted: Vec<_> =
         model.flows.iter().filter(|flow| tcp(&flow.transport) && flow.app.bulk().is_some()).collect();
     in_order(&mut wanted)?;
-    let carries = |flow: &&Flow| flow.ways[flow.main()].data_packets > 0;
+    let carries = |flow: &&Flow| flow.directions[flow.main()].data_packets > 0;
     let mut found: Vec<&Flow> = seen.iter().map(|(_, flow)| flow).filter(carries).collect();
     found.sort_by_key(|flow| flow.first);
     if wanted.is_empty() {
@@ -172,7 +176,7 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
     }
     // A scenario with one flow means the largest connection: a host's capture may hold others.
     if wanted.len() == 1 {
-        let largest = found.iter().max_by_key(|flow| flow.ways[flow.main()].data_bytes).copied();
+        let largest = found.iter().max_by_key(|flow| flow.directions[flow.main()].data_bytes).copied();
         found = largest.into_iter().collect();
     }
     if found.len() != wanted.len() {
@@ -219,33 +223,41 @@ fn in_order(flows: &mut [&model::Flow]) -> Result<(), Failure> {
 }
 
 fn values(flow: &Flow) -> Values {
-    let way = &flow.ways[flow.main()];
+    let direction = &flow.directions[flow.main()];
     let sure = |count: u64, unknown: bool| (!unknown).then_some(count as f64);
-    let timeouts = |kind: Kind| way.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64;
-    let fast = |kind: Kind| way.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64;
-    let unknown_timeouts = timeouts(Kind::Unknown) > 0;
-    let sent = way.data_segments as f64;
-    let unit = f64::from(way.options.longest.max(1));
-    let delivered = (way.delivered_bytes as f64 / unit).ceil();
+    let timeouts = |kind: RecoveryVerdict| {
+        direction.timeouts.iter().filter(|timeout| timeout.kind == kind).count() as u64
+    };
+    let fast = |kind: RecoveryVerdict| {
+        direction.fast_retransmits.iter().filter(|fast| fast.kind == kind).count() as u64
+    };
+    let unknown_timeouts = timeouts(RecoveryVerdict::Unknown) > 0;
+    let sent = direction.data_segments as f64;
+    let unit = f64::from(direction.options.longest.max(1));
+    let delivered = (direction.delivered_bytes as f64 / unit).ceil();
     let value = |metric: Metric| match metric {
-        Metric::CompletionTime => completed(way).map(|end| end.since(flow.first).as_secs_f64()),
+        Metric::CompletionTime => completed(direction).map(|end| end.since(flow.first).as_secs_f64()),
         Metric::GoodputRatio => (sent > 0.0).then(|| delivered / sent),
         Metric::SegmentsSent => Some(sent),
         Metric::SegmentsDelivered => Some(delivered),
-        Metric::SegmentsRetransmitted => Some(way.retransmissions.len() as f64),
-        Metric::UnneededRetransmissions => sure(way.count(Need::Unneeded), way.count(Need::Unknown) > 0),
-        Metric::SpuriousTimeouts => sure(timeouts(Kind::Spurious), unknown_timeouts),
-        Metric::GenuineTimeouts => sure(timeouts(Kind::Genuine), unknown_timeouts),
-        Metric::SpuriousFastRetransmits => sure(fast(Kind::Spurious), fast(Kind::Unknown) > 0),
+        Metric::SegmentsRetransmitted => Some(direction.retransmissions.len() as f64),
+        Metric::UnneededRetransmissions => {
+            sure(direction.count(Need::Unneeded), direction.count(Need::Unknown) > 0)
+        }
+        Metric::SpuriousTimeouts => sure(timeouts(RecoveryVerdict::Spurious), unknown_timeouts),
+        Metric::GenuineTimeouts => sure(timeouts(RecoveryVerdict::Genuine), unknown_timeouts),
+        Metric::SpuriousFastRetransmits => {
+            sure(fast(RecoveryVerdict::Spurious), fast(RecoveryVerdict::Unknown) > 0)
+        }
         _ => None,
     };
     SHOWN.iter().map(|metric| (*metric, value(*metric))).collect()
 }
 
 /// Time at which the sender received the ACK of its last byte; none if it never did.
-fn completed(way: &FlowDirection) -> Option<Time> {
-    let end = way.transmissions.iter().map(|sent| sent.end).max()?;
-    way.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
+fn completed(direction: &FlowDirection) -> Option<Time> {
+    let end = direction.transmissions.iter().map(|sent| sent.end).max()?;
+    direction.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
 }
 
 /// Rank of one capture among the repetitions of the other side.

@@ -9,7 +9,7 @@ use crate::cmd::emulate::refuse;
 use crate::cmd::run::RunStore;
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::progress;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::player::artefacts::Store;
 use crate::player::local_player::{self, LocalPlayer};
 use crate::player::rep_report::RepReport;
@@ -56,21 +56,21 @@ impl Emulator {
         sweeps: [&Sweep; 2],
         terms: &RunSettings<'_>,
         args: &Args,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Emulator, Failure> {
         for sweep in sweeps {
             refuse(sweep, 1)?;
         }
         if let Some(lost) = netns::user::gain_rights()? {
-            talk.note(&format!("without root, in a user namespace: there is no {lost}"));
+            console.note(&format!("without root, in a user namespace: there is no {lost}"));
         }
         let calibration = Calibration::of_this_machine(true, None);
-        talk.note(&summary::calibrated(&calibration, "this machine"));
+        console.note(&summary::calibrated(&calibration, "this machine"));
         let options = Options {
             trace: false,
             capture: false,
-            realtime: calibration.way().realtime,
-            spin: calibration.way().spin,
+            realtime: calibration.method().realtime,
+            spin: calibration.method().spin,
             lateness_limit: args.lateness,
         };
         let [a, b] = [("a", 0), ("b", 1)].map(|(name, i)| {
@@ -92,7 +92,7 @@ impl Emulator {
         sweeps: [&Sweep; 2],
         terms: &RunSettings<'_>,
         tell: &dyn Fn(u64, u64),
-        talk: &Talk,
+        console: &Console,
     ) -> Result<bool, Failure> {
         let most = sweeps.iter().map(|sweep| sweep.cells.len()).max().unwrap_or(0) as u32;
         let done = [0, 1].map(|i: usize| BTreeSet::from_iter(results::row::finished(&self.sides[i].rows)));
@@ -107,7 +107,7 @@ impl Emulator {
                     if cell as usize >= sweeps[side].cells.len() {
                         continue;
                     }
-                    if !done[side].contains(&key) && !self.one(side, sweeps[side], key, terms, talk)? {
+                    if !done[side].contains(&key) && !self.one(side, sweeps[side], key, terms, console)? {
                         return Ok(false);
                     }
                     count += 1;
@@ -125,7 +125,7 @@ impl Emulator {
         sweep: &Sweep,
         key: (u32, u64),
         terms: &RunSettings<'_>,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<bool, Failure> {
         for attempt in 1..=self.tries {
             let here = LocalPlayer {
@@ -160,7 +160,7 @@ impl Emulator {
             if let Some((_, store)) = &played.kept {
                 store.write(&told, &brought, model)?;
             }
-            played.take(told, watch.seconds(), talk)?;
+            played.take(told, watch.seconds(), console)?;
             return Ok(true);
         }
         Ok(true)
@@ -172,10 +172,10 @@ impl Emulator {
         sweeps: [Sweep; 2],
         labels: &[String; 2],
         terms: &RunSettings<'_>,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<[Side; 2], Failure> {
         let [a, b] = &sweeps;
-        let complete = progress::shown(talk, |tell| self.play([a, b], terms, tell, talk))?;
+        let complete = progress::shown(console, |tell| self.play([a, b], terms, tell, console))?;
         self.sides(sweeps, labels, complete)
     }
 
@@ -222,7 +222,7 @@ impl Emulator {
         sweeps: [&Sweep; 2],
         repetitions: u32,
         complete: bool,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<ExitStatus, Failure> {
         let mut end = ExitStatus::Good;
         for (played, sweep) in self.sides.iter_mut().zip(sweeps) {
@@ -247,13 +247,13 @@ impl Emulator {
         }
         if self.again > 0 {
             let were = if self.again == 1 { "repetition was" } else { "repetitions were" };
-            talk.note(&format!("{} {were} not faithful and run again", self.again));
+            console.note(&format!("{} {were} not faithful and run again", self.again));
         }
         let left: BTreeSet<&(u32, u64)> = self.sides.iter().flat_map(|side| &side.unfaithful).collect();
         if !left.is_empty() {
             let tries = self.tries;
             let n = left.len();
-            talk.complaint(
+            console.complaint(
                 "unfaithful",
                 &format!("repetitions left out on both sides after {tries} tries: {n}"),
             );
@@ -298,7 +298,7 @@ impl SideResults {
         Ok(played)
     }
 
-    fn take(&mut self, told: RepReport, seconds: f64, talk: &Talk) -> Result<(), Failure> {
+    fn take(&mut self, told: RepReport, seconds: f64, console: &Console) -> Result<(), Failure> {
         let rows = told.rows();
         if let Some((kept, _)) = &mut self.kept {
             kept.folder.append(&rows)?;
@@ -309,7 +309,7 @@ impl SideResults {
             self.unfaithful.insert(told.key());
         }
         let said = told.complaints.iter().filter(|(head, _)| head != "unfaithful");
-        said.for_each(|(head, text)| talk.complaint(head, text));
+        said.for_each(|(head, text)| console.complaint(head, text));
         self.failed |= told.failed;
         self.seconds += seconds;
         Ok(())

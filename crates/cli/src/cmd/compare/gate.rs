@@ -35,6 +35,17 @@ pub(crate) enum GateVerdict {
     Undecided,
 }
 
+impl GateVerdict {
+    /// Its word in documents.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            GateVerdict::Passed => "passed",
+            GateVerdict::Failed => "failed",
+            GateVerdict::Undecided => "undecided",
+        }
+    }
+}
+
 /// A cell with its verdict.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {

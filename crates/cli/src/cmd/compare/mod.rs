@@ -16,7 +16,7 @@ use self::text::{CellPair, Comparison, better, chosen};
 use crate::cmd::run::plan::ask;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::console::{interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::{ALL, TableChoice};
@@ -113,21 +113,21 @@ pub(crate) struct Args {
     pub(crate) patience: base::Span,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     if !args.among.is_empty() {
         TableChoice { metrics: args.metrics.clone(), flows: args.flows }
             .check(scenario::metric::Metric::NAMES)?;
-        return among::run(&args, talk);
+        return among::run(&args, console);
     }
     let sides = wanted(&args)?;
     let labels = called(&sides)?;
     let wish = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
-    let mut terms = terms(&args, &sides, &wish, interrupt::watch(talk))?;
+    let mut terms = terms(&args, &sides, &wish, interrupt::watch(console))?;
     for side in sides.iter().filter(|side| !side.made()) {
-        talk.warnings(side.input.scenario.warnings());
+        console.warnings(side.input.scenario.warnings());
         if !args.yes {
-            ask(&side.input.scenario, terms.repetitions, talk)?;
+            ask(&side.input.scenario, terms.repetitions, console)?;
         }
     }
     // Runs that were made have the repetitions that they have.
@@ -141,25 +141,25 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
             "compare grids with the same axes, or choose one cell of each with --set-a and --set-b",
         ));
     }
-    remark(&sides, &sweeps, talk);
+    remark(&sides, &sweeps, console);
     let watch = Stopwatch::start();
     let emulator = match args.emulate {
-        true => Some(Emulator::begin(sides.each_ref(), sweeps.each_ref(), &terms, &args, talk)?),
+        true => Some(Emulator::begin(sides.each_ref(), sweeps.each_ref(), &terms, &args, console)?),
         false => None,
     };
     let mut plan = GatePlan { margin: args.no_worse.flatten(), looks, most, emulator };
-    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &mut plan, talk)?;
+    let [a, b] = until_decided(&args, sides, sweeps, &labels, &mut terms, &mut plan, console)?;
     let complete = a.complete && b.complete;
     let compared = compared([&a, &b], &args)?;
-    show(&compared, [&a, &b], &terms, &plan, &args, talk)?;
+    show(&compared, [&a, &b], &terms, &plan, &args, console)?;
     let mut end = match plan.emulator.take() {
-        Some(emulator) => emulator.end([&a.sweep, &b.sweep], terms.repetitions, complete, talk)?,
+        Some(emulator) => emulator.end([&a.sweep, &b.sweep], terms.repetitions, complete, console)?,
         None => ExitStatus::Good,
     };
     if !complete {
-        talk.note("stopped: only pairs of finished repetitions were compared");
+        console.note("stopped: only pairs of finished repetitions were compared");
         if let Some(out) = &args.out {
-            talk.note(&format!(
+            console.note(&format!(
                 "what is finished is in {}; the same command again continues it",
                 out.display()
             ));
@@ -169,21 +169,21 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if let Some(path) = &args.report {
         let page = page::page(&compared, [&a, &b], &terms)?;
         crate::output::atomic_write::whole(path, page.html())?;
-        talk.note(&format!("report: {}", path.display()));
+        console.note(&format!("report: {}", path.display()));
     }
     let kept = args.out.as_ref().map_or(String::new(), |out| format!("; both runs are in {}", out.display()));
-    talk.note(&format!("compared in {:.2} s{kept}", watch.seconds()));
+    console.note(&format!("compared in {:.2} s{kept}", watch.seconds()));
     for side in [&a, &b] {
         if let Some(stage) = &side.stage {
-            end = stage.judge(end, talk);
+            end = stage.judge(end, console);
         }
     }
     match args.no_worse {
         None => Ok(end),
-        Some(None) => Ok(judged(&compared, end, talk)),
+        Some(None) => Ok(judged(&compared, end, console)),
         Some(Some(margin)) => {
             let all = gate::judge(&compared, margin, looks);
-            gated(&args, &all, [&a.label, &b.label], watch.seconds(), talk)?;
+            gated(&args, &all, [&a.label, &b.label], watch.seconds(), console)?;
             Ok(match gate::overall(&all) {
                 GateVerdict::Passed => end,
                 GateVerdict::Failed => ExitStatus::Failed,
@@ -231,7 +231,7 @@ fn show(
     terms: &RunSettings<'_>,
     plan: &GatePlan,
     args: &Args,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(), Failure> {
     let metric = compared.shown.first().map(|&at| compared.columns[at].name.as_str());
     let among = metric.and_then(|metric| captured::Rank::of(sides, metric));
@@ -240,30 +240,28 @@ fn show(
         if let Some(among) = &among {
             document["among"] = among.document();
         }
-        return talk.document(&document);
+        return console.document(&document);
     }
-    let mut text = terminal::wrap(&compared.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n");
+    let mut text = terminal::wrap(&compared.sentence(), console.width.unwrap_or(usize::MAX)).join("\n");
     if let Some(among) = &among {
         text.push('\n');
-        text.push_str(&terminal::wrap(among.sentence(), talk.width.unwrap_or(usize::MAX)).join("\n"));
+        text.push_str(&terminal::wrap(among.sentence(), console.width.unwrap_or(usize::MAX)).join("\n"));
     }
     text.push_str("\n\n");
-    text.push_str(&terminal::text(&compared.board(), talk.width, talk.colour));
+    text.push_str(&terminal::text(&compared.board(), console.width, console.colour));
     let choice = TableChoice { metrics: args.metrics.clone(), flows: args.flows };
-    numbers::missing(&choice, &sides[0].header, talk);
-    talk.data(&text)
-}
-
-fn verdict(verdict: GateVerdict) -> &'static str {
-    match verdict {
-        GateVerdict::Passed => "passed",
-        GateVerdict::Failed => "failed",
-        GateVerdict::Undecided => "undecided",
-    }
+    numbers::missing(&choice, &sides[0].header, console);
+    console.data(&text)
 }
 
 /// Writes the report for a build server, and prints the failures.
-fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Talk) -> Result<(), Failure> {
+fn gated(
+    args: &Args,
+    all: &[Judged],
+    labels: [&str; 2],
+    seconds: f64,
+    console: &Console,
+) -> Result<(), Failure> {
     if let Some(file) = &args.junit {
         crate::output::atomic_write::whole(file, gate::junit(all, labels, seconds))?;
     }
@@ -274,8 +272,8 @@ fn gated(args: &Args, all: &[Judged], labels: [&str; 2], seconds: f64, talk: &Ta
     for judged in all {
         match judged.verdict {
             GateVerdict::Passed => {}
-            GateVerdict::Failed => talk.complaint("worse", &judged.text),
-            GateVerdict::Undecided => talk.complaint("undecided", &judged.text),
+            GateVerdict::Failed => console.complaint("worse", &judged.text),
+            GateVerdict::Undecided => console.complaint("undecided", &judged.text),
         }
     }
     Ok(())
@@ -300,7 +298,7 @@ fn until_decided(
     labels: &[String; 2],
     terms: &mut RunSettings<'_>,
     plan: &mut GatePlan,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<[Side; 2], Failure> {
     let mut sweeps = Some(sweeps);
     loop {
@@ -309,10 +307,10 @@ fn until_decided(
             None => [sides[0].sweep(terms)?, sides[1].sweep(terms)?],
         };
         let [mut a, mut b] = match &mut plan.emulator {
-            Some(emulator) => emulator.look(now, labels, terms, talk)?,
-            None => both(sides, now, labels, terms, args.out.as_deref(), talk)?,
+            Some(emulator) => emulator.look(now, labels, terms, console)?,
+            None => both(sides, now, labels, terms, args.out.as_deref(), console)?,
         };
-        // A side that reports nothing gives no value, which is not the same as no such metric.
+        // A side without reports gives no value. That differs from an unknown metric.
         let (own, other) = (a.header.clone(), b.header.clone());
         numbers::with_columns_of(&mut a.header, &mut a.rows, &other);
         numbers::with_columns_of(&mut b.header, &mut b.rows, &own);
@@ -327,7 +325,7 @@ fn until_decided(
             return Ok([a, b]);
         }
         terms.repetitions = terms.repetitions.saturating_mul(2).min(plan.most);
-        talk.note(&format!(
+        console.note(&format!(
             "undecided; going on to {} repetitions of at most {}",
             terms.repetitions, plan.most
         ));
@@ -353,11 +351,11 @@ fn document(
     }
     if let Some(margin) = plan.margin {
         let judged = gate::judge(compared, margin, plan.looks);
-        let one = |j: &Judged| json!({ "cell": j.name, "verdict": verdict(j.verdict), "text": j.text });
+        let one = |j: &Judged| json!({ "cell": j.name, "verdict": j.verdict.name(), "text": j.text });
         document["gate"] = json!({
             "margin": margin.0,
             "looks": plan.looks,
-            "verdict": verdict(gate::overall(&judged)),
+            "verdict": gate::overall(&judged).name(),
             "cells": judged.iter().map(one).collect::<Vec<_>>(),
         });
     }
@@ -370,12 +368,12 @@ fn document(
 }
 
 /// Prints where the second side is worse.
-fn judged(compared: &Comparison<'_>, end: ExitStatus, talk: &Talk) -> ExitStatus {
+fn judged(compared: &Comparison<'_>, end: ExitStatus, console: &Console) -> ExitStatus {
     let worse = compared.worse();
     for beside in &worse {
         let place = labels::cell(&beside.params);
         let place = if place.is_empty() { place } else { format!(" ({place})") };
-        talk.complaint("worse", &format!("{}{place}", compared.of_cell(beside, compared.shown[0])));
+        console.complaint("worse", &format!("{}{place}", compared.of_cell(beside, compared.shown[0])));
     }
     if worse.is_empty() { end } else { ExitStatus::Failed }
 }
@@ -472,17 +470,18 @@ fn terms<'a>(
 }
 
 /// Notes on the validity of the comparison.
-fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], talk: &Talk) {
+fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], console: &Console) {
     let [a, b] = sweeps;
     let together = pairs::cells(&a.header, &b.header);
     let mut apart: Vec<String> = together.iter().flat_map(|&cells| unlike(a, b, cells)).collect();
     apart.sort_unstable();
     apart.dedup();
     if !apart.is_empty() {
-        talk.note(&format!("their weather is not the same: {}", apart.join(", ")));
+        console.note(&format!("their weather is not the same: {}", apart.join(", ")));
     }
     if sweeps.iter().any(|sweep| sweep.cells.held().iter().any(|cell| weather::per_packet(&cell.model))) {
-        talk.note("losses or delays are drawn for each packet: a side with other packets has other losses");
+        console
+            .note("losses or delays are drawn for each packet: a side with other packets has other losses");
     }
     let flows = [a, b].map(|sweep| {
         let models = sweep.cells.held().iter().map(|cell| &cell.model);
@@ -490,36 +489,38 @@ fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], talk: &Talk) {
     });
     let alone: Vec<&str> = flows[0].symmetric_difference(&flows[1]).copied().collect();
     if !alone.is_empty() {
-        talk.note(&format!("only one side has the flows {}", alone.join(", ")));
+        console.note(&format!("only one side has the flows {}", alone.join(", ")));
     }
     for (i, (sweep, side)) in sweeps.iter().zip(sides).enumerate() {
         let paired = |index: u32| together.iter().any(|cells| [cells.0, cells.1][i] == index);
         let left = sweep.header.cells.iter().filter(|cell| !paired(cell.index)).count();
         if left > 0 {
             let cells = if left == 1 { "cell has" } else { "cells have" };
-            talk.note(&format!("{left} {cells} no partner in {}", side.path.display()));
+            console.note(&format!("{left} {cells} no partner in {}", side.path.display()));
         }
         let emulation = side.record.as_ref().and_then(|record| record.emulation.as_ref());
         if emulation.is_some_and(|emulation| emulation["faithful"] == false) {
-            talk.note(&format!("the run in {} was not faithful: packets left too late", side.path.display()));
+            console
+                .note(&format!("the run in {} was not faithful: packets left too late", side.path.display()));
         }
     }
     let versions =
         sides.each_ref().map(|side| side.record.as_ref().map_or(VERSION, |record| &record.version));
     if versions[0] != versions[1] {
-        talk.note(&format!("they are of two versions of williwaw, {} and {}", versions[0], versions[1]));
+        console.note(&format!("they are of two versions of williwaw, {} and {}", versions[0], versions[1]));
     }
     if sides.iter().any(|side| !side.captures.is_empty()) {
-        talk.note("of captures only what the sender's packets tell is compared; their weather is their own");
+        console
+            .note("of captures only what the sender's packets tell is compared; their weather is their own");
     }
     for side in sides {
         if side.record.as_ref().is_some_and(|record| !record.complete) {
-            talk.note(&format!("the run in {} is not complete", side.path.display()));
+            console.note(&format!("the run in {} is not complete", side.path.display()));
         }
     }
 }
 
-/// In what the weather of two cells differs.
+/// Differences between the weather of two cells.
 fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
     let (Some(a), Some(b)) = (a.cells.held().get(left as usize), b.cells.held().get(right as usize)) else {
         return Vec::new();
@@ -538,9 +539,9 @@ fn both(
     labels: &[String; 2],
     terms: &RunSettings<'_>,
     out: Option<&Path>,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<[Side; 2], Failure> {
-    progress::shown(talk, |tell| {
+    progress::shown(console, |tell| {
         let ([a, b], [to_a, to_b]) = (sides, sweeps);
         let place = |name: &str| out.map(|out| out.join(name));
         let a = a.ready(labels[0].clone(), to_a, terms, place("a").as_deref())?;
@@ -548,7 +549,7 @@ fn both(
         let (first, total) = (a.total(), a.total() + b.total());
         let of_a = |progress: Progress| tell(progress.done, total);
         let of_b = |progress: Progress| tell(first + progress.done, total);
-        Ok([a.side(terms, &of_a, talk)?, b.side(terms, &of_b, talk)?])
+        Ok([a.side(terms, &of_a, console)?, b.side(terms, &of_b, console)?])
     })
 }
 

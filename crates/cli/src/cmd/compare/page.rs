@@ -26,7 +26,7 @@ pub(crate) fn page(
     let mut items: Vec<Item> = Vec::new();
     for beside in compared.cells.iter().take(PICTURES) {
         let furthest = |&at: &usize| beside.contrast.metrics[at].furthest;
-        // The repetition to look at is that in which they differ most in what the sentence is about.
+        // The repetition shown is the one with the largest difference in the metric of the summary sentence.
         let Some(repetition) = compared.shown.first().and_then(furthest) else { continue };
         let indexes = [beside.cells.0, beside.cells.1];
         for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {

@@ -6,7 +6,7 @@ use super::captured;
 use crate::cmd::run::RunStore;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -192,11 +192,11 @@ impl PreparedSide {
         self,
         terms: &RunSettings<'_>,
         tell: &(dyn Fn(Progress) + Sync),
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Side, Failure> {
         let PreparedSide { named, label, sweep, stage, mut kept } = self;
         if !named.captures.is_empty() {
-            let (header, rows) = captured::read(&named.captures, &sweep, talk)?;
+            let (header, rows) = captured::read(&named.captures, &sweep, console)?;
             let (stage, real_time) = (None, true);
             return Ok(Side { label, sweep, header, rows, complete: true, stage, real_time, captured: true });
         }
@@ -240,8 +240,8 @@ impl PreparedSide {
 }
 
 impl Side {
-    /// What the sending kernels counted, as a run with a column for each counter; a repetition is a row, the counters
-    /// of its flows taken together. Empty where no kernel took part.
+    /// Counters of the sending kernels, as a run with a column for each counter; a row is a repetition, with the
+    /// counters of its flows summed. Empty without kernels.
     pub(crate) fn counters(&self, names: &[&str]) -> Option<(Header, Vec<Row>)> {
         let counted: BTreeMap<(u32, u64), Vec<Counters>> = self.stage.as_ref()?.counted();
         let sum =

@@ -30,7 +30,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) labels: [&'a str; 2],
     /// Metrics that both sides have.
     pub(crate) columns: Vec<Column>,
-    /// Places, among these, of those to show; the first is what the sentence is about.
+    /// Indices of the rows to show; the first is the row of the summary sentence.
     pub(crate) shown: Vec<usize>,
     pub(crate) cells: Vec<CellPair>,
     /// Each flow beside all together.
@@ -64,7 +64,7 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Cell
                 Some(at) if shown.len() > 1 => drop(shown.remove(at)),
                 _ => {}
             }
-            // Of a grid, what the sentence is about.
+            // Cell of a grid that the summary sentence describes.
             if cells.len() > 1 {
                 shown.truncate(1);
             }
@@ -125,7 +125,7 @@ impl Comparison<'_> {
                 face.quantity(left.mean)
             ),
             PairVerdict::Once => format!(
-                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; of one pair nobody can say how much is chance."
+                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; one pair does not show how much is chance."
             ),
             PairVerdict::Less | PairVerdict::More => {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]).map(f64::abs);
@@ -142,7 +142,7 @@ impl Comparison<'_> {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]);
                 let (low, high) = (own.number(low), own.quantity(high));
                 format!(
-                    "{head} no difference in {words} can be told between {a} and {b}: {b} has {size}{share} {more}, {means} (95 % \
+                    "{head} no significant difference in {words} between {a} and {b}: {b} has {size}{share} {more}, {means} (95 % \
                      interval {low} to {high}; {n}, {counted})."
                 )
             }
@@ -169,8 +169,8 @@ impl Comparison<'_> {
             (PairVerdict::Less, format!("{fewer} {words} than {a}")),
             (PairVerdict::More, format!("more {words} than {a}")),
             (PairVerdict::Same, format!("the same {words}")),
-            (PairVerdict::Open, format!("no difference in {words} that can be told")),
-            (PairVerdict::Once, "one pair only, which tells nothing of chance,".to_owned()),
+            (PairVerdict::Open, format!("no significant difference in {words}")),
+            (PairVerdict::Once, "one pair only, without an estimate of chance,".to_owned()),
             (PairVerdict::Nothing, format!("no {words} to compare")),
         ] {
             let n = told(what);

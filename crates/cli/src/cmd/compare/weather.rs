@@ -1,6 +1,6 @@
 //! Equality of the weather of two scenarios (decision 0004).
 //!
-//! It follows from seed, repetition, the name of what makes it and how that is described; traffic has no part in it
+//! Weather is a function of seed, repetition, and the name and description of its source; traffic has no influence
 //! (decision 0004).
 
 use scenario::Model;

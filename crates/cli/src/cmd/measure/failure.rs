@@ -21,9 +21,7 @@ impl From<Error> for Failure {
                     std::io::ErrorKind::ConnectionRefused => {
                         "start `williwaw measure server` there, and check address and port"
                     }
-                    std::io::ErrorKind::TimedOut => {
-                        "check the address, and that no firewall stands in the way; --connect waits longer"
-                    }
+                    std::io::ErrorKind::TimedOut => "check the address and firewalls; --connect waits longer",
                     _ => "check the address and this machine's network",
                 },
             ),

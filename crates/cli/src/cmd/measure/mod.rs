@@ -4,7 +4,7 @@ mod failure;
 mod table;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::console::{clock, interrupt, progress};
 use crate::output::terminal;
 use base::{Span, units};
@@ -260,12 +260,12 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is no address such as 0.0.0.0, [::]:{PORT} or 192.0.2.1:{PORT}"))
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     match args.what {
-        Part::Server(args) => serve(args, talk),
-        Part::Client(args) => ask(*args, talk),
-        Part::Show { file, json } => show(&entry::read(&file)?, json, talk),
+        Part::Server(args) => serve(args, console),
+        Part::Client(args) => ask(*args, console),
+        Part::Show { file, json } => show(&entry::read(&file)?, json, console),
     }
 }
 
@@ -289,7 +289,7 @@ impl Token {
     }
 }
 
-fn serve(args: ServerArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn serve(args: ServerArgs, console: &Console) -> Result<ExitStatus, Failure> {
     let local = args.bind.is_empty();
     let config = |addresses| -> Result<Config, Failure> {
         Ok(Config {
@@ -316,16 +316,16 @@ fn serve(args: ServerArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
     } else {
         Server::bind(config(args.bind.clone())?)?
     };
-    let stop = interrupt::watch_saying(talk, "stopping; once more to stop at once");
+    let stop = interrupt::watch_saying(console, "stopping; once more to stop at once");
     for address in server.addresses() {
-        talk.note(&format!("listening at {address}"));
+        console.note(&format!("listening at {address}"));
     }
     if server.addresses().iter().all(|at| server::is_local(at.ip())) {
-        talk.note(
+        console.note(
             "only this machine can connect; --bind ADDRESS with --token or --token-file lets others in",
         );
     }
-    server.serve(stop, &|event| said(&event).into_iter().for_each(|line| talk.note(&line)))?;
+    server.serve(stop, &|event| said(&event).into_iter().for_each(|line| console.note(&line)))?;
     Ok(ExitStatus::Interrupted)
 }
 
@@ -341,7 +341,7 @@ fn said(event: &Event) -> Option<String> {
     })
 }
 
-fn plain(served: &measure::server_protocol::Served) -> String {
+fn plain(served: &measure::server_protocol::ServedJob) -> String {
     use measure::message::Job;
     match served.job {
         Job::Bulk { direction, .. } => format!("bulk {}", direction.name()),
@@ -403,7 +403,7 @@ struct Keeper<'a> {
     before: Option<LinkCommand>,
     /// Command that reads the cause of a disconnection from the equipment.
     cause: Option<String>,
-    talk: &'a Talk,
+    console: &'a Console,
     tell: &'a (dyn Fn(u64, u64) + Sync),
 }
 
@@ -419,7 +419,7 @@ impl Keeper<'_> {
 }
 
 /// Runs a command that sets up or releases the link.
-fn link(command: &str, before: bool, talk: &Talk) -> Result<LinkCommand, Failure> {
+fn link(command: &str, before: bool, console: &Console) -> Result<LinkCommand, Failure> {
     let watch = clock::Stopwatch::start();
     let mut shell = std::process::Command::new("/bin/sh");
     // Its output must not get into the document on stdout.
@@ -429,9 +429,9 @@ fn link(command: &str, before: bool, talk: &Talk) -> Result<LinkCommand, Failure
     let status = ran.status.code().or(signal).unwrap_or(-1);
     let seconds = watch.seconds();
     let said = String::from_utf8_lossy(&ran.stderr);
-    said.lines().last().into_iter().for_each(|line| talk.note(line));
+    said.lines().last().into_iter().for_each(|line| console.note(line));
     let when = if before { "before" } else { "after" };
-    talk.note(&format!("--{when}: {seconds:.2} s, status {status}"));
+    console.note(&format!("--{when}: {seconds:.2} s, status {status}"));
     Ok(LinkCommand { before, command: command.to_owned(), seconds, status })
 }
 
@@ -442,7 +442,7 @@ impl Observer for Keeper<'_> {
         }
         if let Entry::Disconnection(lost) = entry {
             let (cause, evidence) = (lost.cause.words(), &lost.evidence);
-            self.talk.note(&format!("disconnected at {:.1} s, {cause}: {evidence}", lost.t));
+            self.console.note(&format!("disconnected at {:.1} s, {cause}: {evidence}", lost.t));
         }
         if let Ok(mut entries) = self.entries.lock() {
             entries.push(entry.clone());
@@ -460,7 +460,7 @@ impl Observer for Keeper<'_> {
     }
 }
 
-fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn ask(args: ClientArgs, console: &Console) -> Result<ExitStatus, Failure> {
     let plan = planned(&args)?;
     let config = client::Config {
         server: args.server.clone(),
@@ -471,16 +471,16 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
         capture: args.capture.clone(),
     };
     let stop =
-        interrupt::watch_saying(talk, "stopping; what was measured is kept; once more to stop at once");
+        interrupt::watch_saying(console, "stopping; what was measured is kept; once more to stop at once");
     let out = if args.no_out { None } else { Some(place(args.out.as_deref())?) };
-    let before = args.before.as_deref().map(|command| link(command, true, talk)).transpose()?;
+    let before = args.before.as_deref().map(|command| link(command, true, console)).transpose()?;
     if let Some(failed) = before.as_ref().filter(|before| before.status != 0) {
         return Err(Failure::machine(
             format!("the command of --before ended with status {}", failed.status),
             "nothing was measured; try the command by itself",
         ));
     }
-    let (result, entries) = progress::shown(talk, |tell| {
+    let (result, entries) = progress::shown(console, |tell| {
         let journal = out.as_deref().map(Journal::create).transpose();
         let journal = match journal {
             Ok(journal) => journal,
@@ -491,12 +491,12 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
             journal: journal.map(Mutex::new),
             before: before.clone(),
             cause: args.cause.clone(),
-            talk,
+            console,
             tell,
         };
         let mut result = client::measure(&config, stop, &keeper);
         if let Some(command) = &args.after
-            && let Ok(after) = link(command, false, talk)
+            && let Ok(after) = link(command, false, console)
         {
             let kept = keeper.entry(&Entry::Link(after));
             result = result.and_then(|complete| kept.map(|()| complete));
@@ -512,9 +512,9 @@ fn ask(args: ClientArgs, talk: &Talk) -> Result<ExitStatus, Failure> {
         }
         return Err(result.map_or_else(Failure::from, |_| Failure::machine("nothing was measured", "")));
     }
-    show(&entries, args.json, talk)?;
+    show(&entries, args.json, console)?;
     if let Some(path) = &out {
-        talk.note(&format!("kept in {}", path.display()));
+        console.note(&format!("kept in {}", path.display()));
     }
     Ok(if result? { ExitStatus::Good } else { ExitStatus::Interrupted })
 }
@@ -537,7 +537,7 @@ fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn show(entries: &[Entry], json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     let Some(outcome) = TestOutcome::of(entries) else {
         return Err(Failure::usage(
             "the file has no begin record",
@@ -545,9 +545,9 @@ fn show(entries: &[Entry], json: bool, talk: &Talk) -> Result<ExitStatus, Failur
         ));
     };
     if json {
-        talk.document(&outcome.document())?;
+        console.document(&outcome.document())?;
     } else {
-        talk.data(&terminal::text(&table::board(&outcome), talk.width, talk.colour))?;
+        console.data(&terminal::text(&table::board(&outcome), console.width, console.colour))?;
     }
     Ok(if outcome.complete { ExitStatus::Good } else { ExitStatus::Interrupted })
 }

@@ -4,7 +4,7 @@
 
 use crate::output::table::TextTable;
 use analyse::choice::Conditions;
-use measure::summary::{Measured, Paused, TestOutcome, Tested};
+use measure::summary::{Measured, Paused, TestOutcome, TestResults};
 
 /// The board of a measurement.
 pub(crate) fn board(outcome: &TestOutcome<'_>) -> TextTable {
@@ -13,7 +13,7 @@ pub(crate) fn board(outcome: &TestOutcome<'_>) -> TextTable {
     TextTable { heads, labels: 2, rows, notes: notes(outcome) }
 }
 
-fn rows(tested: &Tested) -> Vec<Vec<String>> {
+fn rows(tested: &TestResults) -> Vec<Vec<String>> {
     if tested.metrics.is_empty() {
         let mut row = vec![tested.name.clone(), "nothing measured".to_owned()];
         row.resize(7, String::new());
@@ -97,7 +97,7 @@ fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
             ));
         }
         if tested.broken > 0 || tested.done < tested.planned as usize {
-            let Tested { name, planned, done, broken, .. } = tested;
+            let TestResults { name, planned, done, broken, .. } = tested;
             notes.push(format!(
                 "{name}: {done} of {planned} repetitions came to their end, {broken} were cut off."
             ));

@@ -4,13 +4,13 @@ use super::Kind;
 use super::output::Drawn;
 use crate::cmd::analyse::source::{self, Which};
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::output::terminal;
 use analyse::association::Association;
 use analyse::{Flow, Limits, join};
 use base::Time;
-use report::{Layer, Panel, Under};
+use report::{Layer, Panel, TimeoutOverlap};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Captured {
 }
 
 /// Draws the chosen connection of the capture.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.captured;
     if let (Some(from), Some(until)) = (args.from, args.until)
         && until <= from
@@ -72,32 +72,32 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure>
         ));
     }
     let which = Which::of(all.flow.as_deref(), None, None)?;
-    let (mut read, others) = read(all, &which, talk)?;
+    let (mut read, others) = read(all, &which, console)?;
     if read.flows.is_empty() && matches!(all.kind, Kind::TimeSequence) {
         which.select_associations(&mut read.associations);
         if let Some(association) = largest(&read.associations, all.flow.as_deref()) {
-            return association_picture(all, &read, association, talk);
+            return association_picture(all, &read, association, console);
         }
     }
     if read.flows.is_empty() && read.tcp == 0 && !read.datagrams.is_empty() {
         which.select_datagrams(&mut read.datagrams);
-        return super::datagrams::flow(all, &read, talk);
+        return super::datagrams::flow(all, &read, console);
     }
     which.select(&mut read.flows)?;
     for notice in &read.notices {
-        talk.note(&format!("note: {notice}"));
+        console.note(&format!("note: {notice}"));
     }
-    let (number, flow) = busiest(all, &read, talk)?;
-    let way = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
+    let (number, flow) = busiest(all, &read, console)?;
+    let direction = if args.other_way { 1 - View::busier(flow) } else { View::busier(flow) };
     let other = others.iter().map(|(_, other)| other).find(|other| twin(flow, other));
-    let view = View { flow, way, other, start: read.start };
+    let view = View { flow, direction, other, start: read.start };
     if view.data().transmissions.is_empty() {
         return Err(Failure::usage(
             "the capture holds no data in this direction",
             if args.other_way { "leave --other-way out" } else { "choose another connection with --flow" },
         ));
     }
-    connection_picture(all, &view, number, talk)
+    connection_picture(all, &view, number, console)
 }
 
 /// The capture, and the connections of the receiver's capture. The whole connection is analysed, because a verdict
@@ -105,13 +105,13 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure>
 fn read(
     all: &super::Args,
     which: &Which,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(source::Read, Vec<(usize, Flow)>), Failure> {
     let receiver = all.captured.receiver.as_ref();
     let keep = Limits { points: true, arrivals: receiver.is_some(), ..Limits::default() };
-    let mut read = source::read(&all.file, which, keep, talk)?;
+    let mut read = source::read(&all.file, which, keep, console)?;
     let Some(path) = receiver else { return Ok((read, Vec::new())) };
-    let other = source::read(path, which, keep, talk)?;
+    let other = source::read(path, which, keep, console)?;
     if join::join(&mut read.flows, &other.flows) == 0 {
         return Err(Failure::usage(
             format!("no connection of `{}` is in `{}` too", all.file.display(), path.display()),
@@ -123,8 +123,12 @@ fn read(
 }
 
 /// The connection with the most data; the first of several with equal amounts.
-fn busiest<'a>(all: &super::Args, read: &'a source::Read, talk: &Talk) -> Result<(usize, &'a Flow), Failure> {
-    let data = |flow: &Flow| flow.ways[View::busier(flow)].data_bytes;
+fn busiest<'a>(
+    all: &super::Args,
+    read: &'a source::Read,
+    console: &Console,
+) -> Result<(usize, &'a Flow), Failure> {
+    let data = |flow: &Flow| flow.directions[View::busier(flow)].data_bytes;
     let Some((number, flow)) = read.flows.iter().rev().max_by_key(|(_, flow)| data(flow)) else {
         return Err(Failure::usage(
             match all.flow {
@@ -136,7 +140,7 @@ fn busiest<'a>(all: &super::Args, read: &'a source::Read, talk: &Talk) -> Result
     };
     if read.flows.len() > 1 {
         let n = read.flows.len();
-        talk.note(&format!("drawing connection {number}, the largest of {n}; --flow N draws another"));
+        console.note(&format!("drawing connection {number}, the largest of {n}; --flow N draws another"));
     }
     Ok((*number, flow))
 }
@@ -146,7 +150,7 @@ fn connection_picture(
     all: &super::Args,
     view: &View<'_>,
     number: usize,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, view.start)?;
@@ -174,8 +178,8 @@ fn connection_picture(
         provenance.push(("receiver's capture".to_owned(), path.display().to_string()));
     }
     let document = || document(view, &drawn, &name, number, &under);
-    print(all, &drawn, document, &under_text(&under, &layers), talk)?;
-    write(all, &drawn, &name, &provenance, talk)
+    print(all, &drawn, document, &under_text(&under, &layers), console)?;
+    write(all, &drawn, &name, &provenance, console)
 }
 
 fn file_name(all: &super::Args) -> String {
@@ -196,14 +200,14 @@ fn print(
     drawn: &Drawn,
     document: impl FnOnce() -> serde_json::Value,
     under: &str,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(), Failure> {
     if all.json {
-        return talk.document(&document());
+        return console.document(&document());
     }
-    let lines = terminal::wrap(&drawn.caption(), talk.width.unwrap_or(100));
-    talk.data(&format!("{}\n", lines.join("\n")))?;
-    talk.data(under)
+    let lines = terminal::wrap(&drawn.caption(), console.width.unwrap_or(100));
+    console.data(&format!("{}\n", lines.join("\n")))?;
+    console.data(under)
 }
 
 /// Writes the picture to every file that was asked for.
@@ -212,10 +216,10 @@ fn write(
     drawn: &Drawn,
     name: &str,
     provenance: &[(String, String)],
-    talk: &Talk,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     for (path, format) in all.places() {
-        drawn.write(&path, format, all.size, name, provenance, talk)?;
+        drawn.write(&path, format, all.size, name, provenance, console)?;
     }
     Ok(ExitStatus::Good)
 }
@@ -225,7 +229,7 @@ fn largest<'a>(all: &'a [Association], flow: Option<&str>) -> Option<&'a Associa
     let number = flow.and_then(|word| word.parse::<usize>().ok());
     match number {
         Some(number) => all.get(number),
-        None => all.iter().max_by_key(|a| a.ways[a.main()].bytes),
+        None => all.iter().max_by_key(|a| a.directions[a.main()].bytes),
     }
 }
 
@@ -234,7 +238,7 @@ fn association_picture(
     all: &super::Args,
     read: &source::Read,
     association: &Association,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<ExitStatus, Failure> {
     let name = file_name(all);
     let (frame, counted) = frame(all, &name, read.start)?;
@@ -259,26 +263,26 @@ fn association_picture(
         }
         document
     };
-    print(all, &drawn, document, &under_text(&under, &layers), talk)?;
+    print(all, &drawn, document, &under_text(&under, &layers), console)?;
     let provenance = vec![("version".to_owned(), VERSION.to_owned()), ("capture".to_owned(), name.clone())];
-    write(all, &drawn, &name, &provenance, talk)
+    write(all, &drawn, &name, &provenance, console)
 }
 
 /// Whether the capture of the other end has the same connection here: the same ends, at the same numbers.
 fn twin(flow: &Flow, other: &Flow) -> bool {
     let same = flow.client == other.client && flow.server == other.server;
     let swapped = flow.client == other.server && flow.server == other.client;
-    let way = |i: usize| if swapped { 1 - i } else { i };
+    let direction = |i: usize| if swapped { 1 - i } else { i };
     let near = |i: usize| {
-        let (a, b) = (flow.ways[i].origin, other.ways[way(i)].origin);
-        let most = flow.ways[i].data_bytes.max(1 << 20) as u32;
+        let (a, b) = (flow.directions[i].origin, other.directions[direction(i)].origin);
+        let most = flow.directions[i].data_bytes.max(1 << 20) as u32;
         a.wrapping_sub(b).min(b.wrapping_sub(a)) <= most
     };
     (same || swapped) && near(0) && near(1)
 }
 
 /// Which events of lower layers lie under which timeout, a line each.
-pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
+pub(super) fn under_text(under: &[TimeoutOverlap], layers: &[Layer]) -> String {
     let mut out = String::new();
     if layers.is_empty() {
         return out;
@@ -308,7 +312,13 @@ pub(super) fn under_text(under: &[Under], layers: &[Layer]) -> String {
 }
 
 /// The picture as `williwaw-plot/1`.
-fn document(view: &View<'_>, drawn: &Drawn, name: &str, number: usize, under: &[Under]) -> serde_json::Value {
+fn document(
+    view: &View<'_>,
+    drawn: &Drawn,
+    name: &str,
+    number: usize,
+    under: &[TimeoutOverlap],
+) -> serde_json::Value {
     let (from, to) = view::frame::ends(view);
     let mut document = json!({
         "schema": "williwaw-plot/1",

@@ -5,7 +5,7 @@ use super::output::Drawn;
 use crate::cmd::analyse::source::Read;
 use crate::cmd::analyse::{datagrams, qlog};
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::output::terminal;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn frame(all: &super::Args, start: f64) -> Result<Frame, Failure> {
 }
 
 /// Draws the largest UDP flow: its rate, or the round trips of its spin bit.
-pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn flow(all: &super::Args, read: &Read, console: &Console) -> Result<ExitStatus, Failure> {
     let sorted = datagrams::sorted(read);
     let Some((number, flow)) = sorted.first().copied() else {
         return Err(Failure::usage(
@@ -47,17 +47,17 @@ pub(super) fn flow(all: &super::Args, read: &Read, talk: &Talk) -> Result<ExitSt
         }
     };
     if sorted.len() > 1 {
-        talk.note(&format!(
+        console.note(&format!(
             "drawing UDP flow {number}, the largest of {}; --flow ADDRESS:PORT draws another",
             sorted.len()
         ));
     }
     let more = json!({ "from": flow.ends[0].to_string(), "to": flow.ends[1].to_string(), "chart": chart });
-    written(all, &Drawn::Chart(Box::new(chart)), more, talk)
+    written(all, &Drawn::Chart(Box::new(chart)), more, console)
 }
 
 /// Draws the packets of the largest trace of a qlog.
-pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub(super) fn log(all: &super::Args, log: &Qlog, console: &Console) -> Result<ExitStatus, Failure> {
     let Some((number, trace)) = qlog::largest(log) else {
         return Err(Failure::usage(format!("`{}` holds no trace", all.file.display()), ""));
     };
@@ -67,16 +67,16 @@ pub(super) fn log(all: &super::Args, log: &Qlog, talk: &Talk) -> Result<ExitStat
             "leave out --kind and --flow",
         ));
     }
-    log.notices.iter().for_each(|notice| talk.note(&format!("note: {notice}")));
+    log.notices.iter().for_each(|notice| console.note(&format!("note: {notice}")));
     if log.traces.len() > 1 {
-        talk.note(&format!("drawing trace {number}, the largest of {}", log.traces.len()));
+        console.note(&format!("drawing trace {number}, the largest of {}", log.traces.len()));
     }
     let picture = view::qlog::picture(trace, frame(all, 0.0)?);
     let more = json!({ "picture": picture });
-    written(all, &Drawn::Sequence(Box::new(picture)), more, talk)
+    written(all, &Drawn::Sequence(Box::new(picture)), more, console)
 }
 
-fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn written(all: &super::Args, drawn: &Drawn, more: Value, console: &Console) -> Result<ExitStatus, Failure> {
     let (name, caption) = (name(all), drawn.caption());
     if all.json {
         let mut document =
@@ -84,13 +84,13 @@ fn written(all: &super::Args, drawn: &Drawn, more: Value, talk: &Talk) -> Result
         for (key, value) in more.as_object().into_iter().flatten() {
             document[key] = value.clone();
         }
-        talk.document(&document)?;
+        console.document(&document)?;
     } else {
-        talk.data(&format!("{}\n", terminal::wrap(&caption, talk.width.unwrap_or(100)).join("\n")))?;
+        console.data(&format!("{}\n", terminal::wrap(&caption, console.width.unwrap_or(100)).join("\n")))?;
     }
     let provenance = vec![("version".to_owned(), VERSION.to_owned()), ("capture".to_owned(), name.clone())];
     for (path, format) in all.places() {
-        drawn.write(&path, format, all.size, &name, &provenance, talk)?;
+        drawn.write(&path, format, all.size, &name, &provenance, console)?;
     }
     Ok(ExitStatus::Good)
 }

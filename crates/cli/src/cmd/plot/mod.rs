@@ -6,7 +6,7 @@ mod output;
 mod simulated;
 
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use output::Format;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn offset(text: &str) -> Result<Offset, String> {
 }
 
 impl Offset {
-    /// Moves what the receiver got.
+    /// Shifts the receiver's events in time.
     fn apply(self, picture: &mut report::Picture) {
         let (bytes, words) = match self {
             Offset::Segments(n) => (u64::from(n) * u64::from(picture.segment_bytes), format!("{n} segments")),
@@ -108,8 +108,8 @@ impl Offset {
     }
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     for path in &args.out {
         Format::of(path)?;
     }
@@ -124,11 +124,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     }
     if let Some(log) = super::analyse::qlog::of(&args.file)? {
         args.simulated.refuse(&args.file)?;
-        return datagrams::log(&args, &log, talk);
+        return datagrams::log(&args, &log, console);
     }
     if is_capture(&args.file) {
         args.simulated.refuse(&args.file)?;
-        captured::run(&args, talk)
+        captured::run(&args, console)
     } else {
         args.captured.refuse(&args.file)?;
         if args.kind != Kind::TimeSequence {
@@ -137,7 +137,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
                 "leave --kind out: window and timer are below the sequence; or draw a capture, which `run --pcap` writes",
             ));
         }
-        simulated::run(&args, talk)
+        simulated::run(&args, console)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Output target and format of a plot.
 
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use report::{Chart, Page, Picture, Section};
 use std::path::Path;
 
@@ -70,11 +70,11 @@ impl Drawn {
         size: (u32, u32),
         title: &str,
         provenance: &[(String, String)],
-        talk: &Talk,
+        console: &Console,
     ) -> Result<(), Failure> {
         let bytes = match format {
             Format::Svg => self.svg(size).into_bytes(),
-            Format::Png => png(&self.svg(size), talk)?,
+            Format::Png => png(&self.svg(size), console)?,
             Format::Xplot => match self {
                 Drawn::Sequence(picture) => picture.xplot().into_bytes(),
                 Drawn::Chart(_) => {
@@ -98,14 +98,14 @@ impl Drawn {
             }
         };
         crate::output::atomic_write::whole(path, bytes)?;
-        talk.note(&format!("wrote {}", path.display()));
+        console.note(&format!("wrote {}", path.display()));
         Ok(())
     }
 }
 
 /// The drawing as dots, two for each of its pixels, so that it stays sharp where it is shown larger.
 #[cfg(feature = "png")]
-fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
+fn png(svg: &str, console: &Console) -> Result<Vec<u8>, Failure> {
     use resvg::tiny_skia::{Pixmap, Transform};
     use resvg::usvg::{Options, Tree};
     let wrong =
@@ -113,7 +113,7 @@ fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
     let mut options = Options::default();
     options.fontdb_mut().load_system_fonts();
     if options.fontdb.is_empty() {
-        talk.complaint(
+        console.complaint(
             "warning",
             "this machine has no fonts: the picture has no words; .svg and .html have them",
         );
@@ -133,7 +133,7 @@ fn png(svg: &str, talk: &Talk) -> Result<Vec<u8>, Failure> {
 }
 
 #[cfg(not(feature = "png"))]
-fn png(_svg: &str, _talk: &Talk) -> Result<Vec<u8>, Failure> {
+fn png(_svg: &str, _talk: &Console) -> Result<Vec<u8>, Failure> {
     Err(Failure::machine(
         "this williwaw was built without PNG",
         "write it as .svg, or build it with PNG: cargo build --release",

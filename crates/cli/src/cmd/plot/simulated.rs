@@ -2,7 +2,7 @@
 
 use super::output::Drawn;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -97,18 +97,18 @@ impl Simulated {
                 "leave --perfetto out",
             ));
         }
-        let film = lab::film::film(model, self.rep);
+        let film = lab::packet_positions::packet_positions(model, self.rep);
         let document = lab::timeline::timeline(picture, &film);
         crate::output::atomic_write::whole(path, document.to_string())
     }
 }
 
-/// Does it.
-pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.simulated;
     let (input, seed) = source(all)?;
     let scenario = &input.scenario;
-    talk.warnings(scenario.warnings());
+    console.warnings(scenario.warnings());
     let cells = scenario.cell_count().unwrap_or(u64::MAX);
     if args.cell >= cells {
         return Err(Failure::usage(
@@ -134,11 +134,11 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure>
     if let Some(path) = &args.layers_out {
         let table = view::layers::write(&below(&picture));
         crate::output::atomic_write::whole(path, table)?;
-        talk.note(&format!("wrote {}", path.display()));
+        console.note(&format!("wrote {}", path.display()));
     }
     if let Some(path) = &args.perfetto {
         args.timeline(&model, &picture, path)?;
-        talk.note(&format!("wrote {}; open it in ui.perfetto.dev", path.display()));
+        console.note(&format!("wrote {}; open it in ui.perfetto.dev", path.display()));
     }
     picture.layers.extend(all.layers(0.0)?);
     picture.panels.extend(view::layers::panels(&mut picture.layers));
@@ -155,7 +155,7 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure>
         offset.apply(&mut picture);
     }
     if all.json {
-        talk.document(&json!({
+        console.document(&json!({
             "schema": "williwaw-plot/1",
             "scenario": scenario.name(),
             "seed": model.run.seed,
@@ -168,13 +168,13 @@ pub(super) fn run(all: &super::Args, talk: &Talk) -> Result<ExitStatus, Failure>
             "under": under,
         }))?;
     } else {
-        let lines = terminal::wrap(&caption, talk.width.unwrap_or(100));
-        talk.data(&format!("{}\n", lines.join("\n")))?;
-        talk.data(&super::captured::under_text(&under, &picture.layers))?;
+        let lines = terminal::wrap(&caption, console.width.unwrap_or(100));
+        console.data(&format!("{}\n", lines.join("\n")))?;
+        console.data(&super::captured::under_text(&under, &picture.layers))?;
     }
     let drawn = Drawn::Sequence(Box::new(picture));
     for (path, format) in all.places() {
-        drawn.write(&path, format, all.size, &title, &provenance, talk)?;
+        drawn.write(&path, format, all.size, &title, &provenance, console)?;
     }
     Ok(ExitStatus::Good)
 }

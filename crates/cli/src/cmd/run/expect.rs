@@ -2,7 +2,7 @@
 //!
 //! Every line of `[expect]` against every cell of the grid.
 
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::output::labels;
 use results::cells::CellSummary;
 use results::{Header, Summary};
@@ -72,17 +72,17 @@ fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
 }
 
 /// Prints the failures, or that there are none.
-pub(crate) fn tell(verdicts: &[ExpectationResult], talk: &Talk) {
+pub(crate) fn tell(verdicts: &[ExpectationResult], console: &Console) {
     let failed: Vec<&ExpectationResult> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
     for verdict in failed.iter().take(TOLD) {
-        talk.complaint("expectation failed", &verdict.sentence());
+        console.complaint("expectation failed", &verdict.sentence());
     }
     match (verdicts.len(), failed.len()) {
         (0, _) => {}
-        (1, 0) => talk.note("the expectation holds"),
-        (all, 0) => talk.note(&format!("all {all} expectations hold")),
+        (1, 0) => console.note("the expectation holds"),
+        (all, 0) => console.note(&format!("all {all} expectations hold")),
         (1, _) => {}
-        (all, n) => talk.note(&format!("{n} of {all} expectations failed")),
+        (all, n) => console.note(&format!("{n} of {all} expectations failed")),
     }
 }
 

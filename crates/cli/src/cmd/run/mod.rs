@@ -9,7 +9,7 @@ use self::expect::ExpectationResult;
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::console::{environment, interrupt, progress};
 use crate::input::files::Inputs;
 use crate::output::VERSION;
@@ -21,7 +21,7 @@ use crate::output::table::{self, TextTable};
 use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::link_processes::LinkProcesses;
 use crate::player::numbers;
-use lab::part::{Shard, ShardPart};
+use lab::shard::{Shard, ShardPart};
 use lab::sweep::{Progress, RepetitionPlayer, Sweep, SweepControl, SweepError};
 use report::Picture;
 use results::cells::CellSummary;
@@ -121,8 +121,8 @@ pub(crate) struct Args {
     pub(crate) shuffle_ties: Option<u64>,
 }
 
-/// Does it.
-pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Runs the verb.
+pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let wish = KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let again = [
         ("--pcap", args.pcap.is_some()),
@@ -131,7 +131,7 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         ("--series", args.series.is_some()),
     ];
     let again = again.into_iter().find_map(|(output, asked)| asked.then_some(output));
-    let plan = Plan::of(args, talk)?;
+    let plan = Plan::of(args, console)?;
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     let mut sweep = sweep.only(plan.shard.map_or(ShardPart::WHOLE, ShardPart::from));
@@ -141,11 +141,11 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
         stage.keep_in(kept.folder.path());
     }
-    let stop = interrupt::watch(talk);
+    let stop = interrupt::watch(console);
     let player = stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer);
     let player = player.or(processes.as_ref().map(|processes| processes as &dyn RepetitionPlayer));
     let run = |with: &mut dyn FnMut(&SweepControl<'_>) -> Result<(), SweepError>| {
-        progress::shown(talk, |tell| {
+        progress::shown(console, |tell| {
             let progress = |progress: Progress| tell(progress.done, progress.total);
             let (jobs, shuffle_ties) = (plan.jobs, plan.shuffle_ties);
             with(&SweepControl { progress: &progress, stop, jobs, shuffle_ties, player })
@@ -199,16 +199,16 @@ pub(crate) fn run(args: Args, talk: &Talk) -> Result<ExitStatus, Failure> {
         stage,
         drawn: None,
     };
-    let mut end = found.show(talk)?;
+    let mut end = found.show(console)?;
     if complete && plan.report {
-        found.report(talk)?;
+        found.report(console)?;
     }
     if let Some(path) = path.as_deref().filter(|_| complete && !plan.wanted.is_empty()) {
-        plan.wanted.write(&sweep, plan.repetitions, found.stage.as_ref(), path, talk)?;
+        plan.wanted.write(&sweep, plan.repetitions, found.stage.as_ref(), path, console)?;
     }
-    found.close(talk, &watch)?;
+    found.close(console, &watch)?;
     if let Some(stage) = &found.stage {
-        end = stage.judge(end, talk);
+        end = stage.judge(end, console);
     }
     Ok(end)
 }
@@ -290,8 +290,8 @@ impl RunStore {
         }
     }
 
-    /// The table is made when all is done; until then the journal stays, to be continued, and the table of what has
-    /// finished lasts as long as this process.
+    /// The table is written when all repetitions are finished. Until then the journal stays, for continuation, and the
+    /// table of finished repetitions exists only in this process.
     pub(crate) fn close(&mut self, complete: bool, seconds: f64) -> Result<Table, Failure> {
         let table = if complete {
             self.folder.close()?
@@ -329,7 +329,7 @@ impl RunResults<'_> {
     }
 
     /// Data on stdout, verdicts on stderr. Cells are summed up one after another.
-    pub(crate) fn show(&self, talk: &Talk) -> Result<ExitStatus, Failure> {
+    pub(crate) fn show(&self, console: &Console) -> Result<ExitStatus, Failure> {
         // Expectations are about the whole sweep.
         let expects = self.sweep.cells.held().iter().any(|cell| !cell.model.expect.is_empty());
         let judged = expects && self.complete && self.plan.shard.is_none();
@@ -344,17 +344,17 @@ impl RunResults<'_> {
                 let summaries = self.summaries(&mut |summary| judge(summary, &mut verdicts))?;
                 let mut board: TextTable = table::board(self.header(), &summaries, &self.plan.choice);
                 board.notes.extend(self.left_out(summaries.len()));
-                talk.data(&style.text(&board, talk))?;
+                console.data(&style.text(&board, console))?;
                 if let Some(stage) = &self.stage {
-                    stage.tell(self.sweep, talk);
+                    stage.tell(self.sweep, console);
                 }
             }
             Output::Json => {
                 let document = Document { found: self, judge: RefCell::new((&mut judge, &mut verdicts)) };
-                talk.stream(&document)?;
+                console.stream(&document)?;
             }
             Output::Csv => {
-                talk.piece(|out| csv::write_source(out, &self.source))?;
+                console.piece(|out| csv::write_source(out, &self.source))?;
                 if judged {
                     self.source.each_cell(&mut |summary| {
                         judge(&summary, &mut verdicts);
@@ -366,8 +366,8 @@ impl RunResults<'_> {
         if let Some(path) = &self.plan.csv {
             crate::output::atomic_write::stream(path, &mut |out| csv::write_source(out, &self.source))?;
         }
-        numbers::missing(&self.plan.choice, self.header(), talk);
-        expect::tell(&verdicts, talk);
+        numbers::missing(&self.plan.choice, self.header(), console);
+        expect::tell(&verdicts, console);
         Ok(match (self.complete, verdicts.iter().all(|verdict| verdict.holds)) {
             (false, _) => ExitStatus::Interrupted,
             (true, true) => ExitStatus::Good,
@@ -446,13 +446,13 @@ impl RunResults<'_> {
         Ok(all)
     }
 
-    pub(crate) fn report(&self, talk: &Talk) -> Result<(), Failure> {
+    pub(crate) fn report(&self, console: &Console) -> Result<(), Failure> {
         let Some(folder) = self.path else { return Ok(()) };
         let summaries = self.summaries(&mut |_| ())?;
         let page = page::page(self.plan, self.sweep, &summaries, self.pictures()?);
         let path = folder.join("report.html");
         crate::output::atomic_write::whole(&path, page.html())?;
-        talk.note(&format!("report: {}", path.display()));
+        console.note(&format!("report: {}", path.display()));
         if self.verb == "run"
             && let Some(grid) = explore::explore(self.plan, self.sweep, &self.source, &summaries)?
         {
@@ -461,13 +461,13 @@ impl RunResults<'_> {
             crate::output::atomic_write::whole(&path, html)?;
             let missing =
                 if left_out > 0 { format!("; {left_out} pictures are left out") } else { String::new() };
-            talk.note(&format!("report with sliders: {}{missing}", path.display()));
+            console.note(&format!("report with sliders: {}{missing}", path.display()));
         }
         Ok(())
     }
 
     /// Progress, location of the results, and the command to continue.
-    pub(crate) fn close(&self, talk: &Talk, watch: &Stopwatch) -> Result<(), Failure> {
+    pub(crate) fn close(&self, console: &Console, watch: &Stopwatch) -> Result<(), Failure> {
         if !self.complete {
             let (mut done, total) = (0u64, self.sweep.total());
             let mut last = None;
@@ -476,12 +476,12 @@ impl RunResults<'_> {
                 done += u64::from(last.replace(key) != Some(key));
                 Ok(())
             })?;
-            talk.note(&format!("stopped: {done} of {total} repetitions are done"));
+            console.note(&format!("stopped: {done} of {total} repetitions are done"));
             match self.path {
                 Some(path) => {
-                    talk.note(&format!("continue with: williwaw {} --resume {}", self.verb, shell(path)))
+                    console.note(&format!("continue with: williwaw {} --resume {}", self.verb, shell(path)))
                 }
-                None => talk.note("nothing was kept (--no-out), so it cannot be continued"),
+                None => console.note("nothing was kept (--no-out), so it cannot be continued"),
             }
             return Ok(());
         }
@@ -500,7 +500,7 @@ impl RunResults<'_> {
         if let Some(path) = self.path {
             text.push_str(&format!("; results in {}", path.display()));
         }
-        talk.note(&text);
+        console.note(&text);
         Ok(())
     }
 }

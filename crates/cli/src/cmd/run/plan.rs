@@ -4,15 +4,15 @@
 
 use super::Args;
 use crate::console::exit::Failure;
-use crate::console::talk::Talk;
+use crate::console::streams::Console;
 use crate::input::files::{self, Input};
 use crate::output::folder;
 use crate::output::record::Record;
 use crate::output::style::Style;
 use crate::output::table::TableChoice;
-use crate::player::captures::Wanted;
+use crate::player::captures::RequestedOutputs;
 use crate::player::numbers;
-use lab::part::Shard;
+use lab::shard::Shard;
 use scenario::Scenario;
 use scenario::cost::{PACKET_HOPS_TO_ASK, RUNS_TO_ASK};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) output: Output,
     pub(crate) csv: Option<PathBuf>,
     pub(crate) report: bool,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: RequestedOutputs,
     pub(crate) choice: TableChoice,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Output {
 
 impl Plan {
     /// Interprets the arguments. Requests confirmation of a very large run.
-    pub(crate) fn of(mut args: Args, talk: &Talk) -> Result<Plan, Failure> {
+    pub(crate) fn of(mut args: Args, console: &Console) -> Result<Plan, Failure> {
         args.sort_out();
         let (output, csv) = output(&args)?;
         let (input, place) = source(&args)?;
@@ -84,7 +84,7 @@ impl Plan {
             output,
             csv,
             report: args.report,
-            wanted: Wanted {
+            wanted: RequestedOutputs {
                 pcap: args.pcap.clone(),
                 snap: args.snap,
                 xplot: args.xplot.clone(),
@@ -107,9 +107,9 @@ impl Plan {
             plan.choice.metrics = bare.then(|| vec!["completion_time_s".to_owned()]);
         }
         plan.check(&args)?;
-        talk.warnings(plan.input.scenario.warnings());
+        console.warnings(plan.input.scenario.warnings());
         if !args.yes {
-            ask(&plan.input.scenario, repetitions, talk)?;
+            ask(&plan.input.scenario, repetitions, console)?;
         }
         Ok(plan)
     }
@@ -229,7 +229,7 @@ fn source(args: &Args) -> Result<(Input, ResultPlace), Failure> {
 }
 
 /// Asks before a run that may be a slip.
-pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn ask(scenario: &Scenario, repetitions: u32, console: &Console) -> Result<(), Failure> {
     let cost = scenario.cost();
     let more = f64::from(repetitions) / f64::from(cost.repetitions.max(1));
     let runs = cost.cells.saturating_mul(u64::from(repetitions));
@@ -238,7 +238,7 @@ pub(crate) fn ask(scenario: &Scenario, repetitions: u32, talk: &Talk) -> Result<
     }
     let own = (repetitions != cost.repetitions).then(|| with_repetitions(scenario, repetitions)).flatten();
     let Some(question) = own.as_ref().unwrap_or(scenario).question() else { return Ok(()) };
-    if talk.ask(&question, "run it all the same?") {
+    if console.ask(&question, "run it all the same?") {
         return Ok(());
     }
     Err(Failure::usage("the run was not started", "--yes starts it without asking"))

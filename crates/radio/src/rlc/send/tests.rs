@@ -76,16 +76,16 @@ fn eg_10_two_blocks_and_halves() {
     s.feed.push(74 * 6, 0);
     let first = s.next(0, Scheme::Mcs9, false).unwrap();
     assert_eq!((first.first.bsn, first.second.map(|u| u.bsn)), (0, Some(1)));
-    r.take(0, Part::Whole, false);
+    r.take(0, BlockPart::Whole, false);
     let second = s.next(1, Scheme::Mcs9, false).unwrap();
     second.units().for_each(|u| _ = r.take(u.bsn, u.part, u.last));
     s.on_report(&r.report(), 5);
     let again = s.next(6, Scheme::Mcs2, false).unwrap();
-    assert_eq!((again.scheme, again.first.bsn, again.first.part), (Scheme::Mcs3, 1, Part::First));
-    r.take(1, Part::First, false);
+    assert_eq!((again.scheme, again.first.bsn, again.first.part), (Scheme::Mcs3, 1, BlockPart::First));
+    r.take(1, BlockPart::First, false);
     let half = s.next(7, Scheme::Mcs2, false).unwrap();
-    assert_eq!((half.first.bsn, half.first.part), (1, Part::Second));
-    assert_eq!(r.take(1, Part::Second, false).complete, 4);
+    assert_eq!((half.first.bsn, half.first.part), (1, BlockPart::Second));
+    assert_eq!(r.take(1, BlockPart::Second, false).complete, 4);
     assert!(!s.has_work() || s.feed.has_data());
 }
 
@@ -100,7 +100,7 @@ fn a_block_missing_alone_goes_with_mcs_6() {
     let pair = s.next(0, Scheme::Mcs9, false).unwrap();
     assert!(pair.second.is_some_and(|u| u.last) && !pair.first.last);
     let mut r = Receiver::new(Numbering::egprs(64), Mode::Acknowledged, false);
-    r.take(1, Part::Whole, true);
+    r.take(1, BlockPart::Whole, true);
     s.on_report(&r.report(), 1);
     let alone = s.next(2, Scheme::Mcs9, false).unwrap();
     assert_eq!((alone.scheme, alone.first.bsn, alone.second), (Scheme::Mcs6, 0, None));

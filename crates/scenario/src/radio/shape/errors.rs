@@ -1,7 +1,7 @@
 //! Tables of block errors: the variants of `radio.gprs.errors`.
 
 use super::{SHARE, SPAN};
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Need, Shape, TableShape, ValueKind, Variant, field, table};
 use radio::quality::Profile;
 
 static CONSTANT: TableShape = table(
@@ -25,29 +25,29 @@ static STATES: TableShape = table(
 static RECORDED: TableShape = table(
     "recorded",
     "Block error rates from a file.",
-    &[field("file", Shape::One(Kind::File), Need::Required("\"bler.csv\""), "Lines of t_s,error_rate.")],
+    &[field("file", Shape::One(ValueKind::File), Need::Required("\"bler.csv\""), "Lines of t_s,error_rate.")],
 );
 static C_OVER_I: TableShape = TableShape {
     name: "c-i",
     doc: "Carrier to interference through the curves of the coding schemes.",
     fields: &[
-        field("db", Shape::One(Kind::Number(-30.0, 60.0)), Need::Optional, "Mean C/I, dB."),
-        field("file", Shape::One(Kind::File), Need::Optional, "Lines of t_s,c_over_i_db."),
+        field("db", Shape::One(ValueKind::Number(-30.0, 60.0)), Need::Optional, "Mean C/I, dB."),
+        field("file", Shape::One(ValueKind::File), Need::Optional, "Lines of t_s,c_over_i_db."),
         field(
             "profile",
-            Shape::One(Kind::Word(Profile::NAMES)),
+            Shape::One(ValueKind::Word(Profile::NAMES)),
             Need::Default("\"ideal-hopping\""),
             "Which curves.",
         ),
         field(
             "gain",
-            Shape::One(Kind::Number(-10.0, 20.0)),
+            Shape::One(ValueKind::Number(-10.0, 20.0)),
             Need::Default("3"),
             "Margin of the receiver over the minimum of the specification, dB.",
         ),
         field(
             "correlation",
-            Shape::One(Kind::Number(0.0, 0.9999)),
+            Shape::One(ValueKind::Number(0.0, 0.9999)),
             Need::Default("0"),
             "Correlation of the fading from one block period to the next: 0.95 at 3 km/h without hopping.",
         ),

@@ -1,11 +1,11 @@
 //! Tables of cell reselection: times, controlling side, components of the outage, faults of implementations.
 
 use super::{DIST, SPAN};
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Shape, TableShape, ValueKind, field, table};
 use radio::mobility::ReselectionControl;
 
 const fn share(key: &'static str, default: &'static str, doc: &'static str) -> Field {
-    field(key, Shape::One(Kind::Number(0.0, 1.0)), Need::Default(default), doc)
+    field(key, Shape::One(ValueKind::Number(0.0, 1.0)), Need::Default(default), doc)
 }
 pub(in crate::radio) static FAULTS: TableShape = table(
     "faults",
@@ -13,13 +13,13 @@ pub(in crate::radio) static FAULTS: TableShape = table(
     &[
         field(
             "resent-frames",
-            Shape::One(Kind::Count(0, 2)),
+            Shape::One(ValueKind::Count(0, 2)),
             Need::Default("0"),
             "LLC frames that the mobile sends again in the new cell.",
         ),
         field(
             "flush-new-cell",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "The SGSN sends FLUSH-LL to the new cell.",
         ),
@@ -31,14 +31,14 @@ pub(in crate::radio) static FAULTS: TableShape = table(
         ),
     ],
 );
-const TIMES: Shape = Shape::One(Kind::Span);
+const TIMES: Shape = Shape::One(ValueKind::Span);
 pub(in crate::radio) static RESELECTION: TableShape = table(
     "reselection",
     "Changes of cell. Without `every`, `at` and `file`, only when triggered (`HOP.reselect`).",
     &[
         field("every", DIST, Need::Optional, "From the start of one to the start of the next."),
         field("at", Shape::List(&TIMES), Need::Optional, "At these times."),
-        field("file", Shape::One(Kind::File), Need::Optional, "At times from a file, one t_s a line."),
+        field("file", Shape::One(ValueKind::File), Need::Optional, "At times from a file, one t_s a line."),
         field(
             "outage",
             DIST,
@@ -47,13 +47,13 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
         ),
         field(
             "control",
-            Shape::One(Kind::Word(ReselectionControl::NAMES)),
+            Shape::One(ValueKind::Word(ReselectionControl::NAMES)),
             Need::Default("\"autonomous\""),
             "Control of cell changes, and network assistance (NC0, NC2, NACC).",
         ),
         field(
             "standing",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "The user stands; a network that decides leaves it alone.",
         ),

@@ -7,7 +7,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::model::{Command, Pair, Reports};
 use crate::topology::Graph;
 use crate::topology::route;
@@ -17,29 +17,34 @@ pub(crate) static COMMAND: TableShape = table(
     "command",
     "A program at a node: `emulate` plays it in real time, `run` in virtual time with a kernel built for that at each node. Nodes reach each other by their names.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"fetch\""), "How results and files call it."),
-        field("at", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node at which it runs."),
+        field(
+            "name",
+            Shape::One(ValueKind::Name),
+            Need::Required("\"fetch\""),
+            "How results and files call it.",
+        ),
+        field("at", Shape::One(ValueKind::Name), Need::Required("\"phone\""), "The node at which it runs."),
         field(
             "run",
-            Shape::One(Kind::Text),
+            Shape::One(ValueKind::Text),
             Need::Required("\"curl -s http://server:8000/page\""),
             "Command line for `/bin/sh`.",
         ),
         field(
             "start",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
             "When it is started, after the start of the run.",
         ),
         field(
             "serves",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "It waits for others: with a start of 0 it is up before the run starts, and it is ended when all others are done.",
         ),
         field(
             "metrics",
-            Shape::Either(&[Shape::One(Kind::Word(&["json"])), Shape::Table(&METRICS)]),
+            Shape::Either(&[Shape::One(ValueKind::Word(&["json"])), Shape::Table(&METRICS)]),
             Need::Optional,
             "Numbers of its own: \"json\" takes the last line of its standard output that begins with `{`, as in {\"page_load_s\": 1.2}. Each becomes a metric.",
         ),
@@ -52,7 +57,7 @@ static METRICS: TableShape = table(
     "A file in which a program reports its numbers.",
     &[field(
         "file",
-        Shape::One(Kind::Text),
+        Shape::One(ValueKind::Text),
         Need::Required("\"load.json\""),
         "A file with one JSON object that the program writes anew in each repetition, relative to the folder in which williwaw was started. For `emulate` with one repetition at a time.",
     )],

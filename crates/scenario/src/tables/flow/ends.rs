@@ -9,7 +9,7 @@ use transport::tcp::config::{Handshake, Spurious};
 
 /// Reason why two ends are incompatible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Apart {
+pub(crate) enum EndMismatch {
     /// Models with different handshakes.
     Handshakes,
     /// Models with different header sizes.
@@ -36,64 +36,68 @@ pub(crate) enum Apart {
     Program(usize),
 }
 
-impl Apart {
+impl EndMismatch {
     /// True if the second end has to be changed.
     pub(crate) fn second(self) -> bool {
         match self {
-            Apart::Handshakes | Apart::Wires | Apart::Models | Apart::Protocols | Apart::Versions => true,
-            Apart::Datagrams(end)
-            | Apart::NotTcp(end)
-            | Apart::Other(end)
-            | Apart::Version(end)
-            | Apart::OneWay(end)
-            | Apart::Flag(end)
-            | Apart::Program(end) => end == 1,
+            EndMismatch::Handshakes
+            | EndMismatch::Wires
+            | EndMismatch::Models
+            | EndMismatch::Protocols
+            | EndMismatch::Versions => true,
+            EndMismatch::Datagrams(end)
+            | EndMismatch::NotTcp(end)
+            | EndMismatch::Other(end)
+            | EndMismatch::Version(end)
+            | EndMismatch::OneWay(end)
+            | EndMismatch::Flag(end)
+            | EndMismatch::Program(end) => end == 1,
         }
     }
 
     /// Message of the diagnostic.
     pub(crate) fn message(self) -> &'static str {
         match self {
-            Apart::Handshakes => {
+            EndMismatch::Handshakes => {
                 "these two profiles open connections in different ways, or use a flag that the other lacks"
             }
-            Apart::Wires => "the two ends count different bytes on the wire for the same headers",
-            Apart::Models => "both ends are models, and only those of TCP can differ",
-            Apart::Datagrams(_) => "datagrams of the model have one configuration for both ends",
-            Apart::NotTcp(_) => {
+            EndMismatch::Wires => "the two ends count different bytes on the wire for the same headers",
+            EndMismatch::Models => "both ends are models, and only those of TCP can differ",
+            EndMismatch::Datagrams(_) => "datagrams of the model have one configuration for both ends",
+            EndMismatch::NotTcp(_) => {
                 "only a model of TCP or SCTP, opposite a kernel, can have another end than its own"
             }
-            Apart::Protocols => "the two ends speak different protocols",
-            Apart::Version(_) => "a model of this protocol uses IPv4, and this kernel IPv6",
-            Apart::Versions => "the kernels at the two ends use different versions of IP",
-            Apart::Other(_) => "the model at the other end uses TCP, and this kernel another protocol",
-            Apart::OneWay(_) => {
+            EndMismatch::Protocols => "the two ends speak different protocols",
+            EndMismatch::Version(_) => "a model of this protocol uses IPv4, and this kernel IPv6",
+            EndMismatch::Versions => "the kernels at the two ends use different versions of IP",
+            EndMismatch::Other(_) => "the model at the other end uses TCP, and this kernel another protocol",
+            EndMismatch::OneWay(_) => {
                 "this profile opens connections in one direction, and a kernel opens them in both"
             }
-            Apart::Flag(_) => {
+            EndMismatch::Flag(_) => {
                 "the retransmit flag is a proposal without a place in the header, so no kernel sends it back"
             }
-            Apart::Program(_) => PROGRAM.0,
+            EndMismatch::Program(_) => PROGRAM.0,
         }
     }
 
     /// Remedy of the diagnostic.
     pub(crate) fn help(self) -> &'static str {
         match self {
-            Apart::Handshakes => "write the same `profile` at both ends",
-            Apart::Wires => "write the same `wire` at both ends",
-            Apart::Models => "write transport = { tcp = { ... } }, or \"linux\" at one of the ends",
-            Apart::Datagrams(_) => {
+            EndMismatch::Handshakes => "write the same `profile` at both ends",
+            EndMismatch::Wires => "write the same `wire` at both ends",
+            EndMismatch::Models => "write transport = { tcp = { ... } }, or \"linux\" at one of the ends",
+            EndMismatch::Datagrams(_) => {
                 "write transport = \"udp\", or transport = { linux = { protocol = \"udp\" } } for a kernel's"
             }
-            Apart::NotTcp(_) => "write the protocol for both ends, such as transport = \"sctp\"",
-            Apart::Version(_) => "leave `ip` out",
-            Apart::Protocols => "write the same `protocol` at both ends",
-            Apart::Versions => "write the same `ip` at both ends",
-            Apart::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
-            Apart::OneWay(_) => "choose another profile, such as \"rfc\" or \"linux-6.x\"",
-            Apart::Flag(_) => "choose a detector, such as spurious = \"eifel\"",
-            Apart::Program(_) => PROGRAM.1,
+            EndMismatch::NotTcp(_) => "write the protocol for both ends, such as transport = \"sctp\"",
+            EndMismatch::Version(_) => "leave `ip` out",
+            EndMismatch::Protocols => "write the same `protocol` at both ends",
+            EndMismatch::Versions => "write the same `ip` at both ends",
+            EndMismatch::Other(_) => "leave `protocol` out, or write \"linux\" at both ends",
+            EndMismatch::OneWay(_) => "choose another profile, such as \"rfc\" or \"linux-6.x\"",
+            EndMismatch::Flag(_) => "choose a detector, such as spurious = \"eifel\"",
+            EndMismatch::Program(_) => PROGRAM.1,
         }
     }
 }
@@ -105,41 +109,41 @@ pub(crate) const PROGRAM: (&str, &str) = (
 );
 
 /// Checks that two ends can communicate.
-pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), Apart> {
+pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), EndMismatch> {
     if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Udp(_))) {
-        return Err(Apart::Datagrams(end));
+        return Err(EndMismatch::Datagrams(end));
     }
     if let Some(end) = ends.iter().position(|end| matches!(end, Transport::Model(_))) {
         let (Some(spec), Transport::Linux(linux)) = (ends[end].model(), &ends[1 - end]) else {
-            return Err(Apart::NotTcp(end));
+            return Err(EndMismatch::NotTcp(end));
         };
         return match spec.kernel_protocol() {
-            None => Err(Apart::NotTcp(end)),
-            Some(protocol) if protocol != linux.protocol => Err(Apart::Protocols),
-            Some(_) if linux.ip != Ip::V4 => Err(Apart::Version(1 - end)),
+            None => Err(EndMismatch::NotTcp(end)),
+            Some(protocol) if protocol != linux.protocol => Err(EndMismatch::Protocols),
+            Some(_) if linux.ip != Ip::V4 => Err(EndMismatch::Version(1 - end)),
             Some(_) => Ok(()),
         };
     }
     match ends {
         [Transport::Linux(a), Transport::Linux(b)] => {
             if let Some(end) = [a, b].iter().position(|linux| linux.program.is_some()) {
-                return Err(Apart::Program(end));
+                return Err(EndMismatch::Program(end));
             }
             if a.protocol != b.protocol {
-                return Err(Apart::Protocols);
+                return Err(EndMismatch::Protocols);
             }
-            if a.ip == b.ip { Ok(()) } else { Err(Apart::Versions) }
+            if a.ip == b.ip { Ok(()) } else { Err(EndMismatch::Versions) }
         }
         [Transport::Tcp { config, .. }, Transport::Linux(linux)] => with_model(config, 0, linux.protocol),
         [Transport::Linux(linux), Transport::Tcp { config, .. }] => with_model(config, 1, linux.protocol),
         [Transport::Tcp { config: a, .. }, Transport::Tcp { config: b, .. }] => {
             let flag = |config: &Config| config.spurious == Spurious::RetransmitFlag;
             if a.handshake != b.handshake || flag(a) != flag(b) {
-                return Err(Apart::Handshakes);
+                return Err(EndMismatch::Handshakes);
             }
-            if a.wire == b.wire { Ok(()) } else { Err(Apart::Wires) }
+            if a.wire == b.wire { Ok(()) } else { Err(EndMismatch::Wires) }
         }
-        _ => Err(Apart::Models),
+        _ => Err(EndMismatch::Models),
     }
 }
 
@@ -155,15 +159,15 @@ pub(crate) fn agree(ends: &mut [Transport; 2]) {
     }
 }
 
-fn with_model(config: &transport::tcp::Config, model: usize, protocol: Protocol) -> Result<(), Apart> {
+fn with_model(config: &transport::tcp::Config, model: usize, protocol: Protocol) -> Result<(), EndMismatch> {
     if protocol != Protocol::Tcp {
-        return Err(Apart::Other(1 - model));
+        return Err(EndMismatch::Other(1 - model));
     }
     if config.handshake == Handshake::OneWay {
-        return Err(Apart::OneWay(model));
+        return Err(EndMismatch::OneWay(model));
     }
     if config.spurious == Spurious::RetransmitFlag {
-        return Err(Apart::Flag(model));
+        return Err(EndMismatch::Flag(model));
     }
     Ok(())
 }

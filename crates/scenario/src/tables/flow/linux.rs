@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Shape, TableShape, ValueKind, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::model::{Ip, Linux, Protocol};
 use base::Span;
@@ -20,26 +20,26 @@ pub(crate) static LINUX: TableShape = table(
         CC,
         field(
             "ccid",
-            Shape::One(Kind::Count(2, 3)),
+            Shape::One(ValueKind::Count(2, 3)),
             Need::Optional,
             "Congestion control of DCCP: 2 TCP-like (RFC 4341), 3 TFRC (RFC 4342). Without it, 3.",
         ),
         field(
             "ip",
-            Shape::One(Kind::Count(4, 6)),
+            Shape::One(ValueKind::Count(4, 6)),
             Need::Default("4"),
             "The version of IP that its packets go by, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at least 1280 B.",
         ),
         KERNEL,
         field(
             "lifetime",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
-            "For how long its packets are of use to the network: the door writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
+            "For how long its packets are of use to the network: the packet port writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
         ),
         field(
             "deadline-encoding",
-            Shape::One(Kind::Word(Encoding::NAMES)),
+            Shape::One(ValueKind::Word(Encoding::NAMES)),
             Need::Default("\"expiration\""),
             "How deadlines are written: the time of day of expiry with the high bit set, or the time of sending and the lifetime in the TTL (100 ms to 25.5 s).",
         ),
@@ -47,19 +47,19 @@ pub(crate) static LINUX: TableShape = table(
         MTU,
         field(
             "payload",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Optional,
             "Maximum message bytes in one datagram, where `protocol` is udp or dccp. Larger messages take several datagrams of at least 4 B. Without it, as much as a packet holds; for dccp at most 1000 B.",
         ),
         field(
             "program",
-            Shape::One(Kind::Text),
+            Shape::One(ValueKind::Text),
             Need::Optional,
             "In real time, a shell command that is this end, opposite a model: it runs in the end's network namespace with sockets of its own, of this host's kernel or of a stack in user space. WILLIWAW_HERE, WILLIWAW_PEER, WILLIWAW_PORT and WILLIWAW_BYTES are in its environment.",
         ),
         field(
             "protocol",
-            Shape::One(Kind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
+            Shape::One(ValueKind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
             Need::Default("\"tcp\""),
             "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time sctp is spoken by a `program`.",
         ),
@@ -78,7 +78,7 @@ pub(crate) static MACHINE: TableShape = table(
         MTU,
         field(
             "root",
-            Shape::One(Kind::Text),
+            Shape::One(ValueKind::Text),
             Need::Default("\"/\""),
             "In virtual time, the folder of this machine that programs see as `/`; they can change nothing in it. In real time it is `/`.",
         ),
@@ -88,23 +88,24 @@ pub(crate) static MACHINE: TableShape = table(
 
 const CC: Field = field(
     "cc",
-    Shape::One(Kind::Name),
+    Shape::One(ValueKind::Name),
     Need::Optional,
     "Its congestion control: \"cubic\", \"reno\", \"bbr\". Without it, the kernel's default.",
 );
 const KERNEL: Field = field(
     "kernel",
-    Shape::One(Kind::Text),
+    Shape::One(ValueKind::Text),
     Need::Optional,
     "In virtual time, the kernel: a name given to `williwaw linux build`, or the path of a binary. Without it, the one given to `run`. In real time it is the machine's.",
 );
 const MODEM: Field = field(
     "modem",
-    Shape::One(Kind::Rate),
+    Shape::One(ValueKind::Rate),
     Need::Optional,
     "Rate of the network card in virtual time. The card holds packets until they are sent, so that the kernel's own queues fill. Without it, the card sends at once.",
 );
-const MTU: Field = field("mtu", Shape::One(Kind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
+const MTU: Field =
+    field("mtu", Shape::One(ValueKind::Bytes), Need::Default("\"1500 B\""), "Largest IP packet.");
 const SYSCTL: Field = field(
     "sysctl",
     Shape::Settings,
@@ -318,7 +319,7 @@ pub(crate) fn check(tree: &Tree, key: &str, cx: &Cx<'_>) {
         }
         if value(&entry.tree).is_none() {
             let what = "a number, true or false, or a text";
-            let help = if entry.tree.table().is_some() { "a name with dots stands in quotes" } else { "" };
+            let help = if entry.tree.table().is_some() { "a name with dots needs quotes" } else { "" };
             crate::grammar::validate::wrong_type(&entry.tree, &entry.key, what, help, cx);
         }
     }

@@ -14,7 +14,7 @@ use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{ENDS, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{ENDS, Need, Quantity, Shape, TableShape, ValueKind, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::grammar::validate::parted;
 use crate::model::{Flow, Ip, Linux, MOST_PRIORITY, Protocol, Transport};
@@ -35,38 +35,38 @@ pub(crate) static FLOW: TableShape = table(
     &[
         field(
             "name",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"download\""),
             "How grids, expectations and results call it.",
         ),
         field(
             "from",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"server\""),
             "Node of the sending application.",
         ),
-        field("to", Shape::One(Kind::Name), Need::Required("\"phone\""), "The node that reads."),
+        field("to", Shape::One(ValueKind::Name), Need::Required("\"phone\""), "The node that reads."),
         field(
             "start",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
             "When it opens, after the start of the run.",
         ),
         field(
             "route",
-            Shape::List(&Shape::One(Kind::Text)),
+            Shape::List(&Shape::One(ValueKind::Text)),
             Need::Optional,
             "The hops or links of the data, in order. Without it, the way with the fewest links.",
         ),
         field(
             "way-back",
-            Shape::List(&Shape::One(Kind::Text)),
+            Shape::List(&Shape::One(ValueKind::Text)),
             Need::Optional,
             "Those of the acknowledgements. Without it, the way with the fewest links.",
         ),
         field(
             "other-routes",
-            Shape::List(&Shape::List(&Shape::One(Kind::Text))),
+            Shape::List(&Shape::List(&Shape::One(ValueKind::Text))),
             Need::Optional,
             "Further network paths, for a transport that uses several: the hops of each from `from` to `to`, in order. Packets in the reverse direction use these hops too.",
         ),
@@ -79,7 +79,7 @@ pub(crate) static FLOW: TableShape = table(
         ),
         field(
             "priority",
-            Shape::One(Kind::Count(1, MOST_PRIORITY as i64)),
+            Shape::One(ValueKind::Count(1, MOST_PRIORITY as i64)),
             Need::Default("1"),
             "Its weight in the congestion manager of a node (`node.congestion-manager`).",
         ),

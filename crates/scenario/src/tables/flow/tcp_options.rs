@@ -31,7 +31,7 @@ pub(crate) fn keys() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// A written option.
-pub(crate) struct Written<'t> {
+pub(crate) struct WrittenOption<'t> {
     pub(crate) key: &'static str,
     pub(crate) tree: &'t Tree,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Written<'t> {
 pub(crate) struct Tcp<'t> {
     pub(crate) profile: String,
     pub(crate) config: Config,
-    pub(crate) written: Vec<Written<'t>>,
+    pub(crate) written: Vec<WrittenOption<'t>>,
 }
 
 impl<'t> Tcp<'t> {
@@ -141,7 +141,7 @@ fn flatten<'t>(
     table: &'t Table,
     prefix: &str,
     depth: usize,
-    out: &mut Vec<Written<'t>>,
+    out: &mut Vec<WrittenOption<'t>>,
     unknown: &mut Vec<(String, SourceSpan)>,
 ) {
     for entry in &table.entries {
@@ -150,7 +150,7 @@ fn flatten<'t>(
             continue;
         }
         match (option(&key), &entry.tree.value) {
-            (Some(spec), _) => out.push(Written { key: spec.key, tree: &entry.tree }),
+            (Some(spec), _) => out.push(WrittenOption { key: spec.key, tree: &entry.tree }),
             (None, Value::Table(inner)) if is_group(&key) && depth < 4 => {
                 flatten(inner, &format!("{key}."), depth + 1, out, unknown);
             }
@@ -186,7 +186,7 @@ fn unknown(key: &str, place: SourceSpan) -> Diagnostic {
 }
 
 /// Sets one option from its text without quotes.
-fn set(config: &mut Config, option: &Written<'_>) -> Result<(), Box<Diagnostic>> {
+fn set(config: &mut Config, option: &WrittenOption<'_>) -> Result<(), Box<Diagnostic>> {
     let spec = self::option(option.key);
     let kind = spec.map_or(OptionKind::Bool, |s| s.kind);
     let place = option.tree.place;

@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::chosen;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Need, Shape, TableShape, ValueKind, Variant, field, table};
 use crate::grammar::tree::Tree;
 use crate::model::Transport;
 
@@ -17,14 +17,19 @@ static UDP: TableShape = table(
     &[
         field(
             "payload",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1472 B\""),
             "Most bytes of a message in one datagram; larger messages take several.",
         ),
-        field("header", Shape::One(Kind::Bytes), Need::Default("\"28 B\""), "Headers of each: IPv4 and UDP."),
+        field(
+            "header",
+            Shape::One(ValueKind::Bytes),
+            Need::Default("\"28 B\""),
+            "Headers of each: IPv4 and UDP.",
+        ),
         field(
             "lifetime",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Lifetime of each: its deadline for routers with queue = deadline. Without it, unlimited.",
         ),

@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::model::Background;
 use crate::topology::Graph;
 
@@ -18,30 +18,40 @@ static BACKGROUND: TableShape = table(
     "background",
     "Unanswered packets that compete for the queue and end behind the link.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"voice\""), "How grids and results call it."),
+        field(
+            "name",
+            Shape::One(ValueKind::Name),
+            Need::Required("\"voice\""),
+            "How grids and results call it.",
+        ),
         DIRECTIONS,
         field(
             "rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Required("\"1 Mbit/s\""),
             "Rate, headers included; 0 is none.",
         ),
-        field("packet", Shape::One(Kind::Bytes), Need::Default("\"1000 B\""), "Each one, headers counted."),
+        field(
+            "packet",
+            Shape::One(ValueKind::Bytes),
+            Need::Default("\"1000 B\""),
+            "Each one, headers counted.",
+        ),
         field(
             "start",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
             "Time of the first one.",
         ),
         field(
             "gaps",
-            Shape::One(Kind::Word(&["even", "random"])),
+            Shape::One(ValueKind::Word(&["even", "random"])),
             Need::Default("\"even\""),
             "Whether all gaps between them are equal, or exponential with that mean (Poisson).",
         ),
         field(
             "until",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Optional,
             "The hop or link behind which they end, by the shortest way. Without it, this one.",
         ),

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::grammar::tree::Tree;
 use crate::model::channel::{Allocation, Arq, Channel, Credit, Framing};
 use crate::model::{Direction, LinkRate};
@@ -21,21 +21,21 @@ static FRAMING: TableShape = table(
     &[
         field(
             "payload",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Optional,
             "Payload of one frame. Without it, the whole packet.",
         ),
-        field("overhead", Shape::One(Kind::Bytes), Need::Default("\"0 B\""), "Bytes around each frame."),
-        field("around", Shape::One(Kind::Bytes), Need::Default("\"0 B\""), "Bytes around each packet."),
+        field("overhead", Shape::One(ValueKind::Bytes), Need::Default("\"0 B\""), "Bytes around each frame."),
+        field("around", Shape::One(ValueKind::Bytes), Need::Default("\"0 B\""), "Bytes around each packet."),
         field(
             "factor",
-            Shape::One(Kind::Number(0.001, 100.0)),
+            Shape::One(ValueKind::Number(0.001, 100.0)),
             Need::Default("1"),
             "Factor on the size of each packet: below 1 for compression, above 1 for coding.",
         ),
         field(
             "padded",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether the last frame of a packet is as long as the others.",
         ),
@@ -47,13 +47,13 @@ static ALLOCATION: TableShape = table(
     &[
         field(
             "delay",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Required("\"uniform(200 ms, 500 ms)\""),
             "How long it takes to get them.",
         ),
         field(
             "release",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
             "Time that they are kept with nothing left to send.",
         ),
@@ -65,25 +65,25 @@ static ARQ: TableShape = table(
     &[
         field(
             "feedback",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Required("\"200 ms\""),
             "Time from the end of a frame until the sender knows its fate.",
         ),
         field(
             "attempts",
-            Shape::One(Kind::Count(0, 1_000_000)),
+            Shape::One(ValueKind::Count(0, 1_000_000)),
             Need::Optional,
             "Maximum repeats of a frame before its packet is abandoned. Without it, unlimited.",
         ),
         field(
             "time",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Maximum time of repeats, from the start of the first frame of a packet. Without it, unlimited.",
         ),
         field(
             "window",
-            Shape::One(Kind::Count(1, 1_000_000)),
+            Shape::One(ValueKind::Count(1, 1_000_000)),
             Need::Optional,
             "Maximum number of unacknowledged frames. Without it, unlimited.",
         ),
@@ -92,12 +92,12 @@ static ARQ: TableShape = table(
 const FLOW_CONTROL_DOC: &str = "Credit from the next link of the path: this link may send one packet for each that has left that queue. Other packets wait here.";
 const WINDOW: Field = field(
     "window",
-    Shape::One(Kind::Count(1, 1_000_000)),
+    Shape::One(ValueKind::Count(1, 1_000_000)),
     Need::Required("4"),
     "Packets on their way to the next link or in its queue.",
 );
 const CREDIT_DELAY: Field =
-    field("delay", Shape::One(Kind::Span), Need::Default("\"0 s\""), "Delay of the credit.");
+    field("delay", Shape::One(ValueKind::Span), Need::Default("\"0 s\""), "Delay of the credit.");
 static FLOW_CONTROL: TableShape = table("flow-control", FLOW_CONTROL_DOC, &[WINDOW, CREDIT_DELAY]);
 static HOP_FLOW_CONTROL: TableShape = table(
     "flow-control",
@@ -107,22 +107,22 @@ static HOP_FLOW_CONTROL: TableShape = table(
         CREDIT_DELAY,
         field(
             "directions",
-            Shape::One(Kind::Word(&["down", "up", "both"])),
+            Shape::One(ValueKind::Word(&["down", "up", "both"])),
             Need::Default("\"down\""),
             "Directions. The last link of a path receives no credit.",
         ),
     ],
 );
 
-static STAY: Shape = Shape::One(Kind::Span);
-static LIMITS: Shape = Shape::One(Kind::Limits);
+static STAY: Shape = Shape::One(ValueKind::Span);
+static LIMITS: Shape = Shape::One(ValueKind::Limits);
 static FRAMING_TABLE: Shape = Shape::Table(&FRAMING);
 static ALLOCATION_TABLE: Shape = Shape::Table(&ALLOCATION);
 static ARQ_TABLE: Shape = Shape::Table(&ARQ);
 
 /// Delay classes of GPRS: 95th percentile of the delay of 128 octets (GSM 03.60 table 5).
 const CLASSES: &[&str] = &["delay-class-1", "delay-class-2", "delay-class-3", "best-effort"];
-static QOS: Shape = Shape::One(Kind::Word(CLASSES));
+static QOS: Shape = Shape::One(ValueKind::Word(CLASSES));
 const QOS_DOC: &str = "Quality-of-service profile of the mobile's context, which sets `stay`: 1.5 s in delay class 1, 25 s in 2, 250 s in 3 \
      (GSM 03.60 table 5, 95 % of packets of 128 B); no limit with best effort. Without it, `stay` alone applies.";
 
@@ -167,12 +167,12 @@ pub(crate) mod of_hop {
 pub(crate) mod of_link {
     use super::*;
 
-    pub(crate) const STAY: Field = field("stay", Shape::One(Kind::Span), Need::Optional, STAY_DOC);
-    pub(crate) const QOS: Field = field("qos", Shape::One(Kind::Word(CLASSES)), Need::Optional, QOS_DOC);
+    pub(crate) const STAY: Field = field("stay", Shape::One(ValueKind::Span), Need::Optional, STAY_DOC);
+    pub(crate) const QOS: Field = field("qos", Shape::One(ValueKind::Word(CLASSES)), Need::Optional, QOS_DOC);
     pub(crate) const SEND_BUFFER: Field =
-        field("send-buffer", Shape::One(Kind::Limits), Need::Optional, SEND_DOC);
+        field("send-buffer", Shape::One(ValueKind::Limits), Need::Optional, SEND_DOC);
     pub(crate) const RECEIVE_BUFFER: Field =
-        field("receive-buffer", Shape::One(Kind::Limits), Need::Optional, RECEIVE_DOC);
+        field("receive-buffer", Shape::One(ValueKind::Limits), Need::Optional, RECEIVE_DOC);
     pub(crate) const FRAMING: Field =
         field("framing", Shape::Table(&super::FRAMING), Need::Optional, FRAMING_DOC);
     pub(crate) const ALLOCATION: Field =
@@ -187,7 +187,7 @@ pub(crate) const KEYS: [&str; 7] =
 /// Key `order`: in-order or out-of-order delivery.
 pub(crate) const ORDER: Field = field(
     "order",
-    Shape::One(Kind::Word(&["kept", "free"])),
+    Shape::One(ValueKind::Word(&["kept", "free"])),
     Need::Default("\"kept\""),
     "Where errors delay frames, or frames are repeated: whether packets are delivered in the order in which they were \
      sent, or as soon as each is complete.",

@@ -9,17 +9,22 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Shape, TableShape, ValueKind, field, table};
 use crate::model::channel::{Class, PacketKind as Carries, Shaping};
 
-const NAME_LIST: Shape = Shape::One(Kind::Name);
+const NAME_LIST: Shape = Shape::One(ValueKind::Name);
 
 static POLICE: TableShape = table(
     "police",
     "A token bucket: what exceeds its rate and its burst is dropped.",
     &[
-        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
-        field("burst", Shape::One(Kind::Bytes), Need::Default("\"3000 B\""), "Capacity; at least a packet."),
+        field("rate", Shape::One(ValueKind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
+        field(
+            "burst",
+            Shape::One(ValueKind::Bytes),
+            Need::Default("\"3000 B\""),
+            "Capacity; at least a packet.",
+        ),
     ],
 );
 
@@ -27,14 +32,14 @@ static SHAPE: TableShape = table(
     "shape",
     "A token bucket: what exceeds its rate and its burst is delayed.",
     &[
-        field("rate", Shape::One(Kind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
+        field("rate", Shape::One(ValueKind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
         field(
             "burst",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"3000 B\""),
             "Capacity; a larger packet waits until it is full.",
         ),
-        field("limit", Shape::One(Kind::Bytes), Need::Optional, "Queue limit. Without it, unlimited."),
+        field("limit", Shape::One(ValueKind::Bytes), Need::Optional, "Queue limit. Without it, unlimited."),
     ],
 );
 
@@ -43,7 +48,7 @@ static CLASS: TableShape = table(
     "Packets with a queue of their own: those for which everything given holds. The first class that fits takes a \
      packet. What fits none waits in the link's `queue`, and goes after all of them.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"voice\""), "How grids call it."),
+        field("name", Shape::One(ValueKind::Name), Need::Required("\"voice\""), "How grids call it."),
         DIRECTIONS,
         field(
             "flows",
@@ -53,40 +58,40 @@ static CLASS: TableShape = table(
         ),
         field(
             "dscp",
-            Shape::One(Kind::Count(0, 63)),
+            Shape::One(ValueKind::Count(0, 63)),
             Need::Optional,
             "Packets with this service class in the IP header; those of the model have 0.",
         ),
-        field("at-least", Shape::One(Kind::Bytes), Need::Optional, "Packets of at least this size."),
-        field("at-most", Shape::One(Kind::Bytes), Need::Optional, "Packets of at most this size."),
+        field("at-least", Shape::One(ValueKind::Bytes), Need::Optional, "Packets of at least this size."),
+        field("at-most", Shape::One(ValueKind::Bytes), Need::Optional, "Packets of at most this size."),
         field(
             "carries",
-            Shape::One(Kind::Word(&["anything", "data", "ack", "control", "background"])),
+            Shape::One(ValueKind::Word(&["anything", "data", "ack", "control", "background"])),
             Need::Default("\"anything\""),
             "Content: data, an acknowledgement only, the opening or the end of a connection, background load.",
         ),
         field(
             "priority",
-            Shape::One(Kind::Count(0, 1_000_000)),
+            Shape::One(ValueKind::Count(0, 1_000_000)),
             Need::Default("1"),
             "Strict priority; the smallest number is served first.",
         ),
         field(
             "weight",
-            Shape::One(Kind::Count(1, 1_000_000)),
+            Shape::One(ValueKind::Count(1, 1_000_000)),
             Need::Default("1"),
             "Weight in bytes among classes of equal priority (deficit round robin).",
         ),
         field(
             "turn-within",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Maximum time between two of its turns while it has packets; then it is served next, regardless of priorities and weights. Without it, unlimited.",
         ),
         field("queue", Shape::Choice(QUEUES), Need::Optional, "Queue limit. Without it, unlimited."),
         field(
             "stay",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Optional,
             "Maximum sojourn time; then the packet is dropped.",
         ),

@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Shape, TableShape, ValueKind, field, table};
 use crate::model::Schedule;
 use base::units::parse_span;
 use base::{Span, Time};
@@ -15,11 +15,11 @@ use base::{Span, Time};
 static FIELDS: &[Field] = &[
     field(
         "trace",
-        Shape::One(Kind::File),
+        Shape::One(ValueKind::File),
         Need::Required("\"gprs-delay.csv\""),
         "The file, beside the scenario: `t_s,delay_s` per line, in increasing order of time; before the first time its delay holds.",
     ),
-    field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
+    field("repeat", Shape::One(ValueKind::Span), Need::Optional, "Period after which it restarts."),
 ];
 
 /// Table of a delay from a file.

@@ -7,14 +7,14 @@ use super::fault::{BAD_LASTS, DIRECTIONS, DRAWN, Drawing, GOOD_LASTS, Owner};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, Variant, field, table};
 use crate::model::channel::{Error, ErrorKind, ErrorMode, ErrorRate};
 use crate::model::share::Part;
 use base::dist::Dist;
 
 const OF: Field = field(
     "of",
-    Shape::One(Kind::Word(&["frame", "bit"])),
+    Shape::One(ValueKind::Word(&["frame", "bit"])),
     Need::Default("\"frame\""),
     "Whether the probabilities are of each frame or of each bit.",
 );
@@ -47,7 +47,7 @@ const PROBABILITY: Field = field(
 );
 const PROBABILITY_OF_STATE: Field = field(
     "probability",
-    Shape::One(Kind::Dist(Quantity::Share)),
+    Shape::One(ValueKind::Dist(Quantity::Share)),
     Need::Optional,
     "Each frame is wrong with this probability. A distribution is drawn each time the state is entered.",
 );
@@ -79,13 +79,13 @@ const TWO_STATE: Field = field(
 );
 const MODE: Field = field(
     "mode",
-    Shape::One(Kind::Word(&["drop", "corrupt", "delay"])),
+    Shape::One(ValueKind::Word(&["drop", "corrupt", "delay"])),
     Need::Default("\"drop\""),
     "Treatment of a frame with errors: the link discards it (and repeats it with `arq`), passes it on with wrong bits, or delays it.",
 );
 const DELAY: Field = field(
     "delay",
-    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::One(ValueKind::Dist(Quantity::Span)),
     Need::Optional,
     "With mode = \"delay\": the delay.",
 );
@@ -95,7 +95,12 @@ static ERROR: TableShape = TableShape {
     name: "error",
     doc: "Frame errors. Without `framing` a packet is one frame.",
     fields: &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"noise\""), "How grids and results call it."),
+        field(
+            "name",
+            Shape::One(ValueKind::Name),
+            Need::Required("\"noise\""),
+            "How grids and results call it.",
+        ),
         DIRECTIONS,
         PROBABILITY,
         BIT,

@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::model::share::{Part, expected};
 use crate::model::{
@@ -28,47 +28,47 @@ use base::{Span, Time};
 
 const NAME: Field = field(
     "name",
-    Shape::One(Kind::Name),
+    Shape::One(ValueKind::Name),
     Need::Required("\"reselection\""),
     "How grids and results call it.",
 );
 pub(crate) const DIRECTIONS: Field = field(
     "directions",
-    Shape::One(Kind::Word(&["both", "down", "up"])),
+    Shape::One(ValueKind::Word(&["both", "down", "up"])),
     Need::Default("\"both\""),
     "Which directions of a hop it acts on.",
 );
 const EVERY: Field = field(
     "every",
-    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::One(ValueKind::Dist(Quantity::Span)),
     Need::Optional,
     "Again and again: the time from one to the next.",
 );
 const FROM: Field = field(
     "from",
-    Shape::One(Kind::Word(&["start", "end"])),
+    Shape::One(ValueKind::Word(&["start", "end"])),
     Need::Default("\"start\""),
     "Whether that interval counts from the start or from the end of the one before.",
 );
 const FIRST: Field = field(
     "first",
-    Shape::Either(&[Shape::One(Kind::Text)]),
+    Shape::Either(&[Shape::One(ValueKind::Text)]),
     Need::Optional,
     "When the first one starts: a time, a distribution, or \"stationary\", as if it had always been going on. Without it, one interval after the start.",
 );
 const LASTS: Field =
-    field("lasts", Shape::One(Kind::Dist(Quantity::Span)), Need::Optional, "Duration of each.");
+    field("lasts", Shape::One(ValueKind::Dist(Quantity::Span)), Need::Optional, "Duration of each.");
 const START: Field =
-    field("start", Shape::One(Kind::Dist(Quantity::Span)), Need::Optional, "Once: when it starts.");
+    field("start", Shape::One(ValueKind::Dist(Quantity::Span)), Need::Optional, "Once: when it starts.");
 const SPIKES: Field = field(
     "spikes",
-    Shape::List(&Shape::Pair(Kind::Span, Kind::Span)),
+    Shape::List(&Shape::Pair(ValueKind::Span, ValueKind::Span)),
     Need::Optional,
     "At given times: [[\"30 s\", \"9 s\"], ...], start and length.",
 );
 const FILE: Field = field(
     "file",
-    Shape::One(Kind::File),
+    Shape::One(ValueKind::File),
     Need::Optional,
     "At given times of its own for every repetition: a file of rep,start_s,length_s, repetitions counted from 0.",
 );
@@ -89,14 +89,14 @@ static GATE: TableShape = TableShape {
         NAME,
         field(
             "at",
-            Shape::One(Kind::Word(&["after-queue", "before-queue"])),
+            Shape::One(ValueKind::Word(&["after-queue", "before-queue"])),
             Need::Default("\"after-queue\""),
             "Between queue and service, or before packets join the queue.",
         ),
         DIRECTIONS,
         field(
             "mode",
-            Shape::One(Kind::Word(&["hold", "drop"])),
+            Shape::One(ValueKind::Word(&["hold", "drop"])),
             Need::Default("\"hold\""),
             "Whether packets wait at the closed gate or are dropped.",
         ),
@@ -120,11 +120,11 @@ static RATE_CHANGE: TableShape = TableShape {
         DIRECTIONS,
         field(
             "rate",
-            Shape::One(Kind::Rate),
+            Shape::One(ValueKind::Rate),
             Need::Optional,
             "The rate meanwhile; 0 freezes service in the middle of a packet.",
         ),
-        field("factor", Shape::One(Kind::Number(0.0, 1e6)), Need::Optional, "Or a factor on the rate."),
+        field("factor", Shape::One(ValueKind::Number(0.0, 1e6)), Need::Optional, "Or a factor on the rate."),
         EVERY,
         FROM,
         FIRST,
@@ -138,7 +138,7 @@ static RATE_CHANGE: TableShape = TableShape {
 };
 
 /// A probability, or a distribution from which each repetition draws one.
-pub(crate) const DRAWN: Shape = Shape::One(Kind::Dist(Quantity::Share));
+pub(crate) const DRAWN: Shape = Shape::One(ValueKind::Dist(Quantity::Share));
 const LOSS_GOOD: Field = field("loss-good", DRAWN, Need::Default("0"), "Loss probability in the good state.");
 const LOSS_BAD: Field = field("loss-bad", DRAWN, Need::Default("1"), "Loss probability in the bad state.");
 
@@ -155,14 +155,14 @@ static PER_PACKET: TableShape = table(
 /// Duration of the good state, of losses and errors.
 pub(crate) const GOOD_LASTS: Field = field(
     "good",
-    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::One(ValueKind::Dist(Quantity::Span)),
     Need::Required("\"exponential(10 s)\""),
     "How long the good state lasts.",
 );
 /// Duration of the bad state.
 pub(crate) const BAD_LASTS: Field = field(
     "bad",
-    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::One(ValueKind::Dist(Quantity::Span)),
     Need::Required("\"exponential(1 s)\""),
     "How long the bad state lasts.",
 );
@@ -188,24 +188,27 @@ const TWO_STATE: Shape = Shape::Choice(&[
     },
 ]);
 
+const PACKETS: Field = field(
+    "packets",
+    Shape::One(ValueKind::Ordinals),
+    Need::Optional,
+    "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
+);
+const PROBABILITY: Field = field(
+    "probability",
+    DRAWN,
+    Need::Optional,
+    "Each packet with this probability. A distribution is drawn once for each repetition.",
+);
+
 static LOSS: TableShape = TableShape {
     name: "loss",
     doc: "Packets lost on the way, after they were transmitted.",
     fields: &[
         NAME,
         DIRECTIONS,
-        field(
-            "packets",
-            Shape::One(Kind::Ordinals),
-            Need::Optional,
-            "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
-        ),
-        field(
-            "probability",
-            DRAWN,
-            Need::Optional,
-            "Each packet with this probability. A distribution is drawn once for each repetition.",
-        ),
+        PACKETS,
+        PROBABILITY,
         field(
             "two-state",
             TWO_STATE,
@@ -214,7 +217,7 @@ static LOSS: TableShape = TableShape {
         ),
         field(
             "mark",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Packets of connections with ECN are marked in place of lost (RFC 3168).",
         ),
@@ -229,18 +232,8 @@ static DUPLICATION: TableShape = TableShape {
     fields: &[
         NAME,
         DIRECTIONS,
-        field(
-            "packets",
-            Shape::One(Kind::Ordinals),
-            Need::Optional,
-            "These: data packets on the link, counted from 1 in each direction (\"9-15, 20\").",
-        ),
-        field(
-            "probability",
-            DRAWN,
-            Need::Optional,
-            "Each packet with this probability. A distribution is drawn once for each repetition.",
-        ),
+        PACKETS,
+        PROBABILITY,
         field(
             "two-state",
             TWO_STATE,

@@ -13,7 +13,7 @@ use super::link::{COMPRESSION, DELAY, ICMP, MTU, QUEUE, RATE};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Shape, TableShape, ValueKind, field, table};
 use crate::grammar::tree::Tree;
 use crate::grammar::validate::split;
 use crate::model::{Charging, Direction};
@@ -21,26 +21,26 @@ use crate::preset::PRESET;
 
 const RST_FLUSH: Field = field(
     "rst-flush",
-    Shape::One(Kind::Flag),
+    Shape::One(ValueKind::Flag),
     Need::Default("false"),
     "A reset from the mobile end deletes the packets of the connection that wait at the fixed side of the hop, and passes on.",
 );
 const DELETE_COPIES: Field = field(
     "delete-copies",
-    Shape::One(Kind::Flag),
+    Shape::One(ValueKind::Flag),
     Need::Default("false"),
     "A retransmission whose data still wait toward the mobile end is dropped.",
 );
 const CHARGING: Field = field(
     "charging",
-    Shape::One(Kind::Flag),
+    Shape::One(ValueKind::Flag),
     Need::Default("false"),
     "Volume is counted for charging: at the gateway, before the queue toward the mobile end, and in the radio network, \
      behind the link.",
 );
 const RESENT_CHARGE: Field = field(
     "resent-charge",
-    Shape::One(Kind::Number(0.0, 1.0)),
+    Shape::One(ValueKind::Number(0.0, 1.0)),
     Need::Optional,
     "With `charging`: share of its volume at which data that the transport sends again are billed. Without it they are \
      billed like all other data.",
@@ -68,13 +68,13 @@ pub(crate) static HOP: TableShape = table(
     &[
         field(
             "name",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"radio\""),
             "How routes, grids and results call it. Its links are NAME.down and NAME.up.",
         ),
         field(
             "between",
-            Shape::Pair(Kind::Name, Kind::Name),
+            Shape::Pair(ValueKind::Name, ValueKind::Name),
             Need::Required("[\"server\", \"phone\"]"),
             "Its two nodes, the fixed end first. They need not be declared.",
         ),

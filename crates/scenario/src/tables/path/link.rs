@@ -16,15 +16,15 @@ use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Field, Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::grammar::tree::Tree;
 use crate::grammar::validate::alternative;
 use crate::model::{Delay, HeaderCompression, LinkRate, Mtu, Schedule};
 use base::wire::fragment::LEAST_MTU;
 use base::{Span, Time};
 
-const STEP_OF_RATE: Shape = Shape::Pair(Kind::Span, Kind::Rate);
-const STEP_OF_DELAY: Shape = Shape::Pair(Kind::Span, Kind::Span);
+const STEP_OF_RATE: Shape = Shape::Pair(ValueKind::Span, ValueKind::Rate);
+const STEP_OF_DELAY: Shape = Shape::Pair(ValueKind::Span, ValueKind::Span);
 
 static RATE_SCHEDULE: TableShape = table(
     "schedule",
@@ -36,7 +36,7 @@ static RATE_SCHEDULE: TableShape = table(
             Need::Required("[[\"0 s\", \"300 kbit/s\"], [\"10 s\", \"10 kbit/s\"]]"),
             "From which time on, which rate; the first at \"0 s\".",
         ),
-        field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
+        field("repeat", Shape::One(ValueKind::Span), Need::Optional, "Period after which it restarts."),
     ],
 );
 static RATE_TRACE: TableShape = table(
@@ -46,13 +46,13 @@ static RATE_TRACE: TableShape = table(
     &[
         field(
             "trace",
-            Shape::One(Kind::File),
+            Shape::One(ValueKind::File),
             Need::Required("\"lte.trace\""),
             "The file, beside the scenario.",
         ),
         field(
             "opportunity",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Default("\"1504 B\""),
             "Bytes per opportunity, headers included.",
         ),
@@ -68,7 +68,7 @@ static DELAY_SCHEDULE: TableShape = table(
             Need::Required("[[\"0 s\", \"300 ms\"], [\"10 s\", \"50 ms\"]]"),
             "From which time on, which delay; the first at \"0 s\".",
         ),
-        field("repeat", Shape::One(Kind::Span), Need::Optional, "Period after which it restarts."),
+        field("repeat", Shape::One(ValueKind::Span), Need::Optional, "Period after which it restarts."),
     ],
 );
 static RANDOM_DELAY: TableShape = table(
@@ -77,22 +77,22 @@ static RANDOM_DELAY: TableShape = table(
     &[
         field(
             "random",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Required("\"normal(100 ms, 20 ms)\""),
             "The distribution.",
         ),
         field(
             "reorder",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Whether a packet with a short delay may overtake one with a long delay.",
         ),
     ],
 );
 static RATE_ONE: Shape =
-    Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]);
+    Shape::Either(&[Shape::One(ValueKind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]);
 static DELAY_ONE: Shape = Shape::Either(&[
-    Shape::One(Kind::Dist(Quantity::Span)),
+    Shape::One(ValueKind::Dist(Quantity::Span)),
     Shape::Table(&DELAY_SCHEDULE),
     Shape::Table(&RANDOM_DELAY),
     Shape::Table(&DELAY_TRACE),
@@ -118,7 +118,7 @@ pub(crate) const QUEUE: Field = field(
 /// Key `header-compression`; on a hop it applies to both directions.
 pub(crate) const COMPRESSION: Field = field(
     "header-compression",
-    Shape::One(Kind::Word(&["none", "rfc1144", "rfc2507", "rohc"])),
+    Shape::One(ValueKind::Word(&["none", "rfc1144", "rfc2507", "rohc"])),
     Need::Default("\"none\""),
     "How headers of TCP models are compressed. rfc1144: after a lost data packet those behind it are discarded until one is \
      sent again; connections with timestamps are not compressed; sizes stay as they are. rfc2507: the same loss of context, \
@@ -130,14 +130,14 @@ pub(crate) const COMPRESSION: Field = field(
 /// Keys for the MTU of a link, and for the ICMP errors of its router.
 pub(crate) const MTU: Field = field(
     "mtu",
-    Shape::One(Kind::Bytes),
+    Shape::One(ValueKind::Bytes),
     Need::Optional,
     "The largest IP packet of the link, headers counted. Larger ones are cut up before its queue, or, where that is \
      forbidden (DF), end there. Without it, packets of any size pass.",
 );
 pub(crate) const ICMP: Field = field(
     "icmp",
-    Shape::One(Kind::Flag),
+    Shape::One(ValueKind::Flag),
     Need::Default("true"),
     "Whether the router before the link sends ICMP errors for packets that exceed its `mtu` (RFC 1191); false: it is a black hole for them.",
 );
@@ -175,22 +175,26 @@ pub(crate) static LINK: TableShape = table(
     &[
         field(
             "name",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"core\""),
             "How routes, grids and results call it.",
         ),
-        field("from", Shape::One(Kind::Name), Need::Required("\"server\""), "The node it leaves."),
-        field("to", Shape::One(Kind::Name), Need::Required("\"router\""), "The node it reaches."),
+        field("from", Shape::One(ValueKind::Name), Need::Required("\"server\""), "The node it leaves."),
+        field("to", Shape::One(ValueKind::Name), Need::Required("\"router\""), "The node it reaches."),
         field(
             "rate",
-            Shape::Either(&[Shape::One(Kind::Rate), Shape::Table(&RATE_SCHEDULE), Shape::Table(&RATE_TRACE)]),
+            Shape::Either(&[
+                Shape::One(ValueKind::Rate),
+                Shape::Table(&RATE_SCHEDULE),
+                Shape::Table(&RATE_TRACE),
+            ]),
             Need::Optional,
             "Service rate. Without it, infinite.",
         ),
         field(
             "delay",
             Shape::Either(&[
-                Shape::One(Kind::Dist(Quantity::Span)),
+                Shape::One(ValueKind::Dist(Quantity::Span)),
                 Shape::Table(&DELAY_SCHEDULE),
                 Shape::Table(&RANDOM_DELAY),
             ]),
@@ -227,37 +231,37 @@ pub(crate) static MANAGER: TableShape = table(
     &[
         field(
             "hop",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"radio\""),
             "The access hop or link. Its rate and delay are known to the node, also when a state of the world changes them.",
         ),
         field(
             "beyond",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"0 s\""),
             "The round trip beyond the access link, which is added to twice its delay and the time of a packet of 1500 B.",
         ),
         field(
             "headroom",
-            Shape::One(Kind::Number(0.1, 100.0)),
+            Shape::One(ValueKind::Number(0.1, 100.0)),
             Need::Default("1.2"),
             "The aggregate window, in bandwidth-delay products.",
         ),
         field(
             "ahead",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"0 s\""),
             "Lead time of the link layer's notice before a change of rate or delay, such as a handover.",
         ),
         field(
             "datagrams",
-            Shape::One(Kind::Word(&["free", "drop", "mark"])),
+            Shape::One(ValueKind::Word(&["free", "drop", "mark"])),
             Need::Default("\"free\""),
             "Treatment at the node of datagrams beyond their flow's share of the access rate, by `flow.priority`: dropped, or marked for senders with congestion control. The connections share the rest of the window.",
         ),
         field(
             "estimate",
-            Shape::One(Kind::Bytes),
+            Shape::One(ValueKind::Bytes),
             Need::Optional,
             "The rate is not known: the window begins with this much and is estimated by additive increase and \
              multiplicative decrease.",
@@ -271,7 +275,7 @@ pub(crate) static SENDING: TableShape = table(
     "One congestion window for all TCP connections from a node to the same node, present and later ones (RFC 3124).",
     &[field(
         "scheduler",
-        Shape::One(Kind::Word(&["weighted", "round-robin"])),
+        Shape::One(ValueKind::Word(&["weighted", "round-robin"])),
         Need::Default("\"weighted\""),
         "Which connection sends next: in turn by `flow.priority` as weight, or all equally.",
     )],
@@ -282,7 +286,12 @@ pub(crate) static NODE: TableShape = table(
     "node",
     "An end or a router. The ends of hops need not be declared.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"router\""), "How links and flows call it."),
+        field(
+            "name",
+            Shape::One(ValueKind::Name),
+            Need::Required("\"router\""),
+            "How links and flows call it.",
+        ),
         field(
             "linux",
             Shape::Table(&crate::tables::flow::linux::MACHINE),

@@ -11,23 +11,23 @@ use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field, table};
+use crate::grammar::shape::{Need, Quantity, Shape, TableShape, ValueKind, field, table};
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::Tree;
 use crate::model::channel::{ErrorMode, Flush, MachineState, Service, StateMachine, StateParameters};
 use crate::model::{Delay, Direction};
 use crate::topology::Graph;
 
-static RATE: Shape = Shape::One(Kind::Dist(Quantity::Rate));
-static DELAY: Shape = Shape::One(Kind::Dist(Quantity::Span));
+static RATE: Shape = Shape::One(ValueKind::Dist(Quantity::Rate));
+static DELAY: Shape = Shape::One(ValueKind::Dist(Quantity::Span));
 static ERROR: Shape = Shape::Table(&error::OF_STATE);
-static SERVICE: Shape = Shape::One(Kind::Word(&["go", "hold", "drop"]));
+static SERVICE: Shape = Shape::One(ValueKind::Word(&["go", "hold", "drop"]));
 
 static ON: TableShape = table(
     "on",
     "What a state sets on a hop or link. What it does not set is as it would be.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"radio\""), "The hop or link."),
+        field("name", Shape::One(ValueKind::Name), Need::Required("\"radio\""), "The hop or link."),
         field(
             "rate",
             Shape::PerDirection(&RATE),
@@ -56,34 +56,39 @@ static ON: TableShape = table(
         ),
     ],
 );
-const WEIGHTED: Shape = Shape::Pair(Kind::Name, Kind::Number(0.0, 1e9));
+const WEIGHTED: Shape = Shape::Pair(ValueKind::Name, ValueKind::Number(0.0, 1e9));
 static STATE: TableShape = table(
     "state",
     "A state of the world.",
     &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"near\""), "How grids and triggers call it."),
+        field(
+            "name",
+            Shape::One(ValueKind::Name),
+            Need::Required("\"near\""),
+            "How grids and triggers call it.",
+        ),
         field(
             "lasts",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Optional,
             "Duration. Without it, until a trigger.",
         ),
         field(
             "next",
-            Shape::Either(&[Shape::One(Kind::Name), Shape::List(&WEIGHTED)]),
+            Shape::Either(&[Shape::One(ValueKind::Name), Shape::List(&WEIGHTED)]),
             Need::Optional,
             "Which state follows: a name, or names with weights, [[\"near\", 3], [\"gone\", 1]]. Without it, the next one \
              in the file, and after the last the first.",
         ),
         field(
             "pause",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Optional,
             "Interruption of its links on entry: the silence of a handover.",
         ),
         field(
             "flush",
-            Shape::One(Kind::Word(&["nothing", "waiting", "all"])),
+            Shape::One(ValueKind::Word(&["nothing", "waiting", "all"])),
             Need::Default("\"nothing\""),
             "Which packets on its links are lost when it is entered: none, those not yet begun, or those on their way too.",
         ),
@@ -106,13 +111,13 @@ pub(crate) static MACHINE: TableShape = table(
     &[
         field(
             "name",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Required("\"mobility\""),
             "How grids and triggers call it.",
         ),
         field(
             "first",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Optional,
             "The state it starts in. Without it, the first one.",
         ),

@@ -7,12 +7,12 @@
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Field, Kind, Need, Shape, field};
+use crate::grammar::shape::{Field, Need, Shape, ValueKind, field};
 
 /// Key `process` of a hop.
 pub(crate) const PROCESS: Field = field(
     "process",
-    Shape::One(Kind::Text),
+    Shape::One(ValueKind::Text),
     Need::Optional,
     "A program that serves both directions in place of rate, delay and queue: `/bin/sh` is given this to run, and it is \
      asked for the delivery time of each packet (docs/link-process.md).",

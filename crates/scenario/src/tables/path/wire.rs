@@ -9,7 +9,7 @@ use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::grammar::leaf;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, Variant, field, table};
+use crate::grammar::shape::{Need, Shape, TableShape, ValueKind, Variant, field, table};
 use crate::grammar::tree::{Tree, Value};
 use crate::model::{Pair, WireEnd};
 use crate::topology::Graph;
@@ -20,10 +20,10 @@ static SERIAL: TableShape = table(
     "serial",
     "A serial device.",
     &[
-        field("device", Shape::One(Kind::Text), Need::Required("\"/dev/ttyUSB0\""), "Its path."),
+        field("device", Shape::One(ValueKind::Text), Need::Required("\"/dev/ttyUSB0\""), "Its path."),
         field(
             "speed",
-            Shape::One(Kind::Count(50, 4_000_000)),
+            Shape::One(ValueKind::Count(50, 4_000_000)),
             Need::Optional,
             "Bits per second on the line. Without it, as the device is set.",
         ),
@@ -35,7 +35,7 @@ pub(crate) static WIRES: &[Variant] = &[
     Variant {
         name: "interface",
         doc: "An Ethernet interface of this host, by its name.",
-        shape: Shape::One(Kind::Text),
+        shape: Shape::One(ValueKind::Text),
         bare: false,
     },
     Variant {
@@ -46,7 +46,7 @@ pub(crate) static WIRES: &[Variant] = &[
     },
     Variant {
         name: "pty",
-        doc: "A pseudo-terminal with PPP frames; its path is told at the start.",
+        doc: "A pseudo-terminal with PPP frames; its path is printed at the start.",
         shape: Shape::Table(&EMPTY),
         bare: true,
     },

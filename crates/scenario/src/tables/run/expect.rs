@@ -7,7 +7,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
-use crate::grammar::leaf::Complaint;
+use crate::grammar::leaf::ValueError;
 use crate::grammar::reader::Reader;
 use crate::grammar::spelling::{alternatives, nearest};
 use crate::grammar::tree::{Table, Tree, Value};
@@ -180,7 +180,7 @@ fn parse(line: &Line<'_>, subjects: Option<&Subjects<'_>>, cx: &Cx<'_>) -> Vec<E
     out
 }
 
-fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), Complaint> {
+fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), ValueError> {
     let example = match unit {
         Unit::Seconds => "\"< 150 s\"",
         Unit::BitsPerSecond => "\"> 20 kbit/s\"",
@@ -192,7 +192,7 @@ fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), Complaint> {
         Value::Number(x) if x.is_finite() => return Ok((Comparison::Equal, *x)),
         Value::Text(text) => text.trim(),
         _ => {
-            return Err(Complaint::new(format!("an expectation is a comparison, not {}", tree.kind()))
+            return Err(ValueError::new(format!("an expectation is a comparison, not {}", tree.kind()))
                 .help(format!("write {example}")));
         }
     };
@@ -206,7 +206,7 @@ fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), Complaint> {
     ];
     let Some((sign, comparison)) = signs.iter().find(|(sign, _)| text.starts_with(sign)) else {
         return Err(
-            Complaint::new("an expectation starts with <, <=, >, >= or =").help(format!("write {example}"))
+            ValueError::new("an expectation starts with <, <=, >, >= or =").help(format!("write {example}"))
         );
     };
     let number = text[sign.len()..].trim();
@@ -218,5 +218,5 @@ fn bound(tree: &Tree, unit: Unit) -> Result<(Comparison, f64), Complaint> {
     };
     value
         .map(|x| (*comparison, x))
-        .map_err(|message| Complaint::new(message).help(format!("write {example}")))
+        .map_err(|message| ValueError::new(message).help(format!("write {example}")))
 }

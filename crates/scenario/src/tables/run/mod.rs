@@ -14,7 +14,7 @@ use super::system::SYSTEM;
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Shape, TableShape, field, table};
+use crate::grammar::shape::{Need, Shape, TableShape, ValueKind, field, table};
 use crate::grammar::tree::Tree;
 use crate::model::Run;
 
@@ -25,25 +25,25 @@ pub(crate) static RUN: TableShape = table(
     &[
         field(
             "repetitions",
-            Shape::One(Kind::Count(1, u32::MAX as i64)),
+            Shape::One(ValueKind::Count(1, u32::MAX as i64)),
             Need::Default("1"),
             "Repetitions of every cell of the grid, each with its own weather.",
         ),
         field(
             "seed",
-            Shape::One(Kind::Count(0, i64::MAX)),
+            Shape::One(ValueKind::Count(0, i64::MAX)),
             Need::Default("1"),
             "Seed of all random streams; equal seeds give equal random conditions.",
         ),
         field(
             "limit",
-            Shape::One(Kind::Span),
+            Shape::One(ValueKind::Span),
             Need::Default("\"1 h\""),
             "Simulated time after which a repetition ends, whatever is left.",
         ),
         field(
             "links",
-            Shape::One(Kind::Flag),
+            Shape::One(ValueKind::Flag),
             Need::Default("false"),
             "Write `links.parquet`: data segments that each link carried, and the number of unneeded ones among them.",
         ),
@@ -57,11 +57,11 @@ pub(crate) static ROOT: TableShape = table(
     &[
         field(
             "williwaw",
-            Shape::One(Kind::Count(1, 1)),
+            Shape::One(ValueKind::Count(1, 1)),
             Need::Required("1"),
             "Version of this grammar; the first line of the file.",
         ),
-        field("title", Shape::One(Kind::Text), Need::Default("\"\""), "One line for reports."),
+        field("title", Shape::One(ValueKind::Text), Need::Default("\"\""), "One line for reports."),
         field("hop", Shape::Tables(&HOP), Need::Optional, "The path as a chain of hops."),
         field("node", Shape::Tables(&NODE), Need::Optional, "Nodes of a general graph."),
         field(

@@ -6,9 +6,9 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::reader::Reader;
-use crate::grammar::shape::{Kind, Need, Quantity, Shape, TableShape, field};
+use crate::grammar::shape::{Need, Quantity, Shape, TableShape, ValueKind, field};
 use crate::grammar::spelling::{alternatives, nearest};
-use crate::model::channel::{Change, StateMachine, Trigger, When};
+use crate::model::channel::{Change, StateMachine, Trigger, TriggerSchedule};
 use crate::model::{App, Flow, MOST_PRIORITY, Node, PRIORITIES};
 use base::Time;
 
@@ -17,29 +17,29 @@ pub(crate) static TRIGGER: TableShape = TableShape {
     name: "trigger",
     doc: "Sets the state of a Markov chain, or the priority of a flow in a congestion manager. The later states of the chain are drawn from there.",
     fields: &[
-        field("name", Shape::One(Kind::Name), Need::Required("\"tunnel\""), "How grids call it."),
+        field("name", Shape::One(ValueKind::Name), Need::Required("\"tunnel\""), "How grids call it."),
         field(
             "at",
-            Shape::One(Kind::Dist(Quantity::Span)),
+            Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Optional,
             "When, once in every repetition.",
         ),
-        field("state", Shape::One(Kind::Text), Need::Optional, "Into which state: \"MACHINE.STATE\"."),
+        field("state", Shape::One(ValueKind::Text), Need::Optional, "Into which state: \"MACHINE.STATE\"."),
         field(
             "flow",
-            Shape::One(Kind::Name),
+            Shape::One(ValueKind::Name),
             Need::Optional,
             "Flow whose priority it sets. The receiving node of its data needs a congestion manager.",
         ),
         field(
             "priority",
-            Shape::One(Kind::Count(1, MOST_PRIORITY as i64)),
+            Shape::One(ValueKind::Count(1, MOST_PRIORITY as i64)),
             Need::Optional,
             "The flow's weight in the congestion manager from then on.",
         ),
         field(
             "file",
-            Shape::One(Kind::File),
+            Shape::One(ValueKind::File),
             Need::Optional,
             "A file with lines t_s,MACHINE.STATE or t_s,FLOW.priority=WEIGHT, used in every repetition.",
         ),
@@ -89,7 +89,7 @@ fn one(r: Reader<'_>, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Trigger> {
                 return None;
             }
         };
-        return Some(Trigger { name, when: When::Recorded(when) });
+        return Some(Trigger { name, when: TriggerSchedule::Recorded(when) });
     }
     let at = r.dist("at", cx);
     let change = if let Some(flow) = r.get("flow") {
@@ -100,7 +100,7 @@ fn one(r: Reader<'_>, targets: Targets<'_>, cx: &Cx<'_>) -> Option<Trigger> {
         let (machine, state) = find(state.text()?, state.place, targets.machines, targets.whole, cx)?;
         Change::State { machine, state }
     };
-    Some(Trigger { name, when: When::Once { at: at?, change } })
+    Some(Trigger { name, when: TriggerSchedule::Once { at: at?, change } })
 }
 
 /// Index of a flow that a congestion manager manages.
@@ -122,7 +122,8 @@ fn managed(name: &str, place: SourceSpan, targets: Targets<'_>, cx: &Cx<'_>) -> 
         return None;
     };
     let flow = &flows[index];
-    let reached = |node: usize| node == flow.to || (node == flow.from && matches!(flow.app, App::Ask(_)));
+    let reached =
+        |node: usize| node == flow.to || (node == flow.from && matches!(flow.app, App::Requests(_)));
     let manages = |node: usize| reached(node) && nodes.get(node).is_some_and(|node| node.manager.is_some());
     if !manages(flow.from) && !manages(flow.to) {
         let message = format!("no congestion manager knows the flow `{}`", flow.name);

@@ -25,7 +25,7 @@ pub(super) struct Learned {
 
 /// Adapted state that the next connection takes over. A genuine timeout resets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lesson {
+pub struct AdaptedRto {
     /// Back-off factor after a reset: 1, or that of the last spurious timeout (`keep-backoff`).
     pub kept: u32,
     /// Addition to the minimum RTO (`min++` and its variants).
@@ -34,9 +34,9 @@ pub struct Lesson {
     pub delay: Option<Span>,
 }
 
-impl Default for Lesson {
+impl Default for AdaptedRto {
     fn default() -> Self {
-        Lesson { kept: 1, longer: Span::ZERO, delay: None }
+        AdaptedRto { kept: 1, longer: Span::ZERO, delay: None }
     }
 }
 
@@ -86,16 +86,16 @@ impl RtoTimer {
     }
 
     /// Adapted state, for the next connection on the same path.
-    pub fn lesson(&self) -> Lesson {
-        Lesson { kept: self.learned.kept, longer: self.learned.longer, delay: self.learned.delay }
+    pub fn lesson(&self) -> AdaptedRto {
+        AdaptedRto { kept: self.learned.kept, longer: self.learned.longer, delay: self.learned.delay }
     }
 
     /// Takes over the adapted state of an earlier connection, if `adapt` is on.
-    pub fn go_on_from(&mut self, lesson: &Lesson) {
+    pub fn go_on_from(&mut self, lesson: &AdaptedRto) {
         if matches!(self.config.adapt, Adapt::None | Adapt::Reseed) {
             return;
         }
-        let Lesson { kept, longer, delay } = *lesson;
+        let AdaptedRto { kept, longer, delay } = *lesson;
         self.learned.kept = kept;
         self.backoff = self.backoff.max(kept);
         self.learned.delay = delay;

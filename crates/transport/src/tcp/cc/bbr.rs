@@ -139,8 +139,8 @@ impl State {
     fn note_rate(&mut self, d: &Delivery) {
         let Some(sample) = d.rate else { return };
         let rate = sample.rate();
-        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3: what the application limited
-        // counts only if it is more than is believed
+        // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3: an application-limited sample counts only if
+        // it exceeds the present estimate
         if !sample.app_limited || rate >= self.rate() {
             let slot = &mut self.rates[self.round % RATE_ROUNDS];
             *slot = slot.max(rate);

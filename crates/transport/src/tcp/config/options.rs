@@ -305,7 +305,7 @@ options! {
     "delayed-ack.rules" => receiver.ack_rules, OptionKind::Word(AckRules::NAMES), OptionValue::read, "When the receiver acknowledges.";
     "delayed-ack.timer" => receiver.ack_delay, OptionKind::Span, OptionValue::read, "Longest delay of an acknowledgement; 0 s: none is delayed.";
     "delayed-ack.least" => receiver.ack_delay_min, OptionKind::Span, OptionValue::read, "Shortest delay of an acknowledgement, from which it adapts to how fast data come, as Linux does; 0 s: it does not adapt.";
-    "delayed-ack.quick" => receiver.quick_acks, OptionKind::Count, |t| count(t, 0, 1_000_000), "So many segments at the start are acknowledged at once; with the rules of Linux at most so many at a time.";
+    "delayed-ack.quick" => receiver.quick_acks, OptionKind::Count, |t| count(t, 0, 1_000_000), "Number of segments at the start that are acknowledged at once; with the rules of Linux their maximum in a row.";
     "delayed-ack.every" => receiver.ack_every, OptionKind::Count, |t| count(t, 1, 1000), "Segments one acknowledgement may cover.";
     "delayed-ack.syn" => receiver.delay_syn_ack, OptionKind::Bool, OptionValue::read, "The acknowledgement of a one-way SYN is delayed too.";
     "delayed-ack.duplicates" => receiver.delay_duplicates, OptionKind::Bool, OptionValue::read, "A repeat of the last in-order segment may wait for its acknowledgement.";

@@ -25,7 +25,7 @@ const HEAD: u64 = 256;
 
 /// Occupancy of the receive buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct BufferOccupancy {
     /// Bytes in order that wait to be read.
     pub(super) unread: u64,
     /// Bytes held out of order.
@@ -34,7 +34,7 @@ pub(super) struct Kept {
     pub(super) ranges: u64,
 }
 
-impl Kept {
+impl BufferOccupancy {
     /// Whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.unread + self.held == 0
@@ -121,7 +121,7 @@ impl Buffer {
 
     /// Free part of the buffer beside `kept`, bytes of data. Packets of one range are merged, and so are
     /// those that wait to be read.
-    fn free(&self, kept: Kept) -> u64 {
+    fn free(&self, kept: BufferOccupancy) -> u64 {
         if kept.is_empty() {
             return self.data(self.size);
         }
@@ -150,7 +150,7 @@ impl Buffer {
 
     /// Raises the offer after a segment of `len` bytes, with occupancy `kept`; returns whether it grew
     /// (`tcp_grow_window`).
-    pub(super) fn grow(&mut self, len: u32, full: u32, kept: Kept) -> bool {
+    pub(super) fn grow(&mut self, len: u32, full: u32, kept: BufferOccupancy) -> bool {
         let room = self.clamp.min(self.free(kept)).min(self.limit).saturating_sub(self.allowed);
         let more = self.step(u64::from(len), u64::from(full));
         if room == 0 || more == 0 {
@@ -177,7 +177,7 @@ impl Buffer {
     }
 
     /// Window that could be offered beside `kept`, and whether more than half of the buffer is used.
-    pub(super) fn select(&self, kept: Kept, full: u32) -> (u64, bool) {
+    pub(super) fn select(&self, kept: BufferOccupancy, full: u32) -> (u64, bool) {
         let all = self.data(self.size);
         let whole = self.clamp.min(all);
         let full = u64::from(full).min(whole);
@@ -205,7 +205,7 @@ impl Buffer {
     }
 
     /// Sets the offer; the right edge never retreats.
-    pub(super) fn offer(&mut self, next: u64, kept: Kept, full: u32) -> bool {
+    pub(super) fn offer(&mut self, next: u64, kept: BufferOccupancy, full: u32) -> bool {
         let left = self.edge().saturating_sub(next);
         let (window, crowded) = self.select(kept, full);
         self.offered = if window < left { self.scaled(left) } else { window };
@@ -236,7 +236,7 @@ impl Buffer {
     }
 
     /// Whether a read has opened a window that had become small.
-    pub(super) fn opens(&self, next: u64, kept: Kept, full: u32) -> bool {
+    pub(super) fn opens(&self, next: u64, kept: BufferOccupancy, full: u32) -> bool {
         let left = self.edge().saturating_sub(next);
         if 2 * left > self.clamp {
             return false;

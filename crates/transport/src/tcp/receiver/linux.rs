@@ -4,7 +4,7 @@
 //! which window to offer ([`super::buffer`]); either part may be left to the RFC rules.
 
 use super::Answer;
-use super::buffer::{Buffer, Kept};
+use super::buffer::{Buffer, BufferOccupancy};
 use super::quick::{Pending, Quick};
 use crate::recovery::rto::RtoTimer;
 use crate::tcp::config::{AckRules, Config, WindowGrowth};
@@ -54,7 +54,7 @@ struct Trip {
 }
 
 /// A segment, and the stream position before and after it.
-pub(super) struct Came<'a> {
+pub(super) struct ArrivedSegment<'a> {
     pub(super) now: Time,
     pub(super) segment: &'a Segment,
     pub(super) before: u64,
@@ -62,9 +62,9 @@ pub(super) struct Came<'a> {
     /// Nothing in it was new.
     pub(super) duplicate: bool,
     /// Occupancy of the buffer before it arrived.
-    pub(super) had: Kept,
+    pub(super) had: BufferOccupancy,
     /// Occupancy after it arrived, before anything is read.
-    pub(super) kept: Kept,
+    pub(super) kept: BufferOccupancy,
     /// The application reads everything at once.
     pub(super) is_read: bool,
     pub(super) acked: u64,
@@ -103,7 +103,7 @@ impl Linux {
     }
 
     /// Processes a segment with data or FIN; returns the ACK decision.
-    pub(super) fn on_segment(&mut self, came: &Came<'_>) -> Answer {
+    pub(super) fn on_segment(&mut self, came: &ArrivedSegment<'_>) -> Answer {
         let now = came.now;
         let len = came.segment.len;
         self.latest = now;
@@ -121,7 +121,7 @@ impl Linux {
             }
             if len >= 128 {
                 // Before data that it joins across a hole are moved.
-                self.grow(len, Kept { unread: came.had.unread + u64::from(len), ..came.had });
+                self.grow(len, BufferOccupancy { unread: came.had.unread + u64::from(len), ..came.had });
             }
         } else if came.duplicate && came.segment.end() <= came.next {
             let window = self.window();
@@ -144,7 +144,7 @@ impl Linux {
     }
 
     /// ACK decision before the application reads, and after.
-    fn decide(&mut self, came: &Came<'_>) -> Answer {
+    fn decide(&mut self, came: &ArrivedSegment<'_>) -> Answer {
         let delivered = came.next - came.before;
         let bytes = came.next - came.acked;
         let kept = came.kept;
@@ -185,7 +185,7 @@ impl Linux {
 
     /// Reads everything, `READ` bytes at a time. Returns whether another ACK is due beside the one already
     /// decided (`said`).
-    fn read_all(&mut self, came: &Came<'_>, said: bool) -> bool {
+    fn read_all(&mut self, came: &ArrivedSegment<'_>, said: bool) -> bool {
         let delivered = came.next - came.before;
         let trip = self.trip.span();
         if let Some(buffer) = &mut self.buffer {
@@ -196,7 +196,7 @@ impl Linux {
         let mut unread = delivered;
         while unread > 0 {
             unread = unread.saturating_sub(READ);
-            let left = Kept { unread, ..came.kept };
+            let left = BufferOccupancy { unread, ..came.kept };
             if (!said && self.is_due(came.next, came.acked, left)) || self.opens(came.next, left) {
                 self.before = said.then(|| self.left(came.next));
                 self.settle(came.next, left);
@@ -207,7 +207,7 @@ impl Linux {
     }
 
     /// The application has read, and the buffer holds `kept`; returns whether an ACK is due.
-    pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: Kept) -> bool {
+    pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: BufferOccupancy) -> bool {
         let trip = self.trip.span();
         if let Some(buffer) = &mut self.buffer {
             buffer.on_read(now, next - kept.unread, next, trip);
@@ -216,13 +216,13 @@ impl Linux {
     }
 
     /// Whether the read makes an ACK due (`tcp_cleanup_rbuf`).
-    fn is_due(&self, next: u64, acked: u64, kept: Kept) -> bool {
+    fn is_due(&self, next: u64, acked: u64, kept: BufferOccupancy) -> bool {
         let full = self.full;
         self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()))
     }
 
     /// Whether the read has opened a window that had become small (`tcp_cleanup_rbuf`).
-    fn opens(&self, next: u64, kept: Kept) -> bool {
+    fn opens(&self, next: u64, kept: BufferOccupancy) -> bool {
         self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, self.full))
     }
 
@@ -233,7 +233,7 @@ impl Linux {
     }
 
     /// Chooses the window beside occupancy `kept`.
-    pub(super) fn settle(&mut self, next: u64, kept: Kept) {
+    pub(super) fn settle(&mut self, next: u64, kept: BufferOccupancy) {
         if let Some(buffer) = &mut self.buffer {
             let crowded = buffer.offer(next, kept, self.full);
             if crowded && let Some(quick) = &mut self.quick {
@@ -244,7 +244,7 @@ impl Linux {
     }
 
     /// Window of an ACK that is sent now, beside occupancy `kept`.
-    pub(super) fn offered(&mut self, next: u64, kept: Kept) -> u32 {
+    pub(super) fn offered(&mut self, next: u64, kept: BufferOccupancy) -> u32 {
         if let Some(window) = self.before.take() {
             return window;
         }
@@ -262,7 +262,7 @@ impl Linux {
         }
     }
 
-    fn grow(&mut self, len: u32, kept: Kept) {
+    fn grow(&mut self, len: u32, kept: BufferOccupancy) {
         let grew = self.buffer.as_mut().is_some_and(|b| b.grow(len, self.full, kept));
         if grew && let Some(quick) = &mut self.quick {
             quick.on_growth();

@@ -16,8 +16,8 @@ fn tick(t: Time) -> u64 {
 }
 
 impl Receiver {
-    /// Protection against wrapped sequence numbers: whether this segment, which occupies sequence numbers, is older than
-    /// what has been received. Pure acknowledgements pass, as in Linux (`tcp_disordered_ack`).
+    /// Protection against wrapped sequence numbers: whether this segment, which occupies sequence numbers, is older
+    /// than data already received. Pure acknowledgements pass, as in Linux (`tcp_disordered_ack`).
     #[inline]
     pub(in crate::tcp) fn fails_paws(&self, now: Time, segment: &Segment) -> bool {
         let (Some(ts), Some(recent)) = (segment.timestamps, self.echo) else { return false };

@@ -49,8 +49,8 @@ trait LossRecovery: Default {
     /// Its state may change on an ACK that finds nothing outstanding and no recovery.
     const HEARS_IDLE: bool = true;
 
-    /// Processes an ACK and sends what it permits. The send variables are those before the ACK, except RTT, a
-    /// response to a spurious timeout, and the scoreboard.
+    /// Processes an ACK and sends the segments that it permits. The send variables are those before the ACK, except
+    /// RTT, a response to a spurious timeout, and the scoreboard.
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest);
     /// Resets the state at a timeout.
     fn on_timeout(&mut self, recovery: &mut RecoveryState) {
@@ -129,7 +129,7 @@ macro_rules! strategies {
                 match self { $(Strategy::$variant(_) => <$state>::REPAIRS_PARTIALLY),+ }
             }
 
-            /// Processes an ACK: retransmits, and sends what the ACK permits.
+            /// Processes an ACK: retransmits, and sends the segments that it permits.
             pub fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
                 match self { $(Strategy::$variant(state) => state.on_ack(tcb, io, ack)),+ }
             }

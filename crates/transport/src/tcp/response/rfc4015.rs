@@ -1,8 +1,8 @@
 //! Eifel response (RFC 4015).
 //!
-//! RFC 4015 section 3: restores ssthresh, prevents a burst, and makes the retransmission timer more
-//! conservative. The RFC covers timeouts. After a spurious fast retransmit the congestion state is restored
-//! likewise, and the timer is left unchanged.
+//! RFC 4015 section 3: restores ssthresh, prevents a burst, and makes the retransmission timer more conservative. The
+//! RFC covers timeouts. After a spurious fast retransmit the congestion state is restored too, and the timer is left
+//! unchanged.
 
 use super::{SpuriousResponse, ResponseContext};
 use crate::recovery::rto::RtoTimer;

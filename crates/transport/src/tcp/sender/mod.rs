@@ -167,7 +167,7 @@ impl Sender {
         self.tcb.stop();
     }
 
-    /// Sends what the windows allow, at most `burst` segments (0: any number).
+    /// Sends segments within the windows, at most `burst` of them (0: no limit).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
         self.tcb.send_window(io, burst);
     }

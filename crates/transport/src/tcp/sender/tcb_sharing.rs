@@ -4,7 +4,7 @@
 //! connection is established (RFC 9040 section 6; catalogue EI-27).
 
 use super::Tcb;
-use crate::recovery::tcb_cache::{Closing, Known, TcbCache};
+use crate::recovery::tcb_cache::{CachedPath, Closing, TcbCache};
 use crate::tcp::cc::CongestionAlgorithm;
 use crate::tcp::config::Share;
 use base::Time;
@@ -14,7 +14,7 @@ use base::Time;
 pub(super) struct Sharing {
     cache: TcbCache,
     /// Cached values when this connection began; none before it began.
-    known: Option<Known>,
+    known: Option<CachedPath>,
     handed_on: bool,
 }
 

@@ -3,7 +3,7 @@
 //! Retransmissions keep the segment boundaries of the first transmission where they can.
 
 use super::Tcb;
-use super::write_queue::Wrote;
+use super::write_queue::WriteResult;
 use crate::endpoint::Io;
 use crate::tcp::cc::CongestionAlgorithm;
 use crate::tcp::config::Push;
@@ -16,7 +16,7 @@ use base::{Span, Time};
 const SOON: Span = Span::from_millis(1);
 
 impl Tcb {
-    /// Sends what the windows allow, at most `burst` segments (0: any number).
+    /// Sends segments within the windows, at most `burst` of them (0: no limit).
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.macroflow.is_some() && self.status.established {
             return self.send_granted(io);
@@ -103,10 +103,10 @@ impl Tcb {
             let (una, end) = (self.seq.una, self.seq.end);
             let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_full()) else { return };
             match queue.write(una, end) {
-                Wrote::Nothing => return,
-                Wrote::First => self.send_portions(io, true),
-                Wrote::Much => self.send_portions(io, false),
-                Wrote::Full => {
+                WriteResult::Nothing => return,
+                WriteResult::First => self.send_portions(io, true),
+                WriteResult::Much => self.send_portions(io, false),
+                WriteResult::Full => {
                     self.send_portions(io, false);
                     if let Some(queue) = &mut self.queue {
                         queue.retry(una);

@@ -20,7 +20,7 @@ const LONGEST: u64 = 65_536 - 321;
 
 /// Result of a write step, and what may be sent after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wrote {
+pub(super) enum WriteResult {
     /// The first portion is complete: one send of it may go.
     First,
     /// Everything that the windows allow may be sent.
@@ -200,7 +200,7 @@ impl Queue {
     }
 
     /// Writes data up to `end`, until a push, a full first portion or the memory limit.
-    pub(super) fn write(&mut self, una: u64, end: u64) -> Wrote {
+    pub(super) fn write(&mut self, una: u64, end: u64) -> WriteResult {
         let half = (self.largest / 2).min(LONGEST);
         let goal = (half / self.mss).max(1) * self.mss;
         while self.written < end {
@@ -208,7 +208,7 @@ impl Queue {
                 if self.memory(una) >= self.limit {
                     self.ask(self.call.is_some());
                     (self.full, self.call) = (true, None);
-                    return Wrote::Full;
+                    return WriteResult::Full;
                 }
                 self.waiting.push_back(Portion { end: self.written, push: false });
             }
@@ -222,17 +222,17 @@ impl Queue {
             if self.written == call || self.written == end {
                 self.call = None;
                 self.ask(true);
-                return Wrote::Much;
+                return WriteResult::Much;
             }
             if self.written > self.pushed + self.largest / 2 {
                 self.ask(true);
-                return Wrote::Much;
+                return WriteResult::Much;
             }
             if self.is_last() {
-                return Wrote::First;
+                return WriteResult::First;
             }
         }
-        Wrote::Nothing
+        WriteResult::Nothing
     }
 
     /// Marks the last portion with PSH if `asks`.
@@ -277,26 +277,26 @@ mod tests {
     fn the_first_portion_is_filled_up_as_it_leaves() {
         let mut queue = queue();
         let end = segments(200);
-        assert_eq!(queue.write(1, end), Wrote::First);
+        assert_eq!(queue.write(1, end), WriteResult::First);
         assert_eq!((queue.written(), queue.memory(1)), (segments(22), 32_688));
         queue.begin_group(2 * 1448);
         queue.leave(segments(2));
-        assert_eq!(queue.write(1, end), Wrote::Much); // more than half of the window since the last time
+        assert_eq!(queue.write(1, end), WriteResult::Much); // more than half of the window since the last time
         assert_eq!((queue.written(), queue.memory(1)), (segments(24), 36_416));
         for i in [4, 6, 8, 10] {
             queue.begin_group(2 * 1448);
             queue.leave(segments(i));
         }
-        assert_eq!(queue.write(1, end), Wrote::First);
+        assert_eq!(queue.write(1, end), WriteResult::First);
         assert_eq!((queue.written(), queue.memory(1)), (segments(32), 51_328));
-        assert_eq!(queue.write(1, end), Wrote::Full);
+        assert_eq!(queue.write(1, end), WriteResult::Full);
     }
 
     /// A portion of one segment takes another one from the next portion, where two may be sent.
     #[test]
     fn a_portion_grows_by_what_follows() {
         let mut queue = queue();
-        while queue.write(1, segments(60)) != Wrote::Full {}
+        while queue.write(1, segments(60)) != WriteResult::Full {}
         assert_eq!(queue.first(), Some(22 * 1448));
         queue.leave(segments(21));
         queue.grow(1448);
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!([1, 2].map(|i| queue.leave(segments(i))), [false, true]);
         queue.begin_group(1448);
         assert!(!queue.leave(segments(3)));
-        while queue.write(1, segments(200)) != Wrote::Much {}
+        while queue.write(1, segments(200)) != WriteResult::Much {}
         let written = queue.written();
         queue.begin_group(written - segments(3) - 1448);
         queue.leave(written - 1448);
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_third_is_free_before_it_writes_again() {
         let mut queue = queue();
-        while queue.write(1, segments(200)) != Wrote::Full {}
+        while queue.write(1, segments(200)) != WriteResult::Full {}
         let (written, waiting) = (queue.written(), queue.waiting.len() as u64);
         let taken = |una: u64| written - una + 832 * waiting;
         for una in (1..written).step_by(500) {

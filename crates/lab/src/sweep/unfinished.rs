@@ -1,19 +1,19 @@
 //! Unfinished repetitions of a sweep, in the order of the table.
 
-use crate::part::ShardPart;
+use crate::shard::ShardPart;
 
 /// Bit set of finished repetitions.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct FinishedSet {
     repetitions: u64,
     bits: Vec<u64>,
     count: u64,
 }
 
-impl Done {
+impl FinishedSet {
     /// An empty set, for this number of repetitions per cell.
-    pub(super) fn none(repetitions: u32) -> Done {
-        Done { repetitions: u64::from(repetitions), bits: Vec::new(), count: 0 }
+    pub(super) fn none(repetitions: u32) -> FinishedSet {
+        FinishedSet { repetitions: u64::from(repetitions), bits: Vec::new(), count: 0 }
     }
 
     /// Marks a repetition as finished; idempotent.
@@ -39,21 +39,21 @@ impl Done {
 }
 
 /// Iterator over the unfinished repetitions of a part, as (cell, repetition).
-pub(super) struct Todo {
+pub(super) struct UnfinishedRepetitions {
     next: (u32, u64),
     cells: u32,
     part: ShardPart,
-    done: Done,
+    done: FinishedSet,
 }
 
-impl Todo {
+impl UnfinishedRepetitions {
     /// Unfinished repetitions of `part` in a grid of `cells` cells.
-    pub(super) fn new(cells: u32, part: ShardPart, done: Done) -> Todo {
-        Todo { next: (0, 0), cells, part, done }
+    pub(super) fn new(cells: u32, part: ShardPart, done: FinishedSet) -> UnfinishedRepetitions {
+        UnfinishedRepetitions { next: (0, 0), cells, part, done }
     }
 }
 
-impl Iterator for Todo {
+impl Iterator for UnfinishedRepetitions {
     type Item = (u32, u64);
 
     fn next(&mut self) -> Option<(u32, u64)> {
@@ -78,14 +78,15 @@ mod tests {
 
     #[test]
     fn what_is_finished_is_not_handed_out() {
-        let mut done = Done::none(3);
+        let mut done = FinishedSet::none(3);
         [(0, 1), (2, 2), (0, 1)].into_iter().for_each(|(cell, repetition)| done.add(cell, repetition));
         assert_eq!(done.count(), 2);
-        let left: Vec<_> = Todo::new(3, ShardPart::WHOLE, done).collect();
+        let left: Vec<_> = UnfinishedRepetitions::new(3, ShardPart::WHOLE, done).collect();
         assert_eq!(left, [(0, 0), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]);
         // Number = repetition x cells + cell: 3 and 4 are the second repetitions of the first two cells.
-        let part: Vec<_> = Todo::new(3, ShardPart::range(3..5), Done::none(3)).collect();
+        let part: Vec<_> =
+            UnfinishedRepetitions::new(3, ShardPart::range(3..5), FinishedSet::none(3)).collect();
         assert_eq!(part, [(0, 1), (1, 1)]);
-        assert_eq!(Todo::new(3, ShardPart::WHOLE, Done::none(0)).next(), None);
+        assert_eq!(UnfinishedRepetitions::new(3, ShardPart::WHOLE, FinishedSet::none(0)).next(), None);
     }
 }

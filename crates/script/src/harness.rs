@@ -12,18 +12,18 @@ use transport::{Io, Outgoing};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moment {
-    /// Time on the stage's clock.
+pub struct LogEntry {
+    /// Time on the harness's clock.
     pub t: Time,
     /// Event.
-    pub what: Happening,
-    /// It is what the script objects to.
+    pub what: EventKind,
+    /// The event contradicts the script.
     pub wrong: bool,
 }
 
 /// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Happening {
+pub enum EventKind {
     /// The application wrote this number of bytes.
     Write(u64),
     /// The application closed.
@@ -43,14 +43,14 @@ pub enum Happening {
     Inside(Event),
 }
 
-/// The stage.
-pub struct Stage {
+/// Test harness of one connection.
+pub struct TestHarness {
     /// Sender or receiver under test.
     pub connection: Connection,
     /// The present.
     pub now: Time,
     /// All that happened, in order.
-    pub log: Vec<Moment>,
+    pub log: Vec<LogEntry>,
     out: Vec<Outgoing>,
     tracer: Tracer,
     /// One past the highest sequence number sent.
@@ -66,10 +66,10 @@ const PATIENCE: u32 = 20_000;
 /// More bytes than any script needs.
 const ROOM: u64 = 64 << 20;
 
-impl Stage {
-    /// An empty stage at `now`.
-    pub fn new(config: Config, role: Role, now: Time) -> Stage {
-        Stage {
+impl TestHarness {
+    /// A harness at `now`.
+    pub fn new(config: Config, role: Role, now: Time) -> TestHarness {
+        TestHarness {
             connection: Connection::new(config, role),
             now,
             log: Vec::new(),
@@ -87,16 +87,16 @@ impl Stage {
     }
 
     /// Notes something that happens now.
-    pub fn note(&mut self, what: Happening) {
-        self.log.push(Moment { t: self.now, what, wrong: false });
+    pub fn note(&mut self, what: EventKind) {
+        self.log.push(LogEntry { t: self.now, what, wrong: false });
     }
 
-    /// Calls the connection and logs what it does.
+    /// Calls the connection and logs its events.
     pub fn run(&mut self, call: impl FnOnce(&mut Connection, &mut Io<'_>)) {
         let mut io = Io { now: self.now, out: &mut self.out, tracer: &mut self.tracer, source: Source(0) };
         call(&mut self.connection, &mut io);
         let t = self.now;
-        let mut log = |what| self.log.push(Moment { t, what, wrong: false });
+        let mut log = |what| self.log.push(LogEntry { t, what, wrong: false });
         for record in self.tracer.take() {
             let event = record.event;
             let decided = matches!(
@@ -108,14 +108,14 @@ impl Stage {
                     | Event::FastRetransmitVerdict { .. }
             );
             if decided {
-                log(Happening::Inside(event));
+                log(EventKind::Inside(event));
             }
         }
         for out in self.out.drain(..) {
             let segment = out.body;
             let again = segment.end() > segment.seq && segment.seq < self.highest;
             self.highest = self.highest.max(segment.end());
-            log(Happening::Out { segment, again, ect: out.ecn != ecn::NOT_ECT });
+            log(EventKind::Out { segment, again, ect: out.ecn != ecn::NOT_ECT });
         }
     }
 
@@ -126,13 +126,13 @@ impl Stage {
 
     /// A segment comes in now, in a packet with this codepoint.
     pub fn receive_in(&mut self, segment: &Segment, ecn: u8) {
-        self.note(Happening::In(*segment));
+        self.note(EventKind::In(*segment));
         self.run(|c, io| c.on_packet(io, segment, 0, ecn));
     }
 
-    /// Whether what the log has at this place left in a packet that could be marked.
+    /// Whether the packet at this place of the log was ECN-capable.
     pub fn is_ect(&self, moment: usize) -> bool {
-        matches!(self.log.get(moment), Some(Moment { what: Happening::Out { ect: true, .. }, .. }))
+        matches!(self.log.get(moment), Some(LogEntry { what: EventKind::Out { ect: true, .. }, .. }))
     }
 
     /// The application writes now. False if that is more in all than any script needs: nothing is written.
@@ -140,7 +140,7 @@ impl Stage {
     pub fn write(&mut self, bytes: u64) -> bool {
         let Some(room) = self.room.checked_sub(bytes) else { return false };
         self.room = room;
-        self.note(Happening::Write(bytes));
+        self.note(EventKind::Write(bytes));
         self.run(|c, io| {
             c.sender.write(bytes);
             c.transmit(io);
@@ -150,7 +150,7 @@ impl Stage {
 
     /// The application closes now.
     pub fn close(&mut self) {
-        self.note(Happening::Close);
+        self.note(EventKind::Close);
         self.run(|c, io| {
             c.sender.close();
             c.transmit(io);

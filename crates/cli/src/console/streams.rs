@@ -5,14 +5,14 @@
 
 use super::args::{Color, Everywhere};
 use super::environment;
-use super::exit::{ExitStatus, Failure, Why};
+use super::exit::{CliError, ExitStatus, Failure};
 use anstream::{AutoStream, ColorChoice};
 use scenario::{Diagnostics, Style};
 use std::io::{self, BufRead as _, Write};
 
 /// The manner of speaking that the user asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Talk {
+pub(crate) struct Console {
     /// Colours on stdout.
     pub(crate) colour: bool,
     /// Columns of stdout; none where nothing limits them.
@@ -22,15 +22,15 @@ pub(crate) struct Talk {
     quiet: bool,
 }
 
-impl Talk {
+impl Console {
     /// Looks at the terminals.
-    pub(crate) fn new(said: &Everywhere) -> Talk {
+    pub(crate) fn new(said: &Everywhere) -> Console {
         match said.color {
             Color::Auto => {}
             Color::Always => ColorChoice::Always.write_global(),
             Color::Never => ColorChoice::Never.write_global(),
         }
-        Talk {
+        Console {
             colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             width: environment::width_of_stdout(),
             colour_err: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
@@ -106,13 +106,13 @@ impl Talk {
     /// Prints an error and returns its exit code.
     pub(crate) fn failure(&self, failure: &Failure) -> ExitStatus {
         match &failure.why {
-            Why::Sentence(message, mend) => {
+            CliError::Sentence(message, mend) => {
                 self.complaint("error", message);
                 if !mend.is_empty() {
                     self.stderr(&format!("  help: {mend}\n"));
                 }
             }
-            Why::Scenario(diagnostics) => self.stderr(&diagnostics.render(self.style())),
+            CliError::Scenario(diagnostics) => self.stderr(&diagnostics.render(self.style())),
         }
         failure.end
     }

@@ -24,7 +24,7 @@ const PEER: [u32; 2] = [0x5ca1_ab1e, 0xffff_fff0];
 const PATIENCE: usize = 100_000;
 
 /// A packet that left and was not expected yet.
-pub(super) struct Left {
+pub(super) struct SentPacket {
     pub(super) t: f64,
     pub(super) packet: Packet,
     pub(super) path: u8,
@@ -32,10 +32,10 @@ pub(super) struct Left {
     pub(super) rung: usize,
 }
 
-pub(super) struct Stage {
+pub(super) struct SctpHarness {
     pub(super) association: Association,
     pub(super) now: Time,
-    pub(super) left: VecDeque<Left>,
+    pub(super) left: VecDeque<SentPacket>,
     pub(super) rungs: Vec<Rung>,
     pub(super) told: Vec<String>,
     pub(super) context: Context,
@@ -57,12 +57,12 @@ pub(super) fn seconds(t: Time) -> f64 {
     (t.as_nanos() as i64 - at(0.0).as_nanos() as i64) as f64 / 1e9
 }
 
-impl Stage {
-    pub(super) fn new(options: &Options) -> Stage {
+impl SctpHarness {
+    pub(super) fn new(options: &Options) -> SctpHarness {
         let ports = if options.role == Role::Active { [1024, 9] } else { [9, 1024] };
         let chance = Seed { seed: 1, repetition: 0 }.stream("script", "sctp");
         let none: Opaque = Opaque::from([]);
-        let mut stage = Stage {
+        let mut harness = SctpHarness {
             association: Association::new(options.config.clone(), options.role, ports, chance),
             now: at(0.0),
             left: VecDeque::new(),
@@ -81,9 +81,9 @@ impl Stage {
             patience: PATIENCE,
         };
         if options.established {
-            stage.shake_hands(options.role);
+            harness.shake_hands(options.role);
         }
-        stage
+        harness
     }
 
     /// Set-up of the association at t = 0, in no time: no round trip is measured.
@@ -162,7 +162,7 @@ impl Stage {
                 }
             }
             let place = rung(Arrow::Left, &short(&out.body.chunks));
-            self.left.push_back(Left { t, packet: out.body, path: out.path, rung: place });
+            self.left.push_back(SentPacket { t, packet: out.body, path: out.path, rung: place });
         }
         while let Some(event) = self.association.poll_event() {
             self.told.push(match event {
@@ -176,7 +176,7 @@ impl Stage {
         }
     }
 
-    /// Notes what the application does.
+    /// Logs a call of the application.
     pub(super) fn note(&mut self, words: String) {
         self.rungs.push(Rung { t: seconds(self.now), wrong: false, arrow: Arrow::None, words });
     }
@@ -203,7 +203,7 @@ impl Stage {
 
     /// Runs the timers that expire before `t`, and moves the clock to `t`.
     pub(super) fn run_before(&mut self, t: Time) {
-        self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(crate::stage::SAME.as_nanos())));
+        self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(crate::harness::SAME.as_nanos())));
         self.now = self.now.max(t);
     }
 

@@ -40,7 +40,7 @@ pub fn message(message: &Message) -> Vec<u8> {
 }
 
 /// Message of the PCU program; None if it is of another kind.
-pub fn said(word: &[u8]) -> Option<Message> {
+pub fn pcu_message(word: &[u8]) -> Option<Message> {
     let (what, rest) = word.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
     let link = match u32::from_ne_bytes(*what) {
@@ -53,12 +53,12 @@ pub fn said(word: &[u8]) -> Option<Message> {
 }
 
 /// Order to send a datagram.
-pub fn say(datagram: Datagram) -> Vec<u8> {
+pub fn send_datagram(datagram: Datagram) -> Vec<u8> {
     word(SAY, datagram.ordinal, u64::from(datagram.bytes))
 }
 
 /// Number of a received datagram; None if the message is of another kind.
-pub fn heard(word: &[u8]) -> Option<u32> {
+pub fn datagram_received(word: &[u8]) -> Option<u32> {
     let (what, rest) = word.split_first_chunk()?;
     let number = u32::from_ne_bytes(*rest.first_chunk()?);
     (u32::from_ne_bytes(*what) == HEARD && word.len() >= SIZE).then_some(number)
@@ -125,41 +125,44 @@ mod tests {
     fn orders_are_words_and_words_standings() {
         let word = order(SocketOrder::Write(3, 1 << 40));
         assert_eq!((word.len(), socket_state(&word)), (SIZE, None));
-        let mut told = [STANDS.to_ne_bytes(), 3u32.to_ne_bytes()].concat();
-        told.extend(7u64.to_ne_bytes());
-        assert_eq!(socket_state(&told), None);
-        told.extend(9u64.to_ne_bytes());
+        let mut bytes = [STANDS.to_ne_bytes(), 3u32.to_ne_bytes()].concat();
+        bytes.extend(7u64.to_ne_bytes());
+        assert_eq!(socket_state(&bytes), None);
+        bytes.extend(9u64.to_ne_bytes());
         let state = SocketState { conn: 3, received: 7, acknowledged: 9, broken: false };
-        assert_eq!(socket_state(&told), Some(state));
-        told[..4].copy_from_slice(&BROKEN.to_ne_bytes());
-        assert_eq!(socket_state(&told), Some(SocketState { broken: true, ..state }));
+        assert_eq!(socket_state(&bytes), Some(state));
+        bytes[..4].copy_from_slice(&BROKEN.to_ne_bytes());
+        assert_eq!(socket_state(&bytes), Some(SocketState { broken: true, ..state }));
     }
 
     #[test]
     fn datagrams_are_words() {
-        let said = say(Datagram { ordinal: 5, offset: 9, bytes: 160, message: 0, last: true });
-        assert_eq!((said.len(), heard(&said), socket_state(&said)), (SIZE, None, None));
-        assert_eq!(said[8..16], 160u64.to_ne_bytes());
-        let mut told = said;
-        told[..4].copy_from_slice(&HEARD.to_ne_bytes());
-        assert_eq!((heard(&told), socket_state(&told)), (Some(5), None));
-        assert_eq!(heard(&told[..SIZE - 1]), None);
+        let order = send_datagram(Datagram { ordinal: 5, offset: 9, bytes: 160, message: 0, last: true });
+        assert_eq!((order.len(), datagram_received(&order), socket_state(&order)), (SIZE, None, None));
+        assert_eq!(order[8..16], 160u64.to_ne_bytes());
+        let mut bytes = order;
+        bytes[..4].copy_from_slice(&HEARD.to_ne_bytes());
+        assert_eq!((datagram_received(&bytes), socket_state(&bytes)), (Some(5), None));
+        assert_eq!(datagram_received(&bytes[..SIZE - 1]), None);
     }
 
     #[test]
     fn calls_are_words() {
-        let mut told = called(7, Some(3));
-        assert_eq!((told.len(), call(&told), socket_state(&told)), (SIZE, None, None));
-        told[..4].copy_from_slice(&CALL.to_ne_bytes());
-        assert_eq!((call(&told), socket_state(&told), heard(&told)), (Some((7, 3, 0)), None, None));
-        assert_eq!(call(&told[..SIZE - 1]), None);
+        let mut bytes = called(7, Some(3));
+        assert_eq!((bytes.len(), call(&bytes), socket_state(&bytes)), (SIZE, None, None));
+        bytes[..4].copy_from_slice(&CALL.to_ne_bytes());
+        assert_eq!(
+            (call(&bytes), socket_state(&bytes), datagram_received(&bytes)),
+            (Some((7, 3, 0)), None, None)
+        );
+        assert_eq!(call(&bytes[..SIZE - 1]), None);
         assert_eq!(called(7, None)[8..16], u64::MAX.to_ne_bytes());
     }
 
     proptest! {
         #[test]
         fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            prop_assert!(heard(&bytes).is_none() || bytes.len() >= SIZE);
+            prop_assert!(datagram_received(&bytes).is_none() || bytes.len() >= SIZE);
             prop_assert!(socket_state(&bytes).is_none() || bytes.len() >= SIZE);
             prop_assert!(call(&bytes).is_none() || bytes.len() >= SIZE);
         }

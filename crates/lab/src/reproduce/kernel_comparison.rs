@@ -7,7 +7,7 @@
 use super::experiment::Experiment;
 use super::grid::{Grid, Measured};
 use super::{Laboratory, ReproduceError};
-use crate::part::ShardPart;
+use crate::shard::ShardPart;
 use crate::sweep::{Counters, Prepared, Sweep, SweepControl};
 use report::Picture;
 use results::row::Row;
@@ -58,7 +58,7 @@ pub struct FlowComparison {
 }
 
 /// A model that was run with kernels.
-pub(super) struct Played {
+pub(super) struct RepetitionResults {
     model: Model,
     repetitions: u32,
     rows: Vec<Row>,
@@ -93,7 +93,7 @@ impl Laboratory<'_> {
         experiment: &Experiment,
         grid: &Grid,
     ) -> Result<Option<Grid>, ReproduceError> {
-        if self.settings.today == 0 || self.control.player.is_none() {
+        if self.settings.kernels == 0 || self.control.player.is_none() {
             return Ok(None);
         }
         let mut parts = Vec::new();
@@ -107,7 +107,7 @@ impl Laboratory<'_> {
     }
 
     fn part_today(&mut self, part: &Measured) -> Result<Option<Rc<Measured>>, ReproduceError> {
-        let repetitions = part.sweep.repetitions.min(self.settings.today);
+        let repetitions = part.sweep.repetitions.min(self.settings.kernels);
         let mut cells = Vec::new();
         for cell in part.sweep.cells.held() {
             let Some(model) = with_kernels(&cell.model) else { return Ok(None) };
@@ -145,7 +145,7 @@ impl Laboratory<'_> {
         ))))
     }
 
-    fn find_played(&self, model: &Model, repetitions: u32) -> Option<&Played> {
+    fn find_played(&self, model: &Model, repetitions: u32) -> Option<&RepetitionResults> {
         self.played.iter().find(|p| p.repetitions >= repetitions && p.model == *model)
     }
 
@@ -160,7 +160,7 @@ impl Laboratory<'_> {
             let i = i as u32;
             let own = rows.iter().filter(|row| row.cell == i).cloned().collect();
             let of = |r: u32| counted.remove(&(i, u64::from(r))).unwrap_or_default();
-            self.played.push(Played {
+            self.played.push(RepetitionResults {
                 model: cell.model,
                 repetitions: sweep.repetitions,
                 rows: own,
@@ -171,9 +171,9 @@ impl Laboratory<'_> {
     }
 
     /// Table of all cells with the study's sender and with kernels.
-    pub(super) fn today(&self, grid: &Grid, today: &Grid) -> Result<KernelComparison, ReproduceError> {
+    pub(super) fn kernels(&self, grid: &Grid, kernels: &Grid) -> Result<KernelComparison, ReproduceError> {
         let release = self.control.player.map(|player| player.release()).unwrap_or_default();
-        let repetitions = today.repetitions();
+        let repetitions = kernels.repetitions();
         let mut rows = Vec::new();
         for labels in grid.labels() {
             let names: Vec<&str> = labels.iter().map(String::as_str).collect();
@@ -186,7 +186,7 @@ impl Laboratory<'_> {
                     };
                     METRICS.iter().map(one).collect::<Result<_, String>>().map_err(ReproduceError::Data)
                 };
-                let counted = today.counted(&names);
+                let counted = kernels.counted(&names);
                 let mean = |name: &&str| {
                     let each = counted.iter().filter_map(|flows| flows.get(i));
                     let sum: u64 = each.map(|counters| counters.get(*name).copied().unwrap_or(0)).sum();
@@ -196,7 +196,7 @@ impl Laboratory<'_> {
                     labels: labels.clone(),
                     flow: (model.flows.len() > 1).then(|| flow.name.clone()),
                     study: of(grid)?,
-                    linux: of(today)?,
+                    linux: of(kernels)?,
                     counted: COUNTERS.iter().map(mean).collect(),
                 });
             }

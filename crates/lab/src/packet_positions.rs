@@ -16,14 +16,14 @@ pub const MOST_HOPS: usize = 200_000;
 
 /// The hops of one repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Film {
+pub struct PacketPositions {
     /// Names of the links that packets crossed, in the network's order.
     pub links: Vec<String>,
     /// Ends of each link: the nodes it leads from and to; empty where the element is not a link of the model.
     pub between: Vec<[String; 2]>,
     /// The hops, by the time at which each packet joined its queue.
     pub hops: Hops,
-    /// End of the film, s.
+    /// End of the trace, s.
     pub until: f64,
     /// Hops left out because there were more than [`MOST_HOPS`].
     pub left_out: u64,
@@ -34,7 +34,7 @@ pub struct Film {
 /// One entry per hop in every column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Hops {
-    /// Index into [`Film::links`].
+    /// Index into [`PacketPositions::links`].
     pub link: Vec<u32>,
     /// Packet id.
     pub packet: Vec<u64>,
@@ -52,12 +52,12 @@ pub struct Hops {
     pub dropped: Vec<bool>,
 }
 
-/// Runs a repetition with its trace and builds its film.
-pub fn film(model: &Model, repetition: u64) -> Film {
+/// Runs a repetition with its trace and returns its packet positions.
+pub fn packet_positions(model: &Model, repetition: u64) -> PacketPositions {
     let mut outcome = run_once(model, repetition, Options { trace: true, shuffle_ties: None });
     let records = outcome.world.network.tracer().take();
-    let mut film = of(&records, &outcome.world.names);
-    film.between = film
+    let mut positions = of(&records, &outcome.world.names);
+    positions.between = positions
         .links
         .iter()
         .map(|name| {
@@ -68,37 +68,37 @@ pub fn film(model: &Model, repetition: u64) -> Film {
         })
         .collect();
     let seed = base::rng::Seed { seed: model.run.seed, repetition };
-    let end = base::Time::from_secs_f64(film.until);
+    let end = base::Time::from_secs_f64(positions.until);
     let closed = closures(model, seed, end).into_iter();
-    film.weather = closed
+    positions.weather = closed
         .map(|(gate, from, until)| (model.gates[gate].name.clone(), from.as_secs_f64(), until.as_secs_f64()))
         .collect();
-    let states = crate::picture::states::intervals(model, &records, film.until);
-    film.weather.extend(states.into_iter().map(|state| (state.name, state.from, state.until)));
-    film
+    let states = crate::picture::states::intervals(model, &records, positions.until);
+    positions.weather.extend(states.into_iter().map(|state| (state.name, state.from, state.until)));
+    positions
 }
 
-/// Builds the film of a trace; `names` are the names of the network's elements.
-fn of(records: &[Record], names: &[String]) -> Film {
+/// Packet positions of a trace; `names` are the names of the network's elements.
+fn of(records: &[Record], names: &[String]) -> PacketPositions {
     let mut kinds: BTreeMap<u64, u8> = BTreeMap::new();
     for record in records {
         if let Event::DataSent { packet, cause, .. } = record.event {
             kinds.insert(packet, if cause == base::truth::Cause::New { 1 } else { 2 });
         }
     }
-    let mut film = Film::default();
+    let mut positions = PacketPositions::default();
     let mut links: BTreeMap<u32, u32> = BTreeMap::new();
     // Open hop by element and packet; a packet that crosses an element again starts a new hop.
     let mut open: BTreeMap<(u32, u64), usize> = BTreeMap::new();
     for record in records {
         let t = record.t.as_secs_f64();
-        film.until = film.until.max(t);
+        positions.until = positions.until.max(t);
         let element = record.source.0;
         match record.event {
             Event::Enqueued { packet, size, .. } => {
-                let hops = &mut film.hops;
+                let hops = &mut positions.hops;
                 if hops.link.len() >= MOST_HOPS {
-                    film.left_out += 1;
+                    positions.left_out += 1;
                     continue;
                 }
                 let next = links.len() as u32;
@@ -115,28 +115,28 @@ fn of(records: &[Record], names: &[String]) -> Film {
             }
             Event::ServiceStarted { packet } => {
                 if let Some(&hop) = open.get(&(element, packet)) {
-                    film.hops.started[hop].get_or_insert(t);
+                    positions.hops.started[hop].get_or_insert(t);
                 }
             }
             Event::Delivered { packet } => {
                 if let Some(hop) = open.remove(&(element, packet)) {
-                    film.hops.ended[hop] = Some(t);
+                    positions.hops.ended[hop] = Some(t);
                 }
             }
             Event::Dropped { packet, .. } => {
                 if let Some(hop) = open.remove(&(element, packet)) {
-                    film.hops.ended[hop] = Some(t);
-                    film.hops.dropped[hop] = true;
+                    positions.hops.ended[hop] = Some(t);
+                    positions.hops.dropped[hop] = true;
                 }
             }
             _ => {}
         }
     }
-    film.links = vec![String::new(); links.len()];
+    positions.links = vec![String::new(); links.len()];
     for (element, link) in links {
-        film.links[link as usize] = names.get(element as usize).cloned().unwrap_or_default();
+        positions.links[link as usize] = names.get(element as usize).cloned().unwrap_or_default();
     }
-    film
+    positions
 }
 
 #[cfg(test)]
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn hops_obey_the_link_that_made_them() {
         let scenario = scenario::read("film", TEXT.as_bytes(), &scenario::NoFiles).unwrap();
-        let film = film(scenario.first(), 0);
-        let down = film.links.iter().position(|name| name == "radio.down").unwrap() as u32;
-        assert_eq!(film.between[down as usize], ["server", "phone"]);
-        let hops = &film.hops;
+        let positions = packet_positions(scenario.first(), 0);
+        let down = positions.links.iter().position(|name| name == "radio.down").unwrap() as u32;
+        assert_eq!(positions.between[down as usize], ["server", "phone"]);
+        let hops = &positions.hops;
         let mine: Vec<usize> = (0..hops.link.len()).filter(|&i| hops.link[i] == down).collect();
         assert!(mine.len() > 40 && mine.iter().any(|&i| hops.kind[i] == 1));
         for &i in &mine {
@@ -179,6 +179,6 @@ mod tests {
         let metric = counted.flows[0].get(scenario::metric::Metric::PacketsDropped).unwrap();
         // A packet dropped at the queue's entrance never joins the queue.
         assert!(dropped as f64 <= metric);
-        assert_eq!(film.left_out, 0);
+        assert_eq!(positions.left_out, 0);
     }
 }

@@ -32,7 +32,7 @@ pub(crate) enum Tbf {
 /// One direction of a mobile. Counters and small states are first, so that a block touches few cache lines;
 /// the bit sets of the windows are last.
 #[repr(C, align(64))]
-pub(crate) struct Way {
+pub(crate) struct DirectionState {
     /// Soft bits by ring index of the block.
     pub(crate) soft: Vec<Soft>,
     pub(crate) scheme: Scheme,
@@ -55,8 +55,8 @@ pub(crate) struct Way {
     pub(crate) receiver: Receiver,
 }
 
-impl Way {
-    pub(crate) fn new(config: &Config, way: usize, chooser: &Chooser) -> Way {
+impl DirectionState {
+    pub(crate) fn new(config: &Config, way: usize, chooser: &Chooser) -> DirectionState {
         let slots = config.mac.mobile_slots[way];
         // 44.060 table 9.1.9.2.1 bounds the window by the number of slots.
         let window = config.mac.window.min(Numbering::largest(slots));
@@ -64,7 +64,7 @@ impl Way {
         // A report covers no block sent after its poll.
         let hold_off = ticks(config.mac.report_delay) + 1;
         let rules = SendOptions { preemptive: true, hold_off, resegment: config.mac.resegment };
-        Way {
+        DirectionState {
             sender: Sender::new(numbering, Mode::Acknowledged, rules),
             receiver: Receiver::new(numbering, Mode::Acknowledged, config.mac.resegment),
             poller: Poller::new(Policy::Every { n: config.mac.poll }),

@@ -3,16 +3,16 @@
 //! As in real time: each node with commands is a guest kernel with an address that the others know by name.
 //! Its root is a folder of the host, and its commands start on schedule.
 
-use crate::post::Post;
-use crate::task::{Card, Program, Programs, Ran, Task, TaskResult, Work};
+use crate::kernel_nodes::KernelNode;
+use crate::task::{NetworkCard, Program, ProgramResult, Programs, Task, TaskResult, Work};
 use crate::{Command, Error, Kernels};
 use base::Time;
 use base::packet::NodeId;
 use base::rng::Seed;
 use host::NodePort;
-use lab::machines::{addresses, hosts, start_of};
+use lab::node_addresses::{addresses, hosts, start_of};
+use netns::job::CommandExit;
 use netns::job::CommandFacts;
-use netns::job::Ended;
 use netns::keeper::Status;
 use path::{ElementId, Network};
 use scenario::Model;
@@ -78,7 +78,7 @@ pub(crate) fn task(
     let (four, six) = addresses(node, 0);
     let cc = linux.cc.iter().map(|cc| ("net.ipv4.tcp_congestion_control".to_owned(), cc.clone()));
     Ok(Task {
-        card: Card { address: four, width: WIDTH, six: Some(six), others: Vec::new(), mtu: linux.mtu },
+        card: NetworkCard { address: four, width: WIDTH, six: Some(six), others: Vec::new(), mtu: linux.mtu },
         sysctl: cc.chain(settings(linux)).collect(),
         until: limit,
         work: Work::Programs(Programs {
@@ -108,10 +108,10 @@ pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs
     }
 }
 
-/// Adds the addresses of all machines to the door of one.
-pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
+/// Adds the addresses of all machines to the packet port of one.
+pub(crate) fn introduce(model: &Model, network: &mut Network, packet_port: ElementId) {
     let now = network.now();
-    network.enter(now, door, |gate: &mut NodePort, _| {
+    network.enter(now, packet_port, |gate: &mut NodePort, _| {
         for &other in &model.stations {
             let (four, six) = addresses(other, 0);
             gate.set_addresses(NodeId(other as u16), [Some(four.into()), Some(six.into())]);
@@ -120,15 +120,15 @@ pub(crate) fn introduce(model: &Model, network: &mut Network, door: ElementId) {
 }
 
 /// Results of all commands, in the order of the model.
-pub(crate) fn commands(model: &Model, told: &[(&Post, TaskResult)]) -> Result<Vec<Command>, Error> {
+pub(crate) fn commands(model: &Model, results: &[(&KernelNode, TaskResult)]) -> Result<Vec<Command>, Error> {
     let mut all = Vec::new();
     for command in &model.commands {
         let station = model.stations.iter().position(|node| *node == command.node);
-        let Some((post, told)) = station.and_then(|at| told.get(at)) else { continue };
+        let Some((kernel_node, result)) = station.and_then(|at| results.get(at)) else { continue };
         let position = of(model, command.node).position(|(_, other)| other.name == command.name).unwrap_or(0);
-        let ran = told.programs.get(&position).cloned().unwrap_or_default();
+        let ran = result.programs.get(&position).cloned().unwrap_or_default();
         let write = |end: &str| match ran.begun {
-            Some(_) => file(post, &format!("{position}.{end}")),
+            Some(_) => file(kernel_node, &format!("{position}.{end}")),
             None => Ok(Vec::new()),
         };
         let wrote = [write("stdout")?, write("stderr")?];
@@ -138,10 +138,10 @@ pub(crate) fn commands(model: &Model, told: &[(&Post, TaskResult)]) -> Result<Ve
     Ok(all)
 }
 
-fn ended(ran: Ran) -> Ended {
+fn ended(ran: ProgramResult) -> CommandExit {
     let status = ran.ended.map(|(_, code, signal)| Status { code, signal, fault: None });
     let ended = ran.ended.map(|(at, ..)| at);
-    Ended { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
+    CommandExit { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
 }
 
 /// Sysctl settings of a guest.
@@ -151,10 +151,10 @@ pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> 
 }
 
 /// A result file of the guest; empty until it is done.
-pub(crate) fn file(post: &Post, name: &str) -> Result<Vec<u8>, Error> {
-    if !post.guest.said().done {
+pub(crate) fn file(kernel_node: &KernelNode, name: &str) -> Result<Vec<u8>, Error> {
+    if !kernel_node.guest.state().done {
         return Ok(Vec::new());
     }
-    let path = post.guest.folder().join(name);
-    std::fs::read(&path).map_err(Error::of(format!("{}: reading what it told", post.guest.name())))
+    let path = kernel_node.guest.folder().join(name);
+    std::fs::read(&path).map_err(Error::of(format!("{}: reading its results", kernel_node.guest.name())))
 }
