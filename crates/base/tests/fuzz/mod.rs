@@ -1,7 +1,7 @@
 //! Fuzz targets of this crate: input from a serial line and from an interface.
 
 use base::wire::frame::{Framing, is_between_neighbours};
-use base::wire::hdlc::{self, Deframer, Found, FrameError};
+use base::wire::hdlc::{self, Deframer, Deframed, FrameError};
 use base::wire::{self, offload};
 
 /// Frames, invalid frames and plain text, joined.
@@ -10,9 +10,9 @@ fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<FrameError
     let mut deframer = Deframer::default();
     for piece in pieces {
         deframer.take(&piece, |found| match found {
-            Found::Frame(frame) => frames.push(frame.to_vec()),
-            Found::Wrong(why) => wrong.push(why),
-            Found::Talk(bytes) => talk.extend(bytes),
+            Deframed::Frame(frame) => frames.push(frame.to_vec()),
+            Deframed::Wrong(why) => wrong.push(why),
+            Deframed::Talk(bytes) => talk.extend(bytes),
         });
     }
     (frames, wrong, talk)

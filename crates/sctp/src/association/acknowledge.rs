@@ -116,7 +116,7 @@ impl Association {
                     self.credit(io, &mut sent, &mut newly);
                     sent.fate = Fate::Acked;
                 }
-                // = RFC 9260 section 6.2.1, D-iii: a chunk reported before and missing now was reneged on
+                //= RFC 9260 section 6.2.1, D-iii: a chunk reported before and missing now was reneged on
                 (false, Fate::Acked) => {
                     sent.fate = Fate::Flight;
                     sent.missing = 0;
@@ -149,7 +149,7 @@ impl Association {
         let path = &mut self.paths[index];
         if let Some((tsn, at)) = path.timed.filter(|(tsn, _)| *tsn == sent.data.tsn) {
             path.timed = None;
-            // = RFC 9260 section 6.3.1, C5: Karn's algorithm: retransmitted chunks give no RTT sample
+            //= RFC 9260 section 6.3.1, C5: Karn's algorithm: retransmitted chunks give no RTT sample
             if sent.transmissions == 1 && tsn == sent.data.tsn {
                 path.sample(io.now.since(at));
                 let (rto, srtt, rttvar) = (path.timer.timeout(), path.timer.srtt(), path.timer.rttvar());

@@ -31,7 +31,7 @@ impl Socket for Association {
         let before = self.room();
         let took = bytes.min(self.unread);
         self.unread -= took;
-        // = RFC 9260 section 6.2: a window that opens again is announced to the peer
+        //= RFC 9260 section 6.2: a window that opens again is announced to the peer
         let packet = self.config.packet();
         self.receipt.due |= before < packet && self.room() >= packet && self.associated();
         took

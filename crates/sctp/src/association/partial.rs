@@ -81,7 +81,7 @@ impl Association {
         });
     }
 
-    // = RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over abandoned chunks
+    //= RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over abandoned chunks
     /// Advances the point below which everything is acknowledged or abandoned, and reports it to the peer.
     pub(super) fn advance(&mut self) {
         let before = self.advanced.max(self.una);

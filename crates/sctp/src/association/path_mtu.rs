@@ -43,7 +43,7 @@ impl Association {
         }
     }
 
-    // = RFC 1191 section 6.4: data in packets that were too large are resent at once, without a congestion response
+    //= RFC 1191 section 6.4: data in packets that were too large are resent at once, without a congestion response
     /// Marks the outstanding chunks of a path that do not fit through it.
     pub(super) fn resend_larger(&mut self, path: u8, mtu: u32) {
         let target = &mut self.paths[usize::from(path)];

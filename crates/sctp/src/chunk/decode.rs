@@ -163,8 +163,7 @@ fn init(value: &[u8], reports: bool) -> Option<Init> {
             parameter::COOKIE | parameter::ADDRESS_TYPES => {}
             parameter::UNRECOGNIZED if reports => init.unrecognized.push(whole[4..].into()),
             parameter::UNRECOGNIZED => {}
-            // = RFC 9260 section 3.2.2: the two highest bits: report an unknown chunk or parameter, and continue or
-            // stop
+            //= RFC 9260 section 3.2.2: the two highest bits: report an unknown chunk or parameter; go on or stop
             other => {
                 if other & 0x4000 != 0 && !reports {
                     init.unrecognized.push(whole.into());

@@ -146,7 +146,7 @@ impl Path {
         }
         let full = before >= self.cwnd || !config.grows_if_full;
         if self.cwnd <= self.threshold {
-            // = RFC 9260 section 7.2.1: by the lesser of the newly acknowledged bytes and one packet
+            //= RFC 9260 section 7.2.1: by the lesser of the newly acknowledged bytes and one packet
             if full {
                 self.cwnd += acked.min(config.packet());
             }

@@ -62,7 +62,7 @@ impl TcbCache {
         entry.filter(|(at, _)| age.is_zero() || now.since(*at) <= age).map(|(_, known)| known)
     }
 
-    // = RFC 9040 section 6.2: at CLOSE, the connection's values are merged with the cached ones
+    //= RFC 9040 section 6.2: at CLOSE, the connection's values are merged with the cached ones
     /// Merges the values of a closing connection, as far as `share` says.
     pub fn merge(&self, now: Time, share: &ShareConfig, closing: &Closing) {
         let old = self.recall(now, share.age).unwrap_or_default();

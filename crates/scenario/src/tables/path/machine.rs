@@ -94,7 +94,7 @@ static STATE: TableShape = table(
         ),
         field(
             "contexts",
-            Shape::One(Kind::Word(&["transferred", "lost"])),
+            Shape::One(ValueKind::Word(&["transferred", "lost"])),
             Need::Default("\"transferred\""),
             "Contexts of header compression (rfc2507, rohc) on its links when it is entered: transferred to the new router, or \
              lost, so that each flow's next packet has its full header.",

@@ -33,7 +33,7 @@ pub struct HyStartPlus {
 impl HyStartPlus {
     /// Processes an ACK in slow start: opens the window, or ends slow start.
     pub fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
-        // = RFC 9406 section 4.2: a round ends when data sent at its beginning are acknowledged
+        //= RFC 9406 section 4.2: a round ends when data sent at its beginning are acknowledged
         if ack.ack >= self.window_end {
             self.window_end = ack.sent;
             (self.last_least, self.least, self.samples) = (self.least, None, 0);

@@ -67,7 +67,7 @@ impl NewReno {
         let restart = config.partial_timer == PartialTimer::SlowButSteady || first;
         self.partial_seen = true;
         if config.partial_deflation {
-            // = RFC 6582 section 3.2 step 5: deflate by the amount acknowledged, add back one segment
+            //= RFC 6582 section 3.2 step 5: deflate by the amount acknowledged, add back one segment
             let acked = ack.newly_acked;
             let from_inflation = acked.min(tcb.recovery.inflation);
             tcb.recovery.inflation -= from_inflation;

@@ -179,7 +179,7 @@ impl Conservative {
         let end = tcb.retransmit(io, una, Cause::Fast);
         (self.high_rxt, self.rescue_rxt) = (end, end);
         self.prr.sent(end - una);
-        // = RFC 6675 section 5 steps (4.4), (4.5): run SetPipe, then send as many segments as it allows
+        //= RFC 6675 section 5 steps (4.4), (4.5): run SetPipe, then send as many segments as it allows
         self.fill_pipe(tcb, io, None);
     }
 
