@@ -32,7 +32,7 @@ fn many_timeouts_in_a_row_are_judged_in_seconds() {
     let packets = made("timeouts", 64_000).expect("a shape");
     let began = processor_s();
     let flows = judged(&packets);
-    let again: usize = flows.iter().flat_map(|f| &f.ways).map(|w| w.retransmissions.len()).sum();
+    let again: usize = flows.iter().flat_map(|f| &f.directions).map(|w| w.retransmissions.len()).sum();
     assert_eq!(again, 64_000);
     if let (Some(began), Some(ended)) = (began, processor_s()) {
         assert!(ended - began < 10.0, "{} s of processor time", ended - began);

@@ -1,7 +1,7 @@
 //! Fuzz targets of this crate: input from a serial line and from an interface.
 
 use base::wire::frame::{Framing, is_between_neighbours};
-use base::wire::hdlc::{self, Deframer, Deframed, FrameError};
+use base::wire::hdlc::{self, Deframed, Deframer, FrameError};
 use base::wire::{self, offload};
 
 /// Frames, invalid frames and plain text, joined.
