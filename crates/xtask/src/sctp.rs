@@ -339,7 +339,7 @@ The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time: {cou
 model at both, in the same weather. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
 on over `crates/sctp/agreement/scenario.toml` is in `cases.toml` beside it, with the kernel's packets.
 
-Compared are the packets at the sender's packet_port from the first data on, in both directions and in their order: chunks, transmission
+Compared are the packets at the sender's packet port from the first data on, in both directions and in their order: chunks, transmission
 sequence numbers, gap and duplicate reports, I bits. Heartbeats and their answers are as many on both sides; their place is not
 compared, because each end draws their times (RFC 9260 section 8.3). The table has the largest difference in time up to the first packet that
 differs. Advertised windows are not compared: the kernel's application writes messages of 64 KiB, which fill its buffer until they
