@@ -63,6 +63,17 @@ fn flows_that_share_a_bottleneck_are_forecast_within_a_factor_of_three() {
     }
 }
 
+/// A long transfer keeps a bit of each packet; a ledger record of 60 B each was foretold.
+#[test]
+fn a_long_transfer_is_forecast_without_its_packets_in_memory() {
+    let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\n\
+                [run]\nlimit = \"600 s\"\n[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\napp = { bulk = {} }\n";
+    let scenario = scenario::read("s.toml", text.as_bytes(), &scenario::NoFiles).unwrap();
+    let foretold = foretold(&scenario);
+    assert!(foretold.packets > 1e6, "{} packets", foretold.packets);
+    assert!(foretold.memory < 30e6, "{} B", foretold.memory);
+}
+
 /// Distributions without a mean make no amount that is no number.
 #[test]
 fn a_cauchy_distribution_makes_a_finite_estimate() {

@@ -9,7 +9,7 @@ use crate::once::{LOOK_EVERY, Running, finished};
 use crate::run::DRAIN;
 use base::trace::Tracer;
 use base::{Span, Time};
-use path::Network;
+use path::{ElementId, Network};
 use scenario::build::World;
 use scenario::model::{App, Model};
 use scenario::{Cost, Scenario};
@@ -21,8 +21,13 @@ const BUDGET: u64 = 1_500_000;
 const PILOTS: u64 = 24;
 /// Wake-ups between two readings of the number of packets in the network.
 const READ_EVERY: u64 = 256;
-/// Bytes of a packet in an element, body included; bytes of its ledger record.
-const BYTES: [f64; 2] = [280.0, 60.0];
+/// Bytes of a packet in an element, body included.
+const PACKET: f64 = 280.0;
+/// Bytes that the ledgers keep of a packet sent: one bit, in a vector that doubles.
+const ARRIVAL: f64 = 1.5 / 8.0;
+/// Bytes that a repetition keeps of a retransmission (record, first copy, verdict), of a dropped data packet, and of the
+/// time of a message, response or page (with the copy that is sorted); vectors that double included.
+const RECORDS: [f64; 3] = [220.0, 18.0, 20.0];
 
 /// Meters of the process, handed in by the driver.
 #[derive(Clone, Copy)]
@@ -123,6 +128,8 @@ struct Reading {
     frames: f64,
     wakes: f64,
     inside: f64,
+    /// Bytes of records kept until the end.
+    records: f64,
     /// Bytes that the receivers of bulk flows have received.
     progress: f64,
     /// Processor time since the pilot began, seconds.
@@ -135,6 +142,8 @@ struct Reading {
 /// the readings themselves (a read of resident memory costs as much as hundreds of wake-ups).
 struct Gauge<'a> {
     model: &'a Model,
+    /// Both ends of each flow.
+    ends: Vec<[ElementId; 2]>,
     meters: Meters<'a>,
     began: Cell<Span>,
 }
@@ -145,13 +154,31 @@ impl Gauge<'_> {
         (self.meters.processor)().as_secs_f64() - self.began.get().as_secs_f64()
     }
 
-    /// Resident memory, bytes; its reading is not charged to the pilot.
-    fn resident(&self) -> f64 {
+    /// A reading whose processor time is not charged to the pilot.
+    fn free<T>(&self, read: impl FnOnce() -> T) -> T {
         let before = (self.meters.processor)();
-        let bytes = (self.meters.resident)();
+        let value = read();
         let cost = (self.meters.processor)() - before;
         self.began.set(self.began.get() + cost);
-        bytes
+        value
+    }
+
+    /// Resident memory, bytes.
+    fn resident(&self) -> f64 {
+        self.free(self.meters.resident)
+    }
+
+    /// Bytes of the records that ledgers and applications keep until the end.
+    fn records(&self, network: &Network) -> f64 {
+        let ledgers = network.ledgers().iter();
+        let kept = ledgers.map(|l| [l.retransmissions(), l.drops.len()]);
+        let times = |id: &ElementId| {
+            let stats = host::report(network, *id).and_then(|report| report.stats).unwrap_or_default();
+            stats.delays.len() + stats.responses.len() + stats.pages.len()
+        };
+        let times: usize = self.ends.iter().flatten().map(times).sum();
+        let sum = |at: usize| kept.clone().map(|kept| kept[at]).sum::<usize>() as f64;
+        sum(0) * RECORDS[0] + sum(1) * RECORDS[1] + times as f64 * RECORDS[2]
     }
 }
 
@@ -171,12 +198,14 @@ impl Reading {
             inside: network.packets_inside() as f64,
             progress: flows.map(bulk).sum::<u64>() as f64,
             processor: gauge.processor(),
+            // Before the reports of the ends, which are copies.
             resident: gauge.resident(),
+            records: gauge.free(|| gauge.records(network)),
         }
     }
 
-    /// Extrapolates the counters that grow with work: packets, hops, frames, wake-ups, processor time. Adds
-    /// `times` the difference to `before`.
+    /// Extrapolates the counters that grow with work: packets, hops, frames, wake-ups, records, processor time.
+    /// Adds `times` the difference to `before`.
     fn on(self, before: Reading, times: f64) -> Reading {
         let on = |now: f64, before: f64| now + (now - before).max(0.0) * times;
         Reading {
@@ -184,6 +213,7 @@ impl Reading {
             hops: on(self.hops, before.hops),
             frames: on(self.frames, before.frames),
             wakes: on(self.wakes, before.wakes),
+            records: on(self.records, before.records),
             processor: on(self.processor, before.processor),
             ..self
         }
@@ -199,7 +229,8 @@ impl Reading {
 /// processor time before its cell was built.
 fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began: Span) -> (Forecast, u64) {
     let mut running = Running::new(model, repetition, Tracer::off(), None);
-    let gauge = Gauge { model, meters, began: Cell::new(began) };
+    let ends = running.world().flows.iter().map(|ends| [ends.from, ends.to]).collect();
+    let gauge = Gauge { model, ends, meters, began: Cell::new(began) };
     let mut half = None;
     let mut peak = 0;
     let mut spent = |network: &Network| {
@@ -226,7 +257,9 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
     } else {
         worked_on(model, running.world(), half, now)
     };
-    let grown = (then.inside.max(peak) - now.inside.max(peak)) * BYTES[0] + (then.sent - now.sent) * BYTES[1];
+    let grown = (then.inside.max(peak) - now.inside.max(peak)) * PACKET
+        + (then.sent - now.sent) * ARRIVAL
+        + (then.records - now.records);
     let forecast = Forecast {
         simulated_s: end,
         packets: then.sent,

@@ -390,7 +390,7 @@ mod tests {
             change(&mut header);
             header.check().unwrap_err().to_string()
         };
-        assert!(refused(&|h| listed(h)[1].index = 0).contains("cell 0 stands before cell 0"));
+        assert!(refused(&|h| listed(h)[1].index = 0).contains("cell 0 precedes cell 0"));
         assert!(refused(&|h| listed(h)[1].index = u32::MAX).contains("does not fit the table"));
         assert!(refused(&|h| h.columns[0].name = "flow".into()).contains("name \"flow\""));
         assert!(refused(&|h| h.columns[0].name = "bytes".into()).contains("name \"bytes\""));
