@@ -28,9 +28,9 @@
 //!
 //! ```
 //! use radio::coding::Scheme;
-//! use radio::rlc::{Mode, Numbering, receive::Receiver, send::{Rules, Sender}};
+//! use radio::rlc::{Mode, Numbering, receive::Receiver, send::{SendOptions, Sender}};
 //!
-//! let mut sender = Sender::new(Numbering::GPRS, Mode::Acknowledged, Rules::default());
+//! let mut sender = Sender::new(Numbering::GPRS, Mode::Acknowledged, SendOptions::default());
 //! let mut receiver = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
 //! sender.feed.push(1510, "a packet");
 //! let mut tick = 0;

@@ -2,7 +2,7 @@
 //!
 //! The verdict is traced and transmission continues with the next unsent segment.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
 /// No response.

@@ -2,7 +2,7 @@
 //!
 //! Sets ssthresh and cwnd to their values before the timeout.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
 /// Option 1.

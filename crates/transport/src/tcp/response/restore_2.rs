@@ -2,7 +2,7 @@
 //!
 //! Sets ssthresh and cwnd to half of the old window, at least two segments (RFC 5681).
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
 /// Option 2.

@@ -2,7 +2,7 @@
 //!
 //! Sets ssthresh to half of the old window, at least two segments (RFC 5681), and cwnd to one segment.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
 /// Option 3.

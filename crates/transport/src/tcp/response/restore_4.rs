@@ -5,7 +5,7 @@
 //! A variant also restores ssthresh as long as no loss was detected on the connection
 //! (`restore-4.threshold-before-loss`, catalogue EI-11): a connection in its first slow start stays there.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
 /// Option 4.

@@ -4,7 +4,7 @@
 //! RFC covers timeouts. After a spurious fast retransmit the congestion state is restored too, and the timer is left
 //! unchanged.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::recovery::rto::RtoTimer;
 use crate::tcp::config::{Config, Rfc4015Timer};
 use crate::tcp::spurious::Judged;

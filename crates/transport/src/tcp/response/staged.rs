@@ -13,7 +13,7 @@
 //! fast retransmit repairs. Reno then waits for a genuine timeout with an RTO from delayed samples (the GPRS
 //! study, figure 7); NewReno and SACK do not.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::{Config, StagedConfig, StagedCount, StagedFirst, StagedSecond, StagedThird};
 
 /// Staged response and its counter.
@@ -42,7 +42,9 @@ impl SpuriousResponse for Staged {
                 window.ssthresh = saved.ssthresh;
                 window.cwnd = match self.config.first {
                     StagedFirst::Saved => saved.cwnd,
-                    StagedFirst::Outstanding => (context.flight + context.ack.newly_acked) as f64 + window.mss,
+                    StagedFirst::Outstanding => {
+                        (context.flight + context.ack.newly_acked) as f64 + window.mss
+                    }
                 };
             }
             2 => {

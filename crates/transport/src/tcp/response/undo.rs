@@ -3,7 +3,7 @@
 //! Restores cwnd and ssthresh to their saved values unless they have grown beyond them; the revealing ACK
 //! opens the window like any other.
 
-use super::{SpuriousResponse, ResponseContext};
+use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
 /// Undo of Linux.

@@ -7,7 +7,7 @@
 //! If data sent after the last retransmission are acknowledged and part of the retransmitted data was not
 //! reported, either it was needed or its report was lost. The verdict is then genuine.
 
-use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
+use super::{Decision, Judging, SenderView, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::tcp::Block;

@@ -5,7 +5,7 @@
 //! Linux does so, since its probe and timeout retransmit the same segment.
 
 use super::dsack::Dsack;
-use super::{Judging, SenderView, Decision, SpuriousDetector};
+use super::{Decision, Judging, SenderView, SpuriousDetector};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 

@@ -8,7 +8,7 @@
 //! seem to be lost, although the retransmission was unneeded: the reverse path is congested. The original
 //! algorithm had no such step; `judge-lost-acks` omits it (catalogue EI-02).
 
-use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
+use super::{Decision, Judging, SenderView, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::Time;
@@ -79,7 +79,12 @@ impl SpuriousDetector for Eifel {
         let original = ack.echo.is_some_and(|echo| echo < retransmit);
         //= RFC 3522 section 3.2 step 5: but not if all ACKs seem to have been lost
         let acks_lost = ack.dsack || (!dsack_seen && ack.ack >= view.max);
-        if original && (self.judge_lost_acks || !acks_lost) { SpuriousVerdict::Spurious } else { SpuriousVerdict::Genuine }.into()
+        if original && (self.judge_lost_acks || !acks_lost) {
+            SpuriousVerdict::Spurious
+        } else {
+            SpuriousVerdict::Genuine
+        }
+        .into()
     }
 }
 

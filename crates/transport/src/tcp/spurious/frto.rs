@@ -6,7 +6,7 @@
 //!
 //! No verdict is given without new data to send, or without room in the peer's window.
 
-use super::{Judging, Transmit, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
+use super::{Decision, Judging, SenderView, SpuriousDetector, SpuriousVerdict, Transmit};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 

@@ -3,7 +3,7 @@
 //! Evaluates only cumulative ACKs (RFC 5682 section 2), even where SACK is in use.
 
 use super::frto::Frto;
-use super::{Judging, SenderView, Decision, SpuriousDetector};
+use super::{Decision, Judging, SenderView, SpuriousDetector};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 

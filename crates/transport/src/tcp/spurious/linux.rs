@@ -9,7 +9,7 @@
 use super::dsack::Dsack;
 use super::eifel::Eifel;
 use super::frto::Frto;
-use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
+use super::{Decision, Judging, SenderView, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 

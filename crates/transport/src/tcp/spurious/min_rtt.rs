@@ -6,7 +6,7 @@
 //! Time runs from the last retransmission. Duplicate ACKs are ignored, since later segments cause them. If
 //! the minimum RTT measured exceeds that of the path (it includes queueing delay), the verdict can be wrong.
 
-use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
+use super::{Decision, Judging, SenderView, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 use base::{Span, Time};

@@ -1,6 +1,6 @@
 //! No detection: every timeout counts as a loss.
 
-use super::{Judging, SenderView, Decision, SpuriousDetector};
+use super::{Decision, Judging, SenderView, SpuriousDetector};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 

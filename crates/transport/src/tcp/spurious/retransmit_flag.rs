@@ -7,7 +7,7 @@
 //! As with timestamps, the ACK of several segments refers to the first. If ACKs of the original were lost,
 //! the next ACK refers to the retransmission, and the timeout counts as genuine.
 
-use super::{Judging, SenderView, Decision, SpuriousDetector, SpuriousVerdict};
+use super::{Decision, Judging, SenderView, SpuriousDetector, SpuriousVerdict};
 use crate::recovery::digest::AckDigest;
 use crate::tcp::config::Config;
 
