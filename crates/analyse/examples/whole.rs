@@ -1,4 +1,4 @@
-//! Reads a capture and judges all of it: how fast are reading and judging, without the document? `whole FILE...`
+//! Capture analysis without the output document, to measure the speed of reading and verdicts. `whole FILE...`
 //!
 //! Prints segments, connections, retransmissions by verdict, and the largest memory this process has had.
 

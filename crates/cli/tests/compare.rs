@@ -1,4 +1,4 @@
-//! Which of two is better, and how sure is that? One sentence, a table, a document; by the same numbers as `run`.
+//! Verdicts of `compare` on paired repetitions: sentence, table and document, with the numbers of `run`.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Is a repetition that has finished ever lost? A run is killed in its middle and continued.
+//! Journal of repetitions after a kill: a continued run loses no finished repetition.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Does every option show on the wire? For each word of each option there is a dialogue that passes with it
-//! and fails with another word in its place, everything else being the same.
+//! Options on the wire: for each word of each option, a dialogue passes with it and fails with another word
+//! in its place, with all else unchanged.
 
 use script::{Dialogue, DialogueVerdict, Reading, play};
 use std::path::Path;

@@ -77,7 +77,7 @@ fn pages_come_over_many_connections() {
     assert!(again.capture == outcome.capture, "a repetition differs from itself");
 }
 
-/// WL-13: impatient clients reset connections, and the kernels are told by RST segments.
+/// WL-13: clients reset connections after their patience time, and the kernels receive RST segments.
 #[test]
 fn an_impatient_user_resets_connections() {
     let Some(kernels) = kernels() else { return };

@@ -1,4 +1,4 @@
-//! Which scenarios? A number makes one: every choice is drawn from a stream of its own, over recoveries, detectors,
+//! Random TCP transfers by number: each choice is drawn from its own random stream, over recoveries, detectors,
 //! responses, options, losses either way, spikes in either direction, reordering and buffers.
 
 use base::rng::{Seed, Stream};

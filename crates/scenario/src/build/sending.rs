@@ -73,7 +73,7 @@ impl Builder<'_> {
             placed.push((here, there, id));
         }
         for ((here, there), Window { shared, hosts }) in std::mem::take(&mut self.windows) {
-            // A host alone wakes nobody.
+            // A window of one host has no other flow to wake.
             if hosts.len() < 2 {
                 continue;
             }
