@@ -56,16 +56,11 @@ pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
                 let on = number(&next("how long it is on")?, "seconds")?;
                 let off = number(&next("how long it is off")?, "seconds")?;
                 if on <= 0.0 || off <= 0.0 {
-                    return Err(ImportError::new(
-                        "the times of mm-onoff are more than 0",
-                        "give mean seconds",
-                    ));
+                    let message = "the times of mm-onoff are more than 0";
+                    return Err(ImportError::new(message, "give mean seconds"));
                 }
-                let way = DIRECTIONS[direction];
                 let mut hop = hop("onoff", &draft);
-                hop.faults.push(format!(
-                    "[[hop.gate]]\nname = \"off\"\ndirections = \"{way}\"\nmode = \"drop\"\nevery = \"exponential({on} s)\"\nfrom = \"end\"\nlasts = \"exponential({off} s)\"\n"
-                ));
+                hop.faults.push(gate(DIRECTIONS[direction], on, off));
                 draft.hops.push(hop);
                 draft
                     .roughly
@@ -98,10 +93,8 @@ pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
             }
             other if other.starts_with("mm-") => {
                 let message = format!("`{}` is not understood", shown(other));
-                return Err(ImportError::new(
-                    message,
-                    "mm-delay, mm-link, mm-loss, mm-onoff and mm-meter are",
-                ));
+                let known = "mm-delay, mm-link, mm-loss, mm-onoff and mm-meter are";
+                return Err(ImportError::new(message, known));
             }
             other if draft.hops.is_empty() => {
                 let message = format!("`{}` is not a shell of mahimahi", shown(other));
@@ -114,6 +107,13 @@ pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
         }
     }
     Ok(draft)
+}
+
+/// Gate that drops packets in off times, with exponential times around these means in seconds.
+fn gate(way: &str, on: f64, off: f64) -> String {
+    format!(
+        "[[hop.gate]]\nname = \"off\"\ndirections = \"{way}\"\nmode = \"drop\"\nevery = \"exponential({on} s)\"\nfrom = \"end\"\nlasts = \"exponential({off} s)\"\n"
+    )
 }
 
 fn number(word: &str, what: &str) -> Result<f64, ImportError> {
