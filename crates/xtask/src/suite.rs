@@ -2,8 +2,9 @@
 //!
 //! `cargo test` runs one binary after the other, and most of the time it takes is spent in waiting for real clocks. The
 //! list of binaries comes from `cargo test --no-run --message-format=json`. Those in real time run two at once at normal
-//! priority; beside them the others run one by one at a lower priority and with one thread each. Each binary gets
-//! the working folder, the variables and the line `Running ...` that cargo would give it.
+//! priority; beside them the others run one by one at a lower priority and with one thread each. A lane whose binaries in
+//! real time are done takes of the others. Each binary gets the working folder, the variables and the line `Running ...`
+//! that cargo would give it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,9 @@ const REAL_TIME_TESTS: [(&str, &str); 19] = [
 /// Binaries in real time that run at once: each takes a fifth of a core.
 const AT_ONCE: usize = 2;
 
+/// Binaries of the closing list of times.
+const LISTED: usize = 12;
+
 /// A test binary.
 #[derive(Debug, PartialEq)]
 struct Binary {
@@ -68,31 +72,41 @@ pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -
         return Err(format!("{} names no test binary", list.display()));
     }
     let (waiting, computing): (Vec<_>, Vec<_>) = all.into_iter().partition(|binary| binary.real_time);
-    let shared = Mutex::new((Vec::new(), out));
+    let shared = Mutex::new((Vec::new(), Vec::new(), out));
     let lane = |next: &AtomicUsize, lane: &[Binary]| {
         while let Some(binary) = lane.get(next.fetch_add(1, Ordering::Relaxed)) {
             #[expect(clippy::disallowed_methods, reason = "wall time of a test binary, for its reader")]
             let begun = Instant::now();
             let (passed, output) = outcome(binary, args);
-            let (failed, out) = &mut *shared.lock().expect("no lane panics");
+            let (failed, times, out) = &mut *shared.lock().expect("no lane panics");
             // Nobody is left to tell if this fails.
             let _ =
                 writeln!(out, "     Running {} ({})", binary.source.display(), binary.executable.display());
             let _ = out.write_all(&output);
-            let _ = writeln!(out, "binary finished in {:.1} s\n", begun.elapsed().as_secs_f64());
+            let seconds = begun.elapsed().as_secs_f64();
+            let _ = writeln!(out, "binary finished in {seconds:.1} s\n");
+            times.push((seconds, binary.alone.clone()));
             if !passed {
                 failed.push(binary.alone.clone());
             }
         }
     };
-    let next = AtomicUsize::new(0);
+    let (next_waiting, next_computing) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
-            scope.spawn(|| lane(&next, &waiting));
+            scope.spawn(|| {
+                lane(&next_waiting, &waiting);
+                lane(&next_computing, &computing);
+            });
         }
-        lane(&AtomicUsize::new(0), &computing);
+        lane(&next_computing, &computing);
     });
-    let (failed, out) = shared.into_inner().expect("no lane panicked");
+    let (failed, mut times, out) = shared.into_inner().expect("no lane panicked");
+    times.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let _ = writeln!(out, "binaries that took longest:");
+    for (seconds, alone) in times.iter().take(LISTED) {
+        let _ = writeln!(out, "{seconds:>8.1} s  {alone}");
+    }
     for alone in &failed {
         let _ = writeln!(out, "error: test failed, to rerun pass `{alone}`");
     }
