@@ -33,6 +33,10 @@ pub struct Generator {
 const LEFT_OUT: &[&str] = &["command", "linux", "wire"];
 /// Additions that are tried for the richest scenario.
 const MOST_ADDITIONS: f64 = 120.0;
+/// Times that the limit of a scenario is shortened: events do not always fall in proportion.
+const MOST_CUTS: u32 = 3;
+/// Shortest limit, ms.
+const LEAST_LIMIT_MS: f64 = 1.0;
 
 /// A place in the document where something can be added: a pointer to a table, its schema, the key.
 struct Spot<'a> {
@@ -72,6 +76,25 @@ impl Generator {
             }
         }
         Some(best)
+    }
+
+    /// The scenario with this number, its `run.limit` shortened until the forecast is at most `events` wake-ups, so that
+    /// a large number of scenarios takes a foreseeable time. A few still take more: some work does not depend on the limit.
+    pub fn within(&self, number: u64, events: f64) -> Option<Random> {
+        let mut random = self.scenario(number)?;
+        for _ in 0..MOST_CUTS {
+            let foretold = lab::forecast::forecast(&random.scenario, &random.scenario.cost()).events;
+            if foretold <= events {
+                break;
+            }
+            let limit = random.scenario.first().run.limit.as_secs_f64() * 1e3;
+            let mut document = random.document.clone();
+            document["run"]["limit"] =
+                json!(format!("{:.3} ms", (limit * events / foretold).max(LEAST_LIMIT_MS)));
+            let Some(shorter) = read(&document) else { break };
+            random = shorter;
+        }
+        Some(random)
     }
 
     /// Adds something somewhere; false if nothing was found.

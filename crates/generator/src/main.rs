@@ -1,13 +1,15 @@
 //! `fuzz-scenarios`: draws random valid scenarios, checks their runs, shrinks what fails, compares forecasts.
 //!
 //! ```text
-//! fuzz-scenarios [--seed N] [--from N] [--count N] [--estimates] [--digest FILE] [--picture FILE] [--page FILE]
-//!                [--out FOLDER]
+//! fuzz-scenarios [--seed N] [--from N] [--count N] [--events N] [--estimates] [--digest FILE] [--picture FILE]
+//!                [--page FILE] [--out FOLDER]
 //! fuzz-scenarios --show N [--seed N]        prints one scenario
 //! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
 //! fuzz-scenarios --shape NAME --size N      runs one of them
 //! fuzz-scenarios --one N [--seed N]         runs one scenario; prints time and peak memory of this process
 //! fuzz-scenarios --foretell N [--seed N]    forecasts one scenario: packets, frames, events, seconds, bytes
+//!
+//! --events N shortens scenarios whose forecast is more than N wake-ups.
 //! ```
 
 use base::Span;
@@ -32,6 +34,7 @@ struct Args {
     seed: u64,
     from: u64,
     count: u64,
+    events: Option<u64>,
     estimates: bool,
     digest: Option<PathBuf>,
     picture: Option<PathBuf>,
@@ -55,6 +58,7 @@ fn args() -> Result<Args, String> {
             "--seed" => args.seed = number(next()?)?,
             "--from" => args.from = number(next()?)?,
             "--count" => args.count = number(next()?)?,
+            "--events" => args.events = Some(number(next()?)?),
             "--show" => args.show = Some(number(next()?)?),
             "--one" => args.one = Some(number(next()?)?),
             "--foretell" => args.foretell = Some(number(next()?)?),
@@ -110,6 +114,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// The scenario with this number, shortened if `--events` is given.
+fn drawn(generator: &Generator, args: &Args, number: u64) -> Option<Random> {
+    match args.events {
+        Some(events) => generator.within(number, events as f64),
+        None => generator.scenario(number),
+    }
+}
+
 fn run(args: &Args) -> Result<bool, String> {
     if args.shapes {
         SHAPES.iter().for_each(|(name, _)| say(name));
@@ -123,20 +135,20 @@ fn run(args: &Args) -> Result<bool, String> {
     }
     let generator = Generator::new(args.seed);
     if let Some(number) = args.show {
-        let random = generator.scenario(number).ok_or("this number gives no scenario")?;
+        let random = drawn(&generator, args, number).ok_or("this number gives no scenario")?;
         say(&random.text);
         return Ok(true);
     }
     if let Some(number) = args.one {
-        return one(&generator, number);
+        return one(&generator, args, number);
     }
     if let Some(number) = args.foretell {
-        return foretell(&generator, number);
+        return foretell(&generator, args, number);
     }
     std::panic::set_hook(Box::new(|_| {}));
     let mut seen = Seen::default();
     for number in args.from..args.from + args.count {
-        let Some(random) = generator.scenario(number) else {
+        let Some(random) = drawn(&generator, args, number) else {
             seen.failures.push((number, "its basis is refused".to_owned()));
             continue;
         };
@@ -222,8 +234,12 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
 fn compared(args: &Args, number: u64, taken: &Usage) -> Result<Comparison, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let numbers = |option: &str| -> Result<Vec<f64>, String> {
-        let arguments = ["--seed", &args.seed.to_string(), option, &number.to_string()];
-        let ran = std::process::Command::new(&program).args(arguments).output().map_err(|e| e.to_string())?;
+        let mut command = std::process::Command::new(&program);
+        command.args(["--seed", &args.seed.to_string(), option, &number.to_string()]);
+        if let Some(events) = args.events {
+            command.args(["--events", &events.to_string()]);
+        }
+        let ran = command.output().map_err(|e| e.to_string())?;
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         let numbers: Option<Vec<f64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
         numbers.filter(|all| all.len() > 1).ok_or(format!("{option} {number} gave `{text}`"))
@@ -236,8 +252,8 @@ fn compared(args: &Args, number: u64, taken: &Usage) -> Result<Comparison, Strin
 }
 
 /// Runs one scenario once; prints processor seconds and the peak of resident memory.
-fn one(generator: &Generator, number: u64) -> Result<bool, String> {
-    let random = generator.scenario(number).ok_or("this number gives no scenario")?;
+fn one(generator: &Generator, args: &Args, number: u64) -> Result<bool, String> {
+    let random = drawn(generator, args, number).ok_or("this number gives no scenario")?;
     let began = processor();
     let taken = check::run(&random.scenario).map_err(|Violation(why)| why)?;
     let took = processor().as_secs_f64() - began.as_secs_f64();
@@ -246,8 +262,8 @@ fn one(generator: &Generator, number: u64) -> Result<bool, String> {
 }
 
 /// Forecasts one scenario; prints the quantities of [`estimate::QUANTITIES`].
-fn foretell(generator: &Generator, number: u64) -> Result<bool, String> {
-    let random = generator.scenario(number).ok_or("this number gives no scenario")?;
+fn foretell(generator: &Generator, args: &Args, number: u64) -> Result<bool, String> {
+    let random = drawn(generator, args, number).ok_or("this number gives no scenario")?;
     let meters = Meters { processor: &processor, resident: &|| memory("VmRSS:") };
     let f = lab::forecast::measured(&random.scenario, &random.scenario.cost(), meters);
     say(&format!("{} {} {} {:.6} {:.0}", f.packets, f.frames, f.events, f.seconds, f.memory));

@@ -28,6 +28,24 @@ fn foretold(scenario: &scenario::Scenario) -> lab::forecast::Forecast {
 }
 
 #[test]
+fn a_scenario_is_shortened_to_a_number_of_events_and_no_further() {
+    let generator = Generator::new(21);
+    let mut shortened = 0;
+    for number in 0..40 {
+        let whole = generator.scenario(number).unwrap();
+        let within = generator.within(number, 20_000.0).unwrap();
+        let limits = [&whole, &within].map(|random| random.scenario.first().run.limit);
+        if foretold(&whole.scenario).events <= 20_000.0 {
+            assert_eq!(whole.text, within.text);
+        } else if limits[1] < limits[0] {
+            shortened += 1;
+            assert!(foretold(&within.scenario).events < foretold(&whole.scenario).events, "{number}");
+        }
+    }
+    assert!(shortened > 0, "none of 40 scenarios was long");
+}
+
+#[test]
 fn a_forecast_of_a_short_run_is_exact() {
     let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n\
                 [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\napp = { bulk = { bytes = \"100 kB\" } }\n";
