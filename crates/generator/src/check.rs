@@ -53,8 +53,12 @@ pub fn run(scenario: &Scenario) -> Result<Usage, Violation> {
                 )));
             }
             let [sent, absorbed, dropped] = counters.bytes;
-            if absorbed + dropped > sent || inside == 0 && absorbed + dropped != sent {
-                return Err(Violation(format!("{place}: bytes are not conserved: {:?}", counters.bytes)));
+            let gone = absorbed + dropped + counters.compressed;
+            if gone > sent || inside == 0 && gone != sent {
+                return Err(Violation(format!(
+                    "{place}: bytes are not conserved: {:?}, {} by compression",
+                    counters.bytes, counters.compressed
+                )));
             }
             if outcome.flows.len() != cell.model.flows.len() {
                 return Err(Violation(format!("{place}: {} flows have measures", outcome.flows.len())));

@@ -95,7 +95,7 @@ impl Element for Compressor {
         {
             let unknown = std::mem::take(&mut self.unknown[packet.ledger()]);
             let saved = if unknown { 0 } else { sizes.saved(&packet) };
-            packet.size -= saved;
+            cx.compress(&mut packet, saved);
             packet.interface = saved as u16;
         }
         cx.forward(Port(0), packet);
@@ -135,7 +135,8 @@ impl Restorer {
 impl Element for Restorer {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, mut packet: Packet) {
         if self.compressed.get(packet.ledger()) == Some(&true) && !packet.flags.has(Flags::VIRTUAL) {
-            packet.size += u32::from(std::mem::take(&mut packet.interface));
+            let saved = u32::from(std::mem::take(&mut packet.interface));
+            cx.restore(&mut packet, saved);
         }
         cx.forward(Port(0), packet);
     }

@@ -131,6 +131,9 @@ pub struct Counters {
     pub wakes: u64,
     /// Bytes sent, absorbed and dropped, all headers counted.
     pub bytes: [u64; 3],
+    /// Bytes that header compression took from packets and that were not restored: of packets on the compressed link,
+    /// and of those dropped there, which count in `bytes` by their compressed size.
+    pub compressed: u64,
 }
 
 /// Context of an element's call.
@@ -182,6 +185,20 @@ impl Cx<'_> {
             self.core.signals.push_back((to, signal));
             self.outbox.push(&Packet::NONE, SIGNAL, 0);
         }
+    }
+
+    /// For header compression: shortens a packet.
+    #[cold]
+    pub(crate) fn compress(&mut self, packet: &mut Packet, bytes: u32) {
+        packet.size -= bytes;
+        self.core.counters.compressed += u64::from(bytes);
+    }
+
+    /// For header compression: gives a packet back what [`Self::compress`] took.
+    #[cold]
+    pub(crate) fn restore(&mut self, packet: &mut Packet, bytes: u32) {
+        packet.size += bytes;
+        self.core.counters.compressed -= u64::from(bytes);
     }
 
     /// Drops a packet.
