@@ -118,7 +118,8 @@ pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
         _ => (None, None),
     };
     let payload = match (behind, ip.protocol) {
-        (None, SCTP) if ip.is_first() => sctp::payload(inner),
+        // The length of a chunk may claim more than its packet holds.
+        (None, SCTP) if ip.is_first() => sctp::payload(inner).min(inner.len() as u32),
         // RFC 4340 section 5.1: the data offset counts words of the whole header.
         (None, DCCP) if ip.is_first() && inner.len() > 4 => {
             inner.len().saturating_sub(usize::from(inner[4]) * 4) as u32
