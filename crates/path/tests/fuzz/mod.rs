@@ -11,6 +11,9 @@ use path::gate::{Closures, Gate};
 use path::link::{LinkConfig, LinkGate, QueueLimit};
 use path::{Cx, Element, ElementId, Network, Port, Signal};
 
+/// Rate of both links after the last input, so that none of them stands still.
+const RATE_AT_END: Rate = Rate::from_bps(64_000);
+
 /// Records arrivals.
 #[derive(Default)]
 struct Sink(Vec<(Time, Packet)>);
@@ -118,8 +121,9 @@ fn check(routers: &[Router; 2], arrived: &[(Time, Packet)], commanded: bool) {
         let last = &routers[1];
         let honest = last.policy.check != Check::Off && last.policy.skew == 0;
         if honest && plain(last) && !commanded && !packet.flags.has(Flags::STUB) {
-            // It started before its deadline, and took its time on the link.
-            let took = Span::from_nanos(8_000_000_000 * u64::from(packet.size) / last.rate.bps() + 1);
+            // It started before its deadline, and took its time on the link: at the link's rate, or at that of the end.
+            let rate = last.rate.bps().min(RATE_AT_END.bps());
+            let took = Span::from_nanos(8_000_000_000 * u64::from(packet.size) / rate + 1);
             assert!(*at <= packet.deadline() + took + last.delay, "{at:?} {packet:?}");
         }
     }
@@ -170,7 +174,7 @@ pub(crate) fn routers(bytes: &[u8]) {
     for router in [first, second] {
         // A link that is closed, stands still, or is slower than its policy wants keeps packets without a deadline.
         network.signal(now, router, Signal::Open);
-        network.signal(now, router, Signal::Rate(Rate::from_bps(64_000)));
+        network.signal(now, router, Signal::Rate(RATE_AT_END));
     }
     network.run_until(now + Span::from_secs(3600));
     // A unit whose last packet never comes is collected for ever, if it has no deadline.
