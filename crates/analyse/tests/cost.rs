@@ -26,16 +26,20 @@ fn four_thousand_segments_of_any_shape_are_judged_in_seconds() {
     }
 }
 
-/// 64 000 segments whose timer expires one after the other: the longest silence of each searched all retransmissions.
+/// Segments whose timer expires one after the other: the longest silence of each searched all retransmissions, so that
+/// eight times as many of them cost far more than eight times as much.
 #[test]
-fn many_timeouts_in_a_row_are_judged_in_seconds() {
-    let packets = made("timeouts", 64_000).expect("a shape");
-    let began = processor_s();
-    let flows = judged(&packets);
-    let again: usize = flows.iter().flat_map(|f| &f.directions).map(|w| w.retransmissions.len()).sum();
-    assert_eq!(again, 64_000);
-    if let (Some(began), Some(ended)) = (began, processor_s()) {
-        assert!(ended - began < 10.0, "{} s of processor time", ended - began);
+fn timeouts_in_a_row_cost_in_proportion_to_their_number() {
+    let cost = |segments: u64| {
+        let packets = made("timeouts", segments).expect("a shape");
+        let began = processor_s();
+        let flows = judged(&packets);
+        let again: usize = flows.iter().flat_map(|f| &f.directions).map(|w| w.retransmissions.len()).sum();
+        assert_eq!(again as u64, segments);
+        Some(processor_s()? - began?)
+    };
+    if let (Some(few), Some(many)) = (cost(8_000), cost(64_000)) {
+        assert!(many < 20.0 * few, "8 000 take {few} s of processor time, 64 000 take {many} s");
     }
 }
 
