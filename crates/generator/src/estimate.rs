@@ -73,14 +73,33 @@ pub fn table(all: &[Comparison]) -> String {
     out
 }
 
+/// Scenarios of a page: options of `fuzz-scenarios` that draw them.
+#[derive(Clone, Copy, Debug)]
+pub struct Population {
+    /// `--seed`.
+    pub seed: u64,
+    /// `--from`.
+    pub from: u64,
+    /// `--count`.
+    pub count: u64,
+    /// `--events`.
+    pub events: Option<u64>,
+}
+
 /// The page of the documentation that holds the table and the picture, which is `picture` from there.
-pub fn page(all: &[Comparison], seed: u64, from: u64, count: u64, picture: &str) -> String {
-    let range = if from == 0 { String::new() } else { format!(" --from {from}") };
+pub fn page(all: &[Comparison], population: Population, picture: &str) -> String {
+    let Population { seed, from, count, events } = population;
+    let mut range = if from == 0 { String::new() } else { format!(" --from {from}") };
+    let mut cut = String::new();
+    if let Some(events) = events {
+        let _ = write!(range, " --events {events}");
+        cut = format!(", those with a forecast of more than {events} events shortened,");
+    }
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(
         "# Forecast and truth\n\n\
          Forecasts of `williwaw check` ([decision 0042](adr/0042-forecast-by-pilot-runs.md)) beside what {count} random scenarios of seed \
-         {seed} took, {build} build. Each\nforecast and each run is a process of its own: processor time is that of its thread, memory its \
+         {seed}{cut} took, {build} build. Each\nforecast and each run is a process of its own: processor time is that of its thread, memory its \
          largest resident size. Quantities below 20 packets,\nframes or events, 2 ms and 1 MB are left out: a factor says nothing there. \
          This page is written by\n\n```sh\n\
          cargo run --release -p williwaw-generator -- --seed {seed}{range} --count {count} --estimates --page docs/forecast.md \

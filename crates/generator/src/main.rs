@@ -14,7 +14,7 @@
 
 use base::Span;
 use generator::check::{self, Usage, Violation};
-use generator::estimate::{self, Comparison};
+use generator::estimate::{self, Comparison, Population};
 use generator::generate::{Generator, Random, keys, used};
 use generator::shapes::{SHAPES, shape};
 use generator::shrink::shrink;
@@ -205,8 +205,9 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
             write(path, estimate::picture(&seen.comparisons))?;
         }
         if let Some(path) = &args.page {
-            let page = (args.seed, args.from, args.count);
-            write(path, estimate::page(&seen.comparisons, page.0, page.1, page.2, "pictures/forecast.svg"))?;
+            let Args { seed, from, count, events, .. } = *args;
+            let population = Population { seed, from, count, events };
+            write(path, estimate::page(&seen.comparisons, population, "pictures/forecast.svg"))?;
         }
     }
     let all = keys(&scenario::schema::json_schema());

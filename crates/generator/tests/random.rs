@@ -104,6 +104,19 @@ fn a_cauchy_distribution_makes_a_finite_estimate() {
     assert!(cost.packets.is_finite() && cost.simulated_s.is_finite() && cost.packets > 10.0, "{cost:?}");
 }
 
+/// A queue of one packet on a link with compressed headers: packets that it drops had given bytes to the compression.
+#[test]
+fn bytes_taken_by_header_compression_are_counted() {
+    let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"30 kbit/s\"\ndelay = \"100 ms\"\n\
+                header-compression = \"rfc2507\"\nqueue = { drop-head = { limit = \"2 packets\" } }\n\
+                [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\napp = { bulk = { bytes = \"30 kB\" } }\n";
+    let scenario = scenario::read("s.toml", text.as_bytes(), &scenario::NoFiles).unwrap();
+    let outcome = lab::once::run_once(scenario.first(), 0, lab::once::Options::default());
+    let counters = outcome.world.network.counters();
+    assert!(counters.dropped > 0 && counters.compressed > 0, "{counters:?}");
+    check::run(&scenario).unwrap();
+}
+
 #[test]
 fn a_failure_is_shrunk_to_what_it_needs() {
     let random = (0..50).filter_map(|n| Generator::new(3).scenario(n)).max_by_key(|r| r.text.len()).unwrap();
