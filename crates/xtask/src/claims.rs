@@ -48,7 +48,7 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
                     }
                     None => {
                         findings.errors.push(format!(
-                            "{id}: its claims.toml does not say whether the test is the catalogue's; add `letter`"
+                            "{id}: its claims.toml lacks `letter`, which states whether the test is the catalogue's"
                         ));
                         silent += 1;
                         "not compared".to_owned()
