@@ -71,7 +71,7 @@ impl Connection {
         self.peer_open
     }
 
-    /// Shares the TCB with the other connections that hold `cache`, as far as option `share` says.
+    /// Shares the TCB with the other connections that hold `cache`, as far as option `share` permits.
     pub fn share(&mut self, cache: TcbCache) {
         self.sender.share(cache);
     }

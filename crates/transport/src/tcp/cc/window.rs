@@ -1,5 +1,5 @@
-//! The congestion window and its threshold, and how every control but those that model the path starts:
-//! by slow start.
+//! Congestion window and slow-start threshold, with the slow start of all congestion controls that do not model
+//! the path.
 
 use crate::tcp::config::{ByteCounting, Config};
 

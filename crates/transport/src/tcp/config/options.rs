@@ -221,7 +221,7 @@ options! {
     "dupthresh" => dupthresh, OptionKind::Count, |t| count(t, 1, 1000), "Duplicate acknowledgements that cause a fast retransmit.";
     "limited-transmit" => limited_transmit, OptionKind::Bool, OptionValue::read, "A new segment on each of the first duplicates (RFC 3042).";
     "bug-fix" => bug_fix, OptionKind::Word(BugFix::NAMES), OptionValue::read, "When duplicates after a timeout may cause a fast retransmit (RFC 2582 section 5).";
-    "heuristic" => heuristic, OptionKind::Word(Heuristic::NAMES), OptionValue::read, "What may allow a fast retransmit below the recovery point all the same (RFC 6582 section 4).";
+    "heuristic" => heuristic, OptionKind::Word(Heuristic::NAMES), OptionValue::read, "Evidence that allows a fast retransmit below the recovery point (RFC 6582 section 4).";
     "inflate-always" => duplicates.blocked, OptionKind::Bool, inflate_always, "Older spelling: true is `duplicates.blocked = \"inflate\"`, false is \"ignore\".";
     "duplicates.blocked" => duplicates.blocked, OptionKind::Word(BlockedDuplicates::NAMES), OptionValue::read, "What duplicates do while they may not cause a fast retransmit.";
     "duplicates.in-recovery" => duplicates.in_recovery, OptionKind::Word(RecoveryDuplicates::NAMES), OptionValue::read, "What duplicates above the threshold do in the fast recovery of Reno and NewReno.";
