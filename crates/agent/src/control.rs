@@ -163,7 +163,7 @@ impl Agent {
             }
         }
         Err(self.fault(format!(
-            "hears and says nothing by UDP at port {}: something between the hosts keeps it out",
+            "no datagram passed at UDP port {}: a filter between the hosts drops them",
             self.peer.address.port()
         )))
     }

@@ -88,7 +88,7 @@ pub enum ListError {
     NoToken(String),
     /// The agent holds no node and carries no path.
     #[error(
-        "agent.{0}: no machines, which say what it is there for; or `path = true`, and it carries the path"
+        "agent.{0}: neither `machines` that it provides nor `path = true`, with which it carries the path"
     )]
     NoMachines(String),
     /// A node of an agent is not in the scenario.

@@ -46,7 +46,7 @@ pub struct Config {
     pub ack_lifetime: Option<Span>,
     /// Units are given up as soon as they cannot arrive in time.
     pub feasibility: bool,
-    /// What routers say to have expired is no sign of congestion.
+    /// Packets that routers report as expired are no sign of congestion.
     pub exp_forgives: bool,
     /// Packets declare an ECN-capable transport.
     pub ecn: bool,

@@ -46,7 +46,7 @@ pub struct AtpEnd {
     knocks: u32,
     started: Option<Time>,
     congestion: u64,
-    /// Of them, those that the application has not heard of.
+    /// Of them, those not yet reported to the application.
     cng: u32,
     timeouts: u64,
     /// When an acknowledgement last arrived.

@@ -232,7 +232,7 @@ impl Endpoint for OverDccp {
     fn handle_packet(&mut self, io: &mut Io<'_, Layered>, body: &Layered, head: &Packet) {
         let before = self.dccp.counters().data_received;
         self.with_dccp(io, |dccp, io| dccp.handle_packet(io, &body.dccp, head));
-        // A datagram that the connection does not take, a second copy say, is nothing to ATP.
+        // A datagram that the connection refuses, such as a second copy, is not passed to ATP.
         let taken = self.dccp.counters().data_received > before || head.flags.has(Flags::STUB);
         if let Some(atp) = body.atp.as_ref().filter(|_| taken) {
             self.with_atp(io, |end, io| end.handle_packet(io, atp, head));

@@ -294,7 +294,7 @@ impl Sender {
                 }
             }
         }
-        // A vector says nothing of a unit that was given up; the transmission that it answers has arrived.
+        // A vector omits a unit that was given up; the transmission that it answers has arrived.
         let gone = |sent: &Flying| sent.tx == echo && !self.units.iter().any(|u| u.id == sent.adu);
         if let Some(at) = self.flying.iter().position(gone) {
             self.flying.remove(at);

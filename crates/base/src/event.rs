@@ -79,7 +79,7 @@ crate::named! {
         Synchronised = "synchronised",
         /// Access to the new cell is granted.
         Access = "access",
-        /// The SGSN knows the new cell.
+        /// The SGSN has the new cell of the mobile.
         CellUpdate = "cell-update",
         /// The routing area is updated.
         RoutingAreaUpdate = "routing-area-update",

@@ -1,6 +1,6 @@
 //! Ground truth of every copy: detection of unneeded retransmissions.
 //!
-//! A simulator knows what no endpoint can know: whether an earlier copy of a retransmitted segment ever
+//! A simulator has a fact that no endpoint has: whether an earlier copy of a retransmitted segment ever
 //! reached the receiver. One [`Ledger`] per flow and direction keeps a bit per data packet, the window of
 //! first transmissions, and the retransmissions.
 //!

@@ -1,4 +1,4 @@
-//! Many long SACK flows over one bottleneck: the dumbbell of `peers/ns2/dumbbell.tcl`, and the same with
+//! Many long SACK flows over one bottleneck: the dumbbell of `peers/ns2/dumbbell.tcl`, and variants with
 //! more and more flows.
 
 use crate::clock::{Clock, each, least};

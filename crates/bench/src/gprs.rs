@@ -27,7 +27,7 @@ app = { bulk = { bytes = "308 kB" } }
 const SPIKES: &[u8] = include_bytes!("../../lab/tests/data/ns2/spikes-difficult.csv");
 const REPETITIONS: u64 = 100;
 
-/// SACK, 100 KB, difficult weather; and the same with one segment, which is nearly all set-up.
+/// SACK, 100 KB, difficult weather; and with one segment, which is nearly all set-up.
 pub(crate) fn measure() {
     let (took, hops) = of(SCENARIO);
     let (set_up, _) = of(&SCENARIO.replace("308 kB", "1 kB"));

@@ -1,6 +1,6 @@
 //! Benchmark of a parameter grid: 36 cells of 100 repetitions on two threads.
 //!
-//! 36 configurations, 100 repetitions each, on two threads, and the same with more repetitions.
+//! 36 configurations, 100 repetitions each, on two threads, and the grid with more repetitions.
 
 use crate::clock::Clock;
 use crate::say;

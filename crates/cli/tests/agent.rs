@@ -232,7 +232,7 @@ fn an_agent_that_is_not_to_be_had() {
     );
 }
 
-/// A host that hears and says nothing by UDP, as behind a filter: one sentence after two seconds of calls, nothing is left, and
+/// A host without a path for UDP, as behind a filter: one sentence after two seconds of calls, nothing is left, and
 /// when the filter is gone the next run goes through.
 #[test]
 fn a_port_that_is_closed_for_udp() {
@@ -249,7 +249,7 @@ fn a_port_that_is_closed_for_udp() {
     for (machines, who) in [(["server", "edge", "phone"], ""), (["server", "", "phone"], "agent `c`: ")] {
         house.list(machines);
         let done = house.emulate(&["--no-out"]).output().unwrap();
-        let words = format!("{who}agent `d`: hears and says nothing by UDP at port 7171");
+        let words = format!("{who}agent `d`: no datagram passed at UDP port 7171");
         assert!(done.status.code() == Some(3) && told(&done).contains(&words), "{words}: {}", told(&done));
         house.until_clean("nobody bears this");
     }

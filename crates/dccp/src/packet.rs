@@ -242,7 +242,7 @@ impl Dccp {
     pub fn is_data(&self) -> bool {
         matches!(self.kind, Kind::Data | Kind::DataAck) || self.payload > 0
     }
-    /// Packets without data directly before it, as its sender says.
+    /// Packets without data directly before it, as counted by its sender.
     pub fn ndp_count(&self) -> u64 {
         self.options.iter().find_map(|o| if let Opt::NdpCount(n) = o { Some(*n) } else { None }).unwrap_or(0)
     }

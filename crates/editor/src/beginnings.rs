@@ -1,4 +1,4 @@
-//! Scenario texts to begin with: empty, commented starter, links with a name, published experiments.
+//! Scenario templates: empty, commented starter, links with a name, published experiments.
 
 use lab::reproduce::experiment::GROUPS;
 use serde_json::{Value, json};

@@ -262,7 +262,7 @@ const GROUPS: &[Group] = &[
             (M::RtcpReports, "RTP: RTCP reports sent, both ends (RFC 3550 section 6)", ""),
             (M::RtcpRoundTrip, "RTP: mean round trip from LSR and DLSR of receiver reports", ""),
             (M::RtcpJitter, "RTP: interarrival jitter in the last receiver report", ""),
-            (M::RtcpFractionLost, "RTP: highest fraction lost that a receiver report told of", ""),
+            (M::RtcpFractionLost, "RTP: highest fraction lost of a receiver report", ""),
         ],
     },
     Group {

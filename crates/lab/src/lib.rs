@@ -1,4 +1,4 @@
-//! The virtual clock: runs, grids, repetitions, reproduced experiments.
+//! Runs in virtual time: repetitions, grids, measures, reproduced experiments.
 
 pub mod capture;
 pub mod detail;

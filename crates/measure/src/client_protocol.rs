@@ -26,7 +26,7 @@ pub enum ClientFault {
         text: String,
     },
     /// A message that is not valid in this state.
-    #[error("the server says something that does not belong there")]
+    #[error("the server sent a message that the protocol does not permit at this point")]
     Nonsense,
 }
 

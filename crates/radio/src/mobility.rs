@@ -186,7 +186,7 @@ pub struct Change {
     pub synchronised: Time,
     /// Access to the new cell; uplink data flow unless a routing area update comes first.
     pub access: Time,
-    /// The SGSN knows the new cell.
+    /// The SGSN has the new cell of the mobile.
     pub known: Time,
     /// The location area is updated; equal to `known` without a location update.
     pub located: Time,

@@ -1,4 +1,4 @@
-//! A value over time: round trips, throughput, data outstanding, windows; alone, or below a picture.
+//! Chart of a value over time: round trips, throughput, data outstanding, windows; alone, or below a picture.
 
 use crate::model::{Ink, Interval, Layer, Panel, Series, Style, Timeout, Truth, sorted};
 use crate::palette as ink;

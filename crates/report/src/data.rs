@@ -1,4 +1,4 @@
-//! A picture as the page's program reads it: one array per column, in order of time, short numbers.
+//! JSON data of a picture for the page's script: one array per column, in order of time, short numbers.
 
 use serde::Serialize;
 

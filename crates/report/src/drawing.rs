@@ -1,4 +1,4 @@
-//! The static time-sequence drawing: for a paper, for print, and where no program may run.
+//! Static SVG of a time-sequence picture, for papers, print and viewers without scripts.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The events of a picture as text tables: for screen readers, search and copying.
+//! Text tables of a picture's events, for screen readers, search and copying.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Legend of a picture's glyphs.
+//! Legend of a picture: the glyphs that it holds, in rows.
 //!
 //! Those that a picture holds, with their words, in rows below it.
 

@@ -1,4 +1,4 @@
-//! Colours: dark, blue, vermillion and their companions stay apart for every common kind of colour
+//! Colour palette of pictures: dark, blue, vermillion and their companions differ for every common kind of colour
 //! vision, and no meaning hangs on colour alone; every glyph has its own shape.
 
 /// Axes, text and segments sent for the first time.

@@ -1,4 +1,4 @@
-//! A small writer of SVG: every number finite, every text escaped, every element closed.
+//! SVG writer: every number finite, every text escaped, every element closed.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The time-sequence picture in the language of xplot, with the glyphs and colours in which tcptrace draws it: data
+//! Export of a time-sequence picture to xplot, with the glyphs and colours in which tcptrace draws it: data
 //! white between arrows, resent data red under an R, acknowledgements green with a tick for each that repeats, the
 //! window's edge yellow, SACK blocks purple. What tcptrace cannot know is added: timeouts in magenta, losses as orange
 //! crosses, arrivals at the receiver as blue dots.

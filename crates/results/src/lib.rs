@@ -5,7 +5,7 @@
 //! to one Parquet table ([`parquet`]). [`folder`] manages both files, [`stats`] and [`cells`] summarise the
 //! rows, [`json`] and [`csv`] write them.
 //!
-//! The crate knows neither engine nor scenario: the caller supplies rows, headers and the time of day.
+//! The crate depends on neither engine nor scenario: the caller supplies rows, headers and the time of day.
 //!
 //! ```
 //! use results::{Cell, Column, Combine, Header, Row};

@@ -43,7 +43,7 @@ struct Peer {
     reception: Option<Reception>,
     /// Its last sender report: middle bits of the timestamp, arrival.
     report: Option<(u32, Time)>,
-    /// When it was last heard of, and when data last arrived.
+    /// Last arrival of any packet from it, and of data.
     heard: Time,
     data: Option<Time>,
     /// It has sent BYE.
@@ -90,7 +90,7 @@ pub struct Statistics {
 }
 
 impl Reporter {
-    /// A participant that has neither sent nor heard. `chance` gives source, timestamps and intervals.
+    /// A participant that has neither sent nor received. `chance` gives source, timestamps and intervals.
     pub fn new(config: ReporterConfig, mut chance: Stream) -> Self {
         //= RFC 3550 sections 5.1 and 8: source identifier and initial timestamp are chosen at random
         let (ssrc, offset) = ((chance.bits() >> 32) as u32, (chance.bits() >> 32) as u32);

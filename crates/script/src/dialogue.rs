@@ -185,7 +185,7 @@ impl Dialogue {
         match table.remove("format") {
             Some(Value::Integer(1)) => {}
             Some(other) => return Err(wrong(1, format!("format {other} is not known; this reads format 1"))),
-            None => return Err(wrong(1, "a dialogue says `format = 1`".to_owned())),
+            None => return Err(wrong(1, "a dialogue needs `format = 1`".to_owned())),
         }
         let mut out = Dialogue::default();
         let word = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);

@@ -11,7 +11,7 @@ use transport::tcp::config::Recovery;
 /// A value, and by how much another honest one may differ from it.
 struct Shown {
     value: f64,
-    /// The same in another honest reading.
+    /// The value in another legitimate reading.
     or: f64,
     slack: f64,
 }
@@ -69,7 +69,7 @@ fn bound_of(key: &str) -> (&str, Bound) {
     }
 }
 
-/// Whether the notation knows a value by this key.
+/// Whether the notation has a value by this key.
 pub(crate) fn knows(key: &str) -> bool {
     NAMES.contains(&bound_of(key).0)
 }

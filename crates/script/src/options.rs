@@ -72,7 +72,7 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
             for (key, value) in DEFAULTS {
                 out.config.set(key, value)?;
             }
-            // RFC 5681 knows no point below which duplicates do not count; that is RFC 6582's.
+            // RFC 5681 has no point below which duplicates do not count; that is RFC 6582's.
             if options.get("recovery").and_then(Value::as_str) == Some("reno") {
                 out.config.set("bug-fix", "off")?;
             }

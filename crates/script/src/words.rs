@@ -1,4 +1,4 @@
-//! Text form of times, ranges and expectations.
+//! Text form of dialogue values: times, byte ranges, expectations.
 
 use crate::dialogue::{Expect, Range};
 

@@ -1,4 +1,4 @@
-//! Routes.
+//! HTTP routes of the control tool, and handlers of scenarios, checks and triggers.
 
 use crate::error::Problem;
 use crate::guard::{self, Guard};
@@ -159,7 +159,7 @@ async fn load(State(app): State<App>, Path(name): Path<String>) -> Result<Json<V
     Ok(Json(json!({ "name": name, "text": String::from_utf8_lossy(&text) })))
 }
 
-/// A scenario can be saved with mistakes in it: it is work in hand.
+/// A scenario with mistakes can be saved, so that unfinished work is kept.
 async fn save(
     State(app): State<App>,
     Path(name): Path<String>,

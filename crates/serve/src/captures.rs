@@ -90,7 +90,7 @@ pub(crate) async fn get(State(app): State<App>, Path(name): Path<String>) -> Res
     let _heavy = app.heavy.clone().acquire_owned().await.map_err(|_| Problem::busy())?;
     let ask = |verb: &str| -> [OsString; 3] { [verb.into(), path.clone().into(), "--json".into()] };
     let analysis = app.williwaw.ask(&ask("analyse")).await?;
-    // A capture without TCP data has no picture; the sentences say so.
+    // A capture without TCP data has no picture; the sentences report it.
     let drawn = app.williwaw.ask(&ask("plot")).await.ok();
     let picture: Option<report::Picture> =
         drawn.and_then(|mut document| serde_json::from_value(document["picture"].take()).ok());

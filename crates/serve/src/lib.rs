@@ -96,7 +96,7 @@ impl Server {
         &self.token
     }
 
-    /// Answers requests on `listener` and plays the queue until `stop` resolves; then the set in hand is interrupted
+    /// Answers requests on `listener` and plays the queue until `stop` resolves; then the running set is interrupted
     /// in order and stays in the queue.
     ///
     /// # Errors

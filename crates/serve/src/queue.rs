@@ -272,7 +272,7 @@ impl Queue {
         done
     }
 
-    /// Interrupts the set in hand and waits for it; it stays in the queue.
+    /// Interrupts the running set and waits for it; it stays in the queue.
     pub(crate) async fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         let sets = self.store.all().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Server-sent events: the sets whenever they change.
+//! Server-sent events: the list of sets at each change.
 //!
 //! Every event is the whole list, so a page that connects again, after a reload or a restart of the server, needs
 //! nothing from before.

@@ -1,4 +1,4 @@
-//! The real Linux kernel as an endpoint, in virtual time.
+//! Real Linux kernels as endpoints in virtual time.
 //!
 //! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but queries a
 //! calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`], over

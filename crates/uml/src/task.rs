@@ -1,4 +1,4 @@
-//! Task text of a guest and its result text.
+//! Task of a guest kernel and its result, as text.
 //!
 //! Task and result are texts of one `key value` pair per line; `TCP_INFO` is in hexadecimal. `guest/init.c`
 //! reads tasks and writes results.

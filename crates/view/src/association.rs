@@ -1,4 +1,4 @@
-//! The time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
+//! Time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
 
 use crate::frame::Frame;
 use analyse::association::{Association, ResendReason, TimeoutVerdict};

@@ -1,4 +1,4 @@
-//! Set of byte ranges already drawn.
+//! Set of byte ranges that a picture has drawn.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The time-sequence picture of one direction of a captured connection.
+//! Time-sequence picture of one direction of a captured connection.
 
 use crate::frame::{Frame, ends, spikes, subtitle, timeouts, truth, window};
 use crate::ranges::Ranges;

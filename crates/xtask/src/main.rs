@@ -1,4 +1,4 @@
-//! Generates the pages that can be generated, and checks that they are true.
+//! Tasks of this repository: generated pages, checks of pages and sources, mutation tests, source metrics.
 //!
 //! `cargo run -p xtask -- generate` writes them, `cargo run -p xtask -- check` fails if one is stale
 //! or a rule of the house is broken. `cargo run -p xtask -- mutate` tests whether the dialogues would
@@ -10,12 +10,14 @@ mod coverage;
 mod events;
 mod features;
 mod headings;
-mod house;
 mod mutate;
+mod names;
 mod options;
+mod prose;
 mod reach;
 mod record;
 mod rfc;
+mod rules;
 mod rust;
 mod sctp;
 mod shape;
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
 }
 
 fn say(line: &str) {
-    // Nobody is left to tell if this fails.
+    // There is no other output to report a failure to.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -149,7 +151,9 @@ fn check(root: &Path) -> Result<bool, String> {
     python_tables(root, &["--check"], &mut findings);
     headings::check(&tree, &mut findings);
     book::check(&tree, root, &mut findings);
-    house::check(&tree, &mut findings);
+    names::check(&tree, root, &mut findings);
+    prose::check(&tree, &mut findings);
+    rules::check(&tree, &mut findings);
     findings.warnings.extend(mutate::misfits(&tree)?);
     Ok(report(&findings))
 }

@@ -47,7 +47,7 @@ const SUITES: &[Suite] = &[
 
 /// Copied crates: those under test, their tests, and their dependencies.
 const CRATES: &[&str] = &["base", "transport", "path", "host", "sctp", "script"];
-/// So many dialogues must catch a fault.
+/// Number of dialogues that must catch a fault.
 const LEAST: usize = 2;
 
 /// One fault.
@@ -207,7 +207,7 @@ fn fit(faults: &str, tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
             mutant.place
         )),
         [(first, _), ..] => Err(format!(
-            "{faults}: {} fits {} times in {}, first in {first}; say more",
+            "{faults}: {} fits {} times in {}, first in {first}; make it unique",
             mutant.name,
             found.len(),
             mutant.place

@@ -1,6 +1,6 @@
 //! Reference page of TCP options and profiles.
 //!
-//! The reference page of `transport::tcp::Config`. Nothing here knows an option by name: the value that a profile
+//! The reference page of `transport::tcp::Config`. No option is named here: the value that a profile
 //! gives to one is found by trying which text changes nothing.
 
 use crate::NOTE;

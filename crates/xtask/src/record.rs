@@ -102,7 +102,7 @@ fn verdicts_of<'a>(
     Ok(all)
 }
 
-/// Tests that say they were skipped: libtest prints the output of each passed test under its name.
+/// Tests that report that they were skipped: libtest prints the output of each passed test under its name.
 fn skipped(tree: &Tree, log: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let (mut file, mut test) = (String::new(), None::<String>);

@@ -70,7 +70,7 @@ fn key(place: &str) -> &str {
     &place[..(kind.len() + 1 + number.trim_end_matches('.').len()).min(place.len())]
 }
 
-/// Something that shows a place of an RFC at work: a test or a dialogue.
+/// Test or dialogue of a place of an RFC.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Proof {
     rfc: u32,
@@ -179,7 +179,7 @@ pub(crate) fn gaps(tree: &Tree, findings: &mut Findings) -> Vec<Gap> {
     out
 }
 
-/// What shows this place at work, or a part of it.
+/// Tests and dialogues of this place, or of a part of it.
 fn shown_by<'p>(rfc: u32, place: &str, proofs: &'p [Proof]) -> Vec<&'p str> {
     let key = key(place);
     let part = format!("{key}.");

@@ -290,7 +290,7 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
             [&kernel, &model].map(|lines| lines.iter().filter(|l| l.out && l.words.contains("DATA")).count());
         let (at, apart) = first_difference(&kernel, &model);
         match (at, &case.differs) {
-            (Some(_), None) => findings.push(format!("{FOLDER}: {} differs, and says not why", case.name)),
+            (Some(_), None) => findings.push(format!("{FOLDER}: {} differs without a reason", case.name)),
             (None, Some(_)) => findings.push(format!("{FOLDER}: {} differs no longer", case.name)),
             _ => {}
         }

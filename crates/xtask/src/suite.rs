@@ -79,7 +79,7 @@ pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -
             let begun = Instant::now();
             let (passed, output) = outcome(binary, args);
             let (failed, times, out) = &mut *shared.lock().expect("no lane panics");
-            // Nobody is left to tell if this fails.
+            // There is no other output to report a failure to.
             let _ =
                 writeln!(out, "     Running {} ({})", binary.source.display(), binary.executable.display());
             let _ = out.write_all(&output);

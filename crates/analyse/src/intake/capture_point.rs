@@ -1,4 +1,4 @@
-//! Capture point: next to the sender, next to the receiver, or between.
+//! Capture point, inferred from RTTs: next to the sender, next to the receiver, or between.
 //!
 //! Next to the receiver, ACKs follow data at once. Next to the sender, data follow ACKs at once.
 

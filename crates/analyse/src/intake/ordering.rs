@@ -1,4 +1,4 @@
-//! Order of time for packets that stand in the file a little late.
+//! Reorder buffer of a capture: packets in order of time although the file has them slightly out of order.
 //!
 //! Several interfaces, queues and processors write one file, each with its own delay. A packet is moved before those
 //! that were captured up to [`LATE`] after it, within [`DEPTH`] packets. A larger step back is one of the clock.

@@ -1,4 +1,4 @@
-//! `williwaw import`: what other tools call a link, as a scenario.
+//! `williwaw import`: conversion of links of other tools and of recordings into a scenario.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;

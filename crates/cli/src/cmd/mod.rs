@@ -1,4 +1,4 @@
-//! The verbs, one file each. A new one is named twice here and described in its own file.
+//! Verbs of the command line, one file each. A new one is named twice here and described in its own file.
 
 pub(crate) mod agent;
 pub(crate) mod analyse;

@@ -1,4 +1,4 @@
-//! `williwaw presets`: what can be named in a scenario instead of being spelled out.
+//! `williwaw presets`: list of named links and TCP profiles, or the values of one.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         console.data(&folded(&list(&links), console.width))?;
         console.data("\nSenders: transport = { tcp = { profile = \"NAME\" } }\n")?;
         console.data(&folded(&list(&senders), console.width))?;
-        console.note("`williwaw presets NAME` shows what it says, and where the numbers come from");
+        console.note("`williwaw presets NAME` shows its values and their sources");
     }
     Ok(ExitStatus::Good)
 }

@@ -1,4 +1,4 @@
-//! `williwaw schema`: what editors need to complete and check scenario files.
+//! `williwaw schema`: JSON Schema of scenario files, for completion and checks in editors.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;

@@ -21,7 +21,7 @@ impl Stopwatch {
         self.0.elapsed()
     }
 
-    /// The same in seconds.
+    /// That time in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.elapsed().as_secs_f64()
     }

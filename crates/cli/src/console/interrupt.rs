@@ -1,6 +1,6 @@
 //! Ctrl-C handling: the first one ends the run in order, the second one ends the process.
 //!
-//! The first one ends the repetitions in hand within 200 ms; those that were finished are kept. The second one ends the
+//! The first one ends the repetitions in progress within 200 ms; those that were finished are kept. The second one ends the
 //! process at once.
 
 use super::exit::ExitStatus;

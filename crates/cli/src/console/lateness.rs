@@ -1,6 +1,6 @@
 //! Live lateness display of an emulation.
 //!
-//! A line on the terminal with the lateness of the repetitions in hand.
+//! A line on the terminal with the lateness of the repetitions in progress.
 
 use super::streams::Console;
 use base::Span;

@@ -240,7 +240,7 @@ pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> MetricFormat {
     MetricFormat { words: words.replace('_', " "), unit, scale, decimals: decimals(all, scale) }
 }
 
-/// So many that the middle one of the intervals has two significant digits; without intervals four
+/// Decimals such that the median interval has two significant digits; without intervals four
 /// significant digits, and none for whole numbers.
 fn decimals(all: &[&Summary], scale: f64) -> usize {
     let mut reach: Vec<f64> =

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Remedy for a failed program.
-pub(crate) const MEND: &str = "docs/link-process.md says what it is asked and how it answers";
+pub(crate) const MEND: &str = "docs/link-process.md describes the queries and the responses";
 
 /// Plays them.
 pub(crate) struct LinkProcesses {

@@ -231,7 +231,7 @@ impl Receiving {
         }
         Some(options)
     }
-    /// The round trip that it knows of; zero if none.
+    /// Its round-trip estimate; zero if none.
     pub fn rtt(&self) -> Span {
         match self {
             Receiving::Tcplike { .. } => Span::ZERO,

@@ -43,7 +43,7 @@ pub struct Arrival {
     pub seq: u64,
     /// It carries no data: nothing of the flow, but it has a number (DCCP).
     pub dataless: bool,
-    /// Packets without data just before it, as the sender says (RFC 4340 section 7.7: NDP Count).
+    /// Packets without data just before it, as counted by the sender (RFC 4340 section 7.7: NDP Count).
     pub ndp: u64,
     /// It has an ECN mark.
     pub marked: bool,
@@ -149,7 +149,7 @@ impl LossHistory {
         self.on_arrival(now, Arrival { seq, marked, ..Arrival::default() }, rtt, first)
     }
 
-    /// The same for any packet.
+    /// Arrival of any packet, with or without data.
     pub fn on_arrival(
         &mut self,
         now: Time,

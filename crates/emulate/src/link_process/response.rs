@@ -1,4 +1,4 @@
-//! Answers of a link process: lines of its output, and the fate of a packet that each names (docs/link-process.md).
+//! Response parser of a link process: delivery time or loss of a packet, one line each (docs/link-process.md).
 
 use base::Time;
 use path::outside::{PacketArrival, PacketFate};

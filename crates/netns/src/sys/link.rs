@@ -1,4 +1,4 @@
-//! Interface queries by netlink and ioctl.
+//! Interface query by netlink: index, state, hardware type, MTU, master.
 
 use super::veth::{Message, NO_INTERFACE, with_end};
 use std::io;

@@ -1,4 +1,4 @@
-//! Addresses and routes not covered by `ifreq`: IPv6, and default routes.
+//! Interface addresses and routes by ioctl, beyond `ifreq`: IPv6, and default routes.
 
 use super::{address, check, check_fd, control, request};
 use std::io;

@@ -73,7 +73,7 @@ static TABLE: TableShape = table(
             "signals",
             Shape::One(ValueKind::Flag),
             Need::Default("false"),
-            "Whether the packet after expired ones says so (ATP's EXP bit).",
+            "Whether the packet after expired ones reports them (ATP's EXP bit).",
         ),
         field(
             "hold-below",

@@ -15,7 +15,7 @@ use crate::tdma::{self, Tick};
 use base::event::{BlockUse, Event};
 
 impl User {
-    /// Priority of the mobile for an uplink block; `None` if the network knows of no data.
+    /// Priority of the mobile for an uplink block; `None` if no data have been announced to the network.
     #[inline]
     pub(super) fn up_priority(&self, n: Tick) -> Option<u8> {
         let d = &self.up;

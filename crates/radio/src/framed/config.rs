@@ -1,4 +1,4 @@
-//! Configuration of framed bearers, by kind.
+//! Configuration of framed bearers (HSCSD, W-CDMA, cdma2000), by kind.
 
 use super::circuit::Coding;
 use crate::quality::Steps;

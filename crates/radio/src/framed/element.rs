@@ -1,4 +1,4 @@
-//! Network element of a framed bearer: downlink at port 0, uplink at port 1.
+//! Network element of a framed bearer (HSCSD, W-CDMA, cdma2000): periods, channel states, disconnections; downlink at port 0, uplink at port 1.
 
 use super::circuit::{self, Circuit};
 use super::config::{Cause, ChannelState, FramedConfig};

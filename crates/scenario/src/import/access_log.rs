@@ -204,7 +204,7 @@ pub fn access_log(text: &str, classes: Classes) -> Result<Imported, ImportError>
         }
     }
     scenario.push_str(
-        "\n# The path is yours to say.\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\n\
+        "\n# Choose the path.\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\n\
          rate = \"40 kbit/s\"\ndelay = \"300 ms\"\n",
     );
     scenario.push_str(&flows);

@@ -115,7 +115,7 @@ impl Draft {
             }
         }
         out.push_str(
-            "\n# What to carry is yours to say.\n[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\n\
+            "\n# Choose the workload.\n[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\n\
              app = { bulk = { bytes = \"10 MB\" } }\n",
         );
         out

@@ -1,4 +1,4 @@
-//! Nested shells of mahimahi; the outermost is nearest to the network. `mm-link UP DOWN` takes the uplink
+//! Import of nested mahimahi shells; the outermost is nearest to the network. `mm-link UP DOWN` takes the uplink
 //! trace first.
 
 use super::ImportError;

@@ -1,4 +1,4 @@
-//! `tc qdisc` with netem and tbf, in the syntax of iproute2 (man pages tc-netem, tc-tbf and tc). The first
+//! Import of `tc qdisc` with netem and tbf, in the syntax of iproute2 (man pages tc-netem, tc-tbf and tc). The first
 //! device is the downlink, the second the uplink.
 
 use super::ImportError;

@@ -1,4 +1,4 @@
-//! Columns of rate, delay and loss over time. The first line names them: `t_s`, `rate_bps` (or `_kbps`,
+//! Import of recorded columns: rate, delay and loss over time. The first line names them: `t_s`, `rate_bps` (or `_kbps`,
 //! `_mbps`), `delay_ms` (or `_s`), `loss` (a share) or `loss_percent`. The suffix `_down` or `_up` restricts
 //! a column to one direction. Drives recorded by a phone (`Timestamp`, `DL_bitrate`, `UL_bitrate` in kbit/s)
 //! are accepted too.

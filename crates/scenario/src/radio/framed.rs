@@ -1,5 +1,5 @@
-//! `radio.hscsd`, `radio.wcdma`, `radio.cdma2000`: grammar and reading of bearers with a channel of their
-//! own.
+//! Grammar of framed bearers with a channel of their own (`radio.hscsd`, `radio.wcdma`, `radio.cdma2000`), and their
+//! reader.
 
 use super::circuit;
 use crate::diagnostic::Diagnostic;

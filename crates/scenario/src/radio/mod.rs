@@ -1,4 +1,4 @@
-//! `[[hop]] radio`: grammar and reading of mobile bearers as hops.
+//! Grammar of radio bearers (`[[hop]] radio`), and their reader.
 //!
 //! A hop with `radio` has rate, delay, queues and retransmission of its own, so that the keys for these are
 //! errors.

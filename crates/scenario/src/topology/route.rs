@@ -62,7 +62,7 @@ pub(crate) fn find(
                 Diagnostic::error("ambiguous-route", place, message)
                     .also(graph.places[first], format!("`{}`", a.name))
                     .also(graph.places[second], format!("`{}`", b.name))
-                    .help(format!("say which: add {key} = [...] with the names of hops or links, in order")),
+                    .help(format!("choose one: add {key} = [...] with the names of hops or links, in order")),
             );
             return None;
         }

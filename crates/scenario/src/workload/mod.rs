@@ -135,7 +135,7 @@ fn takes_time(dist: &Dist, reader: Reader<'_>, key: &str, cx: &Cx<'_>) -> Option
 fn useful(r: Reader<'_>, without: UsefulLife, cx: &Cx<'_>) -> Option<UsefulLife> {
     if let Some(tree) = r.get("class") {
         if r.get("playout").is_some() {
-            let message = "`class` and `playout` both say when a message is too late";
+            let message = "`class` and `playout` both set when a message is too late";
             cx.push(Diagnostic::error("impossible", tree.place, message).help("leave one of them out"));
             return None;
         }

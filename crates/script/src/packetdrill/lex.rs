@@ -1,6 +1,6 @@
 //! Lexer of packetdrill scripts.
 //!
-//! A cursor over its text that knows line and column, and the few shapes that words and numbers have there.
+//! A cursor over its text with line and column, and the few shapes that words and numbers have there.
 
 use crate::dialogue::Unreadable;
 

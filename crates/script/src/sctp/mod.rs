@@ -90,7 +90,7 @@ impl Dialogue {
         let wrong = |line: usize, message: String| Unreadable { line, column: 1, message };
         let table: Table = text.parse().map_err(|e: toml::de::Error| wrong(1, e.message().to_owned()))?;
         if table.get("format").and_then(Value::as_integer) != Some(1) {
-            return Err(wrong(1, "a dialogue says `format = 1`".to_owned()));
+            return Err(wrong(1, "a dialogue needs `format = 1`".to_owned()));
         }
         let id = table.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
         if id.is_empty() {

@@ -16,7 +16,7 @@ pub(crate) struct Options {
     pub(crate) established: bool,
     /// The window that the peer offers, bytes.
     pub(crate) peer_window: u32,
-    /// The peer knows FORWARD TSN, and is capable of ECN.
+    /// The peer supports FORWARD TSN and ECN.
     pub(crate) peer: [bool; 2],
 }
 

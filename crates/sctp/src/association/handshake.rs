@@ -1,5 +1,5 @@
-//! Association set-up (RFC 9260 section 5): four ways with a cookie, so that the passive end keeps nothing before it has
-//! come back.
+//! Association set-up (RFC 9260 section 5): four-way handshake with a state cookie; the passive end keeps no state before
+//! COOKIE ECHO.
 
 use super::cookie::Cookie;
 use super::receipt::Receipt;

@@ -1,4 +1,4 @@
-//! Bytes to SCTP packets (RFC 9260 sections 3, 6.8, 6.10): every length is checked, and nothing is believed of a peer.
+//! Bytes to SCTP packets (RFC 9260 sections 3, 6.8, 6.10): every length is checked, since no peer is trusted.
 
 use super::encode::{kind, parameter};
 use super::{Chunk, Data, Failure, Init, Opaque, Packet, Sack, crc32c};
@@ -31,7 +31,7 @@ pub enum Malformed {
 impl std::fmt::Display for Malformed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Malformed::Short => f.write_str("shorter than its headers say"),
+            Malformed::Short => f.write_str("shorter than its length fields require"),
             Malformed::Checksum => f.write_str("wrong CRC32c"),
             Malformed::Length(kind) => write!(f, "impossible length of a chunk of type {kind}"),
             Malformed::Bundled => f.write_str("a chunk that must be alone is not"),

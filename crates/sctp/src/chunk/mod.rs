@@ -63,7 +63,7 @@ pub struct Init {
     pub addresses: u8,
     /// The sender is capable of ECN (appendix A of RFC 4960).
     pub ecn: bool,
-    /// The sender knows FORWARD TSN (RFC 3758).
+    /// The sender supports FORWARD TSN (RFC 3758).
     pub forward_tsn: bool,
     /// Parameters of unknown types that are to be reported (section 3.2.2): of an INIT those it has, of an INIT ACK those it
     /// reports.

@@ -6,7 +6,7 @@
 //! The largest size is tried first, since most paths carry it; then the interval of sizes is halved (section 5.3.2 leaves the
 //! choice open). Sizes are multiples of four bytes, as chunks are.
 //!
-//! Departures: a router's message is believed at once, as without probes, and a probe of its size confirms it. Where a smaller
+//! Departures: a router's message is accepted at once, as without probes, and a probe of its size confirms it. Where a smaller
 //! size than BASE_PLPMTU has passed before, it is the base.
 
 use base::{Span, Time};

@@ -56,7 +56,7 @@ impl Workload for ArrivalRecorder {
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
-    /// Unknown here; only the source knows.
+    /// Unknown here; the source has it.
     fn finished(&self) -> Option<Time> {
         None
     }

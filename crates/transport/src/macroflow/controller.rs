@@ -80,7 +80,7 @@ impl Controller {
         }
     }
 
-    /// Removes bytes of which nothing more will be heard.
+    /// Removes bytes for which no feedback will arrive.
     pub(super) fn forget(&mut self, bytes: u64) {
         self.state.outstanding -= bytes;
     }

@@ -63,7 +63,7 @@ impl TcbCache {
     }
 
     //= RFC 9040 section 6.2: at CLOSE, the connection's values are merged with the cached ones
-    /// Merges the values of a closing connection, as far as `share` says.
+    /// Merges the values of a closing connection, as far as `share` permits.
     pub fn merge(&self, now: Time, share: &ShareConfig, closing: &Closing) {
         let old = self.recall(now, share.age).unwrap_or_default();
         let new = CachedPath {

@@ -238,7 +238,7 @@ fn misses(
     for (figure, rate, profile, ahead, behind) in
         pairs.iter().filter(|p| !ranks.miss.iter().any(|m| explains(m, p)))
     {
-        findings.push(format!("{RANKS}: {figure} at {rate} with {profile}: {ahead} is not ahead of {behind}, and no miss says why"));
+        findings.push(format!("{RANKS}: {figure} at {rate} with {profile}: {ahead} is not ahead of {behind}, and no miss gives a reason"));
     }
     for miss in &ranks.miss {
         let named = miss.rates.len() * miss.profiles.len();

@@ -89,7 +89,10 @@ fn words(scenario: &Scenario) -> String {
     }
     out.push_str(&format!("{} events", about(forecast.events)));
     if forecast.memory > 0.0 {
-        out.push_str(&format!(", {} MB of memory for each repetition in hand", about(forecast.memory / 1e6)));
+        out.push_str(&format!(
+            ", {} MB of memory for each repetition in progress",
+            about(forecast.memory / 1e6)
+        ));
     }
     let rough = describe::rough(forecast.seconds / cores as f64);
     out.push_str(&format!("\n  {rough} on {cores} cores of this machine\n"));

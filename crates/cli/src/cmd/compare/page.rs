@@ -1,4 +1,4 @@
-//! The page of two runs beside each other: what differs, and pictures of how it comes about.
+//! HTML page of a comparison: table of differences, and pictures of the repetition with the largest one.
 
 use super::side::{RunSettings, Side};
 use super::text::Comparison;

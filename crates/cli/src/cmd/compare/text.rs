@@ -328,7 +328,7 @@ fn is_count(name: &str) -> bool {
     metric(name).map_or(numbers::more_is_better(name).is_none(), |metric| metric.unit() == Unit::Count)
 }
 
-/// Whether it is surely worse. Who gives the number less often, since it does not come to an end say, is worse as well.
+/// Whether it is surely worse. A side with fewer values, for example because runs do not end, is worse as well.
 fn worse(better: Option<Ordering>, contrast: &Contrast) -> bool {
     let lost = contrast.only_a > contrast.only_b;
     match (better, contrast.verdict()) {

@@ -132,7 +132,7 @@ fn choice(paused: &Paused) -> String {
         }
         None if lossy.is_none() => {
             format!(
-                "{found}; what the kernels say leaves open whether data were lost, so no transport is recommended."
+                "{found}; the counters of the kernels leave open whether data were lost, so no transport is recommended."
             )
         }
         None => {

@@ -1,4 +1,4 @@
-//! A connection of a capture, with the analyser's verdicts.
+//! Plot of a captured connection, with the analyser's verdicts.
 
 use super::Kind;
 use super::output::Drawn;

@@ -27,7 +27,7 @@ pub(super) fn flow(all: &super::Args, read: &Read, console: &Console) -> Result<
     let Some((number, flow)) = sorted.first().copied() else {
         return Err(Failure::usage(
             "the capture holds neither TCP, SCTP nor UDP",
-            "`williwaw analyse` says what it holds",
+            "`williwaw analyse` lists its contents",
         ));
     };
     let frame = frame(all, read.start.as_secs_f64())?;

@@ -1,4 +1,4 @@
-//! A repetition of a scenario, run again with its trace.
+//! Plot of a simulated repetition, which is run again with its trace.
 
 use super::output::Drawn;
 use crate::console::exit::{ExitStatus, Failure};

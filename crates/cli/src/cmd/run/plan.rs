@@ -238,7 +238,7 @@ pub(crate) fn ask(scenario: &Scenario, repetitions: u32, console: &Console) -> R
     }
     let own = (repetitions != cost.repetitions).then(|| with_repetitions(scenario, repetitions)).flatten();
     let Some(question) = own.as_ref().unwrap_or(scenario).question() else { return Ok(()) };
-    if console.ask(&question, "run it all the same?") {
+    if console.ask(&question, "run it nevertheless?") {
         return Ok(());
     }
     Err(Failure::usage("the run was not started", "--yes starts it without asking"))

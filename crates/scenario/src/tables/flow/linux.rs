@@ -1,4 +1,4 @@
-//! Grammar of kernel settings: congestion control, MTU, sysctls.
+//! Grammar of kernels at flow ends and nodes (`linux`): version, sockets, IP, MTU, congestion control, sysctls, commands.
 //!
 //! Congestion control, MTU and sysctls under their kernel names, set in the namespaces of the flow only.
 
@@ -61,7 +61,7 @@ pub(crate) static LINUX: TableShape = table(
             "protocol",
             Shape::One(ValueKind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
             Need::Default("\"tcp\""),
-            "What its sockets speak: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time sctp is spoken by a `program`.",
+            "Protocol of its sockets: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time sctp is spoken by a `program`.",
         ),
         SYSCTL,
     ],
@@ -217,9 +217,8 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     if !matches!(word, Some("udp" | "dccp")) && payload.is_some() {
         let message = "only datagrams have a `payload`";
         cx.push(
-            Diagnostic::error("impossible", reader.place("payload"), message).help(
-                "write protocol = \"udp\" beside it, or say with `mtu` how large the packets of TCP are",
-            ),
+            Diagnostic::error("impossible", reader.place("payload"), message)
+                .help("write protocol = \"udp\" beside it, or set the size of TCP packets with `mtu`"),
         );
     }
     let no_choice = |message: &str| {

@@ -184,7 +184,7 @@ fn suits_macroflow(flow: &Flow, graph: &Graph, place: SourceSpan, cx: &Cx<'_>) {
 /// Network paths of an association between two kernels.
 const KERNEL_PATHS: usize = 8;
 
-/// Whether both ends are kernels that speak SCTP over IPv4.
+/// Whether both ends are kernels with SCTP over IPv4.
 fn is_multihomed(transport: &Transport) -> bool {
     let speaks =
         |linux: &Linux| linux.protocol == Protocol::Sctp && linux.ip == Ip::V4 && linux.program.is_none();

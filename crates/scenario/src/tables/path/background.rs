@@ -107,7 +107,7 @@ pub(crate) fn routes(root: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) {
                             until.place,
                             format!("no way leads from `{}` on to `{target}`", graph.links[link].name),
                         )
-                        .help("name a hop or link further on; or say `directions`, if it is only for one of them"),
+                        .help("name a hop or link further on; or write `directions`, if the load has one direction only"),
                     ),
                     None => {}
                 }

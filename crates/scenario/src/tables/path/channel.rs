@@ -67,7 +67,7 @@ static ARQ: TableShape = table(
             "feedback",
             Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Required("\"200 ms\""),
-            "Time from the end of a frame until the sender knows its fate.",
+            "Time from the end of a frame until the sender learns its fate.",
         ),
         field(
             "attempts",
@@ -212,7 +212,7 @@ pub(crate) fn read<'t>(
     }
     if let Some(tree) = pick("qos") {
         if pick("stay").is_some() {
-            let message = "`qos` and `stay` both say how long packets may wait";
+            let message = "`qos` and `stay` both limit how long packets may wait";
             cx.push(Diagnostic::error("impossible", tree.place, message).help("leave one of them out"));
             return None;
         }

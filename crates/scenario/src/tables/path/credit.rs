@@ -81,7 +81,7 @@ fn one(
             format!(
                 "`{what}` on `{name}` takes packets away behind it, and their credit would never come back"
             ),
-            "write [[hop.error]] in place of [[hop.loss]]: the link knows of it".into(),
+            "write [[hop.error]] in place of [[hop.loss]]: the link detects errors, not losses".into(),
         );
     }
     let drops = |g: &&usize| gates[**g].at == Position::BeforeQueue && gates[**g].mode == GateMode::Drop;

@@ -30,11 +30,11 @@ pub struct Streaming {
     pub holds: Span,
     /// Speed at which the source fills the buffer, relative to that of the media; at least 1.
     pub fill: f64,
-    /// The source changes the rate with what the transport says.
+    /// The source changes the rate by the feedback of the transport.
     pub adapts: bool,
     /// Moves of the play point, in order of time.
     pub jumps: Vec<Jump>,
-    /// Time from a jump until the source knows of it.
+    /// Time from a jump until the source learns of it.
     pub request: Span,
 }
 

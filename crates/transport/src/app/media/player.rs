@@ -1,4 +1,4 @@
-//! Player of a stream: playout buffer, start-up, stalls, missing frames, jumps.
+//! Player of streamed media: playout buffer, start-up, stalls, missing frames, jumps.
 //!
 //! It starts when the buffer holds the target, or when nothing more has come for as long as the target plays. A missing frame
 //! is skipped at its time while later ones wait; an empty buffer stalls the player. The target doubles with each stall, up

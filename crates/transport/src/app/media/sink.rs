@@ -1,4 +1,4 @@
-//! Receiving end of a stream: frames from any transport into the player, jumps of the user.
+//! Receiving end of streamed media: frames from any transport into the player, jumps of the user.
 
 use super::super::connections::{MessageLog, MessageMark};
 use super::super::message::{MessageEvent, MessageId};

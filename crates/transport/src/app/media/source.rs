@@ -1,4 +1,4 @@
-//! Source of a stream: schedule, lifetimes, change of the rate.
+//! Source of streamed media: frame schedule, lifetimes, rate adaptation.
 //!
 //! Rule of the rate (own choice; the overview asks only that a source adapts): one step down when the transport tells of a
 //! major loss, gives a frame up, or has one outstanding for longer than half of the buffer; one step up after a time
@@ -26,7 +26,7 @@ struct Adaptation {
     level: usize,
     levels: usize,
     changed: Time,
-    /// Frames sent before this say nothing of the present rate.
+    /// Frames sent before this do not count for the present rate.
     since: Time,
     /// The last change was a step up.
     rose: bool,
@@ -86,7 +86,7 @@ pub struct MediaSource {
     base: Time,
     from: u64,
     next: u64,
-    /// Jumps heard of.
+    /// Jumps that the player has reported.
     jumps: usize,
     /// Outstanding frames by message number or end in the stream: when they were sent.
     outstanding: BTreeMap<u64, Time>,
@@ -98,7 +98,7 @@ pub struct MediaSource {
 }
 
 impl MediaSource {
-    /// A source before its start. `manner.reports`: acknowledgements come with reports, and their age says nothing.
+    /// A source before its start. `manner.reports`: acknowledgements come with reports, so that their age is not used.
     pub fn new(plan: Streaming, manner: Manner, log: MessageLog) -> Self {
         let levels = plan.rates.len();
         let rate = Adaptation {
@@ -141,7 +141,7 @@ impl MediaSource {
         self.base + Span::from_nanos(filling.max(media.saturating_sub(self.plan.buffer.as_nanos())))
     }
 
-    /// When the player needs a frame, as far as the source knows: it begins when the buffer is filled.
+    /// When the player needs a frame, estimated by the source: playback begins when the buffer is filled.
     fn needed(&self) -> Time {
         let filled = self.plan.buffer.as_nanos() as f64 / self.plan.fill.max(1.0);
         self.base + Span::from_nanos(filled as u64) + self.media(self.next)

@@ -1,5 +1,5 @@
-//! The congestion window and its threshold, and how every control but those that model the path starts:
-//! by slow start.
+//! Congestion window and slow-start threshold, with the slow start of all congestion controls that do not model
+//! the path.
 
 use crate::tcp::config::{ByteCounting, Config};
 
@@ -22,7 +22,7 @@ pub struct Window {
 impl Window {
     /// The window of a new connection whose peer offers `peer` bytes.
     pub fn new(config: &Config, peer: u64) -> Self {
-        let ssthresh = config.initial_ssthresh.bytes(config.mss, peer);
+        let ssthresh = config.windows.initial_ssthresh.bytes(config.mss, peer);
         Window {
             // One segment until the SYN is acknowledged, then the initial window.
             cwnd: f64::from(config.mss),

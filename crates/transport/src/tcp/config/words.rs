@@ -283,7 +283,7 @@ named! {
 named! {
     /// Window increase of Reno in congestion avoidance.
     pub enum RenoCount {
-        /// Each ACK adds a fraction of a segment (RFC 5681 equation 3), or as `byte-counting` says.
+        /// Each ACK adds a fraction of a segment (RFC 5681 equation 3), or as `byte-counting` sets.
         Fractions = "fractions",
         /// A whole segment per window of acknowledged segments (Linux 6.12, net/ipv4/tcp_cong.c:
         /// `tcp_cong_avoid_ai`).

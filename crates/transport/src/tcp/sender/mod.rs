@@ -1,4 +1,4 @@
-//! The sending half of a connection: it owns the parts and calls them in order.
+//! TCP sender: the sending half of a connection, which owns the parts and calls them in order.
 //!
 //! [`Tcb`] holds the send variables and the actions on them, [`Strategy`] detects and repairs losses, and
 //! [`Responder`] responds to a spurious timeout; neither uses the other.
