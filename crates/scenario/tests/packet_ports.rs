@@ -1,7 +1,7 @@
 //! The claim: no input of a stack harms a port, and packets pass unchanged. The fuzzer's corpus is replayed, and
 //! nearly valid packets are generated.
 
-#[path = "doors/mod.rs"]
+#[path = "packet_ports/mod.rs"]
 mod fuzz;
 
 use proptest::prelude::*;
