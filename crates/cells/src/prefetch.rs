@@ -20,7 +20,7 @@ impl Cells {
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
-            if let Some(mobile) = cell.turns[way][slot].first() {
+            if let Some(mobile) = cell.turns[way].first(slot) {
                 let w = &self.ways[mobile as usize][way];
                 sum += u64::from(w.reports) + w.sender.prefetch();
             }
@@ -33,8 +33,8 @@ impl Cells {
         let mut sum = 0.0;
         for on in blocks {
             let group = self.layout.lane[on.cell as usize].0 as usize;
-            let from = on.mobile as usize * self.layout.stride() + group * self.layout.row;
-            sum += self.motion.gains[from] + self.motion.gains[from + 2 * LANES];
+            let (m, from) = (on.mobile as usize, group * self.layout.row);
+            sum += self.motion.gains.at(m, from) + self.motion.gains.at(m, from + 2 * LANES);
         }
         black_box(sum);
     }
@@ -46,7 +46,7 @@ impl Cells {
             let (m, bsn) = (on.mobile as usize, on.block.first.bsn);
             let w = &self.ways[m][way];
             let soft = w.soft[bsn as usize & (w.soft.len() - 1)];
-            sum += w.receiver.prefetch(bsn) + u64::from(soft.is_empty());
+            sum += w.receiver.prefetch() + u64::from(soft.is_empty());
             sum += u64::from(w.quality.blocks()) + self.meter.mobiles[m].ways[way].blocks;
         }
         black_box(sum);
