@@ -124,7 +124,7 @@ impl Link {
 
     /// Whether an RLC block is decoded from the bursts of this transmission and the stored soft bits.
     /// `second` is its position in the radio block, `fresh` its first transmission.
-    #[inline]
+    #[inline(always)]
     #[allow(
         clippy::too_many_arguments,
         reason = "the parts of one decision; a struct of them would be taken apart at once"
@@ -166,7 +166,7 @@ impl Link {
     }
 
     /// Decision by average curves: `ci` is the mean C/I, linear and in dB, `u` the correlated uniform draw.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn data_average(
         &self,
         (ci, db): (f32, f32),

@@ -16,14 +16,10 @@ impl Cells {
     /// Prefetches the state used by the choice of blocks in a cell: the sender of each timeslot's next mobile.
     pub(crate) fn prefetch_cell(&self, way: usize, cell: usize) {
         let Some(cell) = self.slots.get(cell) else { return };
-        let (mut slots, mut sum) = (cell.used[way], 0);
-        while slots != 0 {
-            let slot = slots.trailing_zeros() as usize;
-            slots &= slots - 1;
-            if let Some(mobile) = cell.turns[way].first(slot) {
-                let w = &self.ways[mobile as usize][way];
-                sum += u64::from(w.reports) + w.sender.prefetch();
-            }
+        let mut sum = 0;
+        for mobile in cell.turns[way].all_first() {
+            let w = &self.ways[mobile as usize][way];
+            sum += u64::from(w.reports) + w.sender.prefetch();
         }
         black_box(sum);
     }

@@ -65,10 +65,12 @@ impl Turns {
         list.turn -= u32::from((at as u32) < list.turn);
     }
 
-    /// The member whose turn it is.
+    /// The members whose turn it is, of all timeslots.
     #[inline]
-    pub(crate) fn first(&self, slot: usize) -> Option<u32> {
-        self.of(slot).get(self.lists[slot].turn as usize).copied()
+    pub(crate) fn all_first(&self) -> impl Iterator<Item = u32> {
+        let rows = self.members.chunks_exact(self.room).zip(&self.lists);
+        rows.filter(|(_, list)| list.length > 0)
+            .filter_map(|(row, list)| row.get(list.turn as usize).copied())
     }
 
     /// Next ready member, in turn.
@@ -182,5 +184,7 @@ mod tests {
         assert_eq!(turns.of(1), [5, 6].into_iter().chain(7..30).collect::<Vec<u32>>(), "room for any number");
         let order: Vec<u32> = (0..25).filter_map(|_| turns.next(1, |_| true)).collect();
         assert_eq!(order, [5, 6].into_iter().chain(7..30).collect::<Vec<u32>>());
+        turns.join(0, 9);
+        assert_eq!(turns.all_first().collect::<Vec<u32>>(), [9, 5]);
     }
 }

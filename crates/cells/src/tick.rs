@@ -106,25 +106,27 @@ impl Cells {
         }
         self.medium.clear(&self.layout, now);
         let mut air = std::mem::take(&mut self.on_air);
-        for way in [DOWN, UP] {
-            self.choose(way, now, &mut air[way]);
-        }
-        for way in [DOWN, UP] {
-            // All receptions are computed before the first decision, so that branches on draws do not delay
-            // memory accesses of the next block.
-            self.meet(way, now, &air[way]);
-            let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
-            let mut ahead = air[way].chunks(BATCH).skip(1);
-            for (at, (on_air, met)) in air[way].iter().zip(&met).enumerate() {
-                if at.is_multiple_of(BATCH) {
-                    self.prefetch_ends(way, ahead.next().unwrap_or_default());
-                }
-                self.judge(way, now, on_air, met, bursts.get(at));
-            }
-            air[way].clear();
-            (self.met, self.bursts) = (met, bursts);
-        }
+        self.choose::<DOWN>(now, &mut air[DOWN]);
+        self.choose::<UP>(now, &mut air[UP]);
+        self.receive::<DOWN>(now, &mut air[DOWN]);
+        self.receive::<UP>(now, &mut air[UP]);
         self.on_air = air;
+    }
+
+    /// Reception of all blocks of a direction, which ends their time on the air. All are measured before the first
+    /// decision, so that branches on draws do not delay memory accesses of the next block.
+    fn receive<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+        self.meet::<WAY>(now, air);
+        let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
+        let mut ahead = air.chunks(BATCH).skip(1);
+        for (at, (on_air, met)) in air.iter().zip(&met).enumerate() {
+            if at.is_multiple_of(BATCH) {
+                self.prefetch_ends(WAY, ahead.next().unwrap_or_default());
+            }
+            self.judge::<WAY>(now, on_air, met, bursts.get(at));
+        }
+        air.clear();
+        (self.met, self.bursts) = (met, bursts);
     }
 
     /// Delivers the packets that the previous block period completed.
@@ -250,30 +252,30 @@ impl Cells {
     }
 
     /// First pass: block of each cell on each timeslot.
-    fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<BlockOnAir>) {
+    fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
         let Rules { back_off, bsc_octets, .. } = self.rules;
         let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
-            self.prefetch_cell(way, cell + 1);
-            let mut slots = if self.voice.is_some() { all } else { self.slots[cell].used[way] };
+            self.prefetch_cell(WAY, cell + 1);
+            let mut slots = if self.voice.is_some() { all } else { self.slots[cell].used[WAY] };
             while slots != 0 {
                 let slot = slots.trailing_zeros() as usize;
                 slots &= slots - 1;
                 if let Some(speaks) = self.voice.as_ref().and_then(|v| v.on(cell, slot, now)) {
-                    if speaks && way == DOWN {
+                    if speaks && WAY == DOWN {
                         self.medium.send_down(&self.layout, cell, slot, 1.0);
                     }
                     continue;
                 }
                 let ways = &self.ways;
-                let turns = &mut self.slots[cell].turns[way];
-                let Some(mobile) = turns.next(slot, |m| ways[m as usize][way].ready()) else { continue };
-                let w = &mut self.ways[mobile as usize][way];
+                let turns = &mut self.slots[cell].turns[WAY];
+                let Some(mobile) = turns.next(slot, |m| ways[m as usize][WAY].ready()) else { continue };
+                let w = &mut self.ways[mobile as usize][WAY];
                 let (scheme, preempts) = (w.scheme, w.preempts());
                 let Some(block) = w.sender.next(now, scheme, preempts) else { continue };
                 let psk8 = block.scheme.properties().modulation == Modulation::Psk8;
                 let power = w.power * if psk8 { back_off } else { 1.0 };
-                if way == DOWN {
+                if WAY == DOWN {
                     self.medium.send_down(&self.layout, cell, slot, power);
                     if w.sender.feed.waiting() < bsc_octets {
                         self.refill(mobile as usize);
@@ -287,27 +289,27 @@ impl Cells {
     }
 
     /// Second pass: reception of each radio block.
-    fn meet(&mut self, way: usize, now: Tick, air: &[BlockOnAir]) {
+    fn meet<const WAY: usize>(&mut self, now: Tick, air: &[BlockOnAir]) {
         self.met.clear();
         self.bursts.clear();
         let mut ahead = air.chunks(BATCH).skip(1);
         for blocks in air.chunks(BATCH) {
-            if way == DOWN {
+            if WAY == DOWN {
                 self.prefetch_gains(ahead.next().unwrap_or_default());
             }
             if self.rules.average {
-                self.meet_average(way, blocks);
+                self.meet_average::<WAY>(blocks);
             } else {
-                self.meet_bursts(way, now, blocks);
+                self.meet_bursts::<WAY>(now, blocks);
             }
         }
     }
 
     /// Reception by average curves: one SINR for a block.
-    fn meet_average(&mut self, way: usize, blocks: &[BlockOnAir]) {
+    fn meet_average<const WAY: usize>(&mut self, blocks: &[BlockOnAir]) {
         let mut sinr = [0.0; BATCH];
         for (sinr, on) in sinr.iter_mut().zip(blocks) {
-            *sinr = if way == DOWN {
+            *sinr = if WAY == DOWN {
                 let (m, cell, slot) = (on.mobile as usize, on.cell as usize, on.slot as usize);
                 self.medium.down_mean(&self.layout, &self.motion.gains, m, cell, slot)
             } else {
@@ -326,10 +328,10 @@ impl Cells {
     }
 
     /// Reception burst by burst.
-    fn meet_bursts(&mut self, way: usize, now: Tick, blocks: &[BlockOnAir]) {
+    fn meet_bursts<const WAY: usize>(&mut self, now: Tick, blocks: &[BlockOnAir]) {
         let (mut mean, mut quality) = ([0.0; BATCH], [0.0; BATCH]);
         for (at, on) in blocks.iter().enumerate() {
-            let mut air = if way == DOWN {
+            let mut air = if WAY == DOWN {
                 let (m, cell, slot) = (on.mobile as usize, on.cell as usize, on.slot as usize);
                 self.medium.down(&self.layout, &self.motion.gains, m, cell, slot, now)
             } else {
@@ -347,46 +349,52 @@ impl Cells {
     }
 
     /// Decides which RLC blocks of a radio block arrive.
-    fn judge(&mut self, way: usize, now: Tick, on: &BlockOnAir, met: &Reception, bursts: Option<&Bursts>) {
+    fn judge<const WAY: usize>(
+        &mut self,
+        now: Tick,
+        on: &BlockOnAir,
+        met: &Reception,
+        bursts: Option<&Bursts>,
+    ) {
         let (cell, m, bin) = (on.cell as usize, on.mobile as usize, Meter::bin(met.ci));
         let at = cell * self.rules.slots + on.slot as usize;
         let hash = key(
             self.seed,
-            u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | way as u64,
+            u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | WAY as u64,
         );
-        let w = &mut self.ways[m][way];
+        let w = &mut self.ways[m][WAY];
         w.quality.block(met.quality, met.ci, self.rules.forget);
         let heard = bursts.is_none_or(|b| self.link.header(&b.air, on.block.scheme, met.quality, hash));
         let (mut sent, mut arrived, mut octets) = (0, 0, 0);
         let mut next = Some(&on.block.first);
         while let Some(rlc) = next {
             let (second, draw) = (sent == 1, hash >> (12 + 12 * sent));
-            let decoded = heard && self.decodes((way, now), on, (met, bursts), rlc, second, draw);
+            let decoded = heard && self.decodes::<WAY>(now, on, (met, bursts), rlc, second, draw);
             if decoded {
-                octets += self.arrived(way, rlc, on);
+                octets += self.arrived::<WAY>(rlc, on);
             }
             (sent, arrived) = (sent + 1, arrived + u64::from(decoded));
             if self.observe.mobile == Some(on.mobile) {
                 let block =
-                    RadioEvent::Block { way, scheme: on.block.scheme, ci_db: met.ci, arrived: decoded };
+                    RadioEvent::Block { way: WAY, scheme: on.block.scheme, ci_db: met.ci, arrived: decoded };
                 self.records.events.push((radio::tdma::start_of(now), block));
             }
             next = on.block.second.as_ref().filter(|_| !second);
         }
         let lost = sent - arrived;
-        self.meter.slots[way][at] += 1;
-        self.meter.slot_octets[way][at] += octets;
-        self.meter.radio[way][bin].count(on.block.scheme, sent, lost);
-        self.meter.mobiles[m].ways[way].count(met.ci, sent, lost);
-        self.meter.cells[cell].count(way, sent, lost);
-        self.poll(way, now, m, heard, hash);
+        self.meter.slots[WAY][at] += 1;
+        self.meter.slot_octets[WAY][at] += octets;
+        self.meter.radio[WAY][bin].count(on.block.scheme, sent, lost);
+        self.meter.mobiles[m].ways[WAY].count(met.ci, sent, lost);
+        self.meter.cells[cell].count(WAY, sent, lost);
+        self.poll::<WAY>(now, m, heard, hash);
     }
 
     /// Whether an RLC block is decoded.
     #[inline(always)]
-    fn decodes(
+    fn decodes<const WAY: usize>(
         &mut self,
-        (way, now): (usize, Tick),
+        now: Tick,
         on: &BlockOnAir,
         (met, bursts): (&Reception, Option<&Bursts>),
         rlc: &Unit,
@@ -394,7 +402,7 @@ impl Cells {
         hash: u64,
     ) -> bool {
         let (m, cell) = (on.mobile as usize, on.cell as usize);
-        let w = &mut self.ways[m][way];
+        let w = &mut self.ways[m][WAY];
         let at = rlc.bsn as usize & (w.soft.len() - 1);
         let mut part = Soft::default();
         let soft = if rlc.part == BlockPart::Whole { &mut w.soft[at] } else { &mut part };
@@ -412,26 +420,26 @@ impl Cells {
 
     /// Handles an RLC block that has arrived; returns its octets, 0 for a duplicate.
     #[inline(always)]
-    fn arrived(&mut self, way: usize, rlc: &Unit, on: &BlockOnAir) -> u64 {
-        let w = &mut self.ways[on.mobile as usize][way];
+    fn arrived<const WAY: usize>(&mut self, rlc: &Unit, on: &BlockOnAir) -> u64 {
+        let w = &mut self.ways[on.mobile as usize][WAY];
         let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
         if taken.duplicate {
             return 0;
         }
         if w.sender.feed.is_due(taken.complete) {
             let delivered = &mut self.delivered;
-            w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, way, packet)));
+            w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, WAY, packet)));
         }
         u64::from(on.block.scheme.payload())
     }
 
     /// Polls for a report, if one is due; the report is sent if the radio block's header was decoded.
     #[inline(always)]
-    fn poll(&mut self, way: usize, now: Tick, m: usize, heard: bool, hash: u64) {
-        let w = &mut self.ways[m][way];
+    fn poll<const WAY: usize>(&mut self, now: Tick, m: usize, heard: bool, hash: u64) {
+        let w = &mut self.ways[m][WAY];
         let force = !w.sender.has_work() && w.reports == 0;
         if w.poller.block(false, force) && heard {
-            self.report(way, now, m, hash);
+            self.report(WAY, now, m, hash);
         }
     }
 

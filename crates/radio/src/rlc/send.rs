@@ -376,7 +376,7 @@ impl<T: Copy> Sender<T> {
     }
 
     /// The radio block of this RLC block, with a second one if the scheme carries two.
-    #[inline]
+    #[inline(always)]
     fn with_partner(&mut self, now: Tick, scheme: Scheme, first: Unit, preempt: bool) -> RadioBlock {
         if !scheme.is_dual() {
             return RadioBlock { scheme, first, second: None };
