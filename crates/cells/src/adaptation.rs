@@ -96,6 +96,7 @@ impl PowerControl {
 
 /// Mean and spread of a link's quality, at the receiver, and at the sender by its last report.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Quality {
     mean: f32,
     square: f32,

@@ -10,7 +10,9 @@ use crate::fading::{FadingTable, ROWS, ROWS_PER_WAVELENGTH, WIDTH};
 use crate::geometry::{LANES, Layout};
 use crate::link::{Air, BURSTS};
 use crate::numeric::{from_db, key, unit};
+use crate::rows::{Gains, Row};
 use radio::tdma::Tick;
+use std::hint::black_box;
 use std::sync::Arc;
 
 /// Speed of light, m/s.
@@ -35,9 +37,9 @@ pub(crate) struct Medium {
     hopping: Hopping,
     interface: Interface,
     /// [group][slot][lane]: transmitted power relative to the maximum, by rows of the tape.
-    powers: Vec<[f32; WIDTH]>,
+    powers: Vec<Row<f32>>,
     /// [group][burst][carrier][lane]: all bits set if the cell uses the carrier.
-    masks: Vec<[u32; WIDTH]>,
+    masks: Vec<Row<u32>>,
     /// Carrier of each cell in each burst.
     carrier: Vec<[u8; BURSTS]>,
     /// Uplink blocks by [group][slot].
@@ -70,8 +72,8 @@ impl Medium {
             carriers,
             hopping: config.hopping,
             interface: config.interface,
-            powers: vec![[0.0; WIDTH]; groups * slots * chunks],
-            masks: vec![[alone; WIDTH]; groups * BURSTS * carriers * chunks],
+            powers: vec![Row([0.0; WIDTH]); groups * slots * chunks],
+            masks: vec![Row([alone; WIDTH]); groups * BURSTS * carriers * chunks],
             carrier: vec![[0; BURSTS]; layout.cells()],
             up: vec![Vec::new(); groups * slots],
             noise: [
@@ -87,13 +89,13 @@ impl Medium {
 
     /// Clears the air and draws the carriers for a block period.
     pub(crate) fn clear(&mut self, layout: &Layout, tick: Tick) {
-        self.powers.fill([0.0; WIDTH]);
+        self.powers.fill(Row([0.0; WIDTH]));
         self.up.iter_mut().for_each(Vec::clear);
         // Averages know neither fades nor carriers.
         if self.carriers == 1 || self.interface == Interface::Average {
             return;
         }
-        self.masks.fill([0; WIDTH]);
+        self.masks.fill(Row([0; WIDTH]));
         let carriers = self.carriers as u64;
         for burst in 0..BURSTS {
             let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
@@ -107,7 +109,7 @@ impl Medium {
                     self.carrier[cell][burst] = carrier as u8;
                     let (group, lane) = layout.lane[cell];
                     let row = self.mask_row(group as usize, burst, carrier) + lane as usize / WIDTH;
-                    self.masks[row][lane as usize % WIDTH] = u32::MAX;
+                    self.masks[row].0[lane as usize % WIDTH] = u32::MAX;
                     // Sectors of a site hop in step and never collide.
                     carrier = if carrier + 1 == self.carriers { 0 } else { carrier + 1 };
                 }
@@ -126,7 +128,7 @@ impl Medium {
     pub(crate) fn send_down(&mut self, layout: &Layout, cell: usize, slot: usize, power: f32) {
         let (group, lane) = layout.lane[cell];
         let row = (group as usize * self.slots + slot) * self.chunks + lane as usize / WIDTH;
-        self.powers[row][lane as usize % WIDTH] = power;
+        self.powers[row].0[lane as usize % WIDTH] = power;
     }
 
     /// Adds the transmission of a mobile on a timeslot.
@@ -146,12 +148,52 @@ impl Medium {
         (start >> 20) as usize + moved as usize
     }
 
+    /// Mean SINR of a downlink radio block: averages know neither fades nor carriers.
+    #[inline]
+    pub(crate) fn down_mean(
+        &self,
+        layout: &Layout,
+        gains: &Gains,
+        mobile: usize,
+        cell: usize,
+        slot: usize,
+    ) -> f32 {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
+        let (group, lane) = layout.lane[cell];
+        let (group, lane) = (group as usize, lane as usize);
+        let gains = &gains.of(mobile)[group * self.chunks..(group + 1) * self.chunks];
+        let row = (group * self.slots + slot) * self.chunks;
+        let powers = &self.powers[row..row + self.chunks];
+        let own = gains[lane / WIDTH].0[lane % WIDTH] * powers[lane / WIDTH].0[lane % WIDTH];
+        let total: f32 = gains.iter().zip(powers).map(|(g, p)| folded(&received(g, p))).sum();
+        own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0])
+    }
+
+    /// Mean SINR of an uplink radio block.
+    pub(crate) fn up_mean(&self, layout: &Layout, gains: &Gains, block: &UpBlock, slot: usize) -> f32 {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
+        let cell = block.cell as usize;
+        let to = layout.index(cell);
+        let others = &self.up[layout.lane[cell].0 as usize * self.slots + slot];
+        let own = block.power * gains.at(block.mobile as usize, to);
+        let share = 1.0 / self.carriers as f32;
+        let mut interference = 0.0;
+        for other in others.iter().filter(|o| o.cell != block.cell) {
+            interference += other.power * gains.at(other.mobile as usize, to) * share;
+        }
+        own * 2.0 / (interference + self.noise[1])
+    }
+
     /// SINR of a downlink radio block.
     #[inline]
     pub(crate) fn down(
         &self,
         layout: &Layout,
-        gains: &[f32],
+        gains: &Gains,
         mobile: usize,
         cell: usize,
         slot: usize,
@@ -162,18 +204,11 @@ impl Medium {
         }
         let (group, lane) = layout.lane[cell];
         let (group, lane) = (group as usize, lane as usize);
-        let from = mobile * layout.stride() + group * layout.row;
-        let gains = gains[from..from + layout.row].as_chunks::<WIDTH>().0;
+        let gains = &gains.of(mobile)[group * self.chunks..(group + 1) * self.chunks];
         let row = (group * self.slots + slot) * self.chunks;
         let powers = &self.powers[row..row + self.chunks];
         let (chunk, lane) = (lane / WIDTH, lane % WIDTH);
-        let own = gains[chunk][lane] * powers[chunk][lane];
-        if self.interface == Interface::Average {
-            let all = |(g, p)| weighted(&received(g, p), &[u32::MAX; WIDTH], &[1.0; WIDTH]);
-            let total: f32 = gains.iter().zip(powers).map(all).sum();
-            let sinr = own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0]);
-            return Air { sinr: [sinr; BURSTS] };
-        }
+        let own = gains[chunk].0[lane] * powers[chunk].0[lane];
         let first = u64::from(tick) * BURSTS as u64;
         let (mut fades, mut masks, mut totals) = ([0; BURSTS], [0; BURSTS], [0.0; BURSTS]);
         for (b, carrier) in self.carrier[cell].into_iter().enumerate() {
@@ -188,7 +223,7 @@ impl Medium {
         }
         let mut sinr = [0.0; BURSTS];
         for (b, sinr) in sinr.iter_mut().enumerate() {
-            let own = own * self.tape.row(fades[b] + 613 * chunk)[lane];
+            let own = own * self.tape.row(fades[b] + 613 * chunk).0[lane];
             *sinr = own / ((totals[b] - own).max(0.0) + self.noise[0]);
         }
         Air { sinr }
@@ -206,30 +241,22 @@ impl Medium {
 
     /// SINR of an uplink radio block. Two receive branches with independent fades are combined by maximum
     /// ratio.
-    pub(crate) fn up(&self, layout: &Layout, gains: &[f32], block: &UpBlock, slot: usize, tick: Tick) -> Air {
+    pub(crate) fn up(&self, layout: &Layout, gains: &Gains, block: &UpBlock, slot: usize, tick: Tick) -> Air {
         if let Some(fixed) = self.fixed {
             return Air { sinr: [fixed; BURSTS] };
         }
         let cell = block.cell as usize;
         let (group, lane) = layout.lane[cell];
-        let (stride, to) = (layout.stride(), layout.index(cell));
+        let to = layout.index(cell);
         let others = &self.up[group as usize * self.slots + slot];
-        let own = block.power * gains[block.mobile as usize * stride + to];
-        if self.interface == Interface::Average {
-            let share = 1.0 / self.carriers as f32;
-            let mut interference = 0.0;
-            for other in others.iter().filter(|o| o.cell != block.cell) {
-                interference += other.power * gains[other.mobile as usize * stride + to] * share;
-            }
-            return Air { sinr: [own * 2.0 / (interference + self.noise[1]); BURSTS] };
-        }
+        let own = block.power * gains.at(block.mobile as usize, to);
         let mut sinr = [0.0; BURSTS];
         for (burst, sinr) in sinr.iter_mut().enumerate() {
             let carrier = self.carrier[cell][burst];
             let frame = u64::from(tick) * BURSTS as u64 + burst as u64;
             let fade = |mobile: u32, salt| {
                 let row = self.fade_row(mobile as usize, usize::from(carrier), frame, salt);
-                self.tape.row(row)[lane as usize % WIDTH]
+                self.tape.row(row).0[lane as usize % WIDTH]
             };
             let mut interference = 0.0;
             for other in others.iter().filter(|o| o.cell != block.cell) {
@@ -237,7 +264,7 @@ impl Medium {
                     continue;
                 }
                 let share = fade(other.mobile, 2);
-                interference += other.power * gains[other.mobile as usize * stride + to] * share;
+                interference += other.power * gains.at(other.mobile as usize, to) * share;
             }
             let branches = fade(block.mobile, 2) + fade(block.mobile, 3);
             *sinr = own * branches / (interference + self.noise[1]);
@@ -258,7 +285,7 @@ impl Medium {
 
 /// Received power of each cell at the mobile.
 #[inline(always)]
-fn received(gains: &[f32; WIDTH], powers: &[f32; WIDTH]) -> [f32; WIDTH] {
+fn received(Row(gains): &Row<f32>, Row(powers): &Row<f32>) -> [f32; WIDTH] {
     let mut products = [0.0_f32; WIDTH];
     for k in 0..WIDTH {
         products[k] = gains[k] * powers[k];
@@ -268,15 +295,23 @@ fn received(gains: &[f32; WIDTH], powers: &[f32; WIDTH]) -> [f32; WIDTH] {
 
 /// Sum of the faded powers selected by a mask, in a fixed order of additions.
 #[inline(always)]
-fn weighted(received: &[f32; WIDTH], mask: &[u32; WIDTH], fades: &[f32; WIDTH]) -> f32 {
+fn weighted(received: &[f32; WIDTH], Row(mask): &Row<u32>, Row(fades): &Row<f32>) -> f32 {
     let mut products = [0.0_f32; WIDTH];
     for k in 0..WIDTH {
         products[k] = f32::from_bits(received[k].to_bits() & mask[k]) * fades[k];
     }
+    folded(&products)
+}
+
+/// Sum of a row in a fixed order of additions.
+#[inline(always)]
+fn folded(products: &[f32; WIDTH]) -> f32 {
     let mut sums = [0.0_f32; LANES];
     for k in 0..LANES {
         sums[k] = (products[k] + products[k + 8]) + (products[k + 16] + products[k + 24]);
     }
-    let [a, b, c, d, e, f, g, h] = sums;
+    // Through memory: otherwise the compiler reorders all products for the last additions, with twice as many
+    // instructions.
+    let [a, b, c, d, e, f, g, h] = black_box(sums);
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }

@@ -29,20 +29,21 @@ pub(crate) enum Tbf {
     Active,
 }
 
-/// One direction of a mobile. Counters and small states are first, so that a block touches few cache lines;
-/// the bit sets of the windows are last.
+/// One direction of a mobile. What each block uses fills four cache lines: the first one, two of the sender, and
+/// quality with the receiver's numbers.
 #[repr(C, align(64))]
 pub(crate) struct DirectionState {
     /// Soft bits by ring index of the block.
-    pub(crate) soft: Vec<Soft>,
+    pub(crate) soft: Box<[Soft]>,
     pub(crate) scheme: Scheme,
     pub(crate) tbf: Tbf,
     preemptive: bool,
     /// Reports in flight.
     pub(crate) reports: u32,
-    /// Power reduction below the maximum, dB; below, as a factor.
-    pub(crate) power_db: f32,
+    /// Power as a factor of the maximum; below, the reduction, dB.
     pub(crate) power: f32,
+    pub(crate) power_db: f32,
+    pub(crate) poller: Poller,
     /// First timeslot; below, number of timeslots.
     pub(crate) first: u32,
     pub(crate) slots: u32,
@@ -51,7 +52,6 @@ pub(crate) struct DirectionState {
     numbering: Numbering,
     pub(crate) sender: Sender<Packet>,
     pub(crate) quality: Quality,
-    pub(crate) poller: Poller,
     pub(crate) receiver: Receiver,
 }
 
@@ -68,7 +68,7 @@ impl DirectionState {
             sender: Sender::new(numbering, Mode::Acknowledged, rules),
             receiver: Receiver::new(numbering, Mode::Acknowledged, config.mac.resegment),
             poller: Poller::new(Policy::Every { n: config.mac.poll }),
-            soft: vec![Soft::default(); numbering.window.next_power_of_two() as usize],
+            soft: vec![Soft::default(); numbering.window.next_power_of_two() as usize].into(),
             quality: Quality::NEW,
             scheme: chooser.initial(),
             power_db: 0.0,

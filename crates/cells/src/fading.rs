@@ -6,6 +6,7 @@
 //! frequencies are whole numbers of periods on the tape, so that the tape closes. The mean power of each lane
 //! is 1.
 
+use crate::rows::Row;
 use base::rng::Seed;
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +24,7 @@ const WAVES: usize = 24;
 /// Power gains by row and lane, and the rank of each gain within its lane.
 #[derive(Debug)]
 pub struct FadingTable {
-    gains: Box<[[f32; WIDTH]; ROWS]>,
+    gains: Box<[Row<f32>; ROWS]>,
     ranks: Vec<f32>,
 }
 
@@ -36,7 +37,7 @@ impl FadingTable {
 
     fn new() -> FadingTable {
         let mut stream = Seed { seed: 45_005, repetition: 0 }.stream("fading", "tape");
-        let mut gains = vec![[0.0_f32; WIDTH]; ROWS];
+        let mut gains = vec![Row([0.0_f32; WIDTH]); ROWS];
         let mut ranks = vec![0.0_f32; ROWS * WIDTH];
         for lane in 0..WIDTH {
             let mut power = vec![0.0_f64; ROWS];
@@ -70,17 +71,17 @@ impl FadingTable {
                 ranks[row * WIDTH + lane] = ((rank as f64 + 0.5) / ROWS as f64) as f32;
             }
             for (row, p) in power.iter().enumerate() {
-                gains[row][lane] = (p / mean) as f32;
+                gains[row].0[lane] = (p / mean) as f32;
             }
         }
         // The vector has ROWS rows by construction.
-        let gains = gains.try_into().unwrap_or_else(|_| Box::new([[1.0; WIDTH]; ROWS]));
+        let gains = gains.try_into().unwrap_or_else(|_| Box::new([Row([1.0; WIDTH]); ROWS]));
         FadingTable { gains, ranks }
     }
 
     /// Gains of all lanes at a row.
     #[inline(always)]
-    pub fn row(&self, row: usize) -> &[f32; WIDTH] {
+    pub(crate) fn row(&self, row: usize) -> &Row<f32> {
         &self.gains[row & (ROWS - 1)]
     }
 
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn eg_03_the_tape_fades_like_a_typical_urban_channel() {
         let tape = FadingTable::shared();
-        let all: Vec<f64> = tape.gains.iter().flatten().map(|g| f64::from(*g)).collect();
+        let all: Vec<f64> = tape.gains.iter().flat_map(|row| row.0).map(f64::from).collect();
         let n = all.len() as f64;
         let mean = all.iter().sum::<f64>() / n;
         let variance = all.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / n;

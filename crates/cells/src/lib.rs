@@ -19,6 +19,7 @@ mod motion;
 mod numeric;
 pub mod observe;
 mod prefetch;
+mod rows;
 pub mod shadow;
 mod slots;
 pub mod system;

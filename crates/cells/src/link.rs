@@ -52,17 +52,6 @@ pub(crate) struct Air {
     pub(crate) sinr: [f32; BURSTS],
 }
 
-/// Fate of a transmitted RLC block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Decoded.
-    Arrived,
-    /// Lost; its soft bits are kept.
-    Lost,
-    /// Lost with its header.
-    NoHeader,
-}
-
 impl Link {
     /// Link model of a configuration.
     pub fn new(config: &Config, curves: &Curves) -> Link {
@@ -135,7 +124,7 @@ impl Link {
 
     /// Whether an RLC block is decoded from the bursts of this transmission and the stored soft bits.
     /// `second` is its position in the radio block, `fresh` its first transmission.
-    #[inline]
+    #[inline(always)]
     #[allow(
         clippy::too_many_arguments,
         reason = "the parts of one decision; a struct of them would be taken apart at once"
@@ -149,7 +138,7 @@ impl Link {
         first: Scheme,
         soft: &mut Soft,
         hash: u64,
-    ) -> Fate {
+    ) -> bool {
         let s = index(scheme);
         let k = kind(scheme.properties().modulation);
         let loss = self.loss[s];
@@ -167,19 +156,17 @@ impl Link {
         let mean = soft.sum / f32::from(soft.units);
         let x = self.tables.effective(k, mean);
         let threshold = self.tables.threshold[row][usize::from(n.clamp(1, 8)) - 1];
-        let arrived = self.tables.decodes(x, threshold, self.tables.slope[row], hash);
-        if arrived { Fate::Arrived } else { Fate::Lost }
+        self.tables.decodes(x, threshold, self.tables.slope[row], hash)
     }
 
-    /// Results of [`Link::heard`] and [`Link::quality`] for a radio block with equal bursts.
+    /// Result of [`Link::quality`] for a radio block with equal bursts.
     #[inline]
-    pub(crate) fn steady(&self, sinr: f32) -> ([f32; BURSTS], f32) {
-        let information = self.tables.information(1, sinr * self.measured);
-        ([information; BURSTS], self.tables.effective(1, information))
+    pub(crate) fn steady(&self, sinr: f32) -> f32 {
+        self.tables.effective(1, self.tables.information(1, sinr * self.measured))
     }
 
     /// Decision by average curves: `ci` is the mean C/I, linear and in dB, `u` the correlated uniform draw.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn data_average(
         &self,
         (ci, db): (f32, f32),
@@ -187,7 +174,7 @@ impl Link {
         first: Scheme,
         soft: &mut Soft,
         u: f32,
-    ) -> Fate {
+    ) -> bool {
         if !self.combines {
             *soft = Soft::default();
         }
@@ -206,11 +193,7 @@ impl Link {
             if alone && n == 1 { db } else { to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain };
         let slope = slope * narrower;
         // Few draws are so close to the error rate that it must be computed.
-        let arrived = match self.tables.certain(x, x50, slope, u) {
-            Some(arrived) => arrived,
-            None => u >= logistic(x, x50, slope),
-        };
-        if arrived { Fate::Arrived } else { Fate::Lost }
+        self.tables.certain(x, x50, slope, u).unwrap_or_else(|| u >= logistic(x, x50, slope))
     }
 }
 
@@ -302,14 +285,10 @@ mod tests {
                 // Draws close to 0 and to 1 too.
                 let u = crate::numeric::unit(mix(3 * i + k));
                 let u = if i % 5 == 0 { u * u * u * u } else { u };
-                let fate = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, u);
-                assert_eq!(
-                    fate == Fate::Arrived,
-                    law(ci, scheme, &mut plain, u),
-                    "{scheme} {around} {k} {u}"
-                );
+                let decoded = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, u);
+                assert_eq!(decoded, law(ci, scheme, &mut plain, u), "{scheme} {around} {k} {u}");
                 assert_eq!(soft, plain);
-                arrived += u32::from(fate == Fate::Arrived);
+                arrived += u32::from(decoded);
             }
         }
         assert!((200_000..700_000).contains(&arrived), "{arrived}");
@@ -321,16 +300,14 @@ mod tests {
         let mean = from_db(db as f32);
         let (mut lost, n) = (0, 4000);
         for i in 0..n as u64 {
-            let row = |k: u64| tape.row(mix(16 * i + k) as usize % ROWS);
+            let row = |k: u64| tape.row(mix(16 * i + k) as usize % ROWS).0;
             let air = Air {
                 sinr: std::array::from_fn(|b| mean * row(b as u64)[0] / row(b as u64 + 4)[1].max(1e-6)),
             };
             let mut soft = Soft::default();
             let hash = mix(16 * i + 9);
-            lost += u32::from(
-                link.data(&air, &link.heard(&air), scheme, i % 2 == 1, scheme, &mut soft, hash)
-                    != Fate::Arrived,
-            );
+            let heard = link.heard(&air);
+            lost += u32::from(!link.data(&air, &heard, scheme, i % 2 == 1, scheme, &mut soft, hash));
         }
         f64::from(lost) / f64::from(n)
     }
@@ -367,12 +344,12 @@ mod tests {
                     let air = steady(db);
                     let arrived = (0..2000_u64).filter(|i| {
                         let mut soft = Soft::default();
-                        let mut fate = Fate::Lost;
+                        let heard = link.heard(&air);
+                        let mut decoded = false;
                         (0..=n).for_each(|_| {
-                            fate =
-                                link.data(&air, &link.heard(&air), scheme, false, scheme, &mut soft, mix(*i))
+                            decoded = link.data(&air, &heard, scheme, false, scheme, &mut soft, mix(*i));
                         });
-                        fate == Fate::Arrived
+                        decoded
                     });
                     arrived.count() as f64 / 2000.0
                 };
@@ -394,7 +371,7 @@ mod tests {
         let blocks = usize::from(scheme.is_dual()) + 1;
         let (mut soft, mut octets, n) = (vec![Soft::default(); blocks], 0.0, 6000);
         for i in 0..n as u64 {
-            let row = |k: u64| tape.row(mix(16 * i + k) as usize % ROWS);
+            let row = |k: u64| tape.row(mix(16 * i + k) as usize % ROWS).0;
             let sinr = std::array::from_fn(|b| {
                 link.capped(mean * row(b as u64)[0] / row(b as u64 + 4)[1].max(1e-6))
             });
@@ -407,7 +384,7 @@ mod tests {
             }
             for (k, soft) in soft.iter_mut().enumerate() {
                 let hash = mix(16 * i + 11 + k as u64);
-                if link.data(&air, &heard, scheme, k == 1, scheme, soft, hash) == Fate::Arrived {
+                if link.data(&air, &heard, scheme, k == 1, scheme, soft, hash) {
                     octets += f64::from(scheme.payload());
                     *soft = Soft::default();
                 }

@@ -3,6 +3,7 @@
 use crate::curve::SCHEMES;
 use crate::direction::{DOWN, UP};
 use base::{Span, Time};
+use radio::coding::Scheme;
 
 /// First bin of C/I histograms, dB; bins are 1 dB wide.
 pub const CI_FROM: i32 = -20;
@@ -29,6 +30,17 @@ pub struct WayCounts {
     pub tbfs: u64,
     /// Sum of C/I over radio blocks, dB.
     pub ci_db: f64,
+}
+
+impl WayCounts {
+    /// Counts a radio block.
+    #[inline]
+    pub(crate) fn count(&mut self, ci_db: f32, sent: u64, lost: u64) {
+        self.blocks += 1;
+        self.ci_db += f64::from(ci_db);
+        self.rlc_sent += sent;
+        self.rlc_lost += lost;
+    }
 }
 
 /// Counters of a mobile.
@@ -59,6 +71,16 @@ pub struct CellCounts {
     pub entered: u64,
 }
 
+impl CellCounts {
+    /// Counts a radio block of a direction.
+    #[inline]
+    pub(crate) fn count(&mut self, way: usize, sent: u64, lost: u64) {
+        self.blocks[way] += 1;
+        self.rlc_sent[way] += sent;
+        self.rlc_lost[way] += lost;
+    }
+}
+
 /// Blocks in one bin of C/I, 1 dB wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RadioBin {
@@ -66,6 +88,16 @@ pub struct RadioBin {
     pub blocks: u64,
     /// RLC blocks sent and lost by scheme, MCS-1 first.
     pub schemes: [[u64; 2]; SCHEMES],
+}
+
+impl RadioBin {
+    /// Counts a radio block of a scheme.
+    #[inline]
+    pub(crate) fn count(&mut self, scheme: Scheme, sent: u64, lost: u64) {
+        self.blocks += 1;
+        let counts = &mut self.schemes[crate::link::index(scheme)];
+        *counts = [counts[0] + sent, counts[1] + lost];
+    }
 }
 
 /// Totals at one instant; the difference of two is one second.

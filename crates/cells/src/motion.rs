@@ -6,7 +6,9 @@
 //! offsets).
 
 use crate::config::{Config, Placing};
+use crate::fading::WIDTH;
 use crate::geometry::{Layout, Place};
+use crate::rows::Gains;
 use crate::shadow::Shadow;
 use base::rng::{Seed, Stream};
 use radio::tdma::{Tick, ticks};
@@ -26,8 +28,8 @@ pub(crate) struct Motion {
     /// Distance since the last computation of levels, m.
     moved: Vec<f32>,
     streams: Vec<Stream>,
-    /// Levels of all cells, [`Layout::stride`] per mobile: ratios to the transmitted power.
-    pub(crate) gains: Vec<f32>,
+    /// Levels of all cells at each mobile.
+    pub(crate) gains: Gains,
     /// Running averages of the levels.
     averages: Vec<f32>,
     /// Serving cell.
@@ -41,7 +43,9 @@ pub(crate) struct Motion {
     hysteresis: f32,
     lasts: u32,
     turning: (f64, f32),
+    /// Shadowing of each site and levels of all cells at one place.
     shadows: Vec<f32>,
+    levels: Vec<f32>,
 }
 
 impl Motion {
@@ -59,7 +63,7 @@ impl Motion {
             left: vec![STRETCH; n],
             moved: vec![0.0; n],
             streams: Vec::with_capacity(n),
-            gains: vec![0.0; n * stride],
+            gains: Gains::new(n, stride),
             averages: vec![0.0; n * stride],
             serving: vec![0; n],
             candidate: vec![(0, 0); n],
@@ -70,6 +74,7 @@ impl Motion {
             lasts: ticks(config.reselection.lasts),
             turning: (config.turning.0, (config.turning.1 / 360.0) as f32),
             shadows: vec![0.0; layout.sites()],
+            levels: vec![0.0; stride],
         };
         for (m, mobile) in config.mobiles.iter().enumerate() {
             let mut stream = seed.stream(name, &format!("mobile {}", mobile.identity));
@@ -87,8 +92,7 @@ impl Motion {
             motion.headings.push((c, s));
             motion.streams.push(stream);
             motion.level(layout, shadow, m);
-            let row = m * stride..(m + 1) * stride;
-            motion.averages[row.clone()].copy_from_slice(&motion.gains[row.clone()]);
+            motion.averages[m * stride..(m + 1) * stride].copy_from_slice(&motion.levels);
             motion.serving[m] = motion.strongest(m, stride).0;
             motion.candidate[m] = (motion.serving[m], 0);
         }
@@ -97,9 +101,9 @@ impl Motion {
 
     /// Computes the levels at a mobile's position.
     fn level(&mut self, layout: &Layout, shadow: &Shadow, m: usize) {
-        let stride = layout.stride();
         shadow.at(self.places[m], &mut self.shadows);
-        layout.gains(self.places[m], &self.shadows, &mut self.gains[m * stride..(m + 1) * stride]);
+        layout.gains(self.places[m], &self.shadows, &mut self.levels);
+        self.gains.set(m, &self.levels);
     }
 
     /// The strongest cell by averaged level, and the level.
@@ -151,8 +155,11 @@ impl Motion {
         let stride = layout.stride();
         let row = m * stride..(m + 1) * stride;
         let weight = self.weight;
-        for (average, gain) in self.averages[row.clone()].iter_mut().zip(&self.gains[row]) {
-            *average += weight * (gain - *average);
+        let averages = self.averages[row].as_chunks_mut::<WIDTH>().0;
+        for (averages, gains) in averages.iter_mut().zip(self.gains.of(m)) {
+            for (average, gain) in averages.iter_mut().zip(gains.0) {
+                *average += weight * (gain - *average);
+            }
         }
         let (best, level) = self.strongest(m, stride);
         let serving = self.serving[m];

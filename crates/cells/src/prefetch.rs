@@ -16,14 +16,10 @@ impl Cells {
     /// Prefetches the state used by the choice of blocks in a cell: the sender of each timeslot's next mobile.
     pub(crate) fn prefetch_cell(&self, way: usize, cell: usize) {
         let Some(cell) = self.slots.get(cell) else { return };
-        let (mut slots, mut sum) = (cell.used[way], 0);
-        while slots != 0 {
-            let slot = slots.trailing_zeros() as usize;
-            slots &= slots - 1;
-            if let Some(mobile) = cell.turns[way][slot].first() {
-                let w = &self.ways[mobile as usize][way];
-                sum += u64::from(w.reports) + w.sender.prefetch();
-            }
+        let mut sum = 0;
+        for mobile in cell.turns[way].all_first() {
+            let w = &self.ways[mobile as usize][way];
+            sum += u64::from(w.reports) + w.sender.prefetch();
         }
         black_box(sum);
     }
@@ -33,8 +29,8 @@ impl Cells {
         let mut sum = 0.0;
         for on in blocks {
             let group = self.layout.lane[on.cell as usize].0 as usize;
-            let from = on.mobile as usize * self.layout.stride() + group * self.layout.row;
-            sum += self.motion.gains[from] + self.motion.gains[from + 2 * LANES];
+            let (m, from) = (on.mobile as usize, group * self.layout.row);
+            sum += self.motion.gains.at(m, from) + self.motion.gains.at(m, from + 2 * LANES);
         }
         black_box(sum);
     }
@@ -46,7 +42,7 @@ impl Cells {
             let (m, bsn) = (on.mobile as usize, on.block.first.bsn);
             let w = &self.ways[m][way];
             let soft = w.soft[bsn as usize & (w.soft.len() - 1)];
-            sum += w.receiver.prefetch(bsn) + u64::from(soft.is_empty());
+            sum += w.receiver.prefetch() + u64::from(soft.is_empty());
             sum += u64::from(w.quality.blocks()) + self.meter.mobiles[m].ways[way].blocks;
         }
         black_box(sum);

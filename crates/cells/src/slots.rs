@@ -8,43 +8,83 @@
 use crate::numeric::key;
 use std::collections::VecDeque;
 
-/// TBFs on one timeslot in one direction, and the next one in turn.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RoundRobin {
-    pub(crate) members: Vec<u32>,
-    turn: usize,
+/// TBFs on the timeslots of a cell in one direction, and the next one in turn on each. The lists of all timeslots lie
+/// side by side, because a block period visits them together.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns {
+    /// Places of each timeslot in `members`.
+    room: usize,
+    members: Vec<u32>,
+    lists: Vec<List>,
 }
 
-impl RoundRobin {
-    fn join(&mut self, mobile: u32) {
-        self.members.push(mobile);
+/// Number of TBFs on a timeslot, and index of the next one in turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct List {
+    length: u32,
+    turn: u32,
+}
+
+impl Turns {
+    fn new(slots: u32) -> Turns {
+        let room = 4;
+        Turns { room, members: vec![0; room * slots as usize], lists: vec![List::default(); slots as usize] }
     }
 
-    fn leave(&mut self, mobile: u32) {
-        if let Some(at) = self.members.iter().position(|m| *m == mobile) {
-            self.members.remove(at);
-            if at < self.turn {
-                self.turn -= 1;
-            }
-        }
-    }
-
-    /// The member whose turn it is.
+    /// Members of a timeslot.
     #[inline]
-    pub(crate) fn first(&self) -> Option<u32> {
-        self.members.get(self.turn).copied()
+    fn of(&self, slot: usize) -> &[u32] {
+        let from = slot * self.room;
+        &self.members[from..from + self.lists[slot].length as usize]
+    }
+
+    fn join(&mut self, slot: usize, mobile: u32) {
+        let length = self.lists[slot].length as usize;
+        if length == self.room {
+            self.widen();
+        }
+        self.members[slot * self.room + length] = mobile;
+        self.lists[slot].length += 1;
+    }
+
+    /// Doubles the places of each timeslot.
+    fn widen(&mut self) {
+        let room = 2 * self.room;
+        let mut members = vec![0; room * self.lists.len()];
+        for (to, from) in members.chunks_mut(room).zip(self.members.chunks(self.room)) {
+            to[..self.room].copy_from_slice(from);
+        }
+        (self.room, self.members) = (room, members);
+    }
+
+    fn leave(&mut self, slot: usize, mobile: u32) {
+        let Some(at) = self.of(slot).iter().position(|m| *m == mobile) else { return };
+        let (from, list) = (slot * self.room, &mut self.lists[slot]);
+        self.members.copy_within(from + at + 1..from + list.length as usize, from + at);
+        list.length -= 1;
+        list.turn -= u32::from((at as u32) < list.turn);
+    }
+
+    /// The members whose turn it is, of all timeslots.
+    #[inline]
+    pub(crate) fn all_first(&self) -> impl Iterator<Item = u32> {
+        let rows = self.members.chunks_exact(self.room).zip(&self.lists);
+        rows.filter(|(_, list)| list.length > 0)
+            .filter_map(|(row, list)| row.get(list.turn as usize).copied())
     }
 
     /// Next ready member, in turn.
     #[inline]
-    pub(crate) fn next(&mut self, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
-        let n = self.members.len();
-        for i in 0..n {
-            let at = self.turn + i;
-            let at = if at >= n { at - n } else { at };
-            let mobile = self.members[at];
+    pub(crate) fn next(&mut self, slot: usize, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
+        let List { length, turn } = self.lists[slot];
+        let members = self.of(slot);
+        let mut at = turn;
+        for _ in 0..length {
+            at = if at >= length { at - length } else { at };
+            let mobile = members[at as usize];
+            at += 1;
             if ready(mobile) {
-                self.turn = if at + 1 == n { 0 } else { at + 1 };
+                self.lists[slot].turn = if at == length { 0 } else { at };
                 return Some(mobile);
             }
         }
@@ -56,7 +96,7 @@ impl RoundRobin {
 #[derive(Clone, Debug)]
 pub(crate) struct CellSlots {
     /// Downlink and uplink.
-    pub(crate) turns: [Vec<RoundRobin>; 2],
+    pub(crate) turns: [Turns; 2],
     /// Mobiles waiting for timeslots, by direction.
     pub(crate) waiting: [VecDeque<u32>; 2],
     /// Timeslots with a TBF, a bit each, by direction.
@@ -66,8 +106,12 @@ pub(crate) struct CellSlots {
 
 impl CellSlots {
     pub(crate) fn new(slots: u32, most: [u32; 2]) -> CellSlots {
-        let turns = || vec![RoundRobin::default(); slots as usize];
-        CellSlots { turns: [turns(), turns()], waiting: Default::default(), used: [0; 2], most }
+        CellSlots {
+            turns: [Turns::new(slots), Turns::new(slots)],
+            waiting: Default::default(),
+            used: [0; 2],
+            most,
+        }
     }
 
     /// Allocates `count` consecutive timeslots and returns the first; `None` if every position has a full
@@ -81,19 +125,19 @@ impl CellSlots {
         hash: u64,
     ) -> Option<u32> {
         let turns = &self.turns[way];
-        let last = (turns.len() as u32).checked_sub(count)?;
+        let last = (turns.lists.len() as u32).checked_sub(count)?;
         let (from, to) = match near {
             Some((first, slots)) if slots >= count => (first, (first + slots - count).min(last)),
             _ => (0, last),
         };
         let load = |p: u32| {
-            let on = turns[p as usize..(p + count) as usize].iter().map(|t| t.members.len() as u32);
+            let on = turns.lists[p as usize..(p + count) as usize].iter().map(|list| list.length);
             let full = on.clone().any(|n| n >= self.most[way]);
             (!full).then(|| on.sum::<u32>())
         };
         let (_, _, first) = (from..=to).filter_map(|p| Some((load(p)?, key(hash, u64::from(p)), p))).min()?;
         for slot in first..first + count {
-            self.turns[way][slot as usize].join(mobile);
+            self.turns[way].join(slot as usize, mobile);
             self.used[way] |= 1 << slot;
         }
         Some(first)
@@ -102,9 +146,9 @@ impl CellSlots {
     /// Releases timeslots.
     pub(crate) fn release(&mut self, way: usize, mobile: u32, first: u32, count: u32) {
         for slot in first..first + count {
-            let turns = &mut self.turns[way][slot as usize];
-            turns.leave(mobile);
-            if turns.members.is_empty() {
+            let turns = &mut self.turns[way];
+            turns.leave(slot as usize, mobile);
+            if turns.of(slot as usize).is_empty() {
                 self.used[way] &= !(1 << slot);
             }
         }
@@ -123,17 +167,24 @@ mod tests {
         assert!(firsts[0].abs_diff(firsts[1]) >= 3, "two mobiles do not share: {firsts:?}");
         let all: Vec<u32> = (2..20).map_while(|m| cell.allocate(0, m, 3, None, 5)).collect();
         assert!(all.len() <= 2, "two TBFs a slot at most: {all:?}");
-        assert!(cell.turns[0].iter().all(|t| t.members.len() <= 2));
+        assert!((0..7).all(|slot| cell.turns[0].of(slot).len() <= 2));
         cell.release(0, 0, firsts[0], 3);
         assert!(cell.allocate(0, 30, 3, None, 5).is_some(), "room again");
         assert_eq!(cell.allocate(1, 5, 1, Some((2, 3)), 1).map(|p| (2..5).contains(&p)), Some(true));
 
-        let mut turns = RoundRobin::default();
-        [4, 5, 6].into_iter().for_each(|m| turns.join(m));
-        let order: Vec<u32> = (0..6).filter_map(|_| turns.next(|_| true)).collect();
+        let mut turns = Turns::new(2);
+        [4, 5, 6].into_iter().for_each(|m| turns.join(1, m));
+        let order: Vec<u32> = (0..6).filter_map(|_| turns.next(1, |_| true)).collect();
         assert_eq!(order, [4, 5, 6, 4, 5, 6]);
-        assert_eq!(turns.next(|m| m == 6), Some(6));
-        turns.leave(4);
-        assert_eq!((turns.next(|_| true), turns.next(|_| true)), (Some(5), Some(6)));
+        assert_eq!(turns.next(1, |m| m == 6), Some(6));
+        turns.leave(1, 4);
+        assert_eq!((turns.next(1, |_| true), turns.next(1, |_| true)), (Some(5), Some(6)));
+        assert_eq!((turns.next(1, |_| false), turns.next(0, |_| true)), (None, None));
+        (7..30).for_each(|m| turns.join(1, m));
+        assert_eq!(turns.of(1), [5, 6].into_iter().chain(7..30).collect::<Vec<u32>>(), "room for any number");
+        let order: Vec<u32> = (0..25).filter_map(|_| turns.next(1, |_| true)).collect();
+        assert_eq!(order, [5, 6].into_iter().chain(7..30).collect::<Vec<u32>>());
+        turns.join(0, 9);
+        assert_eq!(turns.all_first().collect::<Vec<u32>>(), [9, 5]);
     }
 }

@@ -20,7 +20,7 @@ use crate::numeric::key;
 use crate::observe::{Observe, RadioEvent, Records};
 use crate::shadow::Shadow;
 use crate::slots::CellSlots;
-use crate::tick::{BlockOnAir, Reception};
+use crate::tick::{BlockOnAir, Bursts, Reception, Rules};
 use crate::voice::Voice;
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
@@ -83,8 +83,10 @@ pub struct Cells {
     pub(crate) records: Records,
     /// Lists of blocks on the air, kept for their capacity.
     pub(crate) on_air: [Vec<BlockOnAir>; 2],
-    /// Reception of these blocks.
+    /// Reception of these blocks; below, of their bursts.
     pub(crate) met: Vec<Reception>,
+    pub(crate) bursts: Vec<Bursts>,
+    pub(crate) rules: Rules,
 }
 
 impl Cells {
@@ -132,6 +134,8 @@ impl Cells {
             records: Records::default(),
             on_air: Default::default(),
             met: Vec::new(),
+            bursts: Vec::new(),
+            rules: Rules::new(&config),
             config,
             layout,
             shadow,
@@ -189,8 +193,8 @@ impl Cells {
 
     /// Sets the uplink power by the open loop.
     pub(crate) fn set_uplink_power(&mut self, m: usize) {
-        let at = m * self.layout.stride() + self.layout.index(self.motion.serving[m] as usize);
-        let level = Medium::received_dbm(&self.config, self.motion.gains[at]);
+        let at = self.layout.index(self.motion.serving[m] as usize);
+        let level = Medium::received_dbm(&self.config, self.motion.gains.at(m, at));
         let db = self.config.power[UP].open_loop(level, self.config.radio.mobile_dbm as f32);
         self.ways[m][UP].set_power(db);
     }

@@ -5,9 +5,9 @@
 //! not depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
 
 use crate::air::UpBlock;
-use crate::config::Interface;
+use crate::config::{Config, Interface};
 use crate::direction::{DOWN, Event, Tbf, UP};
-use crate::link::{Air, BURSTS, Fate, Soft};
+use crate::link::{Air, BURSTS, Soft};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, RadioEvent};
@@ -20,16 +20,52 @@ use radio::rlc::send::{RadioBlock, Unit};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 
 /// Reception of a radio block.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Reception {
-    /// SINR of each burst, with modulation errors.
-    air: Air,
     /// Mean SINR without modulation errors, as a ratio; below, in dB.
     mean: f32,
     ci: f32,
+    quality: f32,
+}
+
+/// Reception of the bursts of a radio block.
+#[derive(Clone, Copy)]
+pub(crate) struct Bursts {
+    /// SINR of each burst, with modulation errors.
+    air: Air,
     /// Mutual information of each burst, for quality reports.
     heard: [f32; BURSTS],
-    quality: f32,
+}
+
+/// Parameters that each radio block uses, side by side for the cache.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// Average curves, without bursts.
+    average: bool,
+    /// Weight of a block in quality reports, and error of reports, dB.
+    forget: f32,
+    error_db: f32,
+    /// Power of 8-PSK, as a ratio.
+    back_off: f32,
+    /// Timeslots of a cell.
+    slots: usize,
+    report_delay: Tick,
+    /// Octets that the BSC keeps for a mobile.
+    bsc_octets: u64,
+}
+
+impl Rules {
+    pub(crate) fn new(config: &Config) -> Rules {
+        Rules {
+            average: config.interface == Interface::Average,
+            forget: config.adaptation.forget as f32,
+            error_db: config.adaptation.error_db as f32,
+            back_off: from_db(-config.radio.backoff_db as f32),
+            slots: config.mac.slots as usize,
+            report_delay: ticks(config.mac.report_delay).max(1),
+            bsc_octets: u64::from(config.core.bsc_octets),
+        }
+    }
 }
 
 /// A radio block on the air.
@@ -40,6 +76,14 @@ pub(crate) struct BlockOnAir {
     pub(crate) mobile: u32,
     power: f32,
     pub(crate) block: RadioBlock,
+}
+
+impl BlockOnAir {
+    /// The same block as the uplink of the medium knows it.
+    #[inline]
+    fn uplink(&self) -> UpBlock {
+        UpBlock { mobile: self.mobile, cell: self.cell, power: self.power }
+    }
 }
 
 impl Cells {
@@ -62,26 +106,27 @@ impl Cells {
         }
         self.medium.clear(&self.layout, now);
         let mut air = std::mem::take(&mut self.on_air);
-        for way in [DOWN, UP] {
-            self.choose(way, now, &mut air[way]);
-        }
-        for way in [DOWN, UP] {
-            // All receptions are computed before the first decision, so that branches on draws do not delay
-            // memory accesses of the next block.
-            self.meet(way, now, &air[way]);
-            let met = std::mem::take(&mut self.met);
-            let batches = air[way].chunks(BATCH);
-            let mut ahead = batches.clone().skip(1);
-            for (blocks, met) in batches.zip(met.chunks(BATCH)) {
-                self.prefetch_ends(way, ahead.next().unwrap_or_default());
-                for (on_air, met) in blocks.iter().zip(met) {
-                    self.judge(way, now, on_air, met);
-                }
-            }
-            air[way].clear();
-            self.met = met;
-        }
+        self.choose::<DOWN>(now, &mut air[DOWN]);
+        self.choose::<UP>(now, &mut air[UP]);
+        self.receive::<DOWN>(now, &mut air[DOWN]);
+        self.receive::<UP>(now, &mut air[UP]);
         self.on_air = air;
+    }
+
+    /// Reception of all blocks of a direction, which ends their time on the air. All are measured before the first
+    /// decision, so that branches on draws do not delay memory accesses of the next block.
+    fn receive<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+        self.meet::<WAY>(now, air);
+        let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
+        let mut ahead = air.chunks(BATCH).skip(1);
+        for (at, (on_air, met)) in air.iter().zip(&met).enumerate() {
+            if at.is_multiple_of(BATCH) {
+                self.prefetch_ends(WAY, ahead.next().unwrap_or_default());
+            }
+            self.judge::<WAY>(now, on_air, met, bursts.get(at));
+        }
+        air.clear();
+        (self.met, self.bursts) = (met, bursts);
     }
 
     /// Delivers the packets that the previous block period completed.
@@ -207,32 +252,32 @@ impl Cells {
     }
 
     /// First pass: block of each cell on each timeslot.
-    fn choose(&mut self, way: usize, now: Tick, air: &mut Vec<BlockOnAir>) {
-        let back_off = from_db(-self.config.radio.backoff_db as f32);
+    fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+        let Rules { back_off, bsc_octets, .. } = self.rules;
         let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
-            self.prefetch_cell(way, cell + 1);
-            let mut slots = if self.voice.is_some() { all } else { self.slots[cell].used[way] };
+            self.prefetch_cell(WAY, cell + 1);
+            let mut slots = if self.voice.is_some() { all } else { self.slots[cell].used[WAY] };
             while slots != 0 {
                 let slot = slots.trailing_zeros() as usize;
                 slots &= slots - 1;
                 if let Some(speaks) = self.voice.as_ref().and_then(|v| v.on(cell, slot, now)) {
-                    if speaks && way == DOWN {
+                    if speaks && WAY == DOWN {
                         self.medium.send_down(&self.layout, cell, slot, 1.0);
                     }
                     continue;
                 }
                 let ways = &self.ways;
-                let turns = &mut self.slots[cell].turns[way][slot];
-                let Some(mobile) = turns.next(|m| ways[m as usize][way].ready()) else { continue };
-                let w = &mut self.ways[mobile as usize][way];
+                let turns = &mut self.slots[cell].turns[WAY];
+                let Some(mobile) = turns.next(slot, |m| ways[m as usize][WAY].ready()) else { continue };
+                let w = &mut self.ways[mobile as usize][WAY];
                 let (scheme, preempts) = (w.scheme, w.preempts());
                 let Some(block) = w.sender.next(now, scheme, preempts) else { continue };
                 let psk8 = block.scheme.properties().modulation == Modulation::Psk8;
                 let power = w.power * if psk8 { back_off } else { 1.0 };
-                if way == DOWN {
+                if WAY == DOWN {
                     self.medium.send_down(&self.layout, cell, slot, power);
-                    if w.sender.feed.waiting() < u64::from(self.config.core.bsc_octets) {
+                    if w.sender.feed.waiting() < bsc_octets {
                         self.refill(mobile as usize);
                     }
                 } else {
@@ -244,104 +289,120 @@ impl Cells {
     }
 
     /// Second pass: reception of each radio block.
-    fn meet(&mut self, way: usize, now: Tick, air: &[BlockOnAir]) {
-        let average = self.config.interface == Interface::Average;
+    fn meet<const WAY: usize>(&mut self, now: Tick, air: &[BlockOnAir]) {
         self.met.clear();
-        for (at, on) in air.iter().enumerate() {
-            if way == DOWN && at.is_multiple_of(BATCH) {
-                self.prefetch_gains(air.chunks(BATCH).nth(at / BATCH + 1).unwrap_or_default());
+        self.bursts.clear();
+        let mut ahead = air.chunks(BATCH).skip(1);
+        for blocks in air.chunks(BATCH) {
+            if WAY == DOWN {
+                self.prefetch_gains(ahead.next().unwrap_or_default());
             }
-            let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
-            let air = if way == DOWN {
+            if self.rules.average {
+                self.meet_average::<WAY>(blocks);
+            } else {
+                self.meet_bursts::<WAY>(now, blocks);
+            }
+        }
+    }
+
+    /// Reception by average curves: one SINR for a block.
+    fn meet_average<const WAY: usize>(&mut self, blocks: &[BlockOnAir]) {
+        let mut sinr = [0.0; BATCH];
+        for (sinr, on) in sinr.iter_mut().zip(blocks) {
+            *sinr = if WAY == DOWN {
+                let (m, cell, slot) = (on.mobile as usize, on.cell as usize, on.slot as usize);
+                self.medium.down_mean(&self.layout, &self.motion.gains, m, cell, slot)
+            } else {
+                self.medium.up_mean(&self.layout, &self.motion.gains, &on.uplink(), on.slot as usize)
+            };
+        }
+        // Loops of their own, which the compiler turns into vector instructions.
+        let mut met = [Reception::default(); BATCH];
+        let mean = sinr.map(|s| 0.25 * (s + s + s + s));
+        let ci = decibels(&mean);
+        sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
+        for (at, met) in met[..blocks.len()].iter_mut().enumerate() {
+            *met = Reception { mean: mean[at], ci: ci[at], quality: self.link.steady(sinr[at]) };
+        }
+        self.met.extend_from_slice(&met[..blocks.len()]);
+    }
+
+    /// Reception burst by burst.
+    fn meet_bursts<const WAY: usize>(&mut self, now: Tick, blocks: &[BlockOnAir]) {
+        let (mut mean, mut quality) = ([0.0; BATCH], [0.0; BATCH]);
+        for (at, on) in blocks.iter().enumerate() {
+            let mut air = if WAY == DOWN {
+                let (m, cell, slot) = (on.mobile as usize, on.cell as usize, on.slot as usize);
                 self.medium.down(&self.layout, &self.motion.gains, m, cell, slot, now)
             } else {
-                let block = UpBlock { mobile: on.mobile, cell: on.cell, power: on.power };
-                self.medium.up(&self.layout, &self.motion.gains, &block, slot, now)
+                self.medium.up(&self.layout, &self.motion.gains, &on.uplink(), on.slot as usize, now)
             };
-            let mean = 0.25 * (air.sinr[0] + air.sinr[1] + air.sinr[2] + air.sinr[3]);
-            let mut air = air;
-            let (heard, quality) = if average {
-                air.sinr = [self.link.capped(air.sinr[0]); BURSTS];
-                self.link.steady(air.sinr[0])
-            } else {
-                air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
-                let heard = self.link.heard(&air);
-                (heard, self.link.quality(&heard))
-            };
-            self.met.push(Reception { air, mean, ci: to_db(mean), heard, quality });
+            mean[at] = 0.25 * (air.sinr[0] + air.sinr[1] + air.sinr[2] + air.sinr[3]);
+            air.sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
+            let heard = self.link.heard(&air);
+            quality[at] = self.link.quality(&heard);
+            self.bursts.push(Bursts { air, heard });
         }
+        let ci = decibels(&mean);
+        let met = |at: usize| Reception { mean: mean[at], ci: ci[at], quality: quality[at] };
+        self.met.extend((0..blocks.len()).map(met));
     }
 
     /// Decides which RLC blocks of a radio block arrive.
-    fn judge(&mut self, way: usize, now: Tick, on: &BlockOnAir, met: &Reception) {
-        let (cell, slot, m) = (on.cell as usize, on.slot as usize, on.mobile as usize);
-        let &Reception { air, mean, ci, heard: bursts, quality } = met;
+    fn judge<const WAY: usize>(
+        &mut self,
+        now: Tick,
+        on: &BlockOnAir,
+        met: &Reception,
+        bursts: Option<&Bursts>,
+    ) {
+        let (cell, m, bin) = (on.cell as usize, on.mobile as usize, Meter::bin(met.ci));
+        let at = cell * self.rules.slots + on.slot as usize;
         let hash = key(
             self.seed,
-            u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | way as u64,
+            u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | WAY as u64,
         );
-        let counts = &mut self.meter.mobiles[m].ways[way];
-        counts.blocks += 1;
-        counts.ci_db += f64::from(ci);
-        self.meter.cells[cell].blocks[way] += 1;
-        let at = cell * self.config.mac.slots as usize + slot;
-        self.meter.slots[way][at] += 1;
-        let bin = Meter::bin(ci);
-        self.meter.radio[way][bin].blocks += 1;
-        let forget = self.config.adaptation.forget as f32;
-        self.ways[m][way].quality.block(quality, ci, forget);
-        let watched = self.observe.mobile == Some(on.mobile);
-        let average = self.config.interface == Interface::Average;
-        let heard = average || self.link.header(&air, on.block.scheme, quality, hash);
-        let (mut sent, mut lost) = (0, 0);
-        for (second, rlc) in on.block.units().enumerate() {
-            let fate = if heard {
-                self.fate(
-                    way,
-                    now,
-                    on,
-                    (&air, &bursts),
-                    (mean, ci),
-                    second == 1,
-                    &rlc,
-                    hash >> (12 + 12 * second),
-                )
-            } else {
-                Fate::NoHeader
-            };
-            sent += 1;
-            lost += u64::from(fate != Fate::Arrived);
-            if fate == Fate::Arrived {
-                self.arrived(way, m, at, &rlc, on);
+        let w = &mut self.ways[m][WAY];
+        w.quality.block(met.quality, met.ci, self.rules.forget);
+        let heard = bursts.is_none_or(|b| self.link.header(&b.air, on.block.scheme, met.quality, hash));
+        let (mut sent, mut arrived, mut octets) = (0, 0, 0);
+        let mut next = Some(&on.block.first);
+        while let Some(rlc) = next {
+            let (second, draw) = (sent == 1, hash >> (12 + 12 * sent));
+            let decoded = heard && self.decodes::<WAY>(now, on, (met, bursts), rlc, second, draw);
+            if decoded {
+                octets += self.arrived::<WAY>(rlc, on);
             }
-            if watched {
-                let arrived = fate == Fate::Arrived;
-                let block = RadioEvent::Block { way, scheme: on.block.scheme, ci_db: ci, arrived };
+            (sent, arrived) = (sent + 1, arrived + u64::from(decoded));
+            if self.observe.mobile == Some(on.mobile) {
+                let block =
+                    RadioEvent::Block { way: WAY, scheme: on.block.scheme, ci_db: met.ci, arrived: decoded };
                 self.records.events.push((radio::tdma::start_of(now), block));
             }
+            next = on.block.second.as_ref().filter(|_| !second);
         }
-        self.count(way, bin, on, (sent, lost));
-        self.poll(way, now, m, heard, hash);
+        let lost = sent - arrived;
+        self.meter.slots[WAY][at] += 1;
+        self.meter.slot_octets[WAY][at] += octets;
+        self.meter.radio[WAY][bin].count(on.block.scheme, sent, lost);
+        self.meter.mobiles[m].ways[WAY].count(met.ci, sent, lost);
+        self.meter.cells[cell].count(WAY, sent, lost);
+        self.poll::<WAY>(now, m, heard, hash);
     }
 
     /// Whether an RLC block is decoded.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the parts of one decision; a struct of them would be taken apart at once"
-    )]
-    fn fate(
+    #[inline(always)]
+    fn decodes<const WAY: usize>(
         &mut self,
-        way: usize,
         now: Tick,
         on: &BlockOnAir,
-        (air, bursts): (&Air, &[f32; 4]),
-        mean: (f32, f32),
-        second: bool,
+        (met, bursts): (&Reception, Option<&Bursts>),
         rlc: &Unit,
+        second: bool,
         hash: u64,
-    ) -> Fate {
+    ) -> bool {
         let (m, cell) = (on.mobile as usize, on.cell as usize);
-        let w = &mut self.ways[m][way];
+        let w = &mut self.ways[m][WAY];
         let at = rlc.bsn as usize & (w.soft.len() - 1);
         let mut part = Soft::default();
         let soft = if rlc.part == BlockPart::Whole { &mut w.soft[at] } else { &mut part };
@@ -350,47 +411,42 @@ impl Cells {
         }
         // A half is decoded by its own scheme without combining.
         let first = if rlc.part == BlockPart::Whole { rlc.first_scheme } else { on.block.scheme };
-        if self.config.interface == Interface::Bursts {
-            return self.link.data(air, bursts, on.block.scheme, second, first, soft, hash);
+        if let Some(Bursts { air, heard }) = bursts {
+            return self.link.data(air, heard, on.block.scheme, second, first, soft, hash);
         }
         let draw = self.medium.draw(&self.layout, m, cell, now, hash << 28);
-        self.link.data_average(mean, on.block.scheme, first, soft, draw)
+        self.link.data_average((met.mean, met.ci), on.block.scheme, first, soft, draw)
     }
 
-    /// Counts the RLC blocks of a radio block.
-    #[inline]
-    fn count(&mut self, way: usize, bin: usize, on: &BlockOnAir, (sent, lost): (u64, u64)) {
-        let scheme = &mut self.meter.radio[way][bin].schemes[crate::link::index(on.block.scheme)];
-        scheme[0] += sent;
-        scheme[1] += lost;
-        let counts = &mut self.meter.mobiles[on.mobile as usize].ways[way];
-        counts.rlc_sent += sent;
-        counts.rlc_lost += lost;
-        let counts = &mut self.meter.cells[on.cell as usize];
-        counts.rlc_sent[way] += sent;
-        counts.rlc_lost[way] += lost;
-    }
-
-    /// Handles an RLC block that has arrived.
-    fn arrived(&mut self, way: usize, m: usize, at: usize, rlc: &Unit, on: &BlockOnAir) {
-        let w = &mut self.ways[m][way];
+    /// Handles an RLC block that has arrived; returns its octets, 0 for a duplicate.
+    #[inline(always)]
+    fn arrived<const WAY: usize>(&mut self, rlc: &Unit, on: &BlockOnAir) -> u64 {
+        let w = &mut self.ways[on.mobile as usize][WAY];
         let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
         if taken.duplicate {
-            return;
+            return 0;
         }
-        self.meter.slot_octets[way][at] += u64::from(on.block.scheme.payload());
-        let delivered = &mut self.delivered;
-        w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, way, packet)));
+        if w.sender.feed.is_due(taken.complete) {
+            let delivered = &mut self.delivered;
+            w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, WAY, packet)));
+        }
+        u64::from(on.block.scheme.payload())
     }
 
     /// Polls for a report, if one is due; the report is sent if the radio block's header was decoded.
-    fn poll(&mut self, way: usize, now: Tick, m: usize, heard: bool, hash: u64) {
-        let w = &mut self.ways[m][way];
+    #[inline(always)]
+    fn poll<const WAY: usize>(&mut self, now: Tick, m: usize, heard: bool, hash: u64) {
+        let w = &mut self.ways[m][WAY];
         let force = !w.sender.has_work() && w.reports == 0;
-        if !w.poller.block(false, force) || !heard {
-            return;
+        if w.poller.block(false, force) && heard {
+            self.report(WAY, now, m, hash);
         }
-        let error = self.config.adaptation.error_db as f32;
+    }
+
+    #[inline(never)]
+    fn report(&mut self, way: usize, now: Tick, m: usize, hash: u64) {
+        let w = &mut self.ways[m][way];
+        let error = self.rules.error_db;
         let error = if error > 0.0 { error * normal(hash) } else { 0.0 };
         w.reports += 1;
         let event = Event::Report {
@@ -400,9 +456,17 @@ impl Cells {
             report: w.receiver.report(),
             quality: w.quality.report(error),
         };
-        let delay = ticks(self.config.mac.report_delay).max(1);
-        self.wheel.add(now, delay, event);
+        self.wheel.add(now, self.rules.report_delay, event);
     }
+}
+
+/// Decibels of a batch of ratios.
+fn decibels(ratios: &[f32; BATCH]) -> [f32; BATCH] {
+    let mut db = [0.0; BATCH];
+    for k in 0..BATCH {
+        db[k] = to_db(ratios[k]);
+    }
+    db
 }
 
 /// A standard normal number from a hash: the sum of four uniform ones.

@@ -63,7 +63,7 @@ impl User {
     pub(super) fn force(&mut self, neighbour: Option<Extent>, now: Time, air: &mut Air, side: &mut Side) {
         let change = self.mobility.change(now, neighbour);
         self.leave(change, tdma::next_tick(now), now, air, side);
-        self.due = tdma::next_tick(now);
+        (self.due, self.calm) = (tdma::next_tick(now), 0);
     }
 
     /// The mobile leaves its cell: both TBFs are lost.

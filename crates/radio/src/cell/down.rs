@@ -64,6 +64,7 @@ impl User {
         }
     }
 
+    #[inline(never)]
     fn hand_over(&mut self, direction: Direction, complete: u32, t: Time, side: &mut Side) {
         let mut whole = std::mem::take(&mut self.arriving);
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
@@ -162,11 +163,18 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
             keeps,
         );
     });
-    if d.sender.is_stalled() && !d.was_stalled {
-        d.was_stalled = true;
-        d.counts.stalls += 1;
-        let va = d.sender.va();
-        side.note(tdma::start_of(n), || Event::RadioStalled { user: u32::from(me), up: false, block: va });
+    if d.sender.is_stalled() {
+        user.calm = 0;
+        if !d.was_stalled {
+            d.was_stalled = true;
+            d.counts.stalls += 1;
+            let va = d.sender.va();
+            side.note(tdma::start_of(n), || Event::RadioStalled {
+                user: u32::from(me),
+                up: false,
+                block: va,
+            });
+        }
     }
     let last = block.first.last || block.second.is_some_and(|u| u.last);
     let force = (last || d.was_stalled || block.first.reason == Reason::Idle) && user.polls == 0;
@@ -209,7 +217,7 @@ pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: 
     let Some(control) = air.dequeue(slot) else { return };
     air.down[slot].used += 1;
     let user = &mut users[usize::from(control.user)];
-    user.ack_due = false;
+    (user.ack_due, user.calm) = (false, 0);
     if !user.up.is_up() {
         return;
     }

@@ -23,35 +23,44 @@ pub const fn up(user: u16) -> Port {
 
 impl Cell {
     /// Reads which event categories are recorded.
-    #[inline]
+    #[inline(always)]
     fn listen(&mut self, cx: &Cx<'_>) {
         self.side.log = cx.records(Category::Radio);
-        if self.side.content.is_none() && cx.records(Category::Packets) {
-            self.side.content = Some(Box::new(Content::new(self.users.len())));
-            for user in &mut self.users {
-                user.down.sender.keep_cuts();
-                user.up.sender.keep_cuts();
-            }
+        if cx.records(Category::Packets) && self.side.content.is_none() {
+            self.keep_content();
+        }
+    }
+
+    #[inline(never)]
+    fn keep_content(&mut self) {
+        self.side.content = Some(Box::new(Content::new(self.users.len())));
+        for user in &mut self.users {
+            user.down.sender.keep_cuts();
+            user.up.sender.keep_cuts();
         }
     }
 
     /// Emits packets that have left the bearer, records events, ends dropped packets.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         // Most ticks leave these lists empty; the test is cheaper than draining.
-        if !self.side.drops.is_empty() {
-            self.side.drops.drain(..).for_each(|(packet, reason)| cx.drop(packet, reason));
-        }
-        if !self.side.events.is_empty() {
-            self.side.events.drain(..).for_each(|(t, event)| cx.record(Category::Radio, t, || event));
+        if !self.side.drops.is_empty() || !self.side.events.is_empty() {
+            self.report_effects(cx);
         }
         if self.side.out_at <= now {
             self.forward_out(cx, now);
         }
     }
 
+    #[inline(never)]
+    fn report_effects(&mut self, cx: &mut Cx<'_>) {
+        self.side.drops.drain(..).for_each(|(packet, reason)| cx.drop(packet, reason));
+        self.side.events.drain(..).for_each(|(t, event)| cx.record(Category::Radio, t, || event));
+    }
+
     /// Forwards the packets that leave by `now`.
+    #[inline(never)]
     fn forward_out(&mut self, cx: &mut Cx<'_>, now: Time) {
         for (i, user) in self.users.iter_mut().enumerate() {
             for (direction, out) in user.out.iter_mut().enumerate() {

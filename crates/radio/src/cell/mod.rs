@@ -103,12 +103,14 @@ struct PendingReport {
 
 /// Timeslots of the cell.
 struct Air {
-    down: Vec<Slot>,
-    up: Vec<Slot>,
+    /// Number of timeslots, 1 to 8; the rest of each table is unused.
+    slots: usize,
+    down: [Slot; 8],
+    up: [Slot; 8],
     /// Number of mobiles that may use each timeslot.
     load: Vec<u32>,
     /// Queue of control blocks for each timeslot.
-    control: Vec<VecDeque<PendingReport>>,
+    control: [VecDeque<PendingReport>; 8],
     /// Uplink blocks reserved by polls, by tick (modulo the length) and timeslot.
     reserved: [[Reservation; 8]; RESERVED],
     /// Bit sets of timeslots: with a downlink and with an uplink TBF; below, with a waiting control block.
@@ -121,12 +123,12 @@ struct Air {
 impl Air {
     /// Timeslots (1 to 8) without users.
     fn new(slots: usize) -> Air {
-        let slot = |_| Slot::default();
         Air {
-            down: (0..slots).map(slot).collect(),
-            up: (0..slots).map(slot).collect(),
+            slots,
+            down: Default::default(),
+            up: Default::default(),
             load: vec![0; slots],
-            control: vec![VecDeque::new(); slots],
+            control: Default::default(),
             reserved: Default::default(),
             in_use: [0; 2],
             controlled: 0,
@@ -139,7 +141,7 @@ impl Air {
         let way = usize::from(direction == Direction::Up);
         let rings = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         self.in_use[way] = 0;
-        for (s, slot) in rings.iter_mut().enumerate() {
+        for (s, slot) in rings.iter_mut().take(self.slots).enumerate() {
             if slots.contains(&s) {
                 slot.ring.join(user);
             } else {
@@ -189,19 +191,18 @@ impl Air {
     }
 }
 
-/// Timeslots of a bit set, in order.
-fn timeslots(mut set: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let slot = set.trailing_zeros() as usize;
-        set &= set.wrapping_sub(1);
-        (slot < 8).then_some(slot)
-    })
-}
-
-/// The same, beginning with a timeslot and ending before it.
+/// Timeslots of a bit set, beginning with the timeslot `from` and ending before it.
+#[inline]
 fn timeslots_from(set: u8, from: usize) -> impl Iterator<Item = usize> {
-    let before = (1 << from) - 1;
-    timeslots(set & !before).chain(timeslots(set & before))
+    let mut left = set.rotate_right(from as u32);
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let slot = (left.trailing_zeros() as usize + from) % 8;
+        left &= left - 1;
+        Some(slot)
+    })
 }
 
 /// Takes the capacity of a block from Abis, if it has a limit.
@@ -309,7 +310,7 @@ impl Cell {
             Direction::Up => u.enter_up(packet, now, &mut self.side),
         };
         let tick = tdma::next_tick(at).max(self.done);
-        u.due = u.due.min(tick);
+        (u.due, u.calm) = (u.due.min(tick), 0);
         self.next = Some(self.next.map_or(tick, |n| n.min(tick)));
     }
 
@@ -319,7 +320,7 @@ impl Cell {
         self.done = n + 1;
         let Cell { users, air, side, turn, load, abis, .. } = self;
         // Where Abis is short, each timeslot is the first one in its turn.
-        let from = if abis.is_some() { n as usize % air.down.len() } else { 0 };
+        let from = if abis.is_some() { n as usize % air.slots } else { 0 };
         abis.iter_mut().flatten().for_each(|way| way.begin(n));
         if let Some(load) = load {
             load.advance(n);
@@ -328,12 +329,13 @@ impl Cell {
             user.prepare(n, t, air, side);
         }
         // Calls and other users consume blocks of every timeslot.
-        let all = if load.is_some() { u8::MAX >> (8 - air.down.len()) } else { 0 };
+        let all = if load.is_some() { u8::MAX >> (8 - air.slots) } else { 0 };
         for s in timeslots_from(all | air.in_use[0] | air.controlled, from) {
             if abis.as_ref().is_some_and(|abis| !abis[0].is_open()) {
                 break;
             }
-            let control = air.control[s].front().is_some_and(|c| c.ready <= n);
+            let control =
+                air.controlled >> s & 1 == 1 && air.control[s].front().is_some_and(|c| c.ready <= n);
             if let Some(load) = load
                 && load.withholds(air, users, (s, false), n, control)
             {
@@ -350,7 +352,8 @@ impl Cell {
             }
         }
         for s in timeslots_from(all | air.in_use[1] | air.polled[n as usize % RESERVED], from) {
-            let reserved = air.take_reservation(s, n);
+            let polled = air.polled[n as usize % RESERVED] >> s & 1 == 1;
+            let reserved = if polled { air.take_reservation(s, n) } else { Reservation::default() };
             if let Some(load) = load
                 && load.withholds(air, users, (s, true), n, reserved.of > 0)
             {
@@ -373,7 +376,7 @@ impl Cell {
             }
         }
         let mut next = Tick::MAX;
-        for control in timeslots(air.controlled).flat_map(|s| &air.control[s]) {
+        for control in timeslots_from(air.controlled, 0).flat_map(|s| &air.control[s]) {
             next = next.min(control.ready.max(n + 1));
         }
         for user in users.iter_mut() {
@@ -395,7 +398,7 @@ impl Cell {
     /// Use of the timeslots.
     pub fn slots(&self) -> SlotCounts {
         let used = |slots: &[Slot]| slots.iter().map(|s| s.used).collect();
-        SlotCounts { down: used(&self.air.down), up: used(&self.air.up) }
+        SlotCounts { down: used(&self.air.down[..self.air.slots]), up: used(&self.air.up[..self.air.slots]) }
     }
     /// Content log, if the run was captured.
     pub fn content(&self) -> Option<&Content> {

@@ -8,7 +8,7 @@ use crate::mac::tbf::{self, TbfState};
 use crate::quality::Quality;
 use crate::rlc::poll::Poller;
 use crate::rlc::receive::{Receiver, Report};
-use crate::rlc::send::{RadioBlock, Reason, SendOptions, Sender};
+use crate::rlc::send::{RadioBlock, Reason, SendOptions, Sender, Unit};
 use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::{self, Tick};
 use base::{Span, Time};
@@ -161,16 +161,9 @@ impl TbfDirection {
         let before = self.receiver.vq();
         let mut result =
             BlockReception { arrived: false, useful: false, gap: false, before, complete: before };
-        for unit in block.units() {
-            let decoded = self.quality.decodes(n, block.scheme, false);
-            self.repair(unit.bsn, unit.attempt, decoded, n);
-            if decoded {
-                result.arrived = true;
-                let taken = self.receiver.take(unit.bsn, unit.part, unit.last && ends);
-                result.useful |= !taken.duplicate;
-                result.gap |= taken.gap;
-                result.complete = taken.complete;
-            }
+        self.receive_unit(block.scheme, &block.first, n, ends, &mut result);
+        if let Some(second) = &block.second {
+            self.receive_second(block.scheme, second, n, ends, &mut result);
         }
         if !result.arrived {
             self.counts.errors += 1;
@@ -178,6 +171,38 @@ impl TbfDirection {
             self.counts.duplicates += 1;
         }
         result
+    }
+
+    #[inline(never)]
+    fn receive_second(
+        &mut self,
+        scheme: Scheme,
+        unit: &Unit,
+        n: Tick,
+        ends: bool,
+        result: &mut BlockReception,
+    ) {
+        self.receive_unit(scheme, unit, n, ends, result);
+    }
+
+    #[inline(always)]
+    fn receive_unit(
+        &mut self,
+        scheme: Scheme,
+        unit: &Unit,
+        n: Tick,
+        ends: bool,
+        result: &mut BlockReception,
+    ) {
+        let decoded = self.quality.decodes(n, scheme, false);
+        self.repair(unit.bsn, unit.attempt, decoded, n);
+        if decoded {
+            result.arrived = true;
+            let taken = self.receiver.take(unit.bsn, unit.part, unit.last && ends);
+            result.useful |= !taken.duplicate;
+            result.gap |= taken.gap;
+            result.complete = taken.complete;
+        }
     }
 
     /// Counts the time for which a lost block was missing.

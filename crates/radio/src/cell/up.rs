@@ -37,7 +37,7 @@ impl User {
         if std::mem::replace(&mut self.ack_due, true) {
             return;
         }
-        let slot = usize::from(self.up.first).min(air.control.len() - 1);
+        let slot = usize::from(self.up.first).min(air.slots - 1);
         air.queue(slot, PendingReport { user: self.me, ready });
     }
 }
@@ -82,11 +82,14 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
             true,
         );
     });
-    if d.sender.is_stalled() && !d.was_stalled {
-        d.was_stalled = true;
-        d.counts.stalls += 1;
-        let va = d.sender.va();
-        side.note(tdma::start_of(n), || Event::RadioStalled { user: u32::from(me), up: true, block: va });
+    if d.sender.is_stalled() {
+        user.calm = 0;
+        if !d.was_stalled {
+            d.was_stalled = true;
+            d.counts.stalls += 1;
+            let va = d.sender.va();
+            side.note(tdma::start_of(n), || Event::RadioStalled { user: u32::from(me), up: true, block: va });
+        }
     }
     let unacknowledged = d.mode == Mode::Unacknowledged;
     if last && !extended && d.state == TbfState::Active {
@@ -110,6 +113,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
 /// poll.
 pub(super) fn polled(user: &mut User, side: &mut Side, slot: usize, n: Tick, heard: bool) {
     user.polls = user.polls.saturating_sub(1);
+    user.calm = 0;
     if !user.down.is_up() {
         return;
     }

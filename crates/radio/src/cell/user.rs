@@ -16,6 +16,7 @@ use crate::mac::multislot::Class;
 use crate::mac::tbf::{TbfConfig, TbfState};
 use crate::mobility::{Change, Mobility};
 use crate::quality::Quality;
+use crate::rlc::Mode;
 use crate::tdma::{self, Tick};
 use base::event::{Event, FrameFate, TbfStep};
 use base::packet::{DropReason, Packet};
@@ -89,6 +90,8 @@ pub(super) struct User {
     pub(super) changes: [u64; 3],
     pub(super) useful: u64,
     pub(super) due: Tick,
+    /// First tick in which [`User::prepare`] may have something to do; 0 after a packet, a report, a signal or a stall.
+    pub(super) calm: Tick,
     /// The RLC buffer was full at the previous check.
     pub(super) gated: bool,
     /// Buffer for frames that are delivered together.
@@ -166,6 +169,7 @@ impl User {
             changes: [0; 3],
             useful: 0,
             due: 0,
+            calm: 0,
             gated: false,
             arriving: Vec::new(),
         };
@@ -269,8 +273,55 @@ impl User {
         }
     }
 
-    /// Executes everything due before the blocks of tick `n`.
+    /// Executes everything due before the blocks of tick `n`. In most block periods nothing is.
+    #[inline]
     pub(super) fn prepare(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
+        if n < self.calm {
+            debug_assert!(self.calm_until(n - 1) > n, "something is due in a calm block period");
+            return;
+        }
+        self.prepare_all(n, t, air, side);
+        self.calm = self.calm_until(n);
+    }
+
+    /// First tick after `n` in which [`User::prepare`] may have something to do, if no packet, report or signal comes
+    /// and no window closes until then.
+    fn calm_until(&self, n: Tick) -> Tick {
+        let soon = n + 1;
+        let rare = self.abm.is_some()
+            || self.change.is_some()
+            || self.demand.is_some()
+            || self.down.persistence.is_some()
+            || self.up.persistence.is_some()
+            || self.unanswered >= self.n3105;
+        if rare || !self.committed && !self.backlog.is_empty() || self.sgsn_held > tdma::start_of(n) {
+            return soon;
+        }
+        let mut due = self.mobility.next().min(self.call);
+        let fronts = [self.core.front().map(|(t, _)| *t), self.sgsn_next, self.pcu.front().map(|(t, _)| *t)];
+        fronts.into_iter().flatten().for_each(|t| due = due.min(t));
+        let mut calm = if due.is_never() { Tick::MAX } else { tdma::next_tick(due) };
+        for flow in [&self.down, &self.up] {
+            let data = flow.sender.feed.has_data() || flow.sender.is_pending();
+            calm = calm.min(match flow.state {
+                // Without acknowledgements a block may be the last one.
+                TbfState::Active if flow.mode == Mode::Unacknowledged || flow.sender.is_done() => soon,
+                TbfState::Active if flow.sender.is_stalled() => soon,
+                TbfState::Active if flow.used < flow.granted => flow.full_at,
+                TbfState::Active | TbfState::Final => Tick::MAX,
+                TbfState::Kept if !data => flow.until,
+                TbfState::Idle if !data => Tick::MAX,
+                TbfState::Idle | TbfState::Requested | TbfState::Kept => soon,
+            });
+            if let Some((at, _)) = flow.reports.front() {
+                calm = calm.min(*at);
+            }
+        }
+        calm.max(soon)
+    }
+
+    #[inline(never)]
+    fn prepare_all(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.mobility.next() <= t || self.change.is_some() || self.call <= t {
             self.move_about(n, t, air, side);
         }

@@ -38,19 +38,23 @@ impl Bits {
     #[inline]
     pub fn get(&self, bsn: Bsn) -> bool {
         let i = self.index(bsn);
-        self.words[i / 64] >> (i % 64) & 1 == 1
+        self.words[i / 64 % WORDS] >> (i % 64) & 1 == 1
     }
     /// Sets the bit of `bsn`.
     #[inline]
     pub fn set(&mut self, bsn: Bsn) {
         let i = self.index(bsn);
-        self.words[i / 64] |= 1 << (i % 64);
+        self.words[i / 64 % WORDS] |= 1 << (i % 64);
     }
     /// Clears the bit of `bsn`.
     #[inline]
     pub fn clear(&mut self, bsn: Bsn) {
         let i = self.index(bsn);
-        self.words[i / 64] &= !(1 << (i % 64));
+        self.words[i / 64 % WORDS] &= !(1 << (i % 64));
+    }
+    /// Sets the bits at or after `from` and before `to`; the range is at most one ring long.
+    pub fn set_all(&mut self, from: Bsn, to: Bsn) {
+        words_in(self.mask, from, to, |i, mask| self.words[i % WORDS] |= mask);
     }
     /// Whether all bits are clear.
     #[inline]
@@ -83,7 +87,7 @@ impl Bits {
         let mut at = from;
         while at < to {
             let i = self.index(at);
-            let rest = (self.words[i / 64] ^ flip) >> (i % 64);
+            let rest = (self.words[i / 64 % WORDS] ^ flip) >> (i % 64);
             if rest != 0 {
                 let found = at + rest.trailing_zeros();
                 return (found < to).then_some(found);
@@ -93,20 +97,6 @@ impl Bits {
         None
     }
 
-    /// Calls `word(index, mask)` for each word that the range touches, with a mask of the range's bits. A
-    /// word can occur twice if the range wraps within it.
-    #[inline]
-    pub(crate) fn words_in(&self, from: Bsn, to: Bsn, mut word: impl FnMut(usize, u64)) {
-        let mut at = from;
-        while at < to {
-            let i = self.index(at);
-            let room = 64 - (i % 64) as u32;
-            let n = room.min(to - at);
-            let mask = if n == 64 { u64::MAX } else { ((1u64 << n) - 1) << (i % 64) };
-            word(i / 64, mask);
-            at += n;
-        }
-    }
     /// A word of the ring.
     #[inline]
     pub(crate) fn word(&self, i: usize) -> u64 {
@@ -116,6 +106,20 @@ impl Bits {
     #[inline]
     pub(crate) fn word_mut(&mut self, i: usize) -> &mut u64 {
         &mut self.words[i]
+    }
+}
+
+/// Calls `word(index, mask)` for each word that the range touches in a ring of `ring + 1` bits, with a mask of the
+/// range's bits. A word can occur twice if the range wraps within it.
+#[inline]
+pub(crate) fn words_in(ring: u32, from: Bsn, to: Bsn, mut word: impl FnMut(usize, u64)) {
+    let mut at = from;
+    while at < to {
+        let i = at & ring;
+        let n = (64 - i % 64).min(to - at);
+        let mask = if n == 64 { u64::MAX } else { ((1u64 << n) - 1) << (i % 64) };
+        word((i / 64) as usize, mask);
+        at += n;
     }
 }
 
@@ -130,6 +134,7 @@ mod tests {
         fn agrees_with_a_vector(words in 0u32..5, base in 0u32..5000, sets in proptest::collection::vec(0u32..1024, 0..80), from in 0u32..1024, len in 0u32..1024) {
             let length = 64u32 << words;
             let mut bits = Bits::new(length);
+            let mut filled = bits;
             let mut plain = vec![false; length as usize];
             for s in &sets {
                 let b = base + s % length;
@@ -142,7 +147,9 @@ mod tests {
             prop_assert_eq!(bits.first_clear(from, to), find(false));
             prop_assert_eq!(bits.count() as usize, plain.iter().filter(|p| **p).count());
             let mut inside = 0;
-            bits.words_in(from, to, |i, mask| inside += (bits.word(i) & mask).count_ones());
+            words_in(length - 1, from, to, |i, mask| inside += (bits.word(i) & mask).count_ones());
+            filled.set_all(from, to);
+            prop_assert!((base..base + length).all(|b| filled.get(b) == (from..to).any(|c| c % length == b % length)));
             prop_assert_eq!(inside as usize, (from..to).filter(|b| plain[(b % length) as usize]).count());
         }
     }

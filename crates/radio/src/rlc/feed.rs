@@ -41,18 +41,19 @@ pub struct Cut {
     pub zero: bool,
 }
 
-/// LLC queue of one TBF direction, with the position of segmentation.
+/// LLC queue of one TBF direction, with the position of segmentation: one cache line.
 #[derive(Clone, Debug)]
 pub struct Feed<T> {
     pdus: VecDeque<Pdu<T>>,
     /// Number of the PDU at the front.
-    front: u64,
+    front: u32,
     /// Index in `pdus` of the PDU under segmentation.
-    at: usize,
-    /// Octets of that PDU already segmented.
+    at: u32,
+    /// Octets of that PDU already segmented; below, the rest of it, or 0 before its first octet.
     offset: u32,
+    rest: u32,
     /// Number of leading PDUs in `pdus` that are delivered.
-    delivered: usize,
+    delivered: u32,
     /// Octets not yet segmented.
     waiting: u64,
     /// EGPRS: the previous PDU filled its block exactly.
@@ -68,6 +69,7 @@ impl<T: Copy> Feed<T> {
             front: 0,
             at: 0,
             offset: 0,
+            rest: 0,
             delivered: 0,
             waiting: 0,
             exact: false,
@@ -85,7 +87,7 @@ impl<T: Copy> Feed<T> {
     /// Reads what [`Feed::cut`] uses, so that it is in the cache; the value has no meaning.
     #[inline]
     pub(super) fn prefetch(&self) -> u64 {
-        self.pdus.get(self.at).map_or(0, |p| u64::from(p.last)) + self.waiting
+        self.waiting
     }
     /// Octets not yet segmented.
     #[inline]
@@ -111,39 +113,49 @@ impl<T: Copy> Feed<T> {
     }
     /// PDU by number ([`Cut::pdu`]), while it is held.
     pub fn pdu(&self, number: u64) -> Option<&Pdu<T>> {
-        self.pdus.get(number.checked_sub(self.front)? as usize)
+        self.pdus.get(number.checked_sub(u64::from(self.front))? as usize)
+    }
+    /// Number of PDUs of which a block carries octets.
+    fn begun(&self) -> usize {
+        self.at as usize + usize::from(self.offset > 0)
     }
     /// PDUs with octets in the block of this number, oldest first.
     pub fn in_block(&self, bsn: Bsn) -> impl Iterator<Item = &Pdu<T>> {
-        let begun = self.at + usize::from(self.offset > 0);
+        let begun = self.begun();
         self.pdus.iter().take(begun).filter(move |p| p.first <= bsn && bsn <= p.last)
     }
     /// Number of PDUs of which no block carries octets.
     pub fn untouched(&self) -> usize {
-        self.pdus.len() - self.at - usize::from(self.offset > 0 && self.at < self.pdus.len())
+        self.pdus.len().saturating_sub(self.begun())
     }
 
     /// Segments one block of `room` octets (more than 0) with the number `bsn`; `None` if nothing is left.
+    #[inline]
     pub fn cut(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
+        // Most blocks carry the middle of a PDU and nothing else.
+        if self.rest > room {
+            let pdu = u64::from(self.front + self.at);
+            let cut = Cut { pdu, offset: self.offset, octets: room as u16, ..Cut::default() };
+            self.waiting -= u64::from(room);
+            (self.offset, self.rest) = (self.offset + room, self.rest - room);
+            return Some(cut);
+        }
+        self.cut_ends(room, bsn)
+    }
+
+    /// A block in which a PDU begins or ends, or that begins with a length indicator.
+    #[inline(never)]
+    fn cut_ends(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
         if self.waiting == 0 {
             return None;
         }
-        let mut cut = Cut { pdu: self.front + self.at as u64, offset: self.offset, ..Cut::default() };
-        // Most blocks carry the middle of a PDU and nothing else.
-        if let Some(pdu) = self.pdus.get_mut(self.at).filter(|p| p.size - self.offset > room && !self.exact) {
-            if self.offset == 0 {
-                pdu.first = bsn;
-            }
-            cut.octets = room as u16;
-            (self.waiting, self.offset) = (self.waiting - u64::from(room), self.offset + room);
-            return Some(cut);
-        }
+        let mut cut = Cut { pdu: u64::from(self.front + self.at), offset: self.offset, ..Cut::default() };
         let mut room = room;
         if std::mem::take(&mut self.exact) {
             (cut.zero, room) = (true, room - 1);
         }
         while room > 0 {
-            let Some(pdu) = self.pdus.get_mut(self.at) else { break };
+            let Some(pdu) = self.pdus.get_mut(self.at as usize) else { break };
             if self.offset == 0 {
                 pdu.first = bsn;
             }
@@ -157,10 +169,12 @@ impl<T: Copy> Feed<T> {
             if taken < left {
                 cut.zero |= zero;
                 self.offset += taken;
+                // A PDU of which the block has no room for an octet is still to begin.
+                self.rest = if self.offset > 0 { left - taken } else { 0 };
                 break;
             }
             pdu.last = bsn;
-            (self.at, self.offset) = (self.at + 1, 0);
+            (self.at, self.offset, self.rest) = (self.at + 1, 0, 0);
             cut.ends += 1;
             if left == room {
                 self.exact = self.egprs && !is_last;
@@ -174,13 +188,13 @@ impl<T: Copy> Feed<T> {
     /// Whether [`Feed::deliver`] would pass a PDU.
     #[inline]
     pub fn is_due(&self, all: Bsn) -> bool {
-        self.pdus.get(self.delivered).is_some_and(|p| p.last < all)
+        self.delivered < self.at && self.pdus.get(self.delivered as usize).is_some_and(|p| p.last < all)
     }
 
     /// Delivers PDUs whose blocks are all below `all`, in order; `deliver` is called for each not delivered
     /// before.
     pub fn deliver(&mut self, all: Bsn, mut deliver: impl FnMut(T)) {
-        while let Some(pdu) = self.pdus.get_mut(self.delivered).filter(|p| p.last < all) {
+        while let Some(pdu) = self.pdus.get_mut(self.delivered as usize).filter(|p| p.last < all) {
             if !pdu.delivered {
                 pdu.delivered = true;
                 deliver(pdu.token);
@@ -191,11 +205,11 @@ impl<T: Copy> Feed<T> {
 
     /// Oldest undelivered PDU, if fully segmented; for unacknowledged mode.
     pub fn undelivered(&self) -> Option<&Pdu<T>> {
-        self.pdus.get(self.delivered).filter(|p| p.last != UNCUT)
+        self.pdus.get(self.delivered as usize).filter(|p| p.last != UNCUT)
     }
     /// Marks that PDU as delivered, or as lost with its blocks; returns its token.
     pub fn settle(&mut self) -> Option<T> {
-        let pdu = self.pdus.get_mut(self.delivered).filter(|p| p.last != UNCUT)?;
+        let pdu = self.pdus.get_mut(self.delivered as usize).filter(|p| p.last != UNCUT)?;
         pdu.delivered = true;
         self.delivered += 1;
         Some(pdu.token)
@@ -213,7 +227,7 @@ impl<T: Copy> Feed<T> {
     /// End of a TBF: segmentation restarts at the oldest unacknowledged PDU (44.060 section 9.4.2). PDUs that
     /// were already delivered will arrive twice; `again` gets their tokens.
     pub fn rewind(&mut self, mut again: impl FnMut(T)) {
-        (self.at, self.offset, self.exact, self.delivered) = (0, 0, false, 0);
+        (self.at, self.offset, self.rest, self.exact, self.delivered) = (0, 0, 0, false, 0);
         self.waiting = 0;
         for pdu in &mut self.pdus {
             if pdu.delivered {
@@ -226,7 +240,7 @@ impl<T: Copy> Feed<T> {
 
     /// Removes all PDUs of which no block carries octets; calls `gone` for each.
     pub fn take_untouched(&mut self, mut gone: impl FnMut(T)) {
-        let from = self.at + usize::from(self.offset > 0);
+        let from = self.begun();
         for pdu in self.pdus.drain(from.min(self.pdus.len())..) {
             self.waiting -= u64::from(pdu.size);
             gone(pdu.token);
@@ -235,7 +249,7 @@ impl<T: Copy> Feed<T> {
 
     /// Removes the oldest PDU of which no block carries octets, if `late` is true for it.
     pub fn expire(&mut self, mut late: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T)) {
-        let from = self.at + usize::from(self.offset > 0);
+        let from = self.begun();
         while self.pdus.get(from).is_some_and(&mut late) {
             if let Some(pdu) = self.pdus.remove(from) {
                 self.waiting -= u64::from(pdu.size);
@@ -258,20 +272,21 @@ impl<T: Copy> Feed<T> {
             }
             !out
         });
-        self.front += (before - self.pdus.len()) as u64;
+        self.front += (before - self.pdus.len()) as u32;
         self.waiting -= octets;
     }
 
     /// Empties the queue; calls `gone` for each PDU with whether it was delivered.
     pub fn clear(&mut self, mut gone: impl FnMut(T, bool)) {
-        self.front += self.pdus.len() as u64;
+        self.front += self.pdus.len() as u32;
         self.pdus.drain(..).for_each(|p| gone(p.token, p.delivered));
-        (self.at, self.offset, self.exact, self.delivered, self.waiting) = (0, 0, false, 0, 0);
+        (self.at, self.offset, self.rest, self.exact) = (0, 0, 0, false);
+        (self.delivered, self.waiting) = (0, 0);
     }
 
     /// Blocks of `room` octets for the remaining octets, with one length indicator per PDU.
     pub fn blocks_left(&self, room: u32) -> u32 {
-        let indicators = (self.pdus.len() - self.at) as u64;
+        let indicators = (self.pdus.len() - self.at as usize) as u64;
         (self.waiting + indicators.saturating_sub(1)).div_ceil(u64::from(room.max(1))) as u32
     }
 }

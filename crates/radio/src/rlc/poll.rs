@@ -38,14 +38,16 @@ impl Default for Policy {
 /// Weight of the newest report in the smoothed share of missing blocks.
 const WEIGHT: f64 = 0.25;
 
-/// Counts the blocks of one direction and decides when a report is due.
+/// Counts the blocks of one direction and decides when a report is due. Its size and the order of its fields matter to
+/// networks of cells, where thousands alternate.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Poller {
-    policy: Policy,
     /// Blocks since the last report.
     since: u32,
     /// Blocks since a gap that no report has covered.
     gap: Option<u32>,
+    policy: Policy,
     /// Smoothed share of missing blocks.
     missing: f64,
 }

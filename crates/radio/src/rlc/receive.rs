@@ -46,11 +46,14 @@ pub struct Report {
     pub complete: Bsn,
     /// First block that the report does not cover; V(R) if the whole window fits.
     pub end: Bsn,
-    /// Received blocks between V(Q) and `end`.
+    /// Received blocks between V(Q) and `end`; other bits have no meaning.
     pub received: Bits,
     /// All blocks up to the final one are received.
     pub last: bool,
 }
+
+/// No block is known to be the last one.
+const NONE: Bsn = Bsn::MAX;
 
 /// Receiver of a TBF direction. Fields used by each block are first, the window last, for the cache.
 #[derive(Clone, Debug)]
@@ -61,13 +64,15 @@ pub struct Receiver {
     vr: Bsn,
     /// V(Q): the oldest missing block.
     vq: Bsn,
-    /// The block with the final block indicator, or with countdown value 0.
-    last: Option<Bsn>,
+    /// The block with the final block indicator, or with countdown value 0; [`NONE`] before.
+    last: Bsn,
+    /// Acknowledged mode without resegmentation, so that blocks arrive whole.
+    whole: bool,
     mode: Mode,
+    /// V(N): bit set of received blocks from V(Q) to V(R).
+    received: Bits,
     /// Halves of a block in flight, by ring index; empty without resegmentation.
     halves: Vec<u8>,
-    /// V(N): bit set of received blocks.
-    received: Bits,
 }
 
 impl Receiver {
@@ -77,18 +82,19 @@ impl Receiver {
         Receiver {
             numbering,
             mode,
+            whole: mode == Mode::Acknowledged && !halves,
             vr: 0,
             vq: 0,
             received: Bits::new(ring),
             halves: if halves { vec![0; ring as usize] } else { Vec::new() },
-            last: None,
+            last: NONE,
         }
     }
 
     /// Reads what [`Receiver::take`] uses for a block, so that it is in the cache; the value has no meaning.
     #[inline]
-    pub fn prefetch(&self, bsn: Bsn) -> u64 {
-        u64::from(self.vr) + u64::from(self.received.get(bsn))
+    pub fn prefetch(&self) -> u64 {
+        u64::from(self.vr)
     }
     /// V(R).
     #[inline]
@@ -108,7 +114,7 @@ impl Receiver {
     /// Whether all blocks up to the final one are received.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.last.is_some_and(|last| last < self.vq)
+        self.last < self.vq
     }
 
     /// Absolute number of a wire number; `None` outside of the window.
@@ -126,16 +132,25 @@ impl Receiver {
     #[inline]
     pub fn take(&mut self, bsn: Bsn, part: BlockPart, last: bool) -> AcceptedBlock {
         if last {
-            self.last = Some(bsn);
+            self.last = bsn;
         }
+        if bsn != self.vr || !self.whole || bsn >= self.vq + self.numbering.window {
+            return self.take_any(bsn, part);
+        }
+        // The next block. Nobody reads bits below V(Q).
+        if bsn == self.vq {
+            self.vq += 1;
+        } else {
+            self.received.set(bsn);
+        }
+        self.vr = bsn + 1;
+        AcceptedBlock { duplicate: false, gap: false, complete: self.vq }
+    }
+
+    #[inline(never)]
+    fn take_any(&mut self, bsn: Bsn, part: BlockPart) -> AcceptedBlock {
         if self.mode == Mode::Unacknowledged {
             return self.take_unacknowledged(bsn);
-        }
-        if bsn == self.vr && bsn == self.vq && self.halves.is_empty() {
-            // The next block in order, none missing.
-            self.received.set(bsn);
-            (self.vr, self.vq) = (bsn + 1, bsn + 1);
-            return AcceptedBlock { duplicate: false, gap: false, complete: bsn + 1 };
         }
         let outside = bsn >= self.vq + self.numbering.window;
         if bsn < self.vq || outside || bsn < self.vr && self.received.get(bsn) {

@@ -6,7 +6,7 @@
 //! retransmission). Within [`Rules::hold_off`] a report older than the last transmission of a block does not
 //! mark it missing again.
 
-use super::bits::Bits;
+use super::bits::{Bits, words_in};
 use super::feed::{Cut, Feed};
 use super::receive::{BlockPart, Report};
 use super::{Bsn, Mode, Numbering};
@@ -117,10 +117,10 @@ struct BlockState {
 
 /// Sender of a TBF direction with its LLC queue.
 ///
-/// Fields are ordered so that those used by each block fill the first two cache lines: in a network of cells
-/// thousands of senders alternate.
+/// Fields are ordered so that those used by each new block fill two cache lines: in a network of cells thousands of
+/// senders alternate.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Sender<T> {
     /// V(S).
     vs: Bsn,
@@ -129,15 +129,23 @@ pub struct Sender<T> {
     /// Next block of the pre-emptive cycle.
     cycle: Bsn,
     missing_count: u32,
-    numbering: Numbering,
-    mode: Mode,
+    /// V(A) + WS, at which the window is closed; without acknowledgements, the greatest number.
+    edge: Bsn,
+    /// First block that `pending` does not contain yet: all blocks from there to V(S) are pending.
+    fresh: Bsn,
+    /// Length of the ring of blocks less one.
+    mask: u32,
     rules: SendOptions,
+    mode: Mode,
+    keeps_cuts: bool,
     states: Vec<BlockState>,
     /// The LLC queue.
     pub feed: Feed<T>,
+    numbering: Numbering,
+    /// Counts; new blocks up to the end of the last TBF.
     counts: SendCounts,
-    cuts: Option<Vec<Cut>>,
-    /// Sent and not acknowledged.
+    cuts: Vec<Cut>,
+    /// Sent before `fresh` and not acknowledged.
     pending: Bits,
     /// Blocks of `pending` that were reported missing.
     missing: Bits,
@@ -148,42 +156,66 @@ impl<T: Copy> Sender<T> {
     pub fn new(numbering: Numbering, mode: Mode, rules: SendOptions) -> Self {
         let ring = numbering.ring();
         let state = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
-        Sender {
+        let mut sender = Sender {
             feed: Feed::new(numbering.space > 128),
             numbering,
             mode,
             rules,
             vs: 0,
             va: 0,
+            edge: 0,
+            fresh: 0,
+            mask: ring - 1,
             cycle: 0,
             pending: Bits::new(ring),
             missing: Bits::new(ring),
             missing_count: 0,
             states: vec![state; ring as usize],
-            cuts: None,
+            keeps_cuts: false,
+            cuts: Vec::new(),
             counts: SendCounts::default(),
-        }
+        };
+        sender.set_va(0);
+        sender
+    }
+
+    fn set_va(&mut self, va: Bsn) {
+        self.va = va;
+        self.edge = if self.mode == Mode::Acknowledged { va + self.numbering.window } else { Bsn::MAX };
     }
 
     /// Keeps the content of each block in the window, for [`Sender::cut_of`].
     #[must_use]
     pub fn keeping_cuts(mut self) -> Self {
-        self.cuts = Some(vec![Cut::default(); self.states.len()]);
+        self.keep_cuts();
         self
     }
 
     /// Keeps the content of each block from now on.
     pub fn keep_cuts(&mut self) {
-        let blocks = self.states.len();
-        self.cuts.get_or_insert_with(|| vec![Cut::default(); blocks]);
+        self.keeps_cuts = true;
+        self.cuts.resize(self.states.len(), Cut::default());
+    }
+
+    /// Ring index of a block.
+    #[inline(always)]
+    fn index(&self, bsn: Bsn) -> usize {
+        (bsn & self.mask) as usize
+    }
+
+    /// Adds the blocks sent since the last call to `pending`. New blocks are added together, where the set is used.
+    fn note_pending(&mut self) {
+        let (from, to) = (self.fresh, self.vs);
+        if self.mode == Mode::Acknowledged && from < to {
+            self.pending.set_all(from, to);
+        }
+        self.fresh = to;
     }
 
     /// Reads what [`Sender::next`] uses for a new block, so that it is in the cache; the value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
-        let sent = self.states[self.pending.index(self.vs)].sent;
-        let numbers = u64::from(sent) + u64::from(self.pending.get(self.vs)) + self.counts.new;
-        numbers + self.feed.prefetch()
+        u64::from(self.states[self.index(self.vs)].sent) + self.feed.prefetch()
     }
     /// V(S).
     #[inline]
@@ -202,22 +234,23 @@ impl<T: Copy> Sender<T> {
     }
     /// Number of blocks sent and not acknowledged.
     pub fn outstanding(&self) -> u32 {
-        self.pending.count()
+        let fresh = if self.mode == Mode::Acknowledged { self.vs - self.fresh } else { 0 };
+        self.pending.count() + fresh
     }
     /// Counters since the sender was made, over all its TBFs.
     #[inline]
     pub fn counts(&self) -> SendCounts {
-        self.counts
+        SendCounts { new: self.counts.new + u64::from(self.vs), ..self.counts }
     }
     /// The window is closed: V(S) = V(A) + WS.
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.mode == Mode::Acknowledged && self.vs >= self.va + self.numbering.window
+        self.vs >= self.edge
     }
     /// Data wait, the window is closed, and no block is known to be missing.
     #[inline]
     pub fn is_stalled(&self) -> bool {
-        self.is_closed() && self.feed.has_data()
+        self.feed.has_data() && self.is_closed()
     }
     /// Whether a missing or a new block can be sent now.
     #[inline]
@@ -236,22 +269,38 @@ impl<T: Copy> Sender<T> {
     }
     /// Content of a block in the window; `None` unless kept.
     pub fn cut_of(&self, bsn: Bsn) -> Option<Cut> {
-        self.cuts.as_ref()?.get(self.pending.index(bsn)).copied()
+        self.cuts.get(self.index(bsn)).copied()
     }
 
     /// Takes the next radio block in the present scheme, and counts it. `preempt` permits pre-emptive
     /// retransmission of unacknowledged blocks, within the rules.
     #[inline]
     pub fn next(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
+        // Most radio blocks are new.
+        if self.missing_count == 0 && self.feed.has_data() && !self.is_closed() {
+            if wanted.is_egprs() {
+                return self.new_egprs(now, wanted, preempt);
+            }
+            let first = self.send_new(now, wanted, wanted.payload())?;
+            return Some(RadioBlock { scheme: wanted, first, second: None });
+        }
+        self.next_of_any(now, wanted, preempt)
+    }
+
+    #[inline(never)]
+    fn next_of_any(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
         if self.is_stalled() {
             self.counts.stalled += 1;
         }
         let (bsn, reason) = self.choose(preempt)?;
+        if reason == Reason::New && wanted.is_egprs() {
+            return self.new_egprs(now, wanted, preempt);
+        }
         if !wanted.is_egprs() {
             let first = self.send(bsn, reason, now, wanted, BlockPart::Whole)?;
             return Some(RadioBlock { scheme: first.first_scheme, first, second: None });
         }
-        self.next_egprs(now, wanted, preempt, bsn, reason)
+        self.repeat_egprs(now, wanted, preempt, bsn, reason)
     }
 
     /// Takes the next block of a link with new blocks of `octets` octets. `scheme` only marks them, for
@@ -266,7 +315,7 @@ impl<T: Copy> Sender<T> {
 
     /// Number of transmissions of a block in the window.
     pub fn attempts(&self, bsn: Bsn) -> u8 {
-        self.states[self.pending.index(bsn)].attempts
+        self.states[self.index(bsn)].attempts
     }
 
     /// Oldest block reported missing.
@@ -281,6 +330,7 @@ impl<T: Copy> Sender<T> {
 
     /// Marks a single block as missing.
     pub fn mark_missing(&mut self, bsn: Bsn) {
+        self.note_pending();
         let known = bsn >= self.va && bsn < self.vs && self.pending.get(bsn);
         if known && !self.missing.get(bsn) {
             self.missing.set(bsn);
@@ -290,13 +340,24 @@ impl<T: Copy> Sender<T> {
 
     /// Abandons a block: it counts as acknowledged.
     pub fn give_up(&mut self, bsn: Bsn) {
+        self.note_pending();
         self.missing_count -= u32::from(self.missing.get(bsn));
         self.missing.clear(bsn);
         self.pending.clear(bsn);
-        self.va = self.pending.first(self.va, self.vs).unwrap_or(self.vs);
+        self.set_va(self.pending.first(self.va, self.vs).unwrap_or(self.vs));
     }
 
-    fn next_egprs(
+    /// A radio block of EGPRS that begins with a new RLC block.
+    fn new_egprs(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
+        // A radio block of two needs a second RLC block.
+        let lone = wanted.is_dual() && self.feed.waiting() < u64::from(wanted.payload());
+        let scheme = if lone { family::single(wanted) } else { wanted };
+        let first = self.send_new(now, scheme, scheme.payload())?;
+        Some(self.with_partner(now, scheme, first, preempt))
+    }
+
+    /// A radio block of EGPRS that begins with an RLC block sent before.
+    fn repeat_egprs(
         &mut self,
         now: Tick,
         wanted: Scheme,
@@ -304,62 +365,61 @@ impl<T: Copy> Sender<T> {
         bsn: Bsn,
         reason: Reason,
     ) -> Option<RadioBlock> {
-        let again = if reason == Reason::New {
-            // A radio block of two needs a second RLC block.
-            let lone = self.feed.waiting() < u64::from(wanted.payload());
-            family::ResendScheme {
-                scheme: if wanted.is_dual() && lone { family::single(wanted) } else { wanted },
-                split: false,
-            }
-        } else {
-            family::again(self.states[self.pending.index(bsn)].scheme, wanted, self.rules.resegment)
-        };
+        let first_scheme = self.states[self.index(bsn)].scheme;
+        let again = family::again(first_scheme, wanted, self.rules.resegment);
         if again.split {
             let first = self.send_half(bsn, reason, now)?;
             return Some(RadioBlock { scheme: again.scheme, first, second: None });
         }
-        let first_scheme =
-            if reason == Reason::New { again.scheme } else { self.states[self.pending.index(bsn)].scheme };
         let first = self.send(bsn, reason, now, first_scheme, BlockPart::Whole)?;
-        let mut block = RadioBlock { scheme: again.scheme, first, second: None };
-        if again.scheme.is_dual() {
-            block.second = self.partner(now, again.scheme, first, preempt);
-            if block.second.is_none() {
-                block.scheme = family::single(again.scheme);
-            }
-        }
-        Some(block)
+        Some(self.with_partner(now, again.scheme, first, preempt))
     }
 
-    /// Second RLC block of a radio block: missing, new, or pre-emptive, with equal payload.
+    /// The radio block of this RLC block, with a second one if the scheme carries two.
+    #[inline(always)]
+    fn with_partner(&mut self, now: Tick, scheme: Scheme, first: Unit, preempt: bool) -> RadioBlock {
+        if !scheme.is_dual() {
+            return RadioBlock { scheme, first, second: None };
+        }
+        let new = self.missing_count == 0 && self.feed.has_data() && !self.is_closed();
+        let second = if new {
+            self.send_new(now, scheme, scheme.payload())
+        } else {
+            self.partner(now, scheme, first, preempt)
+        };
+        let scheme = if second.is_some() { scheme } else { family::single(scheme) };
+        RadioBlock { scheme, first, second }
+    }
+
+    /// Second RLC block of a radio block, in general: missing, new, or pre-emptive, with equal payload.
     fn partner(&mut self, now: Tick, scheme: Scheme, beside: Unit, preempt: bool) -> Option<Unit> {
-        let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.pending.index(b)].scheme);
-        let mut at = self.va;
+        let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.index(b)].scheme);
+        let mut at = if self.missing_count == 0 { self.vs } else { self.va };
         while let Some(b) = self.missing.first(at, self.vs) {
             if payload_fits(self, b) && b != beside.bsn {
-                let first = self.states[self.pending.index(b)].scheme;
+                let first = self.states[self.index(b)].scheme;
                 return self.send(b, Reason::Missing, now, first, BlockPart::Whole);
             }
             at = b + 1;
         }
         if self.feed.has_data() && !self.is_closed() {
-            return self.send(self.vs, Reason::New, now, scheme, BlockPart::Whole);
+            return self.send_new(now, scheme, scheme.payload());
         }
         if !(preempt && self.rules.preemptive) {
             return None;
         }
+        self.note_pending();
         let from = self.cycle.max(self.va);
         let b = self.pending.first(from, self.vs).or_else(|| self.pending.first(self.va, from))?;
         if b == beside.bsn || !payload_fits(self, b) {
             return None;
         }
-        let first = self.states[self.pending.index(b)].scheme;
+        let first = self.states[self.index(b)].scheme;
         self.send(b, Reason::Idle, now, first, BlockPart::Whole)
     }
 
     /// Next block to send, and the reason.
-    #[inline]
-    fn choose(&self, preempt: bool) -> Option<(Bsn, Reason)> {
+    fn choose(&mut self, preempt: bool) -> Option<(Bsn, Reason)> {
         if self.missing_count > 0
             && let Some(b) = self.missing.first(self.va, self.vs)
         {
@@ -369,6 +429,7 @@ impl<T: Copy> Sender<T> {
             return Some((self.vs, Reason::New));
         }
         if preempt && self.rules.preemptive && self.va < self.vs {
+            self.note_pending();
             let from = self.cycle.max(self.va);
             let b = self.pending.first(from, self.vs).or_else(|| self.pending.first(self.va, from))?;
             return Some((b, Reason::Idle));
@@ -381,7 +442,24 @@ impl<T: Copy> Sender<T> {
         self.send_octets(bsn, reason, now, scheme, part, scheme.payload())
     }
 
-    #[inline]
+    /// Sends the next new block.
+    #[inline(always)]
+    fn send_new(&mut self, now: Tick, scheme: Scheme, octets: u32) -> Option<Unit> {
+        let bsn = self.vs;
+        let cut = self.feed.cut(octets, bsn)?;
+        let i = self.index(bsn);
+        if self.keeps_cuts {
+            self.cuts[i] = cut;
+        }
+        self.vs += 1;
+        self.states[i] = BlockState { sent: now, scheme, attempts: 1, half: false };
+        if self.mode == Mode::Unacknowledged {
+            self.va = self.vs;
+        }
+        let (part, last) = (BlockPart::Whole, !self.feed.has_data());
+        Some(Unit { bsn, part, reason: Reason::New, attempt: 0, last, first_scheme: scheme })
+    }
+
     fn send_octets(
         &mut self,
         bsn: Bsn,
@@ -391,22 +469,8 @@ impl<T: Copy> Sender<T> {
         part: BlockPart,
         octets: u32,
     ) -> Option<Unit> {
-        let i = self.pending.index(bsn);
         match reason {
-            Reason::New => {
-                let cut = self.feed.cut(octets, bsn)?;
-                if let Some(cuts) = &mut self.cuts {
-                    cuts[i] = cut;
-                }
-                self.vs += 1;
-                self.states[i] = BlockState { sent: now, scheme, attempts: 0, half: false };
-                if self.mode == Mode::Acknowledged {
-                    self.pending.set(bsn);
-                } else {
-                    self.va = self.vs;
-                }
-                self.counts.new += 1;
-            }
+            Reason::New => return self.send_new(now, scheme, octets),
             Reason::Missing => {
                 self.missing.clear(bsn);
                 self.missing_count -= 1;
@@ -417,7 +481,8 @@ impl<T: Copy> Sender<T> {
                 self.counts.idle += 1;
             }
         }
-        let state = &mut self.states[i];
+        let at = self.index(bsn);
+        let state = &mut self.states[at];
         let attempt = state.attempts;
         (state.sent, state.attempts) = (now, attempt.saturating_add(1));
         let last = !self.feed.has_data() && bsn + 1 == self.vs;
@@ -426,7 +491,7 @@ impl<T: Copy> Sender<T> {
 
     /// One half of a block; the block stays missing until both halves are sent.
     fn send_half(&mut self, bsn: Bsn, reason: Reason, now: Tick) -> Option<Unit> {
-        let i = self.pending.index(bsn);
+        let i = self.index(bsn);
         let (scheme, second) = (self.states[i].scheme, self.states[i].half);
         self.states[i].half = !second;
         let part = if second { BlockPart::Second } else { BlockPart::First };
@@ -441,6 +506,7 @@ impl<T: Copy> Sender<T> {
     /// Handles a report. Blocks outside of V(A) to V(S) are ignored, so that an old or forged report is
     /// harmless.
     pub fn on_report(&mut self, report: &Report, now: Tick) -> ReportEffect {
+        self.note_pending();
         let mut heard = ReportEffect::default();
         let end = report.end.min(self.vs);
         let complete = report.complete.min(end);
@@ -452,13 +518,10 @@ impl<T: Copy> Sender<T> {
             *missing.word_mut(i) &= !bits;
         };
         let from = self.va;
-        let ranges = *pending;
-        if from < complete {
-            ranges.words_in(from, complete, |i, mask| acknowledge(pending, i, mask));
-        }
+        words_in(self.mask, from, complete, |i, mask| acknowledge(pending, i, mask));
         let from = from.max(complete);
-        if from < end && received.length() == ranges.length() {
-            ranges.words_in(from, end, |i, mask| acknowledge(pending, i, mask & received.word(i)));
+        if received.length() == pending.length() {
+            words_in(self.mask, from, end, |i, mask| acknowledge(pending, i, mask & received.word(i)));
         }
         self.missing_count = self.missing.count();
         let mut at = from;
@@ -467,7 +530,7 @@ impl<T: Copy> Sender<T> {
             if self.missing.get(b) {
                 continue;
             }
-            if now.saturating_sub(self.states[self.pending.index(b)].sent) < self.rules.hold_off {
+            if now.saturating_sub(self.states[self.index(b)].sent) < self.rules.hold_off {
                 heard.held_off += 1;
                 continue;
             }
@@ -475,7 +538,7 @@ impl<T: Copy> Sender<T> {
             self.missing_count += 1;
             heard.missing += 1;
         }
-        self.va = self.pending.first(self.va, self.vs).unwrap_or(self.vs);
+        self.set_va(self.pending.first(self.va, self.vs).unwrap_or(self.vs));
         self.feed.release(self.va);
         heard.all = self.is_done();
         heard
@@ -496,10 +559,14 @@ impl<T: Copy> Sender<T> {
         if numbering != self.numbering {
             let state = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
             self.states = vec![state; ring as usize];
-            self.cuts = self.cuts.take().map(|_| vec![Cut::default(); ring as usize]);
-            self.numbering = numbering;
+            if self.keeps_cuts {
+                self.cuts = vec![Cut::default(); ring as usize];
+            }
+            (self.numbering, self.mask) = (numbering, ring - 1);
         }
-        (self.vs, self.va, self.cycle, self.missing_count) = (0, 0, 0, 0);
+        self.counts.new += u64::from(self.vs);
+        (self.vs, self.fresh, self.cycle, self.missing_count) = (0, 0, 0, 0);
+        self.set_va(0);
         (self.pending, self.missing) = (Bits::new(ring), Bits::new(ring));
     }
 }
