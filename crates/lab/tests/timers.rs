@@ -343,7 +343,7 @@ fn the_profile_of_rfc_3481_is_its_table() {
     // 3G at its fastest: 384 kbit/s and a second; twice that keeps recovery busy.
     let window = profile.receiver.window.bytes(profile.mss, 0);
     assert!((50_000..=100_000).contains(&window), "{window}");
-    assert_eq!(profile.initial_window.bytes(profile.mss, 0), 4380);
+    assert_eq!(profile.windows.initial.bytes(profile.mss, 0), 4380);
     assert!(profile.limited_transmit && profile.timestamps && profile.uses_sack());
     assert_eq!(profile.rto.initial, base::Span::from_secs(3));
     assert_eq!(profile.rto.min, base::Span::from_secs(1));
@@ -353,7 +353,7 @@ fn the_profile_of_rfc_3481_is_its_table() {
     without.set("sack", "false").unwrap();
     assert!(!without.uses_sack() && without.dupthresh == 3); // NewReno takes over
     // ECN where the network marks (section 4.8), and segments of an MTU of 1500 B (section 4.4).
-    assert!(profile.ecn && (1448..=1460).contains(&profile.mss), "{}", profile.mss);
+    assert!(profile.ecn.offer && (1448..=1460).contains(&profile.mss), "{}", profile.mss);
     // Path MTU discovery (section 4.5), and windows beyond 64 kB by the window scale option (section 4.1).
     assert_eq!(profile.path_mtu.name(), "icmp");
     let mut large = profile;

@@ -146,7 +146,7 @@ impl<'a> Player<'a> {
         let stamps = player.options.config.timestamps;
         let stamp = |value: Time, echo: Time| stamps.then_some(Timestamps { value, echo });
         // The peer agrees to congestion marks if the dialogue is about them.
-        let (ecn, passive) = (player.options.config.ecn, player.options.receiver);
+        let (ecn, passive) = (player.options.config.ecn.offer, player.options.receiver);
         let syn = Segment { syn: true, window, ece: ecn, cwr: ecn && passive, ..Segment::default() };
         let harness = &mut player.harness;
         match role {

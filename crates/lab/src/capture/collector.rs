@@ -275,7 +275,7 @@ impl<'m, 'a> Collector<'m, 'a> {
     fn as_on_a_wire(&self, flow: usize, head: &Packet, mut segment: Segment) -> Segment {
         let transport = self.model.flows[flow].transport.at(Role::Active);
         let Transport::Tcp { config, .. } = transport else { return segment };
-        if config.handshake != Handshake::OneWay {
+        if config.opening.handshake != Handshake::OneWay {
             return segment;
         }
         if head.ledger() % 2 == 1 {
@@ -521,7 +521,7 @@ fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
         let role = if side == 0 { Role::Active } else { Role::Passive };
         f.transport.at(role).tcp().and_then(|end| end.announced).unwrap_or(agreed)
     };
-    let one_way = config.handshake == Handshake::OneWay;
+    let one_way = config.opening.handshake == Handshake::OneWay;
     let scales = if one_way { windows.iter().any(|w| *w > u32::from(u16::MAX)) } else { config.window_scale };
     let end = |node: usize, side: usize| {
         let number = (2 * flow + side + 1) as u32;

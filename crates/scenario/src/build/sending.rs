@@ -43,7 +43,8 @@ impl Builder<'_> {
         config: &Config,
     ) -> Option<Membership> {
         let scheduler = self.model.nodes[here].sending?;
-        let initial = config.initial_window.bytes(config.mss, u64::from(u32::MAX)).max(u64::from(config.mss));
+        let initial =
+            config.windows.initial.bytes(config.mss, u64::from(u32::MAX)).max(u64::from(config.mss));
         let known = self
             .macroflows
             .entry((here, there))

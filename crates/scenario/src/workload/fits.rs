@@ -57,7 +57,7 @@ pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<
             "write transport = \"linux\", or a workload such as app = { cbr = { rate = \"64 kbit/s\" } }",
         ),
         (App::Requests(_), Transport::Tcp { config, .. })
-            if config.handshake == transport::tcp::config::Handshake::OneWay =>
+            if config.opening.handshake == transport::tcp::config::Handshake::OneWay =>
         {
             complain(
                 "this workload sends data in both directions, and connections of this profile carry them in one only",

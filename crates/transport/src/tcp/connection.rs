@@ -115,7 +115,7 @@ impl Connection {
     }
 
     fn one_way(&self) -> bool {
-        self.config.handshake == Handshake::OneWay
+        self.config.opening.handshake == Handshake::OneWay
     }
 
     /// Processes a segment; `packet` is its id in the trace.
@@ -225,7 +225,7 @@ impl Connection {
     /// Sends the ACK of the SYN-ACK before the first data, with `handshake-ack = "alone"`.
     #[cold]
     fn acknowledge_opening(&mut self, io: &mut Io<'_>, first: usize) {
-        if self.role == Role::Active && self.config.handshake_ack == HandshakeAck::Alone && !self.one_way() {
+        if self.role == Role::Active && self.config.opening.ack == HandshakeAck::Alone && !self.one_way() {
             self.acknowledge(io);
             if let Some(out) = io.out.last_mut() {
                 out.body.seq = self.sender.una();
@@ -298,7 +298,7 @@ impl Connection {
             if self.sender.tcb.ecn.wanted {
                 //= RFC 3168 section 6.1.1.1: an unanswered SYN may be retransmitted without the offer
                 let again = segment.syn && out.cause != Cause::New && self.role == Role::Active;
-                self.sender.tcb.ecn.wanted = !(again && config.ecn_fallback);
+                self.sender.tcb.ecn.wanted = !(again && config.ecn.fallback);
                 mark(&mut self.sender.tcb.ecn, self.role, segment, &mut out.ecn, out.cause);
             }
             segment.window = self.receiver.window(segment.syn);
@@ -313,7 +313,7 @@ impl Connection {
         if config.lifetime != Lifetime::Always {
             self.limit_lives(io, first);
         }
-        if config.push == Push::Groups && !self.sender.tcb.keeps_portions() {
+        if config.segmentation.push == Push::Groups && !self.sender.tcb.keeps_portions() {
             self.push(io, first);
         }
         if self.peer_open && !self.one_way() {

@@ -566,7 +566,7 @@ const MOST_UNSCALED: u32 = 65_535;
 /// The window as the header can carry it, and its scale. Without scaling at most 65535 bytes, with it a
 /// multiple of a power of two. The one-way model has no wire format.
 fn on_the_wire(window: u32, config: &Config) -> (u32, u32) {
-    if config.handshake == Handshake::OneWay || window <= MOST_UNSCALED {
+    if config.opening.handshake == Handshake::OneWay || window <= MOST_UNSCALED {
         return (window, 0);
     }
     if !config.window_scale {

@@ -138,7 +138,7 @@ pub(crate) fn together(ends: &[Transport; 2]) -> Result<(), EndMismatch> {
         [Transport::Linux(linux), Transport::Tcp { config, .. }] => with_model(config, 1, linux.protocol),
         [Transport::Tcp { config: a, .. }, Transport::Tcp { config: b, .. }] => {
             let flag = |config: &Config| config.spurious == Spurious::RetransmitFlag;
-            if a.handshake != b.handshake || flag(a) != flag(b) {
+            if a.opening.handshake != b.opening.handshake || flag(a) != flag(b) {
                 return Err(EndMismatch::Handshakes);
             }
             if a.wire == b.wire { Ok(()) } else { Err(EndMismatch::Wires) }
@@ -163,7 +163,7 @@ fn with_model(config: &transport::tcp::Config, model: usize, protocol: Protocol)
     if protocol != Protocol::Tcp {
         return Err(EndMismatch::Other(1 - model));
     }
-    if config.handshake == Handshake::OneWay {
+    if config.opening.handshake == Handshake::OneWay {
         return Err(EndMismatch::OneWay(model));
     }
     if config.spurious == Spurious::RetransmitFlag {

@@ -22,7 +22,7 @@ pub struct Abe(bool);
 impl Abe {
     /// From option `ecn_backoff`.
     pub fn new(config: &Config) -> Self {
-        Abe(config.ecn_backoff == EcnBackoff::Rfc8511)
+        Abe(config.ecn.backoff == EcnBackoff::Rfc8511)
     }
 
     /// Whether the smaller reduction applies now.

@@ -289,7 +289,7 @@ impl State {
 
 impl CongestionAlgorithm for Bbr {
     fn new(config: &Config) -> Self {
-        let initial = config.initial_window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let initial = config.windows.initial.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         Bbr(Box::new(State {
             mode: Mode::Startup,
             rates: [0.0; RATE_ROUNDS],

@@ -79,12 +79,12 @@ impl Cubic {
 impl CongestionAlgorithm for Cubic {
     fn new(config: &Config) -> Self {
         Cubic {
-            fast_convergence: config.cubic_fast_convergence,
+            fast_convergence: config.cubic.fast_convergence,
             abe: Abe::new(config),
             slow_start: SlowStarter::new(config),
             memory: Memory::default(),
             saved: None,
-            linux: (config.cubic_curve == CubicCurve::Linux).then(|| Box::new(CubicLinux::new(config))),
+            linux: (config.cubic.curve == CubicCurve::Linux).then(|| Box::new(CubicLinux::new(config))),
         }
     }
 
@@ -171,6 +171,7 @@ impl CongestionAlgorithm for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::config::CubicConfig;
 
     const MSS: f64 = 1000.0;
 
@@ -263,7 +264,10 @@ mod tests {
         w.cwnd = 80.0 * MSS;
         cubic.on_reduction(&w, &loss(&w));
         assert!((cubic.memory().w_max - 68.0).abs() < 1e-9);
-        let mut plain = Cubic::new(&Config { cubic_fast_convergence: false, ..Config::default() });
+        let mut plain = Cubic::new(&Config {
+            cubic: CubicConfig { fast_convergence: false, ..CubicConfig::default() },
+            ..Config::default()
+        });
         plain.on_reduction(&window(100.0), &loss(&window(100.0)));
         plain.on_reduction(&w, &loss(&w));
         assert_eq!(plain.memory().w_max, 80.0);

@@ -67,7 +67,7 @@ impl CubicLinux {
     pub fn new(config: &Config) -> Self {
         let starter = SlowStarter::new(config);
         CubicLinux {
-            fast_convergence: config.cubic_fast_convergence,
+            fast_convergence: config.cubic.fast_convergence,
             starter,
             fresh: starter,
             found: false,

@@ -22,7 +22,7 @@ pub struct Window {
 impl Window {
     /// The window of a new connection whose peer offers `peer` bytes.
     pub fn new(config: &Config, peer: u64) -> Self {
-        let ssthresh = config.initial_ssthresh.bytes(config.mss, peer);
+        let ssthresh = config.windows.initial_ssthresh.bytes(config.mss, peer);
         Window {
             // One segment until the SYN is acknowledged, then the initial window.
             cwnd: f64::from(config.mss),

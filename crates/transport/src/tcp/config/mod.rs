@@ -3,11 +3,22 @@
 //! Covers the options that the papers and the RFCs discuss, one word per axis ([`words`]). A profile is a
 //! list of options (data in `profiles/`); a scenario changes some of them.
 
+mod cubic;
 mod defaults;
 mod duplicate_words;
+mod ecn;
+mod fack;
+mod judgement;
+mod newreno;
+mod opening;
 mod options;
 mod profile;
+mod prr;
+mod rack;
+mod restoration;
+mod segmentation;
 mod window_size;
+mod windows;
 pub mod words;
 
 pub use super::cc::CongestionControl;
@@ -17,9 +28,20 @@ pub use crate::recovery::config::{
     Adapt, BackoffReset, DuplicateRestart, Estimator, RtoConfig, RtoRestart, RtoSeed, Share, ShareConfig,
     Timing,
 };
+pub use cubic::CubicConfig;
 pub use duplicate_words::*;
+pub use ecn::EcnConfig;
+pub use fack::FackConfig;
+pub use judgement::JudgementConfig;
+pub use newreno::NewRenoConfig;
+pub use opening::OpeningConfig;
 pub use options::{OptionError, OptionKind, OptionSpec};
+pub use prr::PrrConfig;
+pub use rack::RackConfig;
+pub use restoration::RestorationConfig;
+pub use segmentation::SegmentationConfig;
 pub use window_size::WindowSize;
+pub use windows::WindowsConfig;
 pub use words::*;
 
 use super::cc::{CongestionAlgorithm, Controller};
@@ -129,42 +151,22 @@ pub struct Config {
     pub announced: Option<u32>,
     /// Path MTU discovery.
     pub path_mtu: PathMtu,
-    /// Connection opening.
-    pub handshake: Handshake,
-    /// How the active end acknowledges the peer's SYN.
-    pub handshake_ack: HandshakeAck,
-    /// Initial congestion window.
-    pub initial_window: WindowSize,
-    /// Initial slow-start threshold.
-    pub initial_ssthresh: WindowSize,
+    /// Connection establishment.
+    pub opening: OpeningConfig,
+    /// Congestion window: initial values, after a loss, after idle time.
+    pub windows: WindowsConfig,
     /// Loss recovery strategy.
     pub recovery: Recovery,
     /// Window reduction at the start of recovery.
     pub reduction: Reduction,
-    /// PRR: bound on sending below the target.
-    pub prr_bound: PrrBound,
-    /// PRR: unit of counting.
-    pub prr_unit: PrrUnit,
+    /// Proportional rate reduction.
+    pub prr: PrrConfig,
     /// Lifetime of data segments in the network.
     pub lifetime: Lifetime,
-    /// NewReno-SACK: condition for a retransmission on every partial ACK.
-    pub partial_resend: PartialResend,
-    /// RACK: tail loss probe.
-    pub tail_loss_probe: bool,
-    /// RACK: definition of reordering.
-    pub rack_order: RackOrder,
-    /// RACK: which transmission the ACK of a retransmitted segment is attributed to.
-    pub rack_copy: RackCopy,
-    /// RACK: retransmission of the oldest segment restarts the retransmission timer.
-    pub rack_restart: bool,
-    /// RACK: a DSACK widens the reordering window only after reordering was seen.
-    pub rack_widen_reordered: bool,
-    /// RACK: a new recovery starts where one ends while a retransmission is unacknowledged.
-    pub rack_again: bool,
-    /// Upper bound of the probe timeout.
-    pub probe_until: ProbeUntil,
-    /// Allowance for the peer's delayed ACK in the probe timeout of a single segment.
-    pub probe_ack_delay: Span,
+    /// NewReno and NewReno-SACK: partial ACKs.
+    pub newreno: NewRenoConfig,
+    /// RACK and the tail loss probe.
+    pub rack: RackConfig,
     /// Selective acknowledgements (RFC 2018).
     pub sack: Sack,
     /// Timestamps option (RFC 7323).
@@ -175,30 +177,18 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Fast retransmit below the recovery point after a timeout (RFC 2582 section 5).
     pub bug_fix: BugFix,
-    /// FACK: reduces the window over one RTT (rampdown).
-    pub fack_rampdown: bool,
-    /// FACK: reduces by three quarters after a loss in slow start (overdamping).
-    pub fack_overdamping: bool,
-    /// FACK: counts duplicate ACKs as SACK does once reordering was seen.
-    pub fack_until_reordering: bool,
+    /// Forward acknowledgement.
+    pub fack: FackConfig,
     /// Heuristic that allows a fast retransmit below the recovery point.
     pub heuristic: Heuristic,
     /// Treatment of duplicate ACKs.
     pub duplicates: DuplicatesConfig,
     /// Detection of a lost retransmission.
     pub lost_retransmission: LostRetransmission,
-    /// NewReno: retransmissions on a partial ACK.
-    pub partial_resends: PartialResends,
-    /// NewReno: whether a partial ACK sends new segments too.
-    pub partial_new_data: bool,
     /// Segments resent by a timeout.
     pub timeout_resends: TimeoutResends,
     /// Segments by which the peer's window is exceeded; models a faulty sender.
     pub window_overrun: u32,
-    /// NewReno: partial window deflation.
-    pub partial_deflation: bool,
-    /// NewReno: partial ACKs that restart the retransmission timer.
-    pub partial_timer: PartialTimer,
     /// Maximum new segments per duplicate ACK during recovery; 0: no limit.
     pub recovery_burst: u32,
     /// Whether the ACK that ends recovery opens the window like any other.
@@ -207,40 +197,26 @@ pub struct Config {
     pub restart_on_fast_retransmit: bool,
     /// Detector of spurious retransmissions.
     pub spurious: Spurious,
-    /// Whether timeouts inside loss recovery are judged too.
-    pub judge_in_recovery: bool,
-    /// Whether a repeated timeout is judged although the first of the series, inside recovery, was not.
-    pub judge_later_expirations: bool,
-    /// Whether fast retransmits are judged too.
-    pub judge_fast_retransmits: bool,
-    /// Whether Eifel judges a timeout spurious even if all ACKs seem to be lost.
-    pub judge_lost_acks: bool,
+    /// Events that the detector judges.
+    pub judgement: JudgementConfig,
     /// Response to a spurious timeout.
     pub response: Response,
-    /// Condition under which RFC 4015 adapts the retransmission timer.
-    pub rfc4015_timer: Rfc4015Timer,
-    /// Whether restore-4 also restores ssthresh as long as no loss was detected.
-    pub threshold_before_loss: bool,
-    /// Options of the staged response.
-    pub staged: StagedConfig,
+    /// Options of single responses.
+    pub restoration: RestorationConfig,
     /// Retransmission timer.
     pub rto: RtoConfig,
     /// TCB sharing with later connections to the same destination.
     pub share: ShareConfig,
     /// Base of the reduced ssthresh.
     pub halving: Halving,
-    /// Loss window (LW of RFC 5681).
-    pub loss_window: WindowSize,
     /// Congestion control.
     pub cc: CongestionControl,
     /// Slow start variant.
     pub slow_start: SlowStart,
     /// Reno: unit of counting.
     pub reno_count: RenoCount,
-    /// CUBIC: variant of the curve.
-    pub cubic_curve: CubicCurve,
-    /// CUBIC: fast convergence.
-    pub cubic_fast_convergence: bool,
+    /// CUBIC.
+    pub cubic: CubicConfig,
     /// Pacing.
     pub pacing: Pacing,
     /// Flight size after a timeout.
@@ -249,34 +225,14 @@ pub struct Config {
     pub repeated_timeout: RepeatedTimeout,
     /// Byte counting in slow start (RFC 3465).
     pub byte_counting: ByteCounting,
-    /// Which data segments carry the flag PSH.
-    pub push: Push,
-    /// Deferral of a group smaller than the TSO size goal (`tcp_tso_should_defer`).
-    pub defer: bool,
+    /// Segmentation: flag PSH, deferral, FIN, send buffer.
+    pub segmentation: SegmentationConfig,
     /// Whether DSACK blocks count as delivered data.
     pub dsack_delivers: bool,
-    /// Whether the FIN is sent with the last data.
-    pub fin_with_data: bool,
-    /// With `defer`: send buffer of Linux.
-    pub send_buffer: SendBuffer,
-    /// Congestion window validation (RFC 7661, RFC 2861).
-    pub cwnd_validation: Validation,
-    /// Window after an idle period.
-    pub idle_restart: IdleRestart,
-    /// Initial window after a retransmitted SYN.
-    pub lost_syn: LostSyn,
     /// R2: time from the first timeout of the same data to the abort; zero: never.
     pub give_up: Span,
-    /// R2 for the SYN.
-    pub give_up_syn: Span,
     /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
-    /// Retransmits an unanswered SYN without the ECN offer.
-    pub ecn_fallback: bool,
-    /// Window reduction at an ECN mark.
-    pub ecn_backoff: EcnBackoff,
-    /// At a window of one segment, a mark stops sending until the retransmission timer expires.
-    pub ecn_hold: bool,
+    pub ecn: EcnConfig,
     /// Window scale option (RFC 7323).
     pub window_scale: bool,
     /// Receiver options.
@@ -297,7 +253,7 @@ impl Config {
     }
     /// Whether window scaling is in use. The one-way model has no wire format.
     pub fn scales_windows(&self) -> bool {
-        self.window_scale || self.handshake == Handshake::OneWay
+        self.window_scale || self.opening.handshake == Handshake::OneWay
     }
     /// Whether an option needs the record of transmissions (`recovery::sent`).
     pub fn keeps_record(&self) -> bool {

@@ -111,7 +111,7 @@ impl Fack {
     /// Detects reordering: an ACK fills a hole below SACKed data without a retransmission, or the detector
     /// found a fast retransmit spurious.
     fn look_for_reordering(&mut self, tcb: &Tcb, ack: &AckDigest) {
-        if !tcb.config().fack_until_reordering || self.reordered {
+        if !tcb.config().fack.until_reordering || self.reordered {
             return;
         }
         let (una, recover, doubted) = (tcb.una(), tcb.recover(), tcb.verdicts().spurious_fast > 0);

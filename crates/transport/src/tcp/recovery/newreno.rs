@@ -26,7 +26,7 @@ impl LossRecovery for NewReno {
             if recovering && ack.ack < tcb.recover() {
                 self.on_partial(tcb, io, ack);
                 // Earlier duplicate ACKs still inflate the window and may send new data.
-                if tcb.config().partial_new_data {
+                if tcb.config().newreno.partial_new_data {
                     let burst = tcb.config().recovery_burst;
                     tcb.send_window(io, burst);
                 }
@@ -64,9 +64,9 @@ impl NewReno {
         let mss = u64::from(tcb.mss());
         let config = *tcb.config();
         let first = !self.partial_seen;
-        let restart = config.partial_timer == PartialTimer::SlowButSteady || first;
+        let restart = config.newreno.partial_timer == PartialTimer::SlowButSteady || first;
         self.partial_seen = true;
-        if config.partial_deflation {
+        if config.newreno.partial_deflation {
             //= RFC 6582 section 3.2 step 5: deflate by the amount acknowledged, add back one segment
             let acked = ack.newly_acked;
             let from_inflation = acked.min(tcb.recovery.inflation);
@@ -83,7 +83,7 @@ impl NewReno {
         tcb.advance(io, ack, restart);
         let end = tcb.retransmit(io, tcb.una(), Cause::Recovery);
         self.reno.count_from_here(tcb, self.reno.duplicates);
-        if first && config.partial_resends == PartialResends::Outstanding {
+        if first && config.newreno.partial_resends == PartialResends::Outstanding {
             tcb.go_back_to(end);
         }
     }

@@ -27,7 +27,7 @@ impl LossRecovery for NewRenoSack {
     fn on_ack(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, ack: &AckDigest) {
         let before = tcb.recovery.recovering();
         // Whether a partial ACK retransmits a segment even if the pipe is full.
-        let insists = tcb.config().partial_resend == PartialResend::Always || self.until.is_some();
+        let insists = tcb.config().newreno.sack_resend == PartialResend::Always || self.until.is_some();
         self.pipe.on_ack_insisting(tcb, io, ack, insists);
         if self.until.is_some() && tcb.recovery.recovering() && !before {
             // A new recovery began: use its recovery point.

@@ -85,8 +85,8 @@ impl Prr {
             flight: tcb.flight().max(1),
             delivered: 0,
             out: 0,
-            bound: config.prr_bound,
-            segments: (config.prr_unit == PrrUnit::Segments).then(|| {
+            bound: config.prr.bound,
+            segments: (config.prr.unit == PrrUnit::Segments).then(|| {
                 let mss = u64::from(config.mss);
                 (mss, (tcb.window.bytes() / mss).max(1))
             }),

@@ -142,8 +142,8 @@ impl LossRecovery for Box<Rack> {
         if ack.old && !ack.sack_news {
             return;
         }
-        let fack = (tcb.config().rack_order == RackOrder::Before).then_some(self.fack);
-        let all = tcb.config().rack_copy == RackCopy::Echo;
+        let fack = (tcb.config().rack.order == RackOrder::Before).then_some(self.fack);
+        let all = tcb.config().rack.copy == RackCopy::Echo;
         if let Some(sent) = &tcb.sent {
             for record in sent.fresh() {
                 tcb.recovery.tail_probe.measured |= !record.resent;
@@ -160,16 +160,16 @@ impl LossRecovery for Box<Rack> {
         let exiting = tcb.recovery.phase != Phase::Open && ack.newly_acked > 0 && ack.ack >= tcb.recover();
         if ack.newly_acked > 0 {
             tcb.advance(io, ack, true);
-        } else if tcb.config().rack_restart && tells_of_before(tcb) {
+        } else if tcb.config().rack.restart && tells_of_before(tcb) {
             tcb.rto.restart(io.now);
         }
         if exiting {
             self.leave(tcb, io, ack);
         }
         let sacked = tcb.sent.as_ref().map_or(0, |sent| sent.sacked_segments());
-        let widens = self.reordering_seen || !tcb.config().rack_widen_reordered;
+        let widens = self.reordering_seen || !tcb.config().rack.widen_reordered;
         self.update_reo_wnd(tcb, ack.dsack && widens, exiting, sacked);
-        let again = exiting && tcb.config().rack_again && is_lost(tcb);
+        let again = exiting && tcb.config().rack.again && is_lost(tcb);
         if again {
             self.enter(tcb, io, self.reduced);
         }
@@ -333,7 +333,7 @@ impl Rack {
                 break; // the release timer continues here
             }
             tcb.retransmit_range(io, start, end, cause);
-            if tcb.config().rack_restart && start == tcb.una() && !at_once {
+            if tcb.config().rack.restart && start == tcb.una() && !at_once {
                 tcb.rto.restart(io.now);
             }
             self.prr.sent(end - start);

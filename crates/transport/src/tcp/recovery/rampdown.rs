@@ -21,7 +21,7 @@ impl Rampdown {
     /// reduced.
     pub(super) fn begin(tcb: &mut Tcb, outstanding: u64) -> Self {
         let config = tcb.config();
-        let (rampdown, overdamping) = (config.fack_rampdown, config.fack_overdamping);
+        let (rampdown, overdamping) = (config.fack.rampdown, config.fack.overdamping);
         let of_window = config.halving == Halving::Window;
         let window = &mut tcb.window;
         let damped = overdamping && window.cwnd <= window.ssthresh + 0.5 * window.mss;

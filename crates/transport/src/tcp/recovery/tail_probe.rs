@@ -34,7 +34,7 @@ impl TailProbe {
 
 /// Starts the probe timer after new data (`sends`) or an ACK; stops it if its conditions do not hold.
 pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
-    if !tcb.config().tail_loss_probe {
+    if !tcb.config().rack.tail_loss_probe {
         return;
     }
     let (phase, probe) = (tcb.recovery.phase, tcb.recovery.tail_probe);
@@ -56,12 +56,12 @@ pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
     let mut wait = if srtt.is_zero() { Span::from_secs(1) } else { srtt.times(2) };
     if one {
         //= RFC 8985 section 7.2: the ACK of a single segment may be delayed
-        wait += tcb.config().probe_ack_delay;
+        wait += tcb.config().rack.probe_ack_delay;
     } else if tcb.config().rto.wheel {
         wait += wheel::LEAST;
     }
     if sends
-        && tcb.config().probe_until == ProbeUntil::Oldest
+        && tcb.config().rack.probe_until == ProbeUntil::Oldest
         && let Some(oldest) = sent.records().front()
         && oldest.sent + tcb.rto.timeout() > now
     {

@@ -16,7 +16,7 @@ pub struct Restore4 {
 
 impl SpuriousResponse for Restore4 {
     fn new(config: &Config, _: u64) -> Self {
-        Restore4 { before_loss: config.threshold_before_loss }
+        Restore4 { before_loss: config.restoration.threshold_before_loss }
     }
     fn on_spurious(&mut self, ResponseContext { episode, window, .. }: ResponseContext<'_>) -> bool {
         let saved = &episode.saved;

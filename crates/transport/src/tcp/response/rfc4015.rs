@@ -22,8 +22,8 @@ pub struct Rfc4015 {
 
 impl SpuriousResponse for Rfc4015 {
     fn new(config: &Config, peer: u64) -> Self {
-        let initial_window = config.initial_window.bytes(config.mss, peer) as f64;
-        Rfc4015 { initial_window, timer: config.rfc4015_timer, pending: None }
+        let initial_window = config.windows.initial.bytes(config.mss, peer) as f64;
+        Rfc4015 { initial_window, timer: config.restoration.rfc4015_timer, pending: None }
     }
 
     fn on_spurious(&mut self, context: ResponseContext<'_>) -> bool {

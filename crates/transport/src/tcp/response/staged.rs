@@ -25,7 +25,7 @@ pub struct Staged {
 
 impl SpuriousResponse for Staged {
     fn new(config: &Config, _: u64) -> Self {
-        Staged { config: config.staged, in_a_row: 0 }
+        Staged { config: config.restoration.staged, in_a_row: 0 }
     }
 
     fn on_spurious(&mut self, context: ResponseContext<'_>) -> bool {

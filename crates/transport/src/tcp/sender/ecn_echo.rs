@@ -23,7 +23,7 @@ impl Tcb {
         let least = self.window.bytes() <= u64::from(self.config.mss);
         if self.macroflow.is_some() {
             self.report_congestion(io.now, Reason::Mark);
-        } else if least && self.config.ecn_hold && !self.control.owns_window() {
+        } else if least && self.config.ecn.hold && !self.control.owns_window() {
             //= RFC 3168 section 6.1.2: a window of one cannot be halved: the timer is reset, and its expiry sends
             self.ecn.holds = true;
             self.restart_timer(io.now);

@@ -43,7 +43,7 @@ impl Tcb {
     /// Whether the loss of the SYN reduces the initial window to one segment.
     fn lost_syn(&self, ack: &AckDigest) -> bool {
         let Some(syn) = &self.judging.episode else { return self.status.syn_expired };
-        match self.config.lost_syn {
+        match self.config.opening.lost_syn {
             LostSyn::Linux => syn.expirations > 1 && !self.first_syn_arrived(ack),
             //= RFC 3522 section 3.2 step (4): nothing was lost if the first SYN's timestamp is echoed
             LostSyn::Rfc5681 => {
@@ -57,7 +57,7 @@ impl Tcb {
     pub(in crate::tcp) fn open_window(&mut self, ack: &AckDigest) {
         if !self.status.established {
             self.status.established = true;
-            let initial = self.config.initial_window.bytes(self.config.mss, self.peer.window) as f64;
+            let initial = self.config.windows.initial.bytes(self.config.mss, self.peer.window) as f64;
             //= RFC 5681 section 3.1: one segment if the SYN was lost
             let conformant = !self.one_way();
             let lost = conformant && self.lost_syn(ack);
@@ -75,11 +75,11 @@ impl Tcb {
             return;
         }
         let mut bytes = ack.newly_acked;
-        if self.config.cwnd_validation != Validation::Off {
+        if self.config.windows.validation != Validation::Off {
             if !self.validated(ack) {
                 return;
             }
-            if self.config.cwnd_validation == Validation::Linux {
+            if self.config.windows.validation == Validation::Linux {
                 bytes = ack.delivered;
             }
         }

@@ -100,7 +100,7 @@ impl Tcb {
         if let Some(sent) = sent.as_mut().filter(|_| feedback.losses) {
             sent.tell_losses();
         }
-        let one_way = config.handshake == Handshake::OneWay;
+        let one_way = config.opening.handshake == Handshake::OneWay;
         Tcb {
             seq: Sequence::new(!one_way),
             peer: PeerWindow {
@@ -108,14 +108,14 @@ impl Tcb {
                 most: if config.scales_windows() { u64::from(u32::MAX) } else { 65_535 },
             },
             status: Status::default(),
-            recovery: RecoveryState::new(strategy, config.tail_loss_probe),
+            recovery: RecoveryState::new(strategy, config.rack.tail_loss_probe),
             window: Window::new(&config, peer),
             scoreboard: Scoreboard::default(),
             timers: Timers::default(),
             sent,
             duplicates: Duplicates::new(&config),
             feedback,
-            ecn: Ecn::new(config.ecn, one_way),
+            ecn: Ecn::new(config.ecn.offer, one_way),
             probing: Probing::default(),
             pacer: Pacer::new(&config, control.wants_rates()),
             rto: RtoTimer::new(config.rto),
@@ -125,7 +125,10 @@ impl Tcb {
             control,
             judging: SpuriousJudgement::new(&config),
             sharing: None,
-            queue: config.defer.then(|| Box::new(Queue::new(config.send_buffer, config.mss))),
+            queue: config
+                .segmentation
+                .defer
+                .then(|| Box::new(Queue::new(config.segmentation.send_buffer, config.mss))),
             search: None,
             macroflow: None,
             config,

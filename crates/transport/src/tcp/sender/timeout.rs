@@ -86,21 +86,21 @@ impl Tcb {
             //= RFC 5682 section 2.1: with other recoveries than theirs not while fast recovery goes on
             //= RFC 3522 section 3.2: detection does not start at a second timeout of the same segment either
             let judged_before = self.judging.case.map(|c| c.began) == self.judging.episode.map(|e| e.began);
-            let fresh = expirations == 1 || judged_before || self.config.judge_later_expirations;
-            if (fresh && !was_recovering) || self.config.judge_in_recovery {
+            let fresh = expirations == 1 || judged_before || self.config.judgement.later_expirations;
+            if (fresh && !was_recovering) || self.config.judgement.in_recovery {
                 self.open_timeout_case(now);
             }
         } else {
             self.status.syn_expired = true;
         }
-        if self.config.cwnd_validation == Validation::Rfc7661 {
+        if self.config.windows.validation == Validation::Rfc7661 {
             self.lost_volume = None;
             self.forget_use();
         }
         self.judging.marked = (0, 0);
         self.duplicates.expired_at = Some(self.seq.una);
         self.duplicates.threshold = self.config.dupthresh;
-        let restart = self.config.loss_window.bytes(self.config.mss, self.peer.window) as f64;
+        let restart = self.config.windows.after_loss.bytes(self.config.mss, self.peer.window) as f64;
         if self.macroflow.is_none() {
             self.window.cwnd = restart.max(self.window.mss);
         }
@@ -113,7 +113,7 @@ impl Tcb {
     //= RFC 1122 section 4.2.3.5: R2, in time
     pub(super) fn is_over(&self, now: Time) -> bool {
         let config = &self.config;
-        let limit = if self.status.established { config.give_up } else { config.give_up_syn };
+        let limit = if self.status.established { config.give_up } else { config.opening.give_up };
         !limit.is_zero() && self.judging.episode.is_some_and(|e| now.since(e.began) >= limit)
     }
 

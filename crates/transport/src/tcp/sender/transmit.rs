@@ -286,7 +286,7 @@ impl Tcb {
         }
         // A peer's window smaller than a segment admits one only if nothing is in flight. A FIN sent with
         // data takes no window.
-        let reach = if self.config.fin_with_data { end.min(self.seq.end) } else { end };
+        let reach = if self.config.segmentation.fin_with_data { end.min(self.seq.end) } else { end };
         let end = if reach > limit {
             if self.flight() > 0 || limit <= self.seq.nxt || self.seq.nxt >= self.seq.end || self.silly(limit)
             {
@@ -318,7 +318,7 @@ impl Tcb {
         if fresh
             && let Some(queue) = &mut self.queue
             && queue.leave(end.min(self.seq.end))
-            && self.config.push == Push::Groups
+            && self.config.segmentation.push == Push::Groups
             && let Some(out) = io.out.last_mut()
         {
             out.body.push = true;
@@ -345,7 +345,7 @@ impl Tcb {
             }
         }
         let ends = end == self.seq.end && self.seq.closed && (seq >= self.seq.max || self.seq.max > end);
-        if ends && self.config.fin_with_data { self.fin_end() } else { end }
+        if ends && self.config.segmentation.fin_with_data { self.fin_end() } else { end }
     }
 
     #[inline(always)]

@@ -79,7 +79,7 @@ impl Tcb {
     /// Whether the window may grow on this ACK of new data.
     pub(super) fn validated(&mut self, ack: &AckDigest) -> bool {
         let now = ack.now;
-        if self.config.cwnd_validation == Validation::Linux {
+        if self.config.windows.validation == Validation::Linux {
             return self.used_as_linux(ack, self.seq.max - ack.ack + ack.newly_acked);
         }
         let used = &mut self.used;
@@ -94,7 +94,7 @@ impl Tcb {
             used.flight = self.seq.max - ack.ack + ack.newly_acked;
         }
         let flight = self.seq.max - ack.ack + ack.newly_acked;
-        match self.config.cwnd_validation {
+        match self.config.windows.validation {
             Validation::Off | Validation::Linux => true,
             Validation::Rfc7661 => {
                 //= RFC 7661 section 4.3: validated while at least half of the window is used
@@ -163,7 +163,7 @@ impl Tcb {
             (used.began, used.period) = (0, now);
         } else {
             used.began = used.began.max(flight);
-            let idle = self.config.idle_restart == IdleRestart::Decay;
+            let idle = self.config.windows.idle_restart == IdleRestart::Decay;
             if idle && now.since(used.period) >= self.rto.timeout() {
                 let peak = std::mem::take(&mut used.began) as f64;
                 used.period = now;
@@ -188,7 +188,7 @@ impl Tcb {
 
     /// RFC 7661: whether the window is in the non-validated phase.
     fn unvalidated(&self) -> bool {
-        self.config.cwnd_validation == Validation::Rfc7661 && self.used.since.is_some()
+        self.config.windows.validation == Validation::Rfc7661 && self.used.since.is_some()
     }
 
     /// Starts counting retransmitted bytes if a loss ends the non-validated phase.
@@ -233,7 +233,7 @@ impl Tcb {
     }
 
     pub(super) fn initial_window(&self) -> f64 {
-        self.config.initial_window.bytes(self.config.mss, self.peer.window) as f64
+        self.config.windows.initial.bytes(self.config.mss, self.peer.window) as f64
     }
 
     /// Adjusts the window before the first transmission after an idle period.
@@ -250,12 +250,12 @@ impl Tcb {
         }
         //= RFC 5681 section 4.1: RW = min(IW, cwnd)
         let restart = self.initial_window().min(self.window.cwnd).max(self.window.mss);
-        match self.config.cwnd_validation {
+        match self.config.windows.validation {
             //= RFC 7661 section 4.3: idle time alone does not reduce it; only the non-validated phase does
             Validation::Rfc7661 => self.expire(now),
             //= RFC 2861 section 3.2: halved for every RTO of idle time, down to the restart window
             Validation::Rfc2861 => self.decay(pause, rto, restart),
-            Validation::Off | Validation::Linux => match self.config.idle_restart {
+            Validation::Off | Validation::Linux => match self.config.windows.idle_restart {
                 IdleRestart::Off => {}
                 IdleRestart::Rfc5681 => self.window.cwnd = restart,
                 IdleRestart::Decay => self.decay(pause, rto, restart),

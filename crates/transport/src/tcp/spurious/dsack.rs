@@ -56,7 +56,7 @@ impl SpuriousDetector for Dsack {
             sent: 0,
             barred: 0,
             off: false,
-            judge_fast: config.judge_fast_retransmits,
+            judge_fast: config.judgement.fast_retransmits,
             counts: false,
         }
     }

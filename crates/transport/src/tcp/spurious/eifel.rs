@@ -38,8 +38,8 @@ impl SpuriousDetector for Eifel {
             oldest: None,
             given_up: false,
             dsack_seen: false,
-            judge_fast: config.judge_fast_retransmits,
-            judge_lost_acks: config.judge_lost_acks,
+            judge_fast: config.judgement.fast_retransmits,
+            judge_lost_acks: config.judgement.lost_acks,
         }
     }
 

@@ -23,7 +23,12 @@ pub struct RetransmitFlag {
 
 impl SpuriousDetector for RetransmitFlag {
     fn new(config: &Config) -> Self {
-        RetransmitFlag { due: false, fast: false, oldest: None, judge_fast: config.judge_fast_retransmits }
+        RetransmitFlag {
+            due: false,
+            fast: false,
+            oldest: None,
+            judge_fast: config.judgement.fast_retransmits,
+        }
     }
 
     fn on_timeout(&mut self, _: &SenderView) -> Judging {

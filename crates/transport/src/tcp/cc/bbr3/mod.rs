@@ -368,7 +368,7 @@ impl State {
 
 impl CongestionAlgorithm for Bbr3 {
     fn new(config: &Config) -> Self {
-        let initial = config.initial_window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
+        let initial = config.windows.initial.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
         let infinite = f64::INFINITY;
         Bbr3(Box::new(State {
             mode: Mode::Startup,
