@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_test_says_whether_it_is_the_catalogues() {
         let (_, findings) = of("[[claim]]\nid = \"C001\"\ntest = \"X() < Y()\"\n");
-        assert!(findings.errors.len() == 1 && findings.errors[0].contains("add `letter`"), "{findings:?}");
+        assert!(findings.errors.len() == 1 && findings.errors[0].contains("lacks `letter`"), "{findings:?}");
         let (page, findings) = of("[[claim]]\nid = \"C001\"\nuntestable = \"real time\"\n");
         assert!(findings.errors.is_empty() && page.contains("| tested here | 0 |"), "{page}");
         assert!(page.contains("| C001 | a/b | `x < y` | real time | not in `reproduce` |"), "{page}");

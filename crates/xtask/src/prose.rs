@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_long_sentence_is_an_error_on_any_written_page() {
-        let (short, over) = (words(LIMIT), words(LIMIT + 1));
+        let (less, short, over) = (words(LIMIT - 1), words(LIMIT), words(LIMIT + 1));
         let generated = format!("{}{over}.\n", crate::NOTE);
-        let page = format!("# {over}\n\n{short}. {short}!\n\nA {short}\n\n```\n{over}\n```\n");
+        let page = format!("# {over}\n\n{short}. 7 {less}!\n\nA {short}\n\n```\n{over}\n```\n");
         let tree = Tree::of(&[
             ("docs/a.md", &page),
             ("docs/generated.md", &generated),
