@@ -12,7 +12,7 @@ use path::{ElementId, Network, Port, Signal};
 use std::sync::Arc;
 use transport::app::{Bulk, Sink};
 use transport::macroflow::Macroflow;
-use transport::tcp::config::{Sack, WindowSize};
+use transport::tcp::config::{Sack, WindowSize, WindowsConfig};
 use transport::tcp::receiver::{Aggregate, WindowManager};
 use transport::tcp::recovery::Recovery;
 use transport::tcp::{Config, Role};
@@ -50,7 +50,7 @@ fn path(downloads: &[Download], managing: Managing) -> Path {
         sack: Sack::Off,
         recovery: Recovery::NewReno,
         window_scale: true,
-        initial_window: WindowSize::Segments(10),
+        windows: WindowsConfig { initial: WindowSize::Segments(10), ..WindowsConfig::default() },
         ..Config::default()
     };
     tcp.receiver.window = WindowSize::Segments(400);

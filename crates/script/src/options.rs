@@ -175,7 +175,7 @@ mod tests {
         let options: BTreeMap<String, Value> = table.into_iter().collect();
         let validation = |rfc: &[&str]| {
             let rfc: Vec<String> = rfc.iter().map(|r| (*r).to_owned()).collect();
-            read(&options, &rfc).unwrap().config.cwnd_validation
+            read(&options, &rfc).unwrap().config.windows.validation
         };
         assert_eq!(validation(&[]), Validation::Rfc7661);
         assert_eq!(validation(&["5681"]), Validation::Linux);

@@ -87,8 +87,8 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ),
     ("system", "erlang_down", "busy downlink timeslots of a cell in the interval, mean over all cells"),
     ("system", "erlang_up", "busy uplink timeslots of a cell in the interval, mean over all cells"),
-    ("system", "throughput_down_bps", "octets delivered downlink in the interval, all cells, per second"),
-    ("system", "throughput_up_bps", "octets delivered uplink in the interval, all cells, per second"),
+    ("system", "throughput_down_bps", "rate of octets delivered downlink in the interval, all cells"),
+    ("system", "throughput_up_bps", "rate of octets delivered uplink in the interval, all cells"),
     (
         "system",
         "block_error_rate_down",
