@@ -39,7 +39,7 @@ impl Tcb {
             return;
         }
         if self.seq.nxt >= self.fin_end() && self.rests() {
-            return; // a connection that its macroflow left alone
+            return; // under a macroflow, before it is established
         }
         let max = self.seq.max;
         self.send_allowed(io, burst);
